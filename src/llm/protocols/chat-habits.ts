@@ -5,6 +5,8 @@ import type { KeptReasoning } from './openai-chat-answer.ts';
 export interface ChatHabits {
   /** The form in which reasoning goes back. */
   readonly reasoning: KeptReasoning;
+  /** `reasoning_content` must be there with each past call, be it empty. */
+  readonly demandsReasoning?: boolean;
   /** `field`: `reasoning_effort`; `object`: `reasoning: {effort}`; `switch`: `field`, `thinking` for off. */
   readonly effort: 'field' | 'object' | 'switch';
   readonly ids: IdRule;
@@ -48,4 +50,10 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   },
 };
 
-export const chatHabits = (provider: string): ChatHabits => ({ ...PLAIN, ...HABITS[provider] });
+/** Behind OpenRouter, Moonshot refuses a past call that has no reasoning field of any kind. */
+const DEMANDS_REASONING = /^moonshotai\/kimi/;
+
+export const chatHabits = (provider: string, model = ''): ChatHabits => ({
+  ...{ ...PLAIN, ...HABITS[provider] },
+  demandsReasoning: provider === 'openrouter' && DEMANDS_REASONING.test(model),
+});

@@ -178,6 +178,7 @@ describe('requests', () => {
     ['gemini-2.5-pro', 'off', undefined, { includeThoughts: true, thinkingBudget: 128 }],
     ['gemini-2.5-flash-lite', 'off', undefined, { includeThoughts: false, thinkingBudget: 0 }],
     ['gemini-2.5-flash', 'medium', undefined, { includeThoughts: true, thinkingBudget: 8_192 }],
+    ['gemini-2.5-flash', 'off', ['on'], { includeThoughts: false, thinkingBudget: 0 }],
     ['gemini-2.5-pro', 'high', undefined, { includeThoughts: true, thinkingBudget: 32_768 }],
   ] as const)('%s at level %s with words %s gets %o', async (model, thinking, words, expected) => {
     const facts = { maxOutputTokens: 9_000, vision: true, tools: true, price: null, ...(words ? { thinking: words } : {}) };

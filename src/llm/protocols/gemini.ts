@@ -68,7 +68,7 @@ function requestBody({ provider, model, facts }: WireOptions, request: ModelRequ
 
 /** Levels from version 3 on, before that a number of tokens; both together are refused. */
 function thinkingConfig(model: string, facts: WireOptions['facts'], level: ModelRequest['thinking']): ThinkingConfig {
-  const word = thinkingWord(level, facts?.thinking ?? LEVELS);
+  const word = thinkingWord(level, (isGemini3(model) && facts?.thinking) || LEVELS);
   if (word === undefined) return { includeThoughts: true };
   if (isGemini3(model)) return { includeThoughts: true, thinkingLevel: word.toUpperCase() as ThinkingLevel };
   const most = /pro/.test(model) ? 32_768 : 24_576;

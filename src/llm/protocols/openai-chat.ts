@@ -12,7 +12,7 @@ import { createWireModel } from './wire-model.ts';
 
 /** `baseUrl` ends in the version, as `https://api.openai.com/v1`. `options.provider` says what it demands. */
 export function createOpenAiChat(options: WireOptions): WarmableModel {
-  const habits = chatHabits(options.provider);
+  const habits = chatHabits(options.provider, options.model);
   return createWireModel(options, {
     connect: () => createOpenAiClient(options),
     assembly: (answer) => new ChatAssembly(answer, habits.reasoning),

@@ -9,6 +9,7 @@ import { agentRun, countingTool, line } from '../../testing/agent-run.ts';
 import { anthropicWire } from '../../testing/strict/anthropic.ts';
 import { geminiWire } from '../../testing/strict/gemini.ts';
 import { type StrictWire, startStrictServer, type Turn } from '../../testing/strict/strict-server.ts';
+import { resolveProvider } from '../providers/resolve.ts';
 import { createAnthropic } from './anthropic.ts';
 import { createGemini } from './gemini.ts';
 import { wireOptions } from './wire-contract.ts';
@@ -32,7 +33,8 @@ async function converse(provider: string, model: string): Promise<unknown> {
   const wire: StrictWire = provider === 'anthropic' ? anthropicWire() : geminiWire();
   const plan: Turn[] = [];
   await using server = await startStrictServer(wire, () => plan.shift() ?? { text: 'unplanned' });
-  const options = wireOptions(provider === 'anthropic' ? server.origin : server.baseUrl, { provider, model });
+  const { facts } = resolveProvider({ provider, model });
+  const options = wireOptions(provider === 'anthropic' ? server.origin : server.baseUrl, { provider, model, facts });
   const asked = provider === 'anthropic' ? createAnthropic(options) : createGemini(options);
   const outcomes: string[] = [];
   let history: readonly SessionMessage[] = [];
