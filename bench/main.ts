@@ -1,7 +1,7 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, record, slow-disk,
-//                 soak; repeatable
+//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, record, scale,
+//                 slow-disk, soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -16,6 +16,7 @@ import { measureLatency, measureSlowModel, measureThroughput } from './message-p
 import { measureModelCalls } from './model-calls.ts';
 import { writeReadme } from './readme.ts';
 import { measureRecord } from './record.ts';
+import { measureScale } from './scale.ts';
 import { measureSlowDisk } from './slow-disk.ts';
 import { measureSoak } from './soak.ts';
 import { measureStart } from './start.ts';
@@ -29,11 +30,12 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   channels: measureChannels,
   ledger: measureLedger,
   record: measureRecord,
+  scale: measureScale,
   'slow-disk': measureSlowDisk,
   soak: measureSoak,
 };
-/** Everything together takes about twelve minutes; whatever hangs ends here. */
-const LONGEST_MS = 30 * 60_000;
+/** Everything together takes about twenty minutes; whatever hangs ends here. */
+const LONGEST_MS = 45 * 60_000;
 
 const { values: flags } = parseArgs({
   options: {

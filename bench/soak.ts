@@ -111,6 +111,7 @@ function judge({ rested, busyRss, referenced, busyMs }: Run): Figure[] {
       name: 'resident memory under load',
       value: Math.max(...busyRss) / 1e6,
       unit: 'MB',
+      limit: { atMost: 260 },
       note: `the most seen right after a burst of ${WAVE}; ${toShort((MESSAGES / busyMs) * 1_000)} msg/s over all`,
     },
   ];

@@ -65,7 +65,7 @@ export async function measureStart(): Promise<Figure[]> {
       name: 'dist: idle memory',
       value: dist.idleMb,
       unit: 'MB',
-      limit: { atMost: 120 },
+      limit: { atMost: 108 },
       note: `resident, ${SETTLE_MS / 1_000} s after ready; ${each(starts.dist, 'idleMb')}`,
     },
     {
