@@ -51,9 +51,8 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
 };
 
 /** Behind OpenRouter, Moonshot refuses a past call that has no reasoning field of any kind. */
-const DEMANDS_REASONING = /^moonshotai\/kimi/;
+const demandsReasoning = (provider: string, model: string) => provider === 'openrouter' && /^moonshotai\/kimi/.test(model);
 
 export const chatHabits = (provider: string, model = ''): ChatHabits => ({
-  ...{ ...PLAIN, ...HABITS[provider] },
-  demandsReasoning: provider === 'openrouter' && DEMANDS_REASONING.test(model),
+  ...{ ...PLAIN, ...HABITS[provider], demandsReasoning: demandsReasoning(provider, model) },
 });

@@ -46,13 +46,10 @@ function toAnswer(step: Answer, ids: ReadonlyMap<PastCall, string>, habits: Chat
     content: thought === '' ? (text === '' ? null : text) : chunks,
     ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => toToolCall(call, ids)) }),
     ...(habits.reasoning === 'content' && thinks ? { reasoning_content: stateText(step, 'reasoning') } : {}),
-    ...reasoningDetails(details, habits),
+    ...(habits.reasoning === 'details' && isListOfRecords(details)
+      ? { reasoning_details: details }
+      : habits.demandsReasoning && { reasoning_content: '' }),
   };
-}
-
-function reasoningDetails(details: unknown, { reasoning, demandsReasoning }: ChatHabits): object {
-  if (reasoning === 'details' && isListOfRecords(details)) return { reasoning_details: details };
-  return demandsReasoning ? { reasoning_content: '' } : {};
 }
 
 function isListOfRecords(value: unknown): boolean {
