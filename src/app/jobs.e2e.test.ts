@@ -20,7 +20,7 @@ const CHAT = { channel: 'test', chatId: 'chat-1' };
 
 async function scene(
   script: Script,
-  more: { readonly allowed?: string[]; readonly before?: (dir: string) => Promise<void> } = {},
+  more: { readonly allowed?: string[]; readonly before?: (dir: string) => Promise<void>; readonly timezone?: string } = {},
 ) {
   const dir = await tempDir();
   await more.before?.(dir.path);
@@ -30,6 +30,7 @@ async function scene(
     ...{ dataDir: dir.path, model, channel },
     entry: { allowed_senders: more.allowed ?? ['*'] },
     gateway: { owner: [{ channel: 'test', chat_id: 'owner' }] },
+    ...(more.timezone === undefined ? {} : { daemon: { timezone: more.timezone } }),
   });
   const { journal } = running.daemon;
   return {
@@ -152,6 +153,20 @@ test('the owner asks for a job in a chat: it is made on their account, and answe
       payload: { session: '_main:test:chat-1', deliver: { channel: 'test', chatId: 'chat-1' } },
     },
   ]);
+});
+
+test('a time of day in a conversation is one of the daemon’s zone, which the model is told with the date', async () => {
+  const add = { name: 'cron', arguments: { action: 'add', message: 'call Mum', at: '2100-07-01T18:00' } };
+  await using at = await scene([{ toolCalls: [add] }, 'At six, then.'], { timezone: 'Pacific/Kiritimati' });
+  await at.channel.deliver({ platformId: 'm1', senderId: 'owner', text: 'remind me at six to call Mum' });
+  await at.daemon.gateway.idle();
+  expect(await at.journal.jobs.list()).toMatchObject([
+    { schedule: { at: Date.UTC(2100, 6, 1, 4) }, timezone: 'Pacific/Kiritimati' },
+  ]);
+  const [first, second] = at.model.requests.map(({ messages }) => messages.map(({ content }) => content));
+  expect(first?.[0]).toMatch(/\nCurrent date: \d{4}-\d\d-\d\d \(Pacific\/Kiritimati\)\./);
+  expect(second?.[0]).toBe(first?.[0]);
+  expect(second?.at(-1)).toContain('in Pacific/Kiritimati, and will be 2100-07-01 18:00 there');
 });
 
 test('a job that the heartbeat asked for runs as the heartbeat does', async () => {

@@ -67,8 +67,8 @@ export interface Jobs {
   due(now: number, limit: number): Promise<readonly Job[]>;
   /** When the first one is due. */
   earliest(): Promise<number | undefined>;
-  /** Whether a run of this due time was made, also when it is over. */
-  fired(id: string, due: number): Promise<boolean>;
+  /** Whether a run of this due time was made, or without one of any, also when it is over. */
+  fired(id: string, due?: number): Promise<boolean>;
   counts(): Promise<JobCounts>;
 }
 
@@ -80,7 +80,7 @@ export interface JobRequest {
   readonly text: string;
   /** `at`: epoch ms, or ISO 8601; without an offset it is a time of day in the time zone. */
   readonly schedule: { readonly at: number | string } | { readonly everyMs: number } | { readonly cron: string };
-  /** Default UTC. */
+  /** Default: that of the job book. */
   readonly timezone?: string;
   readonly session?: string;
   readonly deliver?: JobAddress;
@@ -97,6 +97,11 @@ export interface JobRequest {
  * no such job, or several fit.
  */
 export interface JobBook {
+  /** The clock that requests are read by: epoch ms, and the time zone of those that name none. */
+  now(): { readonly at: number; readonly timezone: string };
+  /**
+   * Of a request with an id whose job has fired and is gone, no second one is made: it rejects with GH1701.
+   */
   add(request: JobRequest): Promise<Job>;
   list(who: Authority): Promise<readonly Job[]>;
   /** `words`: the id, or a part of the name or of the text, in any case of letters. */

@@ -87,6 +87,7 @@ test('an edit that meets a firing writes nothing of its commit, nor does a firin
   expect(more).toEqual([]);
   expect(await journal.jobs.fired('ab12cd34', 600_000)).toBe(true);
   expect(await journal.jobs.fired('ab12cd34', 1_200_000)).toBe(false);
+  expect([await journal.jobs.fired('ab12cd34'), await journal.jobs.fired('ab12cd3')]).toEqual([true, false]);
 });
 
 test('how a run ended stands in its job with the commit that ended it, and an edit keeps it', async () => {

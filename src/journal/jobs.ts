@@ -104,8 +104,11 @@ export function earliestJob({ db }: Store): number | undefined {
 }
 
 /** Keys outlive their runs: see `prune.ts`. */
-export function jobFired({ db }: Store, id: string, due: number): boolean {
-  return db.get('SELECT 1 FROM dedup WHERE kind = 3 AND key = ?', jobRunKey(id, due)) !== undefined;
+export function jobFired({ db }: Store, id: string, due?: number): boolean {
+  if (due !== undefined) return db.get('SELECT 1 FROM dedup WHERE kind = 3 AND key = ?', jobRunKey(id, due)) !== undefined;
+  // Digits are all that follows the slash, and `:` is what comes after them.
+  const [from, to] = [`job/${id}/`, `job/${id}/:`];
+  return db.get('SELECT 1 FROM dedup WHERE kind = 3 AND key > ? AND key < ? LIMIT 1', from, to) !== undefined;
 }
 
 export function countJobs(store: Store): JobCounts {

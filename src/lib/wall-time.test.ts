@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { instantOf } from './wall-time.ts';
+import { instantOf, wallTime } from './wall-time.ts';
 
 const at = (text: string, zone = 'Europe/Berlin'): string | undefined => {
   const found = instantOf(text, zone);
@@ -29,3 +29,11 @@ test.each(['', 'tomorrow', '2026-02-30', '2026-10-04T25:00', '2026-10-04T08:61',
     expect(at(text)).toBeUndefined();
   },
 );
+
+test('a clock on the wall shows the time of its own zone', () => {
+  const noon = Date.UTC(2026, 6, 1, 12);
+  const shown = ['Europe/Berlin', 'Asia/Kolkata', 'Europe/Berlin', 'UTC'].map((zone) => wallTime(noon, zone));
+  expect(shown).toEqual(['2026-07-01 14:00', '2026-07-01 17:30', '2026-07-01 14:00', '2026-07-01 12:00']);
+  expect(() => wallTime(noon, 'Mars/Base')).toThrow(RangeError);
+  expect(wallTime(noon, 'UTC')).toBe('2026-07-01 12:00');
+});

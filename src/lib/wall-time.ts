@@ -21,6 +21,21 @@ export function instantOf(text: string, timezone: string): number | undefined {
   return fitting.length > 0 ? Math.min(...fitting) : wall - before;
 }
 
+/** The newest one is kept: every run asks for the date, and making one takes far longer than using it. */
+let kept: { readonly timeZone: string; readonly format: Intl.DateTimeFormat } | undefined;
+
+/** `2026-12-24 18:00`, as a clock on the wall shows it there. Throws where there is no such time zone. */
+export function wallTime(at: number, timeZone: string): string {
+  if (kept?.timeZone !== timeZone)
+    kept = { timeZone, format: new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone }) };
+  return kept.format.format(at);
+}
+
+/** Goes with the answer about a time that was asked for: only the clock that it is read by explains it. */
+export function nowIn(timeZone: string, now: number): string {
+  return `it is now ${wallTime(now, timeZone)} in ${timeZone}`;
+}
+
 function offsetOf(text: string): number {
   if (/^z$/i.test(text)) return 0;
   const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(text) ?? [];

@@ -21,6 +21,8 @@ export interface BookOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Eight hexadecimal digits. */
   readonly newId: () => string;
+  /** Of requests that name none. Default UTC. */
+  readonly timezone?: string;
 }
 
 /** See `JobBook`. A change is made again where it met another one, so that none is lost. */
@@ -31,12 +33,21 @@ export class Book implements JobBook {
     this.#options = options;
   }
 
-  async add(request: JobRequest): Promise<Job> {
-    const { journal, clock, newId } = this.#options;
+  now(): { readonly at: number; readonly timezone: string } {
+    const { clock, timezone = 'UTC' } = this.#options;
+    return { at: clock.now(), timezone };
+  }
+
+  async add(asked: JobRequest): Promise<Job> {
+    const { journal, newId } = this.#options;
+    const request = { ...asked, timezone: asked.timezone ?? this.now().timezone };
     for (let n = 0; n < TRIES; n += 1) {
-      const now = clock.now();
+      const now = this.now().at;
       const before = request.id === undefined ? undefined : await journal.jobs.get(request.id);
       if (before?.payload.text === visibleText(request.text)) return before;
+      // A time that counts from now would come a second time.
+      if (request.id !== undefined && !before && (await journal.jobs.fired(request.id)))
+        throw new GatehouseError('GH1701', 'this job was made before, and has fired', { hint: 'add another one' });
       await this.#assertAllowed(request.authority);
       const job = await jobOf(request, before ? newId() : (request.id ?? newId()), now);
       // Of another job of this id, nothing is written.

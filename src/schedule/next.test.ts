@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { GatehouseError } from '../core/errors.ts';
 import type { Job, JobRequest } from '../core/job.ts';
-import { nextDue, readSchedule } from './next.ts';
+import { nextDue, ownTimezone, readSchedule } from './next.ts';
 
 const NOW = Date.UTC(2026, 9, 2, 12);
 
@@ -58,6 +59,24 @@ test('six fields begin with the second, seven end with the year', async () => {
   expect(await read('  5   8 * * * ')).toBe(Date.UTC(2026, 9, 3, 8, 5));
   expect(await read('30 5 8 * * *')).toBe(Date.UTC(2026, 9, 3, 8, 5, 30));
   expect(await read('0 5 8 1 1 * 2031')).toBe(Date.UTC(2031, 0, 1, 8, 5));
+});
+
+test.each([
+  ['Europe/Berlin', '2026-10-02 14:00'],
+  ['Asia/Kolkata', '2026-10-02 17:30'],
+])('a time that is refused in %s is answered with the time that it is there', async (timezone, there) => {
+  const refusal = async (schedule: JobRequest['schedule']): Promise<string> => {
+    const error = await readSchedule({ schedule, timezone }, NOW).catch((reason: unknown) => reason);
+    if (!(error instanceof GatehouseError)) throw new Error('it was taken');
+    return `${error.message}; ${error.hint}`;
+  };
+  for (const schedule of [{ at: '2026-10-02T09:00' }, { at: 'at six' }, { cron: '0 0 0 1 1 * 2020' }])
+    expect(await refusal(schedule)).toContain(`it is now ${there} in ${timezone}`);
+});
+
+test('the zone of this process is one that a job may have', async () => {
+  const timezone = ownTimezone();
+  expect(await readSchedule({ schedule: { cron: '0 8 * * *' }, timezone }, NOW)).toMatchObject({ timezone });
 });
 
 describe('what is refused, with the reason', () => {

@@ -1,7 +1,7 @@
 // schedule + time zone + a point in time -> the next due time
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Job, JobRequest, Schedule } from '../core/job.ts';
-import { instantOf } from '../lib/wall-time.ts';
+import { instantOf, nowIn } from '../lib/wall-time.ts';
 import { nextOf } from './cron.ts';
 
 /**
@@ -45,7 +45,10 @@ export async function readSchedule(
   } catch (error) {
     throw refused(`the expression cannot be read: ${errorText(error)}`, { cause: error });
   }
-  if (due === undefined) throw refused(schedule.kind === 'at' ? 'the time lies in the past' : 'the expression never fires');
+  if (due === undefined) {
+    if (schedule.kind !== 'at') throw refused(`the expression never fires; ${nowIn(timezone, now)}`);
+    throw refused(`the time lies in the past; ${nowIn(timezone, now)}`, { hint: 'name a later one' });
+  }
   return { schedule, timezone, nextDue: due };
 }
 
@@ -53,7 +56,9 @@ function scheduleOf(asked: JobRequest['schedule'], timezone: string, now: number
   if ('at' in asked) {
     const at = typeof asked.at === 'string' ? instantOf(asked.at, timezone) : asked.at;
     if (at === undefined || !Number.isSafeInteger(at) || at > LATEST_AT)
-      throw refused('the time cannot be read', { hint: 'write it like 2026-10-04T08:00, or with an offset: …T08:00+02:00' });
+      throw refused('the time cannot be read', {
+        hint: `write it like 2026-10-04T08:00, or with an offset: …T08:00+02:00; ${nowIn(timezone, now)}`,
+      });
     return { kind: 'at', at };
   }
   if ('everyMs' in asked) {
@@ -78,6 +83,18 @@ function expressionOf(text: string): string {
   if (fields.length > 5 && !/^\d{1,2}$/.test(fields[0] ?? ''))
     throw refused('a job fires once a minute at most', { hint: 'the field of the seconds is one number, such as 0' });
   return fields.join(' ');
+}
+
+/** The time zone of this process: `TZ`, else the system's. UTC where that has no name that a job may have. */
+export function ownTimezone(): string {
+  // Undefined where `TZ` is none of the database, whatever its type says.
+  const { timeZone = '' } = new Intl.DateTimeFormat().resolvedOptions() as { readonly timeZone?: string };
+  try {
+    assertTimezone(timeZone);
+    return timeZone;
+  } catch {
+    return 'UTC';
+  }
 }
 
 /** Names of the IANA database only: a fixed offset is no place, and knows no summer time. */

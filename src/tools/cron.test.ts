@@ -3,6 +3,7 @@ import type { JobBook } from '../core/job.ts';
 import type { RunScope } from '../core/tool.ts';
 import { openJournal } from '../journal/open.ts';
 import { Book } from '../schedule/book.ts';
+import { runOf } from '../schedule/job-run.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { MEMBER, OWNER } from '../testing/jobs.ts';
 import { cron } from './cron.ts';
@@ -10,11 +11,12 @@ import { cron } from './cron.ts';
 const CONTEXT = { callId: 'c1', idempotencyKey: 'run#c1', workspace: '/', signal: new AbortController().signal };
 const origin = { channel: 'test', account: 'bot', chatId: 'c1' };
 
-async function setup() {
+async function setup(timezone?: string) {
   const dir = await tempDir();
   const clock = new FakeClock();
   const opened = await openJournal({ dir: dir.path, clock });
-  const jobs: JobBook = new Book({ journal: opened.journal, clock, newId: () => 'random00' });
+  const zone = timezone === undefined ? {} : { timezone };
+  const jobs: JobBook = new Book({ journal: opened.journal, clock, newId: () => 'random00', ...zone });
   const scope: RunScope = { session: '_main:test:c1', authority: OWNER, taint: 2, channel: 'test', origin, jobs };
   const [tool] = cron(scope);
   const call = (args: object, key = 'run#c1') => tool?.run(args, { ...CONTEXT, idempotencyKey: key });
@@ -46,6 +48,62 @@ test('the same call, run again after a crash, makes one job', async () => {
   ]);
   await at.call(args, 'run#c2');
   expect(await at.jobs.list(OWNER)).toHaveLength(2);
+});
+
+test('a reminder for a length of time from now counts from the clock of the daemon', async () => {
+  await using at = await setup('Europe/Berlin');
+  expect(await at.call({ action: 'add', message: 'call Mum', in_seconds: 600 })).toEqual({
+    ok: true,
+    output: expect.stringMatching(
+      /"call Mum" once, next 2026-01-01T00:10:00.000Z; it is now 2026-01-01 01:00 in Europe\/Berlin, and will be 2026-01-01 01:10 there/,
+    ),
+  });
+  expect(await at.jobs.list(OWNER)).toMatchObject([
+    { schedule: { kind: 'at', at: at.clock.now() + 600_000 }, deleteAfterRun: true },
+  ]);
+});
+
+test('a time of day is one of the daemon’s own zone where no other one is named, and the model is told so', async () => {
+  await using at = await setup('Europe/Berlin');
+  const added = await at.call({ action: 'add', message: 'call Mum', at: '2026-07-01T18:00' });
+  expect(added).toMatchObject({ ok: true, output: expect.stringContaining('2026-07-01 18:00 there') });
+  await at.call({ action: 'add', message: 'every morning', cron: '0 8 * * *' }, 'b');
+  await at.call({ action: 'add', message: 'far away', at: '2026-07-01T18:00', timezone: 'Asia/Kolkata' }, 'c');
+  expect((await at.jobs.list(OWNER)).map(({ name, timezone, nextDue }) => [name, timezone, nextDue]).toSorted()).toEqual([
+    ['call Mum', 'Europe/Berlin', Date.UTC(2026, 6, 1, 16)],
+    ['every morning', 'Europe/Berlin', Date.UTC(2026, 0, 1, 7)],
+    ['far away', 'Asia/Kolkata', Date.UTC(2026, 6, 1, 12, 30)],
+  ]);
+  const [tool] = cron(at.scope);
+  expect(JSON.stringify(tool?.parameters['properties'])).toContain('Default: the zone that your current date is given in');
+});
+
+test.each([{ at: '2026-01-01T00:30' }, { at: 'at six' }, { in_seconds: -60 }])(
+  'a time that cannot be (%j) is answered with the time that it is',
+  async (time) => {
+    await using at = await setup('Europe/Berlin');
+    expect(await at.call({ action: 'add', message: 'x', ...time })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('it is now 2026-01-01 01:00 in Europe/Berlin'),
+    });
+  },
+);
+
+test('the call of a reminder that has fired meanwhile makes no second one when it runs again after a crash', async () => {
+  await using at = await setup();
+  const args = { action: 'add', message: 'call Mum', in_seconds: 600 };
+  await at.call(args);
+  const [job] = await at.jobs.list(OWNER);
+  if (!job) throw new Error('it is not there');
+  const run = runOf({ job, due: job.nextDue ?? 0, to: origin, text: 'x' });
+  await at.journal.commit([
+    { kind: 'run', run },
+    { kind: 'job', job: { gone: job.id }, was: job },
+  ]);
+  await at.clock.advance(3_600_000);
+  expect(await at.call(args)).toMatchObject({ ok: false, output: expect.stringContaining('has fired') });
+  expect(await at.jobs.list(OWNER)).toEqual([]);
+  expect(await at.call(args, 'run#c2')).toMatchObject({ ok: true });
 });
 
 test('hostile: a model that adds without end, or a job that adds jobs, comes to a hundred of one person', async () => {

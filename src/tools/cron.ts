@@ -3,6 +3,7 @@ import { isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { Job, JobBook, JobRequest } from '../core/job.ts';
 import type { RunScope } from '../core/tool.ts';
+import { nowIn, wallTime } from '../lib/wall-time.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 
 /** A listing is for finding a job, and each line is paid for. */
@@ -17,10 +18,11 @@ const schema = z.strictObject({
   action: z.enum(['add', 'list', 'remove', 'enable', 'disable']),
   message: z.string().optional().describe('What to do at that time, in full: it is all you will be given'),
   name: z.string().optional(),
-  at: z.string().optional().describe('Once, as 2026-10-04T08:00'),
+  at: z.string().optional().describe('Once, as 2026-10-04T08:00: what a clock shows in timezone'),
+  in_seconds: z.number().optional().describe('Once, so long from now'),
   every_seconds: z.number().optional().describe('60 or more'),
   cron: z.string().optional().describe('minute hour day month weekday'),
-  timezone: z.string().optional().describe('As Europe/Berlin. Default UTC'),
+  timezone: z.string().optional().describe('As Europe/Berlin. Default: the zone that your current date is given in'),
   job_id: z.string().optional().describe('Also a part of its name, for remove'),
 });
 
@@ -28,7 +30,7 @@ const schema = z.strictObject({
 export const cron = defineBoundTool({
   name: 'cron',
   description:
-    'Jobs: reminders and work for you at set times, answered in this chat. add takes message and one of at, every_seconds, cron.',
+    'Jobs: reminders and work for you at set times, answered in this chat. add takes message and one of at, in_seconds, every_seconds, cron.',
   schema,
   tags: ['schedule'],
   effect: 'outside',
@@ -57,7 +59,7 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
     case 'add': {
       const { message: text, name, timezone } = args;
       if (text === undefined) throw new ToolFailure('add needs a message');
-      const schedule = scheduleOf(args);
+      const schedule = scheduleOf(args, jobs.now().at);
       const id = shortHash(key, 8);
       const own = (await jobs.list(authority)).filter((job) => job.authority.principal === authority.principal);
       if (own.length >= MOST_JOBS && !own.some((job) => job.id === id))
@@ -69,7 +71,7 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
         ...(name === undefined ? {} : { name }),
         ...(timezone === undefined ? {} : { timezone }),
       });
-      return `Added: ${lineOf(job)}`;
+      return addedText(job, jobs.now().at);
     }
     case 'list': {
       const all = await jobs.list(authority);
@@ -86,11 +88,19 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
 }
 
 /** Of several, the first one counts (spec E2). */
-function scheduleOf({ every_seconds: seconds, cron: expr, at }: Args): JobRequest['schedule'] {
+function scheduleOf({ every_seconds: seconds, cron: expr, in_seconds: wait, at }: Args, now: number): JobRequest['schedule'] {
   if (seconds !== undefined) return { everyMs: Math.round(seconds * 1_000) };
   if (expr !== undefined) return { cron: expr };
+  if (wait !== undefined) return { at: now + Math.round(wait * 1_000) };
   if (at !== undefined) return { at };
-  throw new ToolFailure('add needs one of at, every_seconds and cron');
+  throw new ToolFailure('add needs one of at, in_seconds, every_seconds and cron');
+}
+
+/** With the time that it is, so that the model sees a mistake, and tells people when the job comes. */
+function addedText(job: Job, now: number): string {
+  const { nextDue, timezone } = job;
+  const then = nextDue === undefined ? '' : `, and will be ${wallTime(nextDue, timezone)} there when it is due`;
+  return `Added: ${lineOf(job)}; ${nowIn(timezone, now)}${then}`;
 }
 
 function idOf({ job_id: id }: Args): string {

@@ -10,6 +10,7 @@ import type { Clock, Logger } from '../../core/ports.ts';
 import type { Reloadable } from '../../core/reload.ts';
 import type { ToolKit } from '../../core/tool.ts';
 import type { Uploads } from '../../media/uploads.ts';
+import { ownTimezone } from '../../schedule/next.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Operator } from './operator.ts';
@@ -27,6 +28,11 @@ export interface DaemonOptions {
   readonly redact?: (text: string) => string;
   readonly terminal?: Terminal;
   readonly clock: Clock;
+  /**
+   * What people in conversations mean by a time of day, and the model by today. Default: the zone of this
+   * process.
+   */
+  readonly timezone?: string;
   readonly logger: Logger;
   /** The journal's file can no longer be trusted: the process must end. */
   readonly onFatal: (error: GatehouseError) => void;
@@ -88,4 +94,8 @@ export interface Base {
 
 export function redactOf({ redact }: DaemonOptions): (text: string) => string {
   return redact ?? ((text) => text);
+}
+
+export function timezoneOf({ timezone }: DaemonOptions): string {
+  return timezone ?? ownTimezone();
 }

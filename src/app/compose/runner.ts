@@ -11,7 +11,7 @@ import { whyAnswer } from '../../runs/why-answer.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
-import type { Base, LiveConfig } from './options.ts';
+import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { remainsFor } from './store.ts';
 import { composeTools } from './tools.ts';
 
@@ -30,6 +30,7 @@ export function composeRunner(turn: TurnParts): Runner {
   const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
+  const timezone = timezoneOf(options);
   const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
     ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
@@ -53,7 +54,7 @@ export function composeRunner(turn: TurnParts): Runner {
     maxHistory: () => live().gateway.max_history,
     system: () => {
       const { system_prompt: prompt } = live().gateway;
-      return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
+      return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone });
     },
     remains: remainsFor(options),
     noteUpload: base.uploads.note,

@@ -12,7 +12,7 @@ import { HEARTBEAT_PRINCIPAL, Heartbeat } from '../../schedule/heartbeat.ts';
 import { Ticker } from '../../schedule/ticker.ts';
 import { onOwnBehalf } from '../origin.ts';
 import type { Operator } from './operator.ts';
-import type { Base } from './options.ts';
+import { type Base, timezoneOf } from './options.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -42,8 +42,9 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
   return ticker;
 }
 
-export function jobBook({ journal, options: { clock } }: Pick<Base, 'journal' | 'options'>): JobBook {
-  return new Book({ journal, clock, newId: () => randomBytes(4).toString('hex') });
+export function jobBook({ journal, options }: Pick<Base, 'journal' | 'options'>): JobBook {
+  const { clock } = options;
+  return new Book({ journal, clock, newId: () => randomBytes(4).toString('hex'), timezone: timezoneOf(options) });
 }
 
 /** Why nothing may run any more on the account of the person who made a job; undefined = it may. */

@@ -14,8 +14,9 @@ import { jobBook } from './schedule.ts';
 /** The tools of one run, bound to its chat and to what its channel can do. */
 export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow, taint: number) => readonly Tool[] {
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
+  const jobs = jobBook(base);
   return (row, taint) => {
-    const scope = { ...scopeOf(row, base, delivery), taint };
+    const scope = { ...scopeOf(row, base, delivery), jobs, taint };
     return kits.flatMap((kit) => kit(scope));
   };
 }
@@ -23,7 +24,7 @@ export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (ro
 function scopeOf(row: RunRow, base: Base, delivery: Pick<Delivery, 'react'>): RunScope {
   const { session, authority } = row;
   const target = targetOf(row);
-  const scope = { session, authority, channel: channelOf(row), jobs: jobBook(base) };
+  const scope = { session, authority, channel: channelOf(row) };
   return target ? { ...scope, origin: addressOf(target), answer: answerOf(row, base, delivery) } : scope;
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { GatehouseError } from '../../core/errors.ts';
 import { HEARTBEAT, type Job, type JobAddress, type JobRequest } from '../../core/job.ts';
 import { printable } from '../../lib/printable.ts';
+import { wallTime } from '../../lib/wall-time.ts';
 import { Book } from '../../schedule/book.ts';
 import { OPERATOR } from '../../schedule/file.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
@@ -178,11 +179,6 @@ function whenText({ schedule, timezone }: Job): string {
     case 'cron':
       return `${schedule.expr} (${timezone})`;
   }
-}
-
-/** `2026-12-24 18:00`, as a clock on the wall shows it there. */
-function wallTime(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone }).format(at);
 }
 
 function nextText({ nextDue }: Job, now: number): string {
