@@ -17,11 +17,12 @@ async function setup(settings = { everyMs: HALF_HOUR, mostADay: 48 }) {
   const opened = await openJournal({ dir: dir.path, clock });
   const { journal } = opened;
   const file = join(dir.path, 'HEARTBEAT.md');
+  const channels = new Set(['test']);
   const make = () =>
     new Heartbeat({
       ...{ journal, file, clock, logger, settings: () => settings },
       to: () => ({ channel: 'test', chatId: 'owner' }),
-      address: (to) => ({ account: 'bot', ...to }),
+      address: (to) => (channels.has(to.channel) ? { account: 'bot', ...to } : undefined),
     });
   let heartbeat = make();
   /** Goes through time as the ticker does, and ends each run at once. */
@@ -51,7 +52,7 @@ async function setup(settings = { everyMs: HALF_HOUR, mostADay: 48 }) {
     await opened[Symbol.asyncDispose]();
     await dir[Symbol.asyncDispose]();
   };
-  return { ...{ journal, file, clock, logger, live, restart }, [Symbol.asyncDispose]: close };
+  return { ...{ journal, file, clock, logger, channels, live, restart }, [Symbol.asyncDispose]: close };
 }
 
 test.each([
@@ -92,6 +93,27 @@ test('over 48 hours an unchanged file is asked about once, also across restarts'
   expect(await at.live(HALF_HOUR)).toHaveLength(1);
   await rm(at.file);
   expect(await at.live(HALF_HOUR)).toEqual([]);
+});
+
+test('while the channel of the owner is not there no model is asked, which the log says, and the list is asked about after', async () => {
+  await using at = await setup();
+  await writeFile(at.file, '- [ ] look at the mail');
+  at.channels.clear();
+  expect(await at.live(3_600_000)).toEqual([]);
+  const waiting = await Promise.all(['job/heartbeat', LANE].map((lane) => at.journal.waiting(lane, 9)));
+  expect(waiting.flat()).toEqual([]);
+  expect(await at.journal.jobs.list()).toEqual([]);
+  expect(at.logger.lines[0]).toMatchObject({
+    ...{ level: 'warn', event: 'heartbeat.no-channel' },
+    data: { channel: 'test', hint: expect.stringContaining('gateway.owner') },
+  });
+  at.channels.add('test');
+  expect(await at.live(HALF_HOUR)).toHaveLength(1);
+  at.channels.clear();
+  await writeFile(at.file, '- [ ] call Mum');
+  const before = await at.journal.jobs.get('heartbeat');
+  expect(await at.live(HALF_HOUR)).toEqual([]);
+  expect(await at.journal.jobs.get('heartbeat')).toEqual(before);
 });
 
 test.each([

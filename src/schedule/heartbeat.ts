@@ -27,8 +27,9 @@ export interface HeartbeatOptions {
   readonly file: string;
   /** Asked each time. */
   readonly settings: () => HeartbeatSettings;
-  /** The operator's chat; undefined = the answer stays in the record. */
+  /** The operator's chat; undefined = none is configured, and the answer stays in the record. */
   readonly to: () => JobAddress | undefined;
+  /** Undefined = there is no such channel now: no run is made before there is. */
   readonly address: (to: JobAddress) => Address | undefined;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
@@ -89,6 +90,12 @@ export class Heartbeat implements TickerSource {
     }
     const wanted = to();
     const place = wanted && address(wanted);
+    if (wanted && !place) {
+      // Its answer would be paid for and told to no person, and the list not be asked about again.
+      const hint = 'mend that channel, or name another chat in gateway.owner';
+      logger.warn('heartbeat.no-channel', { channel: wanted.channel, detail: `there is no channel ${wanted.channel}`, hint });
+      return true;
+    }
     const job = { ...(was ?? firstOf(now)), payload: { ...PAYLOAD, seen: { digest, day, runs: runs + 1 } } };
     const fired: Job = {
       ...job,
