@@ -13,7 +13,7 @@ import { startInline } from '../testing/inline-daemon.ts';
 import { job, MEMBER } from '../testing/jobs.ts';
 import { callPieces, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
-import { TestChannel } from '../testing/test-channel.ts';
+import { TestChannel, testChannelEntry } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 const CHAT = { channel: 'test', chatId: 'chat-1' };
@@ -120,6 +120,53 @@ test('A34 a job of a person who is not let in any more, or only as everyone is, 
   const owner = { ...MEMBER, role: 'owner' } as const;
   expect(await at.fire({ id: 'owner000', authority: owner })).toMatchObject({ enabled: false });
   expect(at.model.requests).toEqual([]);
+});
+
+test('a job of a channel that left the config waits for it, asks no model, and runs when it is back', async () => {
+  await using dir = await tempDir();
+  const authority = { ...MEMBER, principal: 'gone:ada' };
+  const due = systemClock.now();
+  const payload = { text: 'take the pills', profile: 'session', deliver: { ...CHAT, channel: 'gone' } } as const;
+  const schedule = { kind: 'at', at: due } as const;
+  const once = job({ authority, schedule, payload, nextDue: due, deleteAfterRun: true });
+  // Nor is it known whether the person may have an answer elsewhere.
+  const elsewhere = job({ id: 'elsewhere', authority, payload: { ...payload, deliver: CHAT }, nextDue: due });
+  {
+    await using without = await testDaemon({ dataDir: dir.path, model: scriptedModel([]) });
+    const { journal } = without.daemon;
+    await journal.commit([once, elsewhere].map((each) => ({ kind: 'job', job: each })));
+    const looked = () => journal.jobs.list().then((jobs) => jobs.every(({ lastStatus }) => lastStatus !== undefined));
+    await until('a look at both', looked);
+    for (const each of await journal.jobs.list()) {
+      expect(each).toMatchObject({ enabled: true, runCount: 0, lastStatus: 'error: there is no channel gone' });
+      expect(each.nextDue).toBeGreaterThan(due);
+    }
+  }
+  const [model, channel] = [scriptedModel(['Your pills.']), new TestChannel('gone')];
+  const entry = { name: 'gone', allowed_senders: ['ada'] };
+  await using back = await testDaemon({ dataDir: dir.path, model, channel, entry });
+  const was = await back.daemon.journal.jobs.get(once.id);
+  if (was) await back.daemon.journal.commit([{ kind: 'job', job: { ...was, nextDue: systemClock.now() }, was }]);
+  await until('its answer', () => channel.texts().length === 1);
+  expect(channel.texts()).toEqual(['Your pills.']);
+});
+
+test('a job of a person who may be paired waits while their channel cannot be created', async () => {
+  await using dir = await tempDir();
+  const broken = testChannelEntry(() => {
+    throw new Error('no network');
+  });
+  await using running = await testDaemon({
+    ...{ dataDir: dir.path, model: scriptedModel([]), entry: { allowed_senders: [] } },
+    daemon: { registry: { test: broken } },
+  });
+  const { journal } = running.daemon;
+  await journal.commit([{ kind: 'job', job: job({ authority: MEMBER, nextDue: systemClock.now() }) }]);
+  const looked = await until('a look at it', async () => {
+    const now = await journal.jobs.get('ab12cd34');
+    return now?.lastStatus === undefined ? undefined : now;
+  });
+  expect(looked).toMatchObject({ enabled: true, lastStatus: 'error: there is no channel test' });
 });
 
 test('a job of a person on the list runs on their account', async () => {

@@ -180,7 +180,7 @@ test('F22 after a year ahead and back again a job fires as if nothing had been',
 
 test('a job whose creator may do nothing any more is disabled with the reason, and does not run', async () => {
   const reason = 'its creator is not let in any more';
-  await using at = await setup({ barred: async ({ role }) => (role === 'member' ? reason : undefined) });
+  await using at = await setup({ barred: async ({ role }) => (role === 'member' ? { kind: 'not-let-in', reason } : undefined) });
   await at.add(job({ authority: MEMBER, nextDue: START }), job({ id: 'own', nextDue: START }));
   await at.jobs.fire(START);
   expect([await at.runs(), await at.runs('own')]).toEqual([[], [0]]);

@@ -23,12 +23,19 @@ const MOST_OF_A_JOB = 2;
 const NO_CHANNEL_RETRY_MS = 600_000;
 const NO_CHANNEL_MS = 7 * 86_400_000;
 
+/** What stands against a run on the account of a person. */
+export type Bar =
+  /** The person is known not to be let in any more. */
+  | { readonly kind: 'not-let-in'; readonly reason: string }
+  /** That is not known: the channel of the person, which has this name, is not there now. */
+  | { readonly kind: 'absent'; readonly channel: string };
+
 export interface DueJobsOptions {
   readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load' | 'waits'>;
   /** Rows below the high-water mark that jobs leave to people. */
   readonly reserve: number;
-  /** Why nothing may run on this account any more; undefined = it may. */
-  readonly barred: (authority: Authority) => Promise<string | undefined>;
+  /** Undefined = nothing does. */
+  readonly barred: (authority: Authority) => Promise<Bar | undefined>;
   /** Undefined = there is no such channel now. */
   readonly address: (to: JobAddress) => Address | undefined;
   readonly clock: Pick<Clock, 'now'>;
@@ -87,7 +94,8 @@ export class DueJobs implements TickerSource {
     const due = job.nextDue ?? now;
     const { next, text = '', failure } = await worked(job, now, due);
     const then = { enabled: job.enabled && next !== undefined, nextDue: next };
-    const reason = failure ?? (await barred(job.authority));
+    const bar = await barred(job.authority);
+    const reason = failure ?? (bar?.kind === 'not-let-in' ? bar.reason : undefined);
     if (reason !== undefined) return await this.#withoutRun(job, { enabled: false, nextDue: undefined }, 'disabled', reason);
     // Only after the clock was set back. Its run is or was there: nothing is lost and nothing is new.
     if (job.lastDue !== undefined && due <= job.lastDue && (await journal.jobs.fired(job.id, due)))
@@ -96,8 +104,9 @@ export class DueJobs implements TickerSource {
       return await this.#withoutRun(job, then, 'skipped', 'the daemon did not run at that time');
     const { deliver } = job.payload;
     const to = deliver && address(deliver);
-    if (deliver && !to)
-      return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${deliver.channel}`);
+    const absent = bar?.kind === 'absent' ? bar.channel : to ? undefined : deliver?.channel;
+    if (absent !== undefined)
+      return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${absent}`);
     if ((await this.#unfinished(job, to)) >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 

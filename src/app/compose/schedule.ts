@@ -7,7 +7,7 @@ import type { Address } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
 import { dueWaits } from '../../runs/due-waits.ts';
 import { Book } from '../../schedule/book.ts';
-import { DueJobs } from '../../schedule/due-jobs.ts';
+import { type Bar, DueJobs } from '../../schedule/due-jobs.ts';
 import { HEARTBEAT_PRINCIPAL, Heartbeat } from '../../schedule/heartbeat.ts';
 import { Ticker } from '../../schedule/ticker.ts';
 import { onOwnBehalf } from '../origin.ts';
@@ -47,25 +47,33 @@ export function jobBook({ journal, options }: Pick<Base, 'journal' | 'options'>)
   return new Book({ journal, clock, newId: () => randomBytes(4).toString('hex'), timezone: timezoneOf(options) });
 }
 
-/** Why nothing may run any more on the account of the person who made a job; undefined = it may. */
+/** What stands against a run on the account of the person who made a job; undefined = nothing does. */
 async function barred(
   { channels }: Base,
   { owner }: Operator,
   pairing: PairingStore,
   { principal, role }: Authority,
-): Promise<string | undefined> {
+): Promise<Bar | undefined> {
   // HEARTBEAT.md is the operator's, and so is what its runs ask for.
   if (principal === LOCAL_OPERATOR || (principal === HEARTBEAT_PRINCIPAL && role === 'owner')) return undefined;
-  if (role === 'guest') return 'guests have no jobs';
-  const channel = channels.status().find(({ name }) => principal.startsWith(`${name}:`))?.name;
-  const rules = channel === undefined ? undefined : channels.rules(channel);
-  if (channel === undefined || !rules) return 'the channel of its creator is not in the config any more';
-  if (channels.isLocal(channel)) return undefined;
+  if (role === 'guest') return notLetIn('guests have no jobs');
+  // No name of a channel has a colon.
+  const [channel = ''] = principal.split(':', 1);
   const senderId = principal.slice(channel.length + 1);
-  if (owner.isOwnersId({ channel, senderId })) return undefined;
-  if (role === 'owner') return 'its creator is no owner any more';
-  if (rules.allowed_senders.includes(senderId)) return undefined;
-  const account = channels.channels.get(channel)?.account ?? '';
+  const absent: Bar = { kind: 'absent', channel };
+  const rules = channels.rules(channel);
+  if (!rules) return absent;
+  if (channels.isLocal(channel) || owner.isOwnersId({ channel, senderId })) return undefined;
+  if (role !== 'owner' && rules.allowed_senders.includes(senderId)) return undefined;
+  // One that could not be created yet does not say whether it is local, nor with which account people are
+  // paired.
+  const account = channels.channels.get(channel)?.account;
+  if (account === undefined) return absent;
+  if (role === 'owner') return notLetIn('its creator is no owner any more');
   const decided = await pairing.decided({ channel, account, senderId });
-  return decided === 'approved' ? undefined : 'its creator is not let in any more';
+  return decided === 'approved' ? undefined : notLetIn('its creator is not let in any more');
+}
+
+function notLetIn(reason: string): Bar {
+  return { kind: 'not-let-in', reason };
 }
