@@ -70,8 +70,9 @@ export type RunEvent = EventBase &
     | { readonly type: 'session.damaged'; readonly lines: number; readonly quarantine: string }
     | { readonly type: 'channel'; readonly state: ChannelHealth; readonly detail?: string }
     /**
-     * A due time of a job that began no run, with the reason. `skipped`: the daemon did not run then.
-     * `refused`: there is no place for its answer. `disabled`: it will not fire any more.
+     * A due time of a job that began no run, with the reason. `skipped`: it was late and the job skips such
+     * times, or earlier runs are not over. `refused`: a channel that it needs is not there. `disabled`: it
+     * will not fire any more.
      */
     | { readonly type: 'job'; readonly job: string; readonly state: 'skipped' | 'refused' | 'disabled'; readonly reason: string }
     | { readonly type: 'journal'; readonly state: 'ok' | 'failing'; readonly code?: string }

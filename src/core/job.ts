@@ -34,7 +34,7 @@ export interface Job {
   /** Of its creator, as it was when the job was made. */
   readonly authority: Authority;
   readonly taint: number;
-  /** What becomes of times that passed while the daemon did not run: one run for all of them, or none. */
+  /** What becomes of times that are over before it is looked at: one run for all of them, or none. */
   readonly missed: 'once' | 'skip';
   readonly enabled: boolean;
   /** With `at`: the job is removed when it has fired. */

@@ -134,8 +134,10 @@ test.each<[string, RunAbout, string, string | undefined]>([
   ['a silent job', about({ source: 'job', outcome: 'silent' }, []), 'The job had nothing to tell.', undefined],
   [
     'a due time without a daemon',
-    about(undefined, [{ type: 'job', job: 'a', state: 'skipped', reason: 'the daemon did not run at that time' }]),
-    'The job did not run (skipped): the daemon did not run at that time.',
+    about(undefined, [
+      { type: 'job', job: 'a', state: 'skipped', reason: 'it was 5 min late, and this job skips times that it missed' },
+    ]),
+    'The job did not run (skipped): it was 5 min late, and this job skips times that it missed.',
     undefined,
   ],
   ['no model', about({ outcome: 'no-model' }, [], SENT), 'There is no model to answer it.', 'provider'],

@@ -121,6 +121,31 @@ test.each([
   }
 });
 
+test('a skipped time says how late it was, whether there was no room for it or the clock was set forward', async () => {
+  const skipped = {
+    type: 'job',
+    job: 'ab12cd34',
+    state: 'skipped',
+    reason: 'it was 15 min late, and this job skips times that it missed',
+  };
+  const skips = job({ schedule: EVERY_TEN, missed: 'skip', nextDue: START + 10 * MINUTE });
+  await using full = await setup({ highWater: 2 });
+  await full.add(skips, job({ id: 'other000', schedule: { kind: 'at', at: START }, nextDue: START }));
+  await full.jobs.fire(START);
+  await full.clock.advance(10 * MINUTE);
+  await full.jobs.fire(full.clock.now());
+  expect(full.events).toEqual([]);
+  await full.clock.advance(15 * MINUTE);
+  await full.end('other000');
+  await full.jobs.fire(full.clock.now());
+  expect(full.events).toMatchObject([skipped]);
+  await using set = await setup();
+  await set.add(skips);
+  set.clock.jump(25 * MINUTE);
+  await set.jobs.fire(set.clock.now());
+  expect(set.events).toMatchObject([skipped]);
+});
+
 test('a time that is late by less than a minute was not missed', async () => {
   await using at = await setup();
   await at.add(job({ schedule: EVERY_TEN, missed: 'skip', nextDue: START }));

@@ -12,7 +12,7 @@ import type { TickerSource } from './ticker.ts';
 
 /** Jobs that are fired in one step; those of one step share a transaction. */
 const BATCH = 20;
-/** A time that is this late was missed: the process did not run, or the clock was set. */
+/** A time that is this late was missed: the process did not run or had no room, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
 /**
  * Runs of one job that may be under way. A job that is slower than its schedule must not pile up work, nor
@@ -101,7 +101,7 @@ export class DueJobs implements TickerSource {
     if (job.lastDue !== undefined && due <= job.lastDue && (await journal.jobs.fired(job.id, due)))
       return await this.#commit(job, then);
     if (job.missed === 'skip' && now - due > MISSED_AFTER_MS)
-      return await this.#withoutRun(job, then, 'skipped', 'the daemon did not run at that time');
+      return await this.#withoutRun(job, then, 'skipped', lateText(now - due));
     const { deliver } = job.payload;
     const to = deliver && address(deliver);
     const absent = bar?.kind === 'absent' ? bar.channel : to ? undefined : deliver?.channel;
@@ -163,6 +163,11 @@ async function worked(job: Job, after: number, due?: number): Promise<Worked> {
   } catch (error) {
     return { failure: `it cannot be worked out: ${errorText(error)}` };
   }
+}
+
+/** Why it was late is not known here: see `MISSED_AFTER_MS`. */
+function lateText(ms: number): string {
+  return `it was ${Math.floor(ms / 60_000)} min late, and this job skips times that it missed`;
 }
 
 /** A reminder must not be lost because its channel is mended or replaced just then. */
