@@ -112,8 +112,9 @@ export class Book implements JobBook {
 
 /**
  * Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long.
+ * `mayBeOver` as in `readSchedule`.
  */
-export async function jobOf(request: JobRequest, id: string, now: number): Promise<Job> {
+export async function jobOf(request: JobRequest, id: string, now: number, mayBeOver = false): Promise<Job> {
   const { name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
   // A model may have copied them from what it read, and will read them again when the job is due (A32).
   const text = visibleText(request.text);
@@ -122,7 +123,7 @@ export async function jobOf(request: JobRequest, id: string, now: number): Promi
     throw new GatehouseError('GH1701', `the message of a job has at most ${LONGEST_TEXT} characters`, {
       hint: 'put long instructions into a file of the workspace and name it',
     });
-  const due = await readSchedule(request, now);
+  const due = await readSchedule(request, now, mayBeOver);
   return {
     ...{ id, name: nameOf(name ?? text), ...due },
     payload: { text, profile: 'session', ...(session === undefined ? {} : { session }), ...(deliver ? { deliver } : {}) },

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Authority } from '../core/authority.ts';
 import { GatehouseError } from '../core/errors.ts';
 import { HEARTBEAT, type Job, type JobAddress, type JobRequest, LOCAL_OPERATOR } from '../core/job.ts';
+import { visibleText } from '../lib/visible-text.ts';
 import { jobOf } from './book.ts';
 import { FLOOR_MS } from './next.ts';
 
@@ -75,19 +76,26 @@ const entry = z.object({
 const file = z.object({ version: z.literal(1).default(1), jobs: z.array(z.unknown()) });
 type Entry = z.output<typeof entry>;
 
-/** One entry of a file: a job, or why it is none. */
+/** One entry of a file: a job, one that is there already, or why it is none. */
 export type Imported =
   | { readonly kind: 'job'; readonly job: Job }
+  /** `name`: its id. */
+  | { readonly kind: 'known'; readonly name: string }
   | { readonly kind: 'refused'; readonly name: string; readonly reason: string };
 
 /**
  * The jobs of a file. Rejects with GH1701 where it is none at all; an entry that cannot be is told with its
  * reason, and costs the others nothing. `fallback`: where an answer goes that is to be delivered and does not
- * say where to.
+ * say where to. `there`: what the jobs there are say, by their ids.
  */
 export async function readJobs(
   text: string,
-  options: { readonly now: number; readonly newId: () => string; readonly fallback: JobAddress | undefined },
+  options: {
+    readonly now: number;
+    readonly newId: () => string;
+    readonly fallback: JobAddress | undefined;
+    readonly there: ReadonlyMap<string, string>;
+  },
 ): Promise<readonly Imported[]> {
   let parsed: unknown;
   try {
@@ -108,6 +116,9 @@ async function readEntry(value: unknown, n: number, options: Parameters<typeof r
     return { kind: 'refused', name: `entry ${n + 1}`, reason };
   }
   const { name, payload } = read.data;
+  const id = ownId(read.data) ?? '';
+  // It is left alone, also where it could not be made anew.
+  if (options.there.has(id)) return metJob(id, options.there.get(id), payload.message);
   try {
     return { kind: 'job', job: await importedJob(read.data, options) };
   } catch (error) {
@@ -116,12 +127,22 @@ async function readEntry(value: unknown, n: number, options: Parameters<typeof r
   }
 }
 
+/** Undefined = it is given one. */
+function ownId({ id }: Entry): string | undefined {
+  return id !== undefined && /^[\w-]{1,64}$/.test(id) && id !== HEARTBEAT ? id : undefined;
+}
+
+/** What becomes of an entry whose id a job has that says `text`. */
+export function metJob(id: string, text: string | undefined, message: string): Exclude<Imported, { kind: 'job' }> {
+  if (visibleText(text ?? '') === visibleText(message)) return { kind: 'known', name: id };
+  return { kind: 'refused', name: id, reason: 'another job has this id' };
+}
+
 async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typeof readJobs>[1]): Promise<Job> {
   const { payload, state } = from;
   const named = payload.channel && payload.chat_id ? { channel: payload.channel, chatId: payload.chat_id } : undefined;
   const thread = named && payload.thread_id ? { threadId: payload.thread_id } : {};
   const deliver = payload.deliver ? (named ? { ...named, ...thread } : fallback) : undefined;
-  const id = from.id !== undefined && /^[\w-]{1,64}$/.test(from.id) && from.id !== HEARTBEAT ? from.id : newId();
   const job = await jobOf(
     {
       ...{ name: from.name, text: payload.message, schedule: from.schedule, missed: from.missed, taint: from.taint },
@@ -130,8 +151,10 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
       ...(payload.session ? { session: payload.session } : {}),
       ...(deliver ? { deliver } : {}),
     },
-    id,
+    ownId(from) ?? newId(),
     now,
+    // As it was exported: it did its work, or its time passed and is made up for.
+    !from.enabled || typeof state.next_run_at_ms === 'number',
   );
   const due = state.next_run_at_ms ?? job.nextDue ?? now;
   const { nextDue: _computed, ...rest } = job;

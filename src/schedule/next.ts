@@ -32,11 +32,15 @@ export async function nextDue({ schedule, timezone }: Timing, after: number): Pr
   }
 }
 
-/** The schedule that is asked for and its first due time. Rejects with GH1701 for one that cannot be. */
+/**
+ * The schedule that is asked for and its first due time. Rejects with GH1701 for one that cannot be. With
+ * `mayBeOver` it may have no due time any more.
+ */
 export async function readSchedule(
   { schedule: asked, timezone = 'UTC' }: Pick<JobRequest, 'schedule' | 'timezone'>,
   now: number,
-): Promise<Timing & { readonly nextDue: number }> {
+  mayBeOver = false,
+): Promise<Timing & { readonly nextDue?: number }> {
   assertTimezone(timezone);
   const schedule = scheduleOf(asked, timezone, now);
   let due: number | undefined;
@@ -46,6 +50,7 @@ export async function readSchedule(
     throw refused(`the expression cannot be read: ${errorText(error)}`, { cause: error });
   }
   if (due === undefined) {
+    if (mayBeOver) return { schedule, timezone };
     if (schedule.kind !== 'at') throw refused(`the expression never fires; ${nowIn(timezone, now)}`);
     throw refused(`the time lies in the past; ${nowIn(timezone, now)}`, { hint: 'name a later one' });
   }

@@ -4,7 +4,7 @@ import { errorText, GatehouseError } from '../../core/errors.ts';
 import type { Job } from '../../core/job.ts';
 import { printable } from '../../lib/printable.ts';
 import { readAtMost } from '../../lib/read-at-most.ts';
-import { readJobs, writeJobs } from '../../schedule/file.ts';
+import { metJob, readJobs, writeJobs } from '../../schedule/file.ts';
 import type { Command, CommandContext } from '../context.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -30,11 +30,13 @@ export const cronImport: Command<{ readonly file: string; readonly dryRun?: bool
   const { dryRun = false } = options;
   const text = await readInput(context, options.file);
   const { chat: fallback, channels } = await ownerChat(context);
-  const found = await readJobs(text, { now: deps.clock.now(), newId: newJobId, fallback });
+  const jobs = (await withJournal(context, ({ journal }) => journal.jobs.list())) ?? [];
+  const there = new Map(jobs.map(({ id, payload }) => [id, payload.text]));
+  const found = await readJobs(text, { now: deps.clock.now(), newId: newJobId, fallback, there });
   await using opened = dryRun ? undefined : await openOrMake(context);
   const results: Result[] = [];
-  const add = opened ? addTo(opened) : await pretend(context);
-  for (const one of found) results.push(one.kind === 'refused' ? one : await add(one.job));
+  const add = opened ? addTo(opened) : pretend(there);
+  for (const one of found) results.push(one.kind === 'job' ? await add(one.job) : one);
   const of = (kind: Result['kind']): readonly Result[] => results.filter((each) => each.kind === kind);
   const [added, known, refused] = [of('added'), of('known'), of('refused')];
   for (const { name, reason } of refused) out.say(`${out.mark('bad', 'stderr')} ${printable(name)}: ${printable(reason ?? '')}`);
@@ -69,24 +71,18 @@ type Add = (job: Job) => Promise<Result>;
 function addTo({ journal }: OpenJournal): Add {
   return async (job) => {
     if (await journal.commit([{ kind: 'job', job }])) return { kind: 'added', name: job.id };
-    return met(job, (await journal.jobs.get(job.id))?.payload.text);
+    return metJob(job.id, (await journal.jobs.get(job.id))?.payload.text, job.payload.text);
   };
 }
 
 /** As `addTo`, and nothing is written. */
-async function pretend(context: CommandContext): Promise<Add> {
-  const jobs = (await withJournal(context, ({ journal }) => journal.jobs.list())) ?? [];
-  const texts = new Map(jobs.map(({ id, payload }) => [id, payload.text]));
+function pretend(there: ReadonlyMap<string, string>): Add {
+  const texts = new Map(there);
   return async (job) => {
-    if (texts.has(job.id)) return met(job, texts.get(job.id));
+    if (texts.has(job.id)) return metJob(job.id, texts.get(job.id), job.payload.text);
     texts.set(job.id, job.payload.text);
     return { kind: 'added', name: job.id };
   };
-}
-
-/** There is a job of this id. */
-function met({ id, payload }: Job, there: string | undefined): Result {
-  return there === payload.text ? { kind: 'known', name: id } : { kind: 'refused', name: id, reason: 'another job has this id' };
 }
 
 /** `-` is the standard input. */

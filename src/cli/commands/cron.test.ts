@@ -205,6 +205,54 @@ test('what export prints, import reads, and the same file again changes nothing'
   expect((await at.jobs()).map(grid)).toEqual(before.map(grid));
 });
 
+test('an export of jobs in every state imports again, where they are and where they are not', async () => {
+  await using at = await setup();
+  const now = at.cli.clock.now();
+  const past = { kind: 'at', at: now - 5 * HOUR } as const;
+  const over = { kind: 'cron', expr: '0 0 0 1 1 * 2020' } as const;
+  const guest = { principal: 'telegram:9', role: 'guest', mode: 'read-only', policies: [{ allow: ['a'], deny: [] }] } as const;
+  const states: Record<string, Partial<Job>> = {
+    'at-to-come': { schedule: { kind: 'at', at: now + HOUR }, nextDue: now + HOUR, deleteAfterRun: true },
+    'at-off': { schedule: { kind: 'at', at: now + HOUR }, enabled: false },
+    'at-missed': { schedule: past, nextDue: past.at, deleteAfterRun: true },
+    'at-waits-for-channel': { schedule: past, nextDue: now + 1, lastStatus: 'error: there is no channel telegram' },
+    'at-done': { schedule: past, enabled: false, lastDue: past.at, lastStatus: 'ok', runCount: 1 },
+    'at-skipped': { schedule: past, enabled: false, missed: 'skip', deleteAfterRun: true },
+    every: { schedule: { kind: 'every', ms: HOUR, from: now }, nextDue: now + HOUR, lastDue: now, lastStatus: 'running' },
+    'every-missed': { schedule: { kind: 'every', ms: HOUR, from: past.at }, nextDue: now - HOUR },
+    'every-off': { schedule: { kind: 'every', ms: HOUR, from: now }, enabled: false, lastStatus: 'error: cancelled' },
+    cron: { schedule: { kind: 'cron', expr: '0 8 * * *' }, timezone: 'Asia/Kolkata', nextDue: now + 2 * HOUR, authority: guest },
+    'cron-off': { schedule: { kind: 'cron', expr: '30 0 8 * * *' }, enabled: false },
+    'cron-over': { schedule: over, enabled: false, lastDue: Date.UTC(2020, 0, 1), runCount: 1 },
+    'cron-missed': { schedule: over, nextDue: Date.UTC(2020, 0, 1) },
+  };
+  await at.put(...Object.entries(states).map(([id, state]) => job({ id, createdAt: now, ...state })));
+  const before = await at.jobs();
+  const ids = before.map(({ id }) => id);
+  const file = await at.cli.write('cron.json', (await at.cli.run('cron', 'export')).stdout);
+  expect(await at.json('import', file)).toMatchObject({ ok: true, added: [], known: ids });
+  expect(await at.json('import', file, '--dry-run')).toMatchObject({ ok: true, added: [], known: ids });
+  expect(await at.jobs()).toEqual(before);
+  for (const id of ids) await at.cli.run('cron', 'remove', id);
+  expect(await at.json('import', file)).toMatchObject({ ok: true, added: ids, known: [] });
+  const grid = ({ schedule, ...rest }: Job) => ({
+    ...rest,
+    schedule: schedule.kind === 'every' ? { ...schedule, from: 0 } : schedule,
+  });
+  expect((await at.jobs()).map(grid)).toEqual(before.map(grid));
+});
+
+test('import adds no job for a time that is over and that no export left open', async () => {
+  await using at = await setup();
+  const entry = { id: 'a', name: 'a', schedule: { kind: 'At', at_ms: at.cli.clock.now() - 1 }, payload: { message: 'x' } };
+  const file = await at.cli.write('cron.json', JSON.stringify({ version: 1, jobs: [entry] }));
+  expect(await at.cli.run('cron', 'import', file)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('lies in the past'),
+  });
+  expect(await at.jobs()).toEqual([]);
+});
+
 test('import reads both shapes that programs have written, and names what cannot be', async () => {
   await using at = await setup();
   const now = at.cli.clock.now();
