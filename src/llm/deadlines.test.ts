@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../testing/fakes.ts';
-import { CallTimeout, startWatchdog, type WatchdogOptions } from './deadlines.ts';
+import { CallTimeout, Watchdog, type WatchdogOptions } from './deadlines.ts';
 
 function start(inputTokens: number, more: Partial<WatchdogOptions> = {}) {
   const clock = new FakeClock();
   const controller = new AbortController();
   const timeouts = { connectMs: 10_000, totalMs: 300_000 };
-  const watchdog = startWatchdog({ clock, controller, inputTokens, timeouts, ...more });
+  const watchdog = new Watchdog({ clock, controller, inputTokens, timeouts, ...more });
   return { clock, controller, watchdog };
 }
 
@@ -70,8 +70,10 @@ test('M5 a model that thinks may be silent for 300 s before it writes, and for 3
   const { clock, controller, watchdog } = start(0, { thinks: true, timeouts: LONG });
   watchdog.opened();
   await clock.advance(299_000);
+  watchdog.sign(); // as with every byte
   watchdog.progress(false);
   await clock.advance(299_000);
+  watchdog.sign();
   watchdog.progress();
   await clock.advance(29_999);
   expect(controller.signal.aborted).toBe(false);
@@ -97,11 +99,42 @@ test('M5 a server that sends keep-alives is held to them, also where its wire pr
   const { clock, controller, watchdog } = start(0, { thinks: true, timeouts: LONG });
   watchdog.opened();
   watchdog.sign(); // with the headers: that proves nothing
-  await clock.advance(120_000);
-  expect(controller.signal.aborted).toBe(false);
-  watchdog.sign();
+  for (let sign = 0; sign < 2; sign += 1) {
+    await clock.advance(120_000);
+    expect(controller.signal.aborted).toBe(false);
+    watchdog.sign();
+  }
   await clock.advance(30_000);
   expect(limitOf(controller.signal)).toEqual(['sign of life', 30_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('M5 bytes that bring something of a thought, whole or in pieces, are no promise of more', async () => {
+  const { clock, controller, watchdog } = start(0, { thinks: true, timeouts: LONG });
+  watchdog.opened();
+  for (let thought = 0; thought < 3; thought += 1) {
+    await clock.advance(2_000);
+    watchdog.sign();
+    await clock.advance(50);
+    watchdog.sign();
+    watchdog.progress(false);
+  }
+  await clock.advance(299_999);
+  expect(controller.signal.aborted).toBe(false);
+  await clock.advance(1);
+  expect(limitOf(controller.signal)).toEqual(['next chunk', 300_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('M5 a model that thinks again after it wrote may be silent for 300 s again', async () => {
+  const { clock, controller, watchdog } = start(0, { timeouts: LONG });
+  watchdog.opened();
+  watchdog.progress();
+  watchdog.progress(false);
+  await clock.advance(299_999);
+  expect(controller.signal.aborted).toBe(false);
+  await clock.advance(1);
+  expect(limitOf(controller.signal)).toEqual(['next chunk', 300_000]);
   watchdog[Symbol.dispose]();
 });
 

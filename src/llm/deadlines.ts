@@ -17,8 +17,10 @@ export interface ModelTimeouts {
 
 const IDLE_MS = 30_000;
 const THINKING_MS = 300_000;
-/** A sign of life this long after the stream opened shows that the server goes on sending them. ms. */
-const REPEATED_MS = 1_000;
+/** Bytes that come sooner after what was counted may be the rest of it. ms. */
+const APART_MS = 1_000;
+/** So many signs of life show that a server goes on sending them. */
+const SIGNS = 2;
 
 /** Spec B7. */
 function firstTokenLimit(inputTokens: number): number {
@@ -52,21 +54,19 @@ export interface WatchdogOptions {
 const LOOK_MS = 1_000;
 
 /** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, not one per chunk. */
-export function startWatchdog(options: WatchdogOptions): Watchdog {
-  return new Watchdog(options);
-}
-
-class Watchdog implements Disposable {
+export class Watchdog implements Disposable {
   readonly #options: WatchdogOptions;
   readonly #start: number;
   readonly #stopped = new AbortController();
   #idleMs: number;
-  #openedAt: number | undefined;
+  #signs = 0;
   #signedAt: number;
+  #countedAt = 0;
+  /** What was counted last may be the start of an event that brings something. */
+  #doubted = false;
   #progressAt: number;
-  #writing = false;
+  #thinking: boolean;
   #progressed = false;
-  #sendsSigns = false;
   #pausedAt: number | undefined;
 
   constructor(options: WatchdogOptions) {
@@ -74,30 +74,36 @@ class Watchdog implements Disposable {
     this.#start = options.clock.monotonic();
     this.#signedAt = this.#start;
     this.#progressAt = this.#start;
+    this.#thinking = options.thinks ?? false;
     this.#idleMs = options.timeouts.idleMs ?? IDLE_MS;
     void this.#run();
   }
 
   /** The server began to answer. */
   opened(): void {
-    this.#openedAt = this.#options.clock.monotonic();
-    this.#signedAt = this.#openedAt;
-    this.#sendsSigns = this.#options.promisesSigns ?? false;
+    this.#signedAt = this.#countedAt = this.#options.clock.monotonic();
+    if (this.#options.promisesSigns) this.#signs = SIGNS;
   }
 
-  /** Bytes came. They are no progress: a stream that only stays open meets the limit for thinking (F27). */
+  /**
+   * Bytes came. Unless `progress` follows they are a sign of life, and no more: a stream that only stays open
+   * meets the limit for thinking (F27).
+   */
   sign(): void {
-    const now = this.#options.clock.monotonic();
-    this.#signedAt = now;
-    if (this.#openedAt !== undefined && now - this.#openedAt >= REPEATED_MS) this.#sendsSigns = true;
+    this.#signedAt = this.#options.clock.monotonic();
+    if (this.#signedAt - this.#countedAt < APART_MS) return;
+    this.#countedAt = this.#signedAt;
+    this.#signs += 1;
+    this.#doubted = true;
   }
 
-  /** Something of the answer arrived. `writing`: more than reasoning, so the model has stopped thinking. */
+  /** Something of the answer arrived. `writing`: more than reasoning, so the model does not think now. */
   progress(writing = true): void {
-    this.#progressAt = this.#options.clock.monotonic();
-    this.#signedAt = this.#progressAt;
+    this.#signedAt = this.#countedAt = this.#progressAt = this.#options.clock.monotonic();
+    if (this.#doubted) this.#signs -= 1;
+    this.#doubted = false;
     this.#progressed = true;
-    this.#writing ||= writing;
+    this.#thinking = !writing;
   }
 
   /** Only silence of the provider counts: the time that a consumer takes for an event does not. */
@@ -110,6 +116,7 @@ class Watchdog implements Disposable {
     const took = this.#options.clock.monotonic() - this.#pausedAt;
     this.#progressAt += took;
     this.#signedAt += took;
+    this.#countedAt += took;
     this.#pausedAt = undefined;
   }
 
@@ -136,25 +143,18 @@ class Watchdog implements Disposable {
 
   /** The limit that passes first if nothing more arrives. */
   #due(now: number): { readonly at: number; readonly limit: CallTimeout['limit']; readonly ms: number } {
-    const { timeouts } = this.#options;
+    const { timeouts, inputTokens } = this.#options;
+    const { idleMs = IDLE_MS, thinkingMs = THINKING_MS, firstTokenMs = firstTokenLimit } = timeouts;
     const paused = this.#pausedAt === undefined ? 0 : now - this.#pausedAt;
-    const silence = this.#silenceMs();
+    const sendsSigns = this.#signs >= SIGNS;
+    const patient = (sendsSigns || this.#thinking) && this.#idleMs >= idleMs;
+    const usual = this.#progressed ? this.#idleMs : firstTokenMs(inputTokens);
+    const silence = !patient ? usual : this.#progressed ? thinkingMs : Math.max(usual, thinkingMs);
     const limits = [
       { at: this.#start + timeouts.totalMs, limit: 'whole answer', ms: timeouts.totalMs },
       { at: this.#progressAt + paused + silence, limit: this.#progressed ? 'next chunk' : 'first token', ms: silence },
-      ...(this.#sendsSigns
-        ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const]
-        : []),
+      ...(sendsSigns ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const] : []),
     ] as const;
     return limits.reduce((first, other) => (other.at < first.at ? other : first));
-  }
-
-  #silenceMs(): number {
-    const { timeouts, thinks, inputTokens } = this.#options;
-    const thinkingMs = timeouts.thinkingMs ?? THINKING_MS;
-    const patient = this.#sendsSigns || (thinks === true && !this.#writing);
-    if (this.#progressed) return patient && this.#idleMs >= (timeouts.idleMs ?? IDLE_MS) ? thinkingMs : this.#idleMs;
-    const first = (timeouts.firstTokenMs ?? firstTokenLimit)(inputTokens);
-    return patient ? Math.max(first, thinkingMs) : first;
   }
 }

@@ -6,19 +6,21 @@ import type { SessionMessage } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
 import { agentRun, countingTool, line } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
+import { anthropicWire } from '../testing/strict/anthropic.ts';
 import { STRICT_PEERS, type StrictPeer } from '../testing/strict/peers.ts';
 import { type StrictServer, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
 import { catalogRows } from './catalog/catalog.ts';
 import { collect, modelRequest } from './contract.ts';
-import { createWire } from './create.ts';
+import { createWire, type WireDeps } from './create.ts';
 import { findKeyWithoutConfig } from './detect.ts';
 import { resolveProvider } from './providers/resolve.ts';
 
 const KEY = 'sk-strict-1234';
 
-function wireOf(peer: StrictPeer, server: StrictServer, clock = systemClock as FakeClock | typeof systemClock): Model {
+function wireOf(peer: StrictPeer, server: StrictServer, deps: Partial<WireDeps> = {}): Model {
   const timeouts = { connectMs: 1_000, totalMs: 300_000 };
-  return createWire(resolveProvider({ ...peer.config, base_url: server.baseUrl }), KEY, { timeouts, clock });
+  const target = resolveProvider({ ...peer.config, base_url: server.baseUrl });
+  return createWire(target, KEY, { timeouts, clock: systemClock, ...deps });
 }
 
 /** The switch of the control: what a provider wants back is taken out of every request. */
@@ -137,13 +139,23 @@ describe('a key in the environment', () => {
 
 describe('M5 120 s of silent thinking', () => {
   const SILENT = { text: 'at last', silentMs: 120_000 };
+  /** Between two looks of the watchdog. */
+  const LOOK_MS = 1_000;
 
-  async function ask(peer: StrictPeer, turn: Turn, stepMs = 5_000): Promise<{ events: readonly ModelEvent[]; tookMs: number }> {
+  /** `silentMs`: from the last bytes until the call was broken off, by the clock. */
+  async function ask(
+    peer: StrictPeer,
+    turn: Turn,
+    { stepMs = 5_000 }: { stepMs?: number } = {},
+  ): Promise<{ end: ModelEvent | undefined; silentMs: number }> {
     const clock = new FakeClock();
     await using server = await startStrictServer(peer.wire, () => turn, { apiKey: KEY, clock });
     const from = clock.monotonic();
+    const at = { bytes: 0, abort: 0 };
     let events: readonly ModelEvent[] | undefined;
-    const call = collect(wireOf(peer, server, clock).call(modelRequest('think'), new AbortController().signal)).then((all) => {
+    const model = wireOf(peer, server, { clock, fetch: observed(clock, at) });
+    const request = modelRequest('think', { maxOutputTokens: 1_000 });
+    const call = collect(model.call(request, new AbortController().signal)).then((all) => {
       events = all;
     });
     // The sockets and the client library take real time, not the clock's.
@@ -152,24 +164,68 @@ describe('M5 120 s of silent thinking', () => {
       await clock.advance(stepMs);
     }
     await call;
-    return { events: events ?? [], tookMs: clock.monotonic() - from };
+    return { end: events?.at(-1), silentMs: at.abort - at.bytes };
   }
+
+  /** Notes when bytes arrive, the headers among them, and when the call is broken off. */
+  function observed(clock: FakeClock, at: { bytes: number; abort: number }): typeof fetch {
+    return async (input, init) => {
+      init?.signal?.addEventListener('abort', () => {
+        at.abort ||= clock.monotonic();
+      });
+      const response = await fetch(input, init);
+      at.bytes = clock.monotonic();
+      const noting = new TransformStream<Uint8Array, Uint8Array>({
+        transform(bytes, controller) {
+          at.bytes = clock.monotonic();
+          controller.enqueue(bytes);
+        },
+      });
+      return new Response(response.body?.pipeThrough(noting), response);
+    };
+  }
+
+  const peerOf = (name: string): StrictPeer => STRICT_PEERS.find((peer) => peer.name === name) ?? ({} as StrictPeer);
+  const claude = (provider: string, model: string): StrictPeer => {
+    return { name: provider, wire: anthropicWire(), config: { provider, model } };
+  };
+  const ANSWERED = { type: 'done', answer: { text: 'at last' } };
 
   test.each(STRICT_PEERS.map((peer) => [peer.name, peer] as const))(
     'is answered by %s, with signs of life and without',
     async (name, peer) => {
-      const living = await ask(peer, { ...SILENT, signsOfLife: true });
-      expect(living.events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'at last' } });
+      expect((await ask(peer, { ...SILENT, signsOfLife: true })).end).toMatchObject(ANSWERED);
       if (name === 'anthropic') return;
-      expect((await ask(peer, SILENT)).events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'at last' } });
+      expect((await ask(peer, SILENT)).end).toMatchObject(ANSWERED);
     },
   );
 
+  // What arrives at 2 s: the start of the answer, or of a thought, or some of a thought.
+  test.each([
+    ['openai-chat', 1],
+    ['openai-responses', 3],
+    ['openai-responses', 5],
+    ['gemini', 1],
+    ['deepseek', 2],
+    ['moonshot', 2],
+    ['mistral', 1],
+    ['openrouter', 2],
+    ['anthropic', 3],
+    ['zai', 1],
+    ['zai', 3],
+  ] as const)('is answered by %s where the first %i events come after 2 s and the silence after them', async (name, events) => {
+    const turn = { ...SILENT, reasoning: 'Let me see.', lateMs: 2_000, silentAfterEvents: events };
+    const peer = name === 'zai' ? claude(name, 'glm-5.3') : peerOf(name);
+    expect((await ask(peer, { ...turn, signsOfLife: name === 'anthropic' })).end).toMatchObject(ANSWERED);
+  });
+
   test('is noticed within 30 s where the wire promises signs of life and none come', async () => {
-    const peer = STRICT_PEERS.find(({ name }) => name === 'anthropic') ?? ({} as StrictPeer);
-    const { events, tookMs } = await ask(peer, { ...SILENT, silentAfterEvents: 1, silentMs: 200_000 }, 250);
-    expect(events.at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
-    // Real sockets bring the first event and the end, on a busy machine only after many steps of the clock.
-    expect(tookMs).toBeLessThanOrEqual(38_000);
+    const peers = [peerOf('anthropic'), claude('bedrock', 'global.anthropic.claude-opus-5-5')];
+    const turn = { ...SILENT, silentAfterEvents: 1, silentMs: 200_000 };
+    for (const { end, silentMs } of await Promise.all(peers.map((peer) => ask(peer, turn, { stepMs: 500 })))) {
+      expect(end).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
+      expect(silentMs).toBeGreaterThanOrEqual(29_000);
+      expect(silentMs).toBeLessThanOrEqual(30_000 + LOOK_MS);
+    }
   });
 });

@@ -35,9 +35,15 @@ export interface Piece {
 
 export interface Added {
   readonly events: readonly ModelEvent[];
-  /** Something of the answer arrived. */
-  readonly progress: boolean;
+  /** Something of the answer arrived. `thinking`: of a thought, and nothing that can be shown. */
+  readonly progress: boolean | 'thinking';
 }
+
+/** A sign of life, and events that say nothing of the answer. */
+export const NOTHING: Added = { events: [], progress: false };
+
+/** Of a chunk that belongs to a thought and brings no words of it. */
+export const THINKING: Added = { events: [], progress: 'thinking' };
 
 /** Stands where a model got stuck and repeated itself. */
 const LOOP_MARK = '[… the model repeated itself; the rest was cut]';

@@ -29,6 +29,16 @@ test('M10 blocks of tools that run at Anthropic, and citations, leave text and c
   expect(answerOf(events)).toMatchObject({ text: 'found', toolCalls: [] });
 });
 
+test('M5 a thought that begins after text has the limit for thinking, where no pings are promised', async () => {
+  const start = anthropicEvent('content_block_start', { index: 1, content_block: { type: 'thinking', thinking: '' } });
+  const reply = stream([anthropicStart(), anthropicText('a'), start], { end: 'hang' });
+  await using server = await startModelServer({ script: () => reply });
+  const timeouts = { connectMs: 1_000, totalMs: 5_000, idleMs: 120, thinkingMs: 400 };
+  const model = createAnthropic(wireOptions(server.url, { provider: 'zai', model: 'glm-5.3', timeouts }));
+  const events = await collect(model.call(modelRequest('hi'), new AbortController().signal));
+  expect(failureOf(events).message).toContain('no next chunk within 400 ms');
+});
+
 test('nothing is kept of an answer without thinking', async () => {
   expect(answerOf(await answer(anthropicStart(), anthropicText('x'), anthropicEnd())).providerState).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
-import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import { type Added, AnswerAssembly, type AnswerOptions, NOTHING, type Piece, THINKING } from './answer-assembly.ts';
 import type { KeptPart } from './kept-answer.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { count, usageOf } from './usage-count.ts';
@@ -11,9 +11,9 @@ import { WireFault } from './wire-guard.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A sign of life: pings, and events that say nothing of the answer. */
-const NOTHING: Added = { events: [], progress: false };
 const COUNTS = ['input', 'cache_creation_input', 'cache_read_input', 'output', 'thinking'] as const;
+
+const THOUGHT = /^(?:redacted_)?thinking$/;
 
 /** The kind of block that a delta belongs to, where it is not the delta's own name. */
 const BLOCK_OF: Readonly<Record<string, string>> = { signature: 'thinking', input_json: 'tool_use' };
@@ -34,6 +34,12 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
 
   override add(raw: unknown): Added {
     const chunk = asRecord(raw);
+    const added = this.#read(chunk);
+    if (added.progress || !('index' in chunk)) return added;
+    return THOUGHT.test(stringOf(this.#blocks.get(chunk['index'])?.['type'])) ? THINKING : added;
+  }
+
+  #read(chunk: Fields): Added {
     switch (chunk['type']) {
       case 'message_start':
         return this.#start(asRecord(chunk['message']));
@@ -62,7 +68,7 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
     const parts = [...this.#blocks.values()].flatMap((block): KeptPart[] => {
       if (block['type'] === 'text') return [{ chars: stringOf(block['text']).length }];
       if (block['type'] === 'tool_use') return [{ call: stringOf(block['id']) }];
-      return /^(?:redacted_)?thinking$/.test(stringOf(block['type'])) ? [{ whole: block }] : [];
+      return THOUGHT.test(stringOf(block['type'])) ? [{ whole: block }] : [];
     });
     if (!parts.some(({ whole }) => whole)) return undefined;
     const before = this.#digest();

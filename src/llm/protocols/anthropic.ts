@@ -14,13 +14,15 @@ import { createWireModel } from './wire-model.ts';
 const VERSION = '2023-06-01';
 /** This API refuses a request without a limit (spec B1: for models nothing is known of). */
 const DEFAULT_MAX_TOKENS = 4_096;
+/** Others on this wire know no marks for the cache and no parameters for thinking, and promise no pings. */
+const GENUINE = ['anthropic', 'bedrock'];
 
 /** `baseUrl` holds no version: `https://api.anthropic.com`. */
 export function createAnthropic(options: WireOptions): WarmableModel {
   // By what a request has in common with the one that is sent after a refusal.
   const digests = new WeakMap<ModelRequest['context'], string>();
   return createWireModel(
-    { ...options, promisesSigns: true },
+    { ...options, promisesSigns: GENUINE.includes(options.provider) },
     {
       connect: () => createClient(options),
       assembly: (answer, request) => new AnthropicAssembly(answer, () => digests.get(request.context)),
@@ -67,8 +69,7 @@ function requestBody(
   const { maxOutputTokens: most = Infinity } = facts ?? {};
   // More than the model can write is refused.
   const maxTokens = Math.min(request.maxOutputTokens ?? facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS, most);
-  // Other servers of this wire know neither the marks for the cache nor the parameters for thinking.
-  const genuine = provider === 'anthropic' || provider === 'bedrock';
+  const genuine = GENUINE.includes(provider);
   const limits = { maxTokens, mayBegin: mayBeginThinking(history) };
   const thinking = genuine ? claudeThinking(claude, facts, request.thinking, limits) : {};
   if (genuine) markForCache(history);

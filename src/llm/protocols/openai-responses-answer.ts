@@ -1,15 +1,13 @@
 /** From the events of an OpenAI Responses stream to pieces of an answer. */
 import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
-import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
+import { type Added, AnswerAssembly, NOTHING, type Piece, THINKING } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { count, reportedCost, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 
 type Parsed = Readonly<Record<string, unknown>>;
-
-const NOTHING: Added = { events: [], progress: false };
 
 export class ResponsesAssembly extends AnswerAssembly implements Assembly {
   /** Output items of which something has arrived by deltas: what repeats them in full is skipped. */
@@ -22,6 +20,13 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
 
   override add(raw: unknown): Added {
     const event = asRecord(raw);
+    const added = this.#read(event);
+    if (added.progress) return added;
+    const isThought = asRecord(event['item'])['type'] === 'reasoning' || /^response\.reasoning/.test(String(event['type']));
+    return isThought ? THINKING : added;
+  }
+
+  #read(event: Parsed): Added {
     const index = typeof event['output_index'] === 'number' ? event['output_index'] : 0;
     const piece = typeof event['delta'] === 'string' ? event['delta'] : '';
     switch (event['type']) {

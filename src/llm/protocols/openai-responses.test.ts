@@ -348,6 +348,13 @@ describe('failures', () => {
     }
   });
 
+  test('M5 a thought that begins after text has the limit for thinking', async () => {
+    const limits = { timeouts: { connectMs: 1_000, totalMs: 5_000, idleMs: 120, thinkingMs: 400 } };
+    const thought = responsesEvent('response.output_item.added', { output_index: 1, item: { type: 'reasoning', id: 'rs_1' } });
+    const outcome = await run(stream([responsesText('a'), thought], { end: 'hang' }), limits);
+    expect(failureOf(outcome).message).toContain('no next chunk within 400 ms');
+  });
+
   test('A29 no failure leaks the key, whole or in part, however the server quotes it', async () => {
     for (const form of [KEY, encodeURIComponent(KEY), Buffer.from(KEY).toString('base64'), KEY.slice(0, 16)]) {
       const replies = [

@@ -3,7 +3,7 @@ import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelReq
 import type { Clock } from '../../core/ports.ts';
 import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
-import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
+import { CallTimeout, type ModelTimeouts, Watchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
@@ -80,7 +80,7 @@ export async function* callWire(
   let closing: readonly ModelEvent[];
   const { clock, timeouts, promisesSigns = false } = options;
   const thinks = mayThink(options, request);
-  using watchdog = startWatchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
+  using watchdog = new Watchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
   try {
     const open = (): Promise<AsyncIterable<unknown>> => wire.open(controller.signal);
     const stream = await race.wait(withSigns(() => watchdog.sign(), open));
@@ -100,7 +100,8 @@ export async function* callWire(
         waiting = undefined;
         if (step.done) break;
         const { events, progress } = assembly.add(step.value);
-        if (progress) watchdog.progress(events.length === 0 || events.some(({ type }) => type !== 'reasoning'));
+        const isThought = progress === 'thinking' || (events.length > 0 && events.every(({ type }) => type === 'reasoning'));
+        if (progress) watchdog.progress(!isThought);
         if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
         due = events.length === 0 ? events : joined(events, burst);
       }
@@ -155,7 +156,7 @@ function toFailure(error: unknown, streaming: boolean, options: WireOptions): Mo
   if (error instanceof SyntaxError)
     return createFailure('malformed', { message: `${options.provider} sent a chunk that is not JSON` });
   if (streaming) return createFailure('malformed', { message: `${options.provider} broke the stream off` });
-  return failureOfConnection(error, origin(options.baseUrl), context);
+  return failureOfConnection(error, URL.parse(options.baseUrl)?.origin ?? 'an invalid base_url', context);
 }
 
 /** A shorter key is a word such as `test`, at a server of one's own, and may stand in any answer. */
@@ -202,29 +203,18 @@ function findFault(error: unknown): WireFault | undefined {
   return undefined;
 }
 
-function origin(baseUrl: string): string {
-  return URL.parse(baseUrl)?.origin ?? 'an invalid base_url';
-}
-
 function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEvent[] {
   const [only, more] = events;
   return only && !more ? burst.add(only) : events.flatMap((event) => burst.add(event));
 }
 
-interface Race {
-  /**
-   * Settles as the promise does, rejects with the reason when the signal aborts first, or resolves with
-   * undefined when it is interrupted: the promise can then be waited for again.
-   */
-  wait<T>(promise: PromiseLike<T>): Promise<T | undefined>;
-  readonly interrupt: () => void;
-}
-
 /**
- * Makes waiting end at once when the signal aborts: the SDK may still be cleaning up by then. One wait at a time. One listener per
- * call, because adding and removing one per chunk costs a sixth of reading the chunk.
+ * Makes waiting end at once when the signal aborts: the SDK may still be cleaning up by then. `wait` settles
+ * as the promise does, rejects with the reason when the signal aborts first, or resolves with undefined when
+ * it is interrupted: the promise can then be waited for again. One wait at a time. One listener per call,
+ * because adding and removing one per chunk costs a sixth of reading the chunk.
  */
-function createRace(signal: AbortSignal): Race {
+function createRace(signal: AbortSignal) {
   let rejectWaiting: ((reason: unknown) => void) | undefined;
   let interruptWaiting: (() => void) | undefined;
   // Asking the signal each time is dearer than remembering.
@@ -238,13 +228,13 @@ function createRace(signal: AbortSignal): Race {
     { once: true },
   );
   return {
-    wait: (promise) =>
+    wait: <T>(promise: PromiseLike<T>): Promise<T | undefined> =>
       new Promise((resolve, reject) => {
         rejectWaiting = reject;
         interruptWaiting = () => resolve(undefined);
         promise.then(resolve, reject);
         if (aborted) reject(signal.reason);
       }),
-    interrupt: () => interruptWaiting?.(),
+    interrupt: (): void => interruptWaiting?.(),
   };
 }

@@ -20,6 +20,8 @@ export interface Turn {
   readonly stop?: 'end' | 'tools' | 'length' | 'filtered' | 'refusal';
   /** Default: what the server counts (4 characters = 1 token). */
   readonly usage?: TurnUsage;
+  /** The headers come this long before anything else, ms. */
+  readonly lateMs?: number;
   /**
    * Silence before the first byte of the answer, ms; with `signsOfLife` the wire's own keep-alives are sent
    * meanwhile.

@@ -178,6 +178,10 @@ interface Playing {
 
 async function play(response: ServerResponse, events: readonly string[], turn: Turn, playing: Playing): Promise<void> {
   const silentAt = turn.silentAfterEvents ?? 0;
+  if (turn.lateMs !== undefined) {
+    begin(response);
+    await playing.clock.sleep(turn.lateMs, playing.signal);
+  }
   for (const [index, event] of events.entries()) {
     if (index === turn.cutAfterEvents) return cut(response);
     if (index === silentAt) await keepSilent(response, turn, playing);
