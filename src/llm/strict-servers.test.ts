@@ -1,7 +1,7 @@
 // The agent loop against servers that refuse what each provider's documentation says is refused.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAgent } from '../agent/run.ts';
-import type { Model, ModelEvent } from '../core/model.ts';
+import type { Model, ModelEvent, ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
 import { agentRun, countingTool, line } from '../testing/agent-run.ts';
@@ -146,7 +146,7 @@ describe('M5 120 s of silent thinking', () => {
   async function ask(
     peer: StrictPeer,
     turn: Turn,
-    { stepMs = 5_000 }: { stepMs?: number } = {},
+    { stepMs = 5_000, ...override }: Partial<ModelRequest> & { stepMs?: number } = {},
   ): Promise<{ end: ModelEvent | undefined; silentMs: number }> {
     const clock = new FakeClock();
     await using server = await startStrictServer(peer.wire, () => turn, { apiKey: KEY, clock });
@@ -154,7 +154,7 @@ describe('M5 120 s of silent thinking', () => {
     const at = { bytes: 0, abort: 0 };
     let events: readonly ModelEvent[] | undefined;
     const model = wireOf(peer, server, { clock, fetch: observed(clock, at) });
-    const request = modelRequest('think', { maxOutputTokens: 1_000 });
+    const request = modelRequest('think', { maxOutputTokens: 1_000, ...override });
     const call = collect(model.call(request, new AbortController().signal)).then((all) => {
       events = all;
     });
@@ -217,6 +217,12 @@ describe('M5 120 s of silent thinking', () => {
     const turn = { ...SILENT, reasoning: 'Let me see.', lateMs: 2_000, silentAfterEvents: events };
     const peer = name === 'zai' ? claude(name, 'glm-5.3') : peerOf(name);
     expect((await ask(peer, { ...turn, signsOfLife: name === 'anthropic' })).end).toMatchObject(ANSWERED);
+  });
+
+  test('is waited for at level off where the model cannot stop thinking, and not where it can', async () => {
+    const off = { thinking: 'off' } as const;
+    expect((await ask(peerOf('gemini'), SILENT, off)).end).toMatchObject(ANSWERED);
+    expect((await ask(peerOf('openai-chat'), SILENT, off)).end).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
   });
 
   test('is noticed within 30 s where the wire promises signs of life and none come', async () => {

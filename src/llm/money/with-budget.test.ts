@@ -348,9 +348,15 @@ describe('withBudget', () => {
     test('is never charged more than was held, and nothing of the kind where the model does not think', async () => {
       const { clock, wrap, entries } = await setup({ dailyUsd: 10 });
       await breakOff(clock, wrap(thinker(clock, ['on'])), modelRequest('x', { maxOutputTokens: 1_000 }));
-      await breakOff(clock, wrap(thinker(clock, ['on'])), modelRequest('x', { thinking: 'off' }));
+      await breakOff(clock, wrap(thinker(clock, ['off', 'on'])), modelRequest('x', { thinking: 'off' }));
       await breakOff(clock, wrap(thinker(clock, [])));
       expect(entries.map(({ tokensOut }) => tokensOut)).toEqual([1_000, 0, 0]);
+    });
+
+    test.each([[['low', 'high']], [['on']]])('is charged at level off too where the model cannot stop: %j', async (levels) => {
+      const { clock, wrap, entries } = await setup({ dailyUsd: 10 });
+      await breakOff(clock, wrap(thinker(clock, levels)), modelRequest('x', { thinking: 'off' }));
+      expect(entries).toMatchObject([{ tokensOut: 5_000 }]);
     });
   });
 

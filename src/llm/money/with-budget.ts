@@ -3,6 +3,7 @@ import type { UsageEntry } from '../../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
+import { mayThink } from '../protocols/thinking.ts';
 import { textTokens } from '../tokens.ts';
 import type { Budget, LimitState, Refused, Reservation } from './budget.ts';
 import { type CallEstimate, estimateCall } from './cost.ts';
@@ -176,7 +177,7 @@ class BudgetedCall {
   /** Of a call that we broke off: silent thinking is billed as well, and its time is all we know of it. */
   #withThoughts(counted: Usage = this.#estimate.partly(this.#streamed)): Usage {
     const { thinking = [], maxOutputTokens = 0 } = this.#model.facts ?? {};
-    if (thinking.length === 0 || this.#request.thinking === 'off') return counted;
+    if (!mayThink(this.#request.thinking, thinking)) return counted;
     const silentMs = (this.#spokeAt ?? this.#options.clock.monotonic()) - this.#startedAt;
     const most = Math.min(maxOutputTokens, this.#request.maxOutputTokens ?? maxOutputTokens);
     const written = textTokens(this.#streamed) + Math.ceil(silentMs * THOUGHT_TOKENS_PER_MS);

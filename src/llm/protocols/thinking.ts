@@ -16,3 +16,10 @@ export function thinkingWord(level: ThinkingLevel | undefined, known: readonly s
   if (level === undefined || level === 'auto' || !known) return undefined;
   return CANDIDATES[level].find((word) => known.includes(word));
 }
+
+/** Whether a model thinks at a level. One of which nothing is known thinks only where it is asked to. */
+export function mayThink(level: ThinkingLevel = 'auto', known?: readonly string[]): boolean {
+  if (!known) return level !== 'auto' && level !== 'off';
+  // Some cannot stop, and are sent another word for `off`, or none.
+  return known.length > 0 && !['off', 'none'].includes(thinkingWord(level, known) ?? '');
+}

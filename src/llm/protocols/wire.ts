@@ -9,6 +9,7 @@ import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
+import { mayThink } from './thinking.ts';
 import { type Signer, WireFault, withSigns } from './wire-guard.ts';
 
 export interface WireOptions {
@@ -79,7 +80,7 @@ export async function* callWire(
   let streaming = false;
   let closing: readonly ModelEvent[];
   const { clock, timeouts, promisesSigns = false } = options;
-  const thinks = mayThink(options, request);
+  const thinks = mayThink(request.thinking, options.facts?.thinking);
   using watchdog = new Watchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
   try {
     const open = (): Promise<AsyncIterable<unknown>> => wire.open(controller.signal);
@@ -131,12 +132,6 @@ export async function* callWire(
     controller.abort(NO_LONGER_NEEDED);
   }
   yield* closing;
-}
-
-/** A model of which nothing is known thinks only where the request asks for it. */
-function mayThink({ facts }: WireOptions, { thinking = 'auto' }: ModelRequest): boolean {
-  if (thinking === 'off') return false;
-  return facts?.thinking === undefined ? thinking !== 'auto' : facts.thinking.length > 0;
 }
 
 function failed(failure: ModelFailure): ModelEvent {
