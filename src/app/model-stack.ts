@@ -95,7 +95,7 @@ function createModel(
   const create = (entry: ModelEntry, hasStandby: boolean, about?: (kind: FailureKind) => boolean): Model =>
     compose(
       createEntryWire(entry, options, deps),
-      (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
+      (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry, clock) }),
       (inner) =>
         withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
       (inner) => withRefusalNotice(inner, operator.owner, about, entry.key?.from),
@@ -161,8 +161,8 @@ function chooseAmong(named: ProviderRouter, { slots, routed, config, clock, onFa
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
-function pricesOf({ target: { hints, baseUrl } }: ModelEntry): Pick<BudgetedOptions, 'priceOf'> {
-  return hints.price ? {} : { priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
+function pricesOf({ target: { hints, baseUrl } }: ModelEntry, clock: Clock): Pick<BudgetedOptions, 'priceOf'> {
+  return hints.price ? {} : { priceOf: (provider, model) => priceOf(provider, model, baseUrl, clock.now()) };
 }
 
 function isFound({ source }: Detected): boolean {

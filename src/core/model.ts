@@ -89,6 +89,8 @@ export interface Price extends PriceRates {
   readonly tiers?: readonly (PriceRates & { readonly aboveTokensIn: number })[];
   /** No source states this price: it is an upper bound from models of the same family. */
   readonly guess?: true;
+  /** The price from the day `from` on (`YYYY-MM-DD`, UTC), as it was announced. */
+  readonly later?: { readonly from: string; readonly price: Price };
 }
 
 /** What is known of a model apart from its wire. */

@@ -16,7 +16,7 @@ export interface CatalogRow {
   readonly thinking?: readonly string[];
   readonly price?: Price;
   /** A price that is announced for a later day. */
-  readonly later?: { readonly from: string; readonly price: Price };
+  readonly later?: Price['later'];
   /** Last day for which the price was stated. */
   readonly priceUntil?: string;
   /** Day on which the provider takes or took it away. */

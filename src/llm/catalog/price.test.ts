@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../providers/index.ts';
 import { catalogRows } from './catalog.ts';
-import { isLoopback, priceOf } from './price.ts';
+import { isLoopback, priceAt, priceOf } from './price.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const at = (provider: string, model: string, now = NOW) => priceOf(provider, model, undefined, now);
@@ -27,12 +27,16 @@ describe('a model that is listed', () => {
     expect(at('openai', 'gpt-6-sol')?.tiers).toMatchObject([{ aboveTokensIn: 272_000, in: 4, out: 15 }]);
   });
 
-  test('an announced price holds from its day on, and for 30 days before it as an upper bound', () => {
+  test('an announced price holds from its day on, and stands beside the one of today until then', () => {
     const on = (day: string) => at('gemini', 'gemini-3.8-flash', Date.parse(day));
-    expect(on('2026-11-22')).toEqual({ in: 0.75, out: 3.75, cached: 0.075 });
-    expect(on('2026-12-15')).toEqual({ in: 1.5, out: 7.5, cached: 0.15, guess: true });
-    expect(on('2027-01-02')).toEqual({ in: 1.5, out: 7.5, cached: 0.15 });
-    expect(at('gemini', 'gemini-4-argon')).toMatchObject({ in: 4, out: 20, guess: true });
+    const later = { in: 1.5, out: 7.5, cached: 0.15 };
+    const today = { in: 0.75, out: 3.75, cached: 0.075, later: { from: '2027-01-01', price: later } };
+    expect(on('2026-11-22')).toEqual(today);
+    expect(on('2026-12-31T23:59:59Z')).toEqual(today);
+    expect(on('2027-01-01')).toEqual(later);
+    // A daemon that was started before has the price of then.
+    expect(priceAt(on('2026-11-22'), Date.parse('2026-12-31'))).toEqual(today);
+    expect(priceAt(on('2026-11-22'), Date.parse('2027-01-01'))).toEqual(later);
   });
 
   test('a model with many hosts costs at most what its maker asks', () => {

@@ -6,14 +6,10 @@ import { findRow, similarRows } from './catalog.ts';
 
 const FREE: Price = { in: 0, out: 0 };
 
-/** An announced price counts this long before its day: a daemon may run that long without a restart. ms. */
-const AHEAD_MS = 30 * 86_400_000;
-
 /**
  * Price of a model; null = unknown, never taken for free. With `guess` it is an upper bound: of the dearest
- * model of that name or family, or because a dearer price is announced for the next 30 days. 0 only for a
- * server that runs models on this machine: by default the provider's usual address decides.
- * `model_hints.price` corrects all of it.
+ * model of that name or family. 0 only for a server that runs models on this machine: by default the
+ * provider's usual address decides. `model_hints.price` corrects all of it.
  */
 export function priceOf(
   provider: string,
@@ -23,9 +19,12 @@ export function priceOf(
 ): Price | null {
   if (isLocal(provider, model, baseUrl)) return FREE;
   const { price, later } = findRow(provider, model) ?? {};
-  if (!price) return bound(provider, model);
-  if (!later || Date.parse(later.from) > now + AHEAD_MS) return price;
-  return Date.parse(later.from) <= now ? later.price : { ...later.price, guess: true };
+  return price ? priceAt(later ? { ...price, later } : price, now) : bound(provider, model);
+}
+
+/** What a price has become by `now`: a daemon may run past the day from which another one is announced. */
+export function priceAt(price: Price | null, now: number): Price | null {
+  return price?.later && Date.parse(price.later.from) <= now ? price.later.price : price;
 }
 
 /**

@@ -324,6 +324,25 @@ describe('withBudget', () => {
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(usd, 3);
   });
 
+  test('a price that begins while this runs is booked from its day on; until then a call holds the dearer of both', async () => {
+    const { clock, wrap, budget, context } = await setup({ dailyUsd: 1 });
+    const held: (number | undefined)[] = [];
+    const booked: (number | null | undefined)[] = [];
+    const script = () => {
+      held.push(budget.tightest(context)?.reservedUsd);
+      return { text: 'x', usage: { tokensIn: 0, tokensOut: 1_000, tokensCached: 0 } };
+    };
+    const later = { from: '2026-01-02', price: { in: 20, out: 200 } };
+    const model = wrap(paidModel(script, { price: { in: 10, out: 100, later } }));
+    for (const _day of [1, 2]) {
+      const last = (await collect(model.call(modelRequest('x'), signal))).at(-1);
+      booked.push(last?.type === 'done' ? last.answer.usage.costUsd : undefined);
+      await clock.advance(12 * 3_600_000);
+    }
+    expect(held).toEqual([expect.closeTo(0.2, 2), expect.closeTo(0.2, 2)]);
+    expect(booked).toEqual([expect.closeTo(0.1, 8), expect.closeTo(0.2, 8)]);
+  });
+
   describe('a call that is broken off while its model thinks in silence', () => {
     const SECONDS_100 = 100_000;
     const thinker = (clock: FakeClock, thinking: readonly string[]) => ({

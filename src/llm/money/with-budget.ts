@@ -2,6 +2,7 @@ import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { UsageEntry } from '../../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { priceAt } from '../catalog/price.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { mayThink } from '../protocols/thinking.ts';
 import { textTokens } from '../tokens.ts';
@@ -41,23 +42,12 @@ export function withBudget(model: Model, budget: Budget, options: BudgetedOption
   };
 }
 
-/** Refused before a token was made: nothing is billed. Anything else may have been worked on. */
-const UNBILLED: readonly FailureKind[] = [
-  'rate-limit',
-  'overloaded',
-  'server',
-  'network',
-  'auth',
-  'payment',
-  'bad-request',
-  'model-gone',
-  'context-length',
-  'budget',
-];
+/** May have been worked on. Anything else was refused before a token was made: nothing is billed. */
+const BILLED: readonly FailureKind[] = ['timeout', 'content-filter', 'empty', 'malformed', 'aborted'];
 
 /** Whether the request was refused and not worked on. */
 export function isUnbilled({ kind, status }: ModelFailure): boolean {
-  return UNBILLED.includes(kind) || (status !== undefined && status >= 400);
+  return !BILLED.includes(kind) || (status !== undefined && status >= 400);
 }
 
 /** A longer one is no name, and its price would be looked for word by word. */
@@ -71,6 +61,8 @@ class BudgetedCall {
   readonly #budget: Budget;
   readonly #options: BudgetedOptions;
   readonly #request: ModelRequest;
+  /** With the price of the day. */
+  readonly #facts: Model['facts'];
   #known: CallEstimate | undefined;
   #streamed = '';
   readonly #startedAt: number;
@@ -81,12 +73,13 @@ class BudgetedCall {
     this.#budget = budget;
     this.#options = options;
     this.#startedAt = options.clock.monotonic();
+    this.#facts = model.facts && { ...model.facts, price: priceAt(model.facts.price, options.clock.now()) };
     this.#request = this.#fitted(budget.limited(request.context) ? this.#bounded(request) : request);
   }
 
   /** Made when it is needed: it reads the whole request. */
   get #estimate(): CallEstimate {
-    this.#known ??= estimateCall(this.#request, this.#model.facts);
+    this.#known ??= estimateCall(this.#request, this.#facts);
     return this.#known;
   }
 
@@ -117,7 +110,7 @@ class BudgetedCall {
 
   /** With the reserved output limit: a provider may allow more. Half the window is for the question. */
   #bounded(request: ModelRequest): ModelRequest {
-    const most = Math.min(this.#model.facts?.maxOutputTokens ?? Infinity, Math.floor(this.#model.contextWindow / 2));
+    const most = Math.min(this.#facts?.maxOutputTokens ?? Infinity, Math.floor(this.#model.contextWindow / 2));
     return { ...request, maxOutputTokens: Math.min(request.maxOutputTokens ?? most, most) };
   }
 
@@ -129,7 +122,7 @@ class BudgetedCall {
   #fitted(request: ModelRequest): ModelRequest {
     const from = this.#budget.termsOf(request.context)?.fitFrom;
     if (from === undefined) return request;
-    const estimate = estimateCall(request, this.#model.facts);
+    const estimate = estimateCall(request, this.#facts);
     const left = this.#budget.leftUsd(request.context);
     if (estimate.worstUsd === null || estimate.worstUsd <= left / 4) return request;
     const shared = estimate.outputFor(left / 4);
@@ -176,7 +169,7 @@ class BudgetedCall {
 
   /** Of a call that we broke off: silent thinking is billed as well, and its time is all we know of it. */
   #withThoughts(counted: Usage = this.#estimate.partly(this.#streamed)): Usage {
-    const { thinking = [], maxOutputTokens = 0 } = this.#model.facts ?? {};
+    const { thinking = [], maxOutputTokens = 0 } = this.#facts ?? {};
     if (!mayThink(this.#request.thinking, thinking)) return counted;
     const silentMs = (this.#spokeAt ?? this.#options.clock.monotonic()) - this.#startedAt;
     const most = Math.min(maxOutputTokens, this.#request.maxOutputTokens ?? maxOutputTokens);

@@ -1,5 +1,7 @@
 import type { Model, ModelRequest } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
+import { priceAt } from '../catalog/price.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import { Circuit, type CircuitOptions } from './circuit.ts';
 import { Metrics } from './metrics.ts';
@@ -18,7 +20,10 @@ export class SlotState {
   /** Monotonic ms of the start of the last call. */
   usedAt: number | undefined;
 
-  constructor(slot: Slot, options: CircuitOptions) {
+  readonly #clock: Pick<Clock, 'now'>;
+
+  constructor(slot: Slot, options: CircuitOptions & { readonly clock: Pick<Clock, 'now'> }) {
+    this.#clock = options.clock;
     this.model = slot.model;
     this.metrics = new Metrics();
     this.circuit = new Circuit(options);
@@ -33,7 +38,7 @@ export class SlotState {
    * unknown.
    */
   get cost(): number | undefined {
-    const price = this.model.facts?.price;
+    const price = priceAt(this.model.facts?.price ?? null, this.#clock.now());
     return price ? (3 * price.in + price.out) / 4 : undefined;
   }
 
