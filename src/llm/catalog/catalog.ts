@@ -79,6 +79,13 @@ function bareName(model: string): string {
   return (model.split('/').at(-1) ?? '').replace(/:.*$/, '').toLowerCase().replaceAll('.', '-');
 }
 
+/** Whether an answer names the model that was asked: region, vendor, revision and date aside. */
+export function isSameModel(asked: string, served: string): boolean {
+  const cloudId = /^(?:[a-z-]+\.)+(?=[a-z]{3})(.*?)(?:-v\d+)?(?::\d+)?$/i;
+  const plain = (id: string): string => bareName(id.replace(cloudId, '$1')).replace(/-\d{3,}(?:-\d\d){0,2}$/, '');
+  return plain(served) === plain(asked);
+}
+
 /** The words before the version: `claude-opus-5-5` -> claude, opus; `qwen3.8-max` -> qwen. */
 export function familyOf(model: string): string[] {
   const words = bareName(model).split(/[-_ ]/);

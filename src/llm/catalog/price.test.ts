@@ -63,7 +63,9 @@ describe('a model that is not listed', () => {
     for (const [id, row] of rows) {
       expect(bound?.in, id).toBeGreaterThanOrEqual(row.price?.in ?? 0);
       expect(bound?.out, id).toBeGreaterThanOrEqual(row.price?.out ?? 0);
+      expect(bound?.cached, id).toBeGreaterThanOrEqual(row.price?.cached ?? 0);
     }
+    expect(bound?.cached).toBeLessThan(bound?.in ?? 0);
   });
 
   test.each(['unheard-of', 'turbo3', 'foo-o4', '', '1.5b', 'ollama/xyz'])('%j is unknown, which is null', (name) => {

@@ -45,14 +45,15 @@ function bound(provider: string, model: string): Price | null {
   return price;
 }
 
-/** Each rate is the highest of any model that may be this one. Cached input is taken as not cached. */
+/** Each rate is the highest of any model that may be this one. */
 function boundOf(provider: string, model: string): Price | null {
   const rows = similarRows(provider, model, ({ price }) => price !== undefined);
   const rates = rows.flatMap(({ price, later }) => [price, ...(price?.tiers ?? []), later?.price].filter((rate) => !!rate));
   if (rates.length === 0) return null;
   const most = (rate: 'in' | 'out'): number => Math.max(...rates.map((each) => each[rate]));
+  const cached = Math.max(...rates.map((rate) => rate.cached ?? rate.in));
   const cacheWrite = Math.max(most('in'), ...rates.map((rate) => rate.cacheWrite ?? 0));
-  return { in: most('in'), out: most('out'), cacheWrite, guess: true };
+  return { in: most('in'), out: most('out'), cached, cacheWrite, guess: true };
 }
 
 function isLocal(provider: string, model: string, baseUrl: string | undefined): boolean {

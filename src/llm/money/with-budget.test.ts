@@ -324,6 +324,26 @@ describe('withBudget', () => {
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(usd, 3);
   });
 
+  test.each([
+    ['global.anthropic.claude-opus-5-5', 'claude-opus-5-5'],
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', 'claude-sonnet-4-5-20250929'],
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', 'claude-sonnet-4-5'],
+  ])(
+    '%s, which answers as %s, has the price that was asked for, with its discount for what was cached',
+    async (asked, served) => {
+      const { wrap, budget, context } = await setup({ dailyUsd: 100 }, { priceOf: (_, model) => priceOf('bedrock', model) });
+      const usage = { tokensIn: 100_000, tokensOut: 0, tokensCached: 100_000 };
+      const price: Price = { in: 10, out: 100, cached: 1 };
+      await collect(
+        wrap(paidModel([{ text: 'x', usage, servedModel: served }], { price }, `bedrock/${asked}`)).call(
+          modelRequest('x'),
+          signal,
+        ),
+      );
+      expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.1, 8);
+    },
+  );
+
   test('a price that begins while this runs is booked from its day on; until then a call holds the dearer of both', async () => {
     const { clock, wrap, budget, context } = await setup({ dailyUsd: 1 });
     const held: (number | undefined)[] = [];

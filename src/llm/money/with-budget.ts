@@ -2,6 +2,7 @@ import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { UsageEntry } from '../../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { isSameModel } from '../catalog/catalog.ts';
 import { priceAt } from '../catalog/price.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { mayThink } from '../protocols/thinking.ts';
@@ -135,8 +136,8 @@ class BudgetedCall {
     const { provider, model, servedModel = model } = answer;
     const isName = servedModel !== model && servedModel.length <= NAME_CHARS;
     const other = isName ? this.#options.priceOf?.(provider, servedModel) : null;
-    // A dated name of the model that was asked is that model, unless it is known by itself.
-    const served = other?.guess && servedModel.startsWith(model) ? null : other;
+    // Another name of the model that was asked is that model, unless it is known by itself.
+    const served = other?.guess && isSameModel(model, servedModel) ? null : other;
     const usage = this.#settled(answer.usage, served);
     reservation.settle(usage.costUsd ?? null);
     return { type: 'done', answer: { ...answer, usage } };
