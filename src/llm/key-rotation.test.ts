@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { FailureKind, ModelEvent } from '../core/model.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
@@ -109,6 +109,42 @@ test('a key that began to rest in another call is passed over, and the one that 
   expect(end(await first)).toBe('from c');
   expect(await second).toBe('a,b,c,c: from c');
   expect(at.resting).toEqual(['a auth -> b', 'b auth -> c', 'a auth -> c']);
+});
+
+describe('what a key was billed before it was turned down', () => {
+  const used = (tokensIn: number, costUsd?: number) => ({
+    ...{ tokensIn, tokensOut: 10, tokensCached: 5, tokensReasoning: 4 },
+    ...(costUsd === undefined ? {} : { costUsd }),
+  });
+  const billed = (costUsd?: number): ScriptStep => {
+    const failure = createFailure('rate-limit', { message: 'too many', retryAfterMs: 50_000 });
+    return { fail: { ...failure, usage: used(100, costUsd) } };
+  };
+  const usageOf = (events: readonly ModelEvent[]) => {
+    const last = events.at(-1);
+    return last?.type === 'done' ? last.answer.usage : last?.type === 'failed' ? last.failure.usage : undefined;
+  };
+  const ask = async ({ model }: ReturnType<typeof rotation>) => usageOf(await collect(model.call(modelRequest('hi'), live)));
+  const both = { tokensIn: 120, tokensOut: 20, tokensCached: 10, tokensReasoning: 8 };
+
+  test('is in the usage of the answer that another key gave', async () => {
+    const given = await ask(rotation({ a: billed(0.25), b: { text: 'from b', usage: used(20, 0.5) } }));
+    expect(given).toMatchObject({ ...both, costUsd: 0.75 });
+    // The cost of one of them is not the cost of both.
+    const halfTold = await ask(rotation({ a: billed(), b: { text: 'from b', usage: used(20, 0.5) } }));
+    expect(halfTold).toMatchObject(both);
+    expect(halfTold?.costUsd ?? null).toBeNull();
+  });
+
+  test('is in the failure that ends the call, whatever it is, and in no later one', async () => {
+    const failed = createFailure('server', { message: 'broken' });
+    const at = rotation({ a: billed(), b: { fail: { ...failed, usage: used(20) } } });
+    expect(await ask(at)).toMatchObject(both);
+    expect(await ask(rotation({ a: billed(), b: { fail: failed } }))).toMatchObject(used(100));
+    at.behave['b'] = limited(60_000);
+    // The failure of the key that is ready first is told again; what it cost was told with its own call.
+    expect(await ask(at)).toBeUndefined();
+  });
 });
 
 test('what was shown is not told a second time by another key, which the next try need not wait for', async () => {

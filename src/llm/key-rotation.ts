@@ -1,4 +1,4 @@
-import type { FailureKind, ModelFailure } from '../core/model.ts';
+import type { FailureKind, ModelFailure, Usage } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { WarmableModel } from './protocols/wire.ts';
 import type { FoundKey } from './providers/key.ts';
@@ -29,7 +29,7 @@ interface Place {
 /**
  * One model with several keys. A call goes on to the next key when one is refused or at its limit, and tries
  * each at most once; that key then rests, as long as the provider says. While all rest, the one that is ready
- * first is used, and a failure says when that is. At least one key.
+ * first is used, and a failure says when that is. The last outcome has the usage of all. At least one key.
  */
 export function withKeyRotation(
   keys: readonly FoundKey[],
@@ -53,6 +53,7 @@ export function withKeyRotation(
     ...main.wire,
     async *call(request, signal) {
       const untried = new Set(inOrder());
+      let spent: Usage | undefined;
       let [next] = untried;
       while (next) {
         const place: Place = next;
@@ -60,25 +61,40 @@ export function withKeyRotation(
         untried.delete(place);
         let streamed = false;
         for await (const event of place.wire.call(request, signal)) {
+          if (event.type === 'done') {
+            const usage = sumOf(event.answer.usage, spent);
+            return yield { ...event, answer: { ...event.answer, usage } };
+          }
           if (event.type !== 'failed') {
             streamed ||= event.type === 'text' || event.type === 'reasoning';
             yield event;
-            if (event.type === 'done') return;
             continue;
           }
-          const { failure } = event;
-          if (signal.aborted || !OF_THE_KEY.includes(failure.kind)) return yield event;
+          const { usage, ...failure } = event.failure;
+          if (usage) spent = sumOf(usage, spent);
+          const all = spent && { usage: spent };
+          if (signal.aborted || !OF_THE_KEY.includes(failure.kind)) return yield { ...event, failure: { ...failure, ...all } };
           place.failure = failure;
           place.restsUntil = clock.monotonic() + restOf(failure);
           // One that rests itself would be asked in vain, and what was shown cannot be told again from here.
           next = streamed ? undefined : [...untried].find((other) => rest(other) === 0);
-          if (!next) return yield { type: 'failed', failure: final(failure) };
+          if (!next) return yield { type: 'failed', failure: { ...final(failure), ...all } };
           onResting(place.key, failure, next.key);
         }
       }
     },
     warm: () => main.wire.warm(),
   };
+}
+
+const COUNTS = ['tokensIn', 'tokensOut', 'tokensCached', 'tokensCacheWrite', 'tokensReasoning', 'costUsd'] as const;
+
+/** Both together; a cost that only one of them has is not known. */
+function sumOf(one: Usage, other?: Usage): Usage {
+  if (!other) return one;
+  const sums = COUNTS.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]);
+  const isTold = typeof one.costUsd === 'number' && typeof other.costUsd === 'number';
+  return { ...one, ...Object.fromEntries(sums), ...(isTold ? {} : { costUsd: null }) };
 }
 
 function restOf({ kind, retryAfterMs }: ModelFailure): number {
