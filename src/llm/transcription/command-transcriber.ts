@@ -5,10 +5,10 @@ import { basename, delimiter, join } from 'node:path';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { AudioFile, Transcriber } from '../../core/media-models.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { AudioFormat } from '../../lib/audio-format.ts';
 import { BoundedQueue } from '../../lib/bounded-queue.ts';
 import { runProgram } from '../../lib/run-program.ts';
 import { settledOrAborted } from '../../lib/time-limit.ts';
-import type { AudioFormat } from './audio-format.ts';
 import { TRANSCRIPTION_TIMEOUT_MS } from './openai-transcriber.ts';
 import { readAudio } from './read-audio.ts';
 

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { LLMock } from '@copilotkit/aimock';
 import { expect, test } from 'vitest';
+import { audioFormatOf } from '../../lib/audio-format.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { type MultipartPart, parseMultipart } from '../../simulator/multipart.ts';
 import { FakeClock, tempDir } from '../../testing/fakes.ts';
-import { audioFormatOf } from './audio-format.ts';
 import { createOpenAiTranscriber, type OpenAiTranscriberOptions, type TranscriptionUsage } from './openai-transcriber.ts';
 import { MAX_AUDIO_BYTES } from './read-audio.ts';
 

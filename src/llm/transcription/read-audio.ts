@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { GatehouseError } from '../../core/errors.ts';
 import type { AudioFile } from '../../core/media-models.ts';
-import { type AudioFormat, audioFormatOf } from './audio-format.ts';
+import { type AudioFormat, audioFormatOf } from '../../lib/audio-format.ts';
 
 /** OpenAI's and Groq's limit for one upload; about two hours of a voice note. */
 export const MAX_AUDIO_BYTES = 25 * 1024 * 1024;
