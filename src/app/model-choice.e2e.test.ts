@@ -183,6 +183,24 @@ test('in a group only the owner changes the model; everybody may ask which it is
   expect(await at.say(daemon, 'who?', { ...group, from: { id: 2 } })).toBe('I am fast');
 });
 
+test('a group that is a chat of the owner makes no owner of its members: not for /model, /think or what /why tells', async () => {
+  const group = { chat_id: -100_5 };
+  await using at = await scene({
+    entry: { allowed_groups: ['*'], group_mode: 'always' },
+    gateway: { owner: [{ channel: 'telegram', chat_id: '-1005', sender_ids: ['1000'] }] },
+  });
+  await using daemon = await at.start();
+  const member = { ...group, from: { id: 2 } };
+  const refused = 'In a group only the owner of this assistant can use /model. Nothing was changed.';
+  expect(await at.say(daemon, '/model fast', member)).toBe(refused);
+  expect(await at.say(daemon, '/think high', member)).toBe(refused.replace('/model', '/think'));
+  expect(await at.say(daemon, 'who?', member)).toBe('I am main');
+  expect(await at.say(daemon, '/why', member)).not.toContain('✓');
+  expect(await at.say(daemon, 'who?', group)).toBe('I am main');
+  expect(await at.say(daemon, '/why', group)).toContain('✓');
+  expect(await at.say(daemon, '/model fast', group)).toContain('fast (vllm/f1) answers here');
+});
+
 test('killed anywhere in the command: one answer, and the choice holds', async () => {
   await using platform = new DoublePlatform();
   const url = await platform.start();

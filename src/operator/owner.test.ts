@@ -289,6 +289,22 @@ test('a question moves with the time it has left, and says where it stands', asy
   expect([...at.journal.rows.values()].at(-1)?.expiresAt).toBe(at.clock.now() + 540_000);
 });
 
+test('the operator wrote what comes under an id of theirs or in a private chat of theirs, not what others write in their group', () => {
+  const chats = [
+    { channel: 'chat', chatId: 'group', senderIds: ['boss'] },
+    { channel: 'chat', chatId: 'private' },
+  ];
+  const { owner } = setup({ chat: 'healthy' }, { chats });
+  const wrote = (chatId: string, isGroup: boolean, senderId: string): boolean =>
+    owner.wrote({ channel: 'chat', account: 'bot', chatId, isGroup, senderId });
+  expect([wrote('group', true, 'member'), wrote('elsewhere', false, 'member')]).toEqual([false, false]);
+  expect([wrote('group', true, 'boss'), wrote('elsewhere', true, 'boss'), wrote('private', false, 'any')]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+});
+
 test('a chat is the owner’s on that channel, with that account and that id only', () => {
   const { owner } = setup({ chat: 'healthy' });
   const place = { channel: 'chat', account: 'bot', chatId: 'owner@chat' };

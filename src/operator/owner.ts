@@ -95,9 +95,12 @@ export class Owner implements AsyncDisposable {
     );
   }
 
-  /** Whether the operator is known to have written it: in a chat of theirs, or under an id of theirs. */
-  wrote(message: Pick<InboundMessage, 'channel' | 'account' | 'chatId' | 'senderId'>): boolean {
-    return this.isOwnersChat(message) || this.isOwnersId(message);
+  /**
+   * Whether the operator is known to have written it: under an id of theirs, or in a private chat of theirs.
+   * The members of a group that is a chat of theirs are other people.
+   */
+  wrote(message: Pick<InboundMessage, 'channel' | 'account' | 'chatId' | 'senderId' | 'isGroup'>): boolean {
+    return this.isOwnersId(message) || (!message.isGroup && this.isOwnersChat(message));
   }
 
   /**
