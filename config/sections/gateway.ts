@@ -53,12 +53,15 @@ export const gatewaySection = z
       .array(
         z.strictObject({
           channel: z.string().min(1).describe('Name of the channel, as in "channels".'),
-          chat_id: z.string().min(1).describe('Id of the chat on that platform. Whoever may write there can answer for you.'),
+          chat_id: z
+            .string()
+            .min(1)
+            .describe('Id of the chat on that platform. The person of a private chat writes as you; of a group see sender_ids.'),
           sender_ids: z
             .array(z.string().min(1))
             .default([])
             .describe(
-              'Your immutable sender ids on that channel. In groups only you can choose the model; not needed where the id of your private chat is your own id.',
+              'Your immutable sender ids on that channel; not needed where the id of your private chat is your own id. In a group only these ids choose the model, are told by /why what the config decides, and answer questions to you; where the channel names none, each member of a group that is listed here answers, but not for a request of their own.',
             ),
         }),
       )

@@ -192,6 +192,24 @@ test.concurrent('the owner who asks is asked in that very chat, while its turn w
   expect(at.model.requests).toEqual([]);
 });
 
+test.concurrent('in a group that is a chat of the owner a member cannot allow their own request; an id of the owner can', async () => {
+  const group = -100_5;
+  const entry = { allowed_groups: ['*'], group_mode: 'always' };
+  const owner = [{ channel: 'telegram', chat_id: String(group), sender_ids: [String(OWNER)] }];
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, entry, config: TOO_DEAR, gateway: { ...LIMITED, owner } });
+  await using daemon = await at.start();
+  await daemon.ready();
+  const saySo = (from: number, text: string) => at.platform.inject({ chat_id: group, from: { id: from }, text });
+  saySo(2, 'hello');
+  const code = await asked(at, group);
+  saySo(2, `/allow ${code}`);
+  await has(at, group, 'Another person has to answer this question.');
+  expect(at.model.requests).toEqual([]);
+  saySo(OWNER, `/allow ${code}`);
+  await has(at, group, 'ab');
+});
+
 test.concurrent('a budget question survives a restart: it is asked once, holds nothing, and its old code answers it', async () => {
   const script = () => stream(textPieces('a', 'b'));
   await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });

@@ -22,7 +22,10 @@ export interface Question {
   readonly answer: 'approve' | 'choice' | 'text';
   readonly choices?: readonly Choice[];
   readonly to: 'owner' | Address;
-  /** Principals who may answer; empty = each person who may write in that chat. */
+  /**
+   * Principals who may answer; empty = each person who may write in that chat. Of a question to the owner,
+   * empty = the owner; who that is in a group, `Approvals` decides.
+   */
   readonly by: readonly string[];
   /** SHA-256 of exactly what is approved. */
   readonly digest?: string;
@@ -128,6 +131,11 @@ export interface Waits {
   byCode(code: string): Promise<StoredWait | undefined>;
   /** Open questions, oldest first; with `chat` those that stand there. */
   questions(chat?: string): Promise<readonly StoredWait[]>;
+  /**
+   * How many parked runs of a principal wait for it: a question of their own by its id, or a signal by its
+   * name.
+   */
+  waiting(name: string, principal: string): Promise<number>;
   /** The newest parked runs of a session, oldest first; without `newest` all of them. */
   parked(session: string, newest?: number): Promise<readonly ParkedRun[]>;
   /** The earliest `due` of all open waits. */

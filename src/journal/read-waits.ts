@@ -33,6 +33,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
           ? list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id")
           : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
+    waiting: (name, principal) => queue.peek(() => countWaiting(store, name, principal)),
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
@@ -71,6 +72,14 @@ function parkedIn({ db }: Store, session: string, newest: number): readonly Park
     ...{ key, text: text ?? '', kinds: openKinds({ db }, seq) },
     ...(taint === 0 ? {} : { taint }),
   }));
+}
+
+/** See `Waits.waiting`. SQLite uses the index `wait_about` only where the words of its condition stand. */
+export function countWaiting({ db }: Pick<Store, 'db'>, name: string, principal: string): number {
+  const sql = `SELECT count(*) AS n FROM run WHERE principal = ?1 AND seq IN (
+    SELECT run FROM wait WHERE id = ?2 AND state = 'OPEN' UNION ALL
+    SELECT run FROM wait WHERE about = ?2 AND state = 'OPEN' AND kind IN ('run', 'signal') AND kind = 'signal')`;
+  return db.get<{ n: number }>(sql, principal, name)?.n ?? 0;
 }
 
 /** What a run waits for, each kind once. */

@@ -4,6 +4,7 @@ import type { Choice, InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, inbound, MemoryLogger, outbound, tempDir } from '../testing/fakes.ts';
+import { begin } from '../testing/journal-rows.ts';
 import { Approvals } from './approvals.ts';
 import { overText } from './question-text.ts';
 
@@ -11,8 +12,11 @@ const MINUTE = 60_000;
 const LATE = { ok: true, output: 'late' };
 const OWNERS = 'test/bot/owner';
 
-/** A question, a real journal, and an owner who reads what is posted. */
-async function setup(reachable = true) {
+/**
+ * A question, a real journal, and an owner who reads what is posted, and who writes in groups as `boss`.
+ * `namesIds`: the config says so.
+ */
+async function setup(reachable = true, namesIds = false) {
   const dir = await tempDir();
   const clock = new FakeClock();
   const logger = new MemoryLogger();
@@ -21,6 +25,8 @@ async function setup(reachable = true) {
   const lookedAfter: string[] = [];
   const owner: ConstructorParameters<typeof Approvals>[0]['owner'] = {
     isOwnersChat: ({ channel, chatId }) => chatId === 'owner' && channel === 'test',
+    wrote: ({ isGroup, senderId }) => !isGroup || senderId === 'boss',
+    namesIds: () => namesIds,
     lookAfter: async (_id, text) => void lookedAfter.push(text),
     prepare(id, text, { expiresInMs, choices = [] }) {
       if (!reachable) return undefined;
@@ -82,6 +88,9 @@ async function setup(reachable = true) {
     ...{ clock, logger, posts, lookedAfter, say, answer, ask, wait, verdict, expire, code, restart },
     get approvals() {
       return approvals;
+    },
+    get journal() {
+      return at.journal;
     },
     [Symbol.asyncDispose]: async () => {
       for (const one of opened) await one[Symbol.asyncDispose]();
@@ -222,6 +231,50 @@ describe('a question to the owner', () => {
     expect(new Set(at.posts.map((_post, n) => at.code(n))).size).toBe(20);
     await at.clock.advance(60 * MINUTE);
     expect(await at.ask()).toBe('q31');
+  });
+});
+
+describe('a question to the owner in a group', () => {
+  const IN_GROUP = { isGroup: true };
+
+  /** A run of `user-1` waits for the answer. */
+  async function waitFor(journal: Journal, about: string): Promise<void> {
+    const { seq, generation } = await begin(journal, 'waits');
+    const waits = [{ callId: 'model/0', kind: 'signal', about }] as const;
+    await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+  }
+
+  test('is answered by an id of the owner alone, where the config names one', async () => {
+    await using at = await setup(true, true);
+    await at.ask();
+    const words = `/allow ${at.code()}`;
+    expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'member' })).toBe(
+      'Another person has to answer this question.',
+    );
+    expect(await at.answer('1', 'owner', { ...IN_GROUP, ...UNQUOTED, senderId: 'member' })).toBeUndefined();
+    expect((await at.wait())?.isOpen).toBe(true);
+    expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'boss' })).toBe('✅ Allowed.');
+  });
+
+  test('is answered by no member whose own request waits for it, also after a restart; by another one it is', async () => {
+    await using at = await setup();
+    await at.ask();
+    await waitFor(at.journal, 'q1');
+    const words = `/allow ${at.code()}`;
+    expect(await at.answer(words, 'owner', IN_GROUP)).toBe('Another person has to answer this question.');
+    await at.restart();
+    expect(await at.answer(words, 'owner', IN_GROUP)).toBe('Another person has to answer this question.');
+    expect(await at.answer('1', 'owner', { ...IN_GROUP, ...UNQUOTED })).toBeUndefined();
+    expect((await at.wait())?.isOpen).toBe(true);
+    expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'member' })).toBe('✅ Allowed.');
+    expect(await at.answer(words, 'owner', IN_GROUP)).toBe('This question was answered already: allowed.');
+  });
+
+  test('that asks for the owner’s own request is answered in their private chat', async () => {
+    await using at = await setup();
+    await at.ask();
+    await waitFor(at.journal, 'q1');
+    expect(await at.answer(`/allow ${at.code()}`)).toBe('✅ Allowed.');
   });
 });
 

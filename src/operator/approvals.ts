@@ -21,7 +21,7 @@ const OWNER = 'owner';
 const LOST: ToolResult = { ok: false, output: 'Error: the question reached no person' };
 
 export interface ApprovalsOptions {
-  readonly owner: Pick<Owner, 'prepare' | 'lookAfter' | 'isOwnersChat'>;
+  readonly owner: Pick<Owner, 'prepare' | 'lookAfter' | 'isOwnersChat' | 'wrote' | 'namesIds'>;
   readonly journal: Commits & { readonly waits: Waits };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -164,11 +164,14 @@ export class Approvals {
     if (command !== '/allow' && command !== '/deny' && command !== '/answer') return await this.#readTyped(message);
     const isWhole = command === '/answer' ? words.length > 0 : words.length === 0;
     const wait = code === '' ? undefined : await this.#options.journal.waits.byCode(code.toUpperCase());
-    const meant = isWhole && wait && this.#mayAnswer(wait, message) ? read(wait, command, words.join(' '), message) : undefined;
+    const may = wait !== undefined && (await this.#mayAnswer(wait, message));
+    const meant = isWhole && may ? read(wait, command, words.join(' '), message) : undefined;
     if (meant) return meant;
-    const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
     // Other people do not learn which codes there are.
-    return this.#options.owner.isOwnersChat(message) ? { outcome, answer: 'No open question has this code.' } : undefined;
+    if (!this.#options.owner.isOwnersChat(message)) return undefined;
+    const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
+    const isForOthers = isWhole && !may && wait?.isOpen === true && wait.question?.to === OWNER;
+    return { outcome, answer: isForOthers ? FOR_OTHERS : 'No open question has this code.' };
   }
 
   /**
@@ -177,7 +180,8 @@ export class Approvals {
    */
   async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
     const open = await this.#options.journal.waits.questions(chatKey(message));
-    const here = open.filter((wait) => this.#mayAnswer(wait, message));
+    const here: StoredWait[] = [];
+    for (const wait of open) if (await this.#mayAnswer(wait, message)) here.push(wait);
     if (!message.replyTo)
       return ofWords(
         here.find(({ question }) => question?.answer === 'text'),
@@ -198,15 +202,24 @@ export class Approvals {
   async #readReply(message: InboundMessage, quoted: string): Promise<Decision | undefined> {
     for (const code of codesIn(quoted)) {
       const wait = await this.#options.journal.waits.byCode(code);
-      if (wait && this.#mayAnswer(wait, message)) return ofWords(wait, message);
+      if (wait && (await this.#mayAnswer(wait, message))) return ofWords(wait, message);
     }
     return undefined;
   }
 
-  #mayAnswer({ question, chat }: StoredWait, message: InboundMessage): boolean {
+  /**
+   * A question to the owner is theirs to answer. In a group, where the config names no id of theirs, each
+   * member answers for them, but those whose own request waits for the answer.
+   */
+  async #mayAnswer({ id, question, chat }: StoredWait, message: InboundMessage): Promise<boolean> {
     if (!question) return false;
-    const isThere = question.to === 'owner' ? this.#options.owner.isOwnersChat(message) : chat === chatKey(message);
-    return isThere && (question.by.length === 0 || question.by.includes(principalOf(message)));
+    const { owner, journal } = this.#options;
+    const principal = principalOf(message);
+    if (question.by.length > 0 && !question.by.includes(principal)) return false;
+    if (question.to !== OWNER) return chat === chatKey(message);
+    if (!owner.isOwnersChat(message)) return false;
+    if (question.by.length > 0 || owner.wrote(message)) return true;
+    return !owner.namesIds(message.channel) && (await journal.waits.waiting(id, principal)) === 0;
   }
 
   /**
@@ -240,4 +253,5 @@ function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: 
   return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };
 }
 
+const FOR_OTHERS = 'Another person has to answer this question.';
 const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;

@@ -26,6 +26,8 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
       ...{ clock, logger, journal },
       owner: {
         isOwnersChat: () => true,
+        wrote: () => true,
+        namesIds: () => false,
         lookAfter: async () => undefined,
         prepare(id, text) {
           if (!reachable) return undefined;

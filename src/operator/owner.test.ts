@@ -305,6 +305,15 @@ test('the operator wrote what comes under an id of theirs or in a private chat o
   ]);
 });
 
+test('it is known of a channel whether the config names an id of the operator there', () => {
+  const chats = [
+    { channel: 'named', chatId: 'group', senderIds: ['boss'] },
+    { channel: 'unnamed', chatId: 'private', senderIds: [] },
+  ];
+  const { owner } = setup({}, { chats });
+  expect([owner.namesIds('named'), owner.namesIds('unnamed'), owner.namesIds('other')]).toEqual([true, false, false]);
+});
+
 test('a chat is the owner’s on that channel, with that account and that id only', () => {
   const { owner } = setup({ chat: 'healthy' });
   const place = { channel: 'chat', account: 'bot', chatId: 'owner@chat' };

@@ -103,6 +103,11 @@ export class Owner implements AsyncDisposable {
     return this.isOwnersId(message) || (!message.isGroup && this.isOwnersChat(message));
   }
 
+  /** Whether the config names an id under which the operator writes on this channel. */
+  namesIds(channel: string): boolean {
+    return this.#options.chats.some((chat) => chat.channel === channel && (chat.senderIds ?? []).length > 0);
+  }
+
   /**
    * Whether the sender is the operator, by an id that the config names: a chat of theirs may be a group of
    * many.

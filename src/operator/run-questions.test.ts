@@ -21,6 +21,8 @@ async function setup() {
   const posts: string[] = [];
   const owner: ConstructorParameters<typeof Approvals>[0]['owner'] = {
     isOwnersChat: ({ chatId }) => chatId === 'owner',
+    wrote: ({ isGroup }) => !isGroup,
+    namesIds: () => false,
     lookAfter: async () => undefined,
     prepare(id, text) {
       posts.push(text);

@@ -30,7 +30,7 @@ const EMPTY_COUNTS: JournalCounts = {
 
 const NO_WAITS: OpenJournal['journal']['waits'] = {
   ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
-  ...{ parked: async () => [], earliest: async () => undefined, due: async () => [] },
+  ...{ waiting: async () => 0, parked: async () => [], earliest: async () => undefined, due: async () => [] },
 };
 
 /** One invocation after another in one directory; set the public fields before `run`. */

@@ -111,7 +111,7 @@ export class MemoryJournal implements Journal {
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly waits: Journal['waits'] = {
     ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },
-    ...{ earliest: outboxOnly, due: outboxOnly },
+    ...{ waiting: outboxOnly, earliest: outboxOnly, due: outboxOnly },
   };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;
