@@ -23,13 +23,14 @@ async function setup(reachable = true, namesIds = false) {
   const opened = [await openJournal({ dir: dir.path, clock })];
   const posts: { id: string; text: string; expiresInMs: number; choices: readonly Choice[] }[] = [];
   const lookedAfter: string[] = [];
+  const can = { reach: reachable };
   const owner: ConstructorParameters<typeof Approvals>[0]['owner'] = {
     isOwnersChat: ({ channel, chatId }) => chatId === 'owner' && channel === 'test',
     wrote: ({ isGroup, senderId }) => !isGroup || senderId === 'boss',
     namesIds: () => namesIds,
     lookAfter: async (_id, text) => void lookedAfter.push(text),
     prepare(id, text, { expiresInMs, choices = [] }) {
-      if (!reachable) return undefined;
+      if (!can.reach) return undefined;
       posts.push({ id, text, expiresInMs, choices });
       const part: NewPart = { part: outbound({ key: id, text }), lane: OWNERS, expiresAt: clock.now() + expiresInMs };
       return { chat: OWNERS, parts: [part], onDisk: () => undefined };
@@ -85,7 +86,7 @@ async function setup(reachable = true, namesIds = false) {
     return approvals;
   };
   return {
-    ...{ clock, logger, posts, lookedAfter, say, answer, ask, wait, verdict, expire, code, restart },
+    ...{ clock, logger, posts, lookedAfter, can, say, answer, ask, wait, verdict, expire, code, restart },
     get approvals() {
       return approvals;
     },
@@ -231,6 +232,14 @@ describe('a question to the owner', () => {
     expect(new Set(at.posts.map((_post, n) => at.code(n))).size).toBe(20);
     await at.clock.advance(60 * MINUTE);
     expect(await at.ask()).toBe('q31');
+  });
+
+  test('counts for the hour only where it could be put into a chat', async () => {
+    await using at = await setup(false);
+    for (let n = 0; n < 20; n += 1) expect(await at.ask()).toBeUndefined();
+    at.can.reach = true;
+    for (let n = 0; n < 20; n += 1) expect(await at.ask()).toBeDefined();
+    expect(await at.ask()).toBeUndefined();
   });
 });
 

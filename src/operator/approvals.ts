@@ -81,17 +81,18 @@ export class Approvals {
 
   async #askOwner({ id, text, expiresAt, late, about }: OwnerQuestion): Promise<boolean> {
     const { owner, journal, clock, logger } = this.#options;
-    if (!this.#asked.take(OWNER)) {
+    const code = await this.freeCode();
+    if (!this.mayAsk(OWNER)) {
       logger.warn('owner.not-asked', { detail: 'too many questions were asked within an hour' });
       return false;
     }
-    const code = await this.freeCode();
     const question: Question = { text, answer: 'approve', to: 'owner', by: [], expiresAt, ...(about ? { about } : {}) };
     const ready = owner.prepare(postId(code), textOf(question, code, clock.now()), this.postOptions(id, question, code));
     if (!ready) {
       logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
       return false;
     }
+    this.countAsked(OWNER);
     const { chat, parts } = ready;
     await journal.commit([{ kind: 'ask', id, question, asked: { code, chat, parts }, late }]);
     ready.onDisk();
@@ -116,9 +117,14 @@ export class Approvals {
     }
   }
 
-  /** Whether one more question may be asked there now, and counts it. `to`: `owner` or a `chatKey`. */
+  /** Whether one more question may be asked there now. `to`: `owner` or a `chatKey`. */
   mayAsk(to: string): boolean {
-    return this.#asked.take(to);
+    return this.#asked.hasRoom(to);
+  }
+
+  /** Of a question that is made ready: what reaches no chat does not count. At once after `mayAsk`. */
+  countAsked(to: string): void {
+    this.#asked.count(to);
   }
 
   /**

@@ -14,17 +14,22 @@ export class HourlyCounts {
     this.#limit = limit;
   }
 
-  /** Counts one more, unless the limit is reached. */
-  take(key: string): boolean {
+  /** Whether one more is within the limit now. */
+  hasRoom(key: string): boolean {
+    return this.#recent(key).length < this.#limit;
+  }
+
+  count(key: string): void {
+    this.#times.set(key, [...this.#recent(key), this.#clock.monotonic()]);
+  }
+
+  #recent(key: string): readonly number[] {
     const now = this.#clock.monotonic();
     for (const [one, times] of this.#times) {
       const recent = times.filter((at) => now - at < HOUR_MS);
       if (recent.length > 0) this.#times.set(one, recent);
       else this.#times.delete(one);
     }
-    const times = this.#times.get(key) ?? [];
-    if (times.length >= this.#limit) return false;
-    this.#times.set(key, [...times, now]);
-    return true;
+    return this.#times.get(key) ?? [];
   }
 }

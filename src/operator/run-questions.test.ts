@@ -19,19 +19,22 @@ async function setup() {
   const { journal } = opened;
   const channel = new TestChannel('test');
   const posts: string[] = [];
+  const can = { reach: true };
   const owner: ConstructorParameters<typeof Approvals>[0]['owner'] = {
     isOwnersChat: ({ chatId }) => chatId === 'owner',
     wrote: ({ isGroup }) => !isGroup,
     namesIds: () => false,
     lookAfter: async () => undefined,
     prepare(id, text) {
+      if (!can.reach) return undefined;
       posts.push(text);
       const part = { part: outbound({ key: id, text }), lane: 'test/bot/owner', expiresAt: clock.now() + HOUR };
       return { chat: 'test/bot/owner', parts: [part], onDisk: () => posts.push('on disk') };
     },
   };
   const approvals = new Approvals({ clock, logger: new MemoryLogger(), journal, owner });
-  const questions = new RunQuestions({ approvals, owner, clock, channel: (name) => (name === 'test' ? channel : undefined) });
+  const find = (name: string) => (can.reach && name === 'test' ? channel : undefined);
+  const questions = new RunQuestions({ approvals, owner, clock, channel: find });
   let asked = 0;
   const ask = async (more: object = {}) => {
     asked += 1;
@@ -51,7 +54,7 @@ async function setup() {
   const decide = (text: string, more: Partial<InboundMessage> = {}) =>
     approvals.decide(inbound({ chatId: 'group', isGroup: true, text, ...more }));
   return {
-    ...{ clock, journal, channel, posts, ask, decide },
+    ...{ clock, journal, channel, posts, can, ask, decide },
     [Symbol.asyncDispose]: async () => {
       await opened[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
@@ -143,4 +146,13 @@ test('what cannot be asked is refused at once: no such channel, or more than twe
   expect(await at.ask({ to: { ...TO, chatId: 'another' } })).toBeDefined();
   await at.clock.advance(HOUR);
   expect(await at.ask()).toBeDefined();
+});
+
+test.each([['owner'], [TO]] as const)('a question that could not be put into a chat is not counted: to %j', async (to) => {
+  await using at = await setup();
+  at.can.reach = false;
+  for (let n = 0; n < 20; n += 1) expect(await at.ask({ to })).toBeUndefined();
+  at.can.reach = true;
+  for (let n = 0; n < 20; n += 1) expect(await at.ask({ to })).toBeDefined();
+  expect(await at.ask({ to })).toBeUndefined();
 });

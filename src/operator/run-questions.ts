@@ -10,7 +10,7 @@ import type { Owner } from './owner.ts';
 import { choicesOf, postId, textOf } from './question-text.ts';
 
 export interface RunQuestionsOptions {
-  readonly approvals: Pick<Approvals, 'freeCode' | 'mayAsk' | 'postOptions'>;
+  readonly approvals: Pick<Approvals, 'freeCode' | 'mayAsk' | 'countAsked' | 'postOptions'>;
   readonly owner: Pick<Owner, 'prepare'>;
   readonly channel: (name: string) => Channel | undefined;
   readonly clock: Pick<Clock, 'now'>;
@@ -36,16 +36,19 @@ export class RunQuestions {
    * much was asked there within an hour. Rejects as the journal does.
    */
   async place(question: Question, wait: { readonly id: string; readonly run: string }): Promise<PlacedQuestion | undefined> {
-    const { approvals, owner, clock } = this.#options;
+    const { approvals } = this.#options;
     const { to } = question;
-    if (!approvals.mayAsk(to === 'owner' ? to : chatKey(to))) return undefined;
+    const place = to === 'owner' ? to : chatKey(to);
     const code = await approvals.freeCode();
-    if (to !== 'owner') return this.#inChat(question, to, { ...wait, code });
-    const ready = owner.prepare(
-      postId(code),
-      textOf(question, code, clock.now()),
-      approvals.postOptions(wait.id, question, code),
-    );
+    if (!approvals.mayAsk(place)) return undefined;
+    const placed = to === 'owner' ? this.#toOwner(question, wait.id, code) : this.#inChat(question, to, { ...wait, code });
+    if (placed) approvals.countAsked(place);
+    return placed;
+  }
+
+  #toOwner(question: Question, id: string, code: string): PlacedQuestion | undefined {
+    const { approvals, owner, clock } = this.#options;
+    const ready = owner.prepare(postId(code), textOf(question, code, clock.now()), approvals.postOptions(id, question, code));
     return ready && { asked: { code, chat: ready.chat, parts: ready.parts }, onDisk: ready.onDisk };
   }
 
