@@ -27,6 +27,11 @@ export interface Question {
    * empty = the owner; who that is in a group, `Approvals` decides.
    */
   readonly by: readonly string[];
+  /**
+   * Of a question of no run: so many parked runs of one principal wait for its answer; one more is denied at
+   * once. Absent = as many as ask.
+   */
+  readonly most?: number;
   /** SHA-256 of exactly what is approved. */
   readonly digest?: string;
   /** Epoch ms. */

@@ -210,6 +210,21 @@ test('it is known how many runs of a principal wait: for a question of their own
   expect([await waiting(`${own.key}#c`), await waiting('go')]).toEqual([0, 0]);
 });
 
+test('of a question that says how many runs of one principal may wait for it, one more is denied at once', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const asks = question({ most: 1 });
+  await journal.commit([{ kind: 'ask', id: 'q', question: asks, asked: { code: 'AAAAAA', chat: LANE, parts: [] }, late: NO }]);
+  const wait = { callId: 'model/0', kind: 'signal', about: 'q' } as const;
+  const first = await begin(journal, 1);
+  await park(journal, first, [wait]);
+  const more = await begin(journal, 2);
+  await park(journal, more, [wait]);
+  expect((await journal.waits.of(more.seq)).map(({ value, by }) => [value, by])).toEqual([[NO, 'at once']]);
+  expect(await states(journal)).toBe('1 0 1 0');
+  expect((await journal.waits.of(first.seq))[0]?.isOpen).toBe(true);
+});
+
 test('what is asked for and refused at once is no reason to wait', async () => {
   await using at = await setup();
   const row = await begin(at.journal, 1);

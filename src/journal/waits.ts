@@ -6,12 +6,15 @@ import type { ToolResult } from '../core/tool.ts';
 import { lateResult, type NewWait, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
+import { countWaiting } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
 import type { Store } from './store.ts';
 
 /** Of a question that belongs to no run. */
 const NO_RUN = 0;
+/** Where a question limits how many runs of one principal wait for its answer. */
+const TOO_MANY: ToolResult = { ok: true, output: 'deny' };
 
 /**
  * Ends the claim as PARKED and writes what the run waits for. Returns the run's session; undefined = the
@@ -22,21 +25,21 @@ export function parkRun(store: Store, claim: Claim & { readonly end: Park }, cha
   const { seq, generation, end } = claim;
   const { waits, historyTo, ms = 0, taint = 0 } = end;
   // What crashed it before is over: it came to where it waits.
-  const row = store.db.get<{ key: string; session: string; channel: string | null }>(
+  const row = store.db.get<{ key: string; session: string; channel: string | null; principal: string }>(
     `UPDATE run SET state = 'PARKED', outcome = 'parked', boot_id = NULL, attempts = 0, ran_ms = ran_ms + ?, taint = taint | ?,
        history_to = coalesce(history_to, ?)
      WHERE seq = ? AND generation = ? AND state = 'RUNNING'
-     RETURNING key, session, coalesce(input ->> '$.channel', reply_to ->> '$.channel') AS channel`,
+     RETURNING key, session, coalesce(input ->> '$.channel', reply_to ->> '$.channel') AS channel, principal`,
     ...[Math.round(ms), taint, historyTo, seq, generation],
   );
   if (!row) return undefined;
   change.active -= 1;
-  const { key, session, channel } = row;
+  const { key, session, channel, principal } = row;
   writeEvent(store, {
     ...{ type: 'parked', at: store.clock.now(), messageId: key, session, ...(channel === null ? {} : { channel }) },
     ...{ waits: waits.length, kinds: [...new Set(waits.map(({ kind }) => kind))].join(' '), ms: Math.round(ms) },
   });
-  for (const wait of waits) addWait(store, { seq, key, generation }, wait, change);
+  for (const wait of waits) addWait(store, { seq, key, generation, principal }, wait, change);
   unpark(store, seq, change);
   return session;
 }
@@ -45,13 +48,14 @@ interface Parked {
   readonly seq: number;
   readonly key: string;
   readonly generation: number;
+  readonly principal: string;
 }
 
 function addWait(store: Store, run: Parked, wait: NewWait, change: Change): void {
   const { callId, kind, asked, due, late } = wait;
   if (wait.kind === 'run' && !wait.value) addRun(store, wait.about, change);
   if (asked) addParts(store, asked.parts, `in${run.seq}.${run.generation}`);
-  const value = wait.value ?? knownValue(store, wait);
+  const value = wait.value ?? knownValue(store, run, wait);
   insert(store, {
     ...{ id: waitId(run.key, callId), run: run.seq, callId, kind, about: aboutOf(wait) },
     ...{ chat: asked?.chat, code: asked?.code, value, late: late ?? (due === undefined ? undefined : lateResult({})), due },
@@ -95,17 +99,22 @@ function aboutOf(wait: NewWait): string {
   return wait.kind === 'person' ? JSON.stringify(wait.about) : wait.about;
 }
 
-/** What a run or a signal came to before the wait for it was written. */
-function knownValue({ db }: Store, wait: NewWait): ToolResult | undefined {
+/**
+ * What a run or a signal came to before the wait for it was written, or a no where too many runs of the
+ * principal wait for it already.
+ */
+function knownValue({ db }: Store, { principal }: Parked, wait: NewWait): ToolResult | undefined {
   if (wait.kind === 'run') {
     const sql = "SELECT result, outcome FROM run WHERE key = ? AND state IN ('DONE', 'DEAD') ORDER BY seq DESC LIMIT 1";
     const ended = db.get<{ result: string | null; outcome: string | null }>(sql, wait.about.key);
     return ended && (ended.result === null ? endedResult(ended.outcome ?? '') : (JSON.parse(ended.result) as ToolResult));
   }
   if (wait.kind !== 'signal') return undefined;
-  const sql = `SELECT value FROM wait WHERE id = ? AND run = ${NO_RUN} AND state = 'SETTLED'`;
-  const raised = db.get<{ value: string }>(sql, wait.about);
-  return raised && (JSON.parse(raised.value) as ToolResult);
+  const sql = `SELECT value, about ->> '$.most' AS most FROM wait WHERE id = ? AND run = ${NO_RUN}`;
+  const asked = db.get<{ value: string | null; most: number | null }>(sql, wait.about);
+  if (!asked) return undefined;
+  if (asked.value !== null) return JSON.parse(asked.value) as ToolResult;
+  return asked.most !== null && countWaiting({ db }, wait.about, principal) >= asked.most ? TOO_MANY : undefined;
 }
 
 /** What a run comes to, for the run that waits for it, where it left no result of its own. */

@@ -48,6 +48,8 @@ export interface OwnerQuestion {
   readonly late: ToolResult;
   /** Kept with the question, for the part of the program that asks. */
   readonly about?: Json;
+  /** See `Question`. */
+  readonly most?: number;
 }
 
 /**
@@ -79,14 +81,14 @@ export class Approvals {
     });
   }
 
-  async #askOwner({ id, text, expiresAt, late, about }: OwnerQuestion): Promise<boolean> {
+  async #askOwner({ id, late, ...asked }: OwnerQuestion): Promise<boolean> {
     const { owner, journal, clock, logger } = this.#options;
     const code = await this.freeCode();
     if (!this.mayAsk(OWNER)) {
       logger.warn('owner.not-asked', { detail: 'too many questions were asked within an hour' });
       return false;
     }
-    const question: Question = { text, answer: 'approve', to: 'owner', by: [], expiresAt, ...(about ? { about } : {}) };
+    const question: Question = { ...asked, answer: 'approve', to: 'owner', by: [] };
     const ready = owner.prepare(postId(code), textOf(question, code, clock.now()), this.postOptions(id, question, code));
     if (!ready) {
       logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });

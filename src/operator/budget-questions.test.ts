@@ -1,10 +1,12 @@
 // Questions about spending, on a real journal and a real budget.
 import { expect, test } from 'vitest';
+import { laneKey, sessionKey } from '../core/ids.ts';
+import type { InboundMessage } from '../core/message.ts';
 import { openJournal } from '../journal/open.ts';
 import { modelRequest } from '../llm/contract.ts';
 import { Budget, type BudgetLimits, type LimitName } from '../llm/money/budget.ts';
 import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
-import { FakeClock, MemoryLogger, outbound, tempDir, until } from '../testing/fakes.ts';
+import { FakeClock, inbound, MemoryLogger, outbound, tempDir, until } from '../testing/fakes.ts';
 import { MemoryLedger } from '../testing/paid-model.ts';
 import { Approvals } from './approvals.ts';
 import { BudgetQuestions } from './budget-questions.ts';
@@ -16,7 +18,7 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
   const dir = await tempDir();
   const clock = new FakeClock(new Date(2026, 0, 1, 12).getTime());
   const logger = new MemoryLogger();
-  const opened = await openJournal({ dir: dir.path, clock });
+  const opened = await openJournal({ dir: dir.path, clock, remains: () => ({ lines: [], tools: [] }) });
   const { journal } = opened;
   const budget = await Budget.open(new MemoryLedger(), limits, { clock });
   const posts: string[] = [];
@@ -46,8 +48,35 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
   const settle = (wait: string, output: string) =>
     journal.commit([{ kind: 'settle', settled: { wait, value: { ok: true, output }, by: 'test:owner' } }]);
   const value = async (id: string) => (await journal.waits.find(id))?.value?.output;
+  const placeOf = (message: InboundMessage) => ({ message, lane: laneKey(message), session: sessionKey(message) });
+  let requests = 0;
+  /** A request in a thread of its own meets the limit. Undefined: it waits; else what its wait came to. */
+  const request = async (questions: BudgetQuestions, senderId: string): Promise<string | undefined> => {
+    requests += 1;
+    const message = inbound({ senderId, chatId: senderId, threadId: `t${requests}`, platformId: `r${requests}` });
+    const [accepted] = await journal.accept([{ kind: 'admit', ...placeOf(message) }]);
+    const row = accepted?.kind === 'new' ? await journal.claim(accepted.row.seq) : undefined;
+    const about = await questions.ask({ ...question(), context: { ...context, sender: `test:${senderId}` } });
+    if (!row || about === undefined) return 'not asked';
+    const waits = [{ callId: 'model/0', kind: 'signal', about }] as const;
+    const end = { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } as const;
+    await journal.commit([], { seq: row.seq, generation: row.generation, end });
+    return (await journal.waits.of(row.seq))[0]?.value?.output;
+  };
+  const times = async (count: number, questions: BudgetQuestions, sender: string) => {
+    const came = [];
+    for (let n = 0; n < count; n += 1) came.push(await request(questions, sender));
+    return {
+      waiting: came.filter((value) => value === undefined).length,
+      denied: came.filter((value) => value === 'deny').length,
+    };
+  };
+  const stop = async (senderId: string): Promise<void> => {
+    const message = inbound({ senderId, chatId: senderId, platformId: `stop ${senderId}` });
+    await journal.accept([{ kind: 'answer', ...placeOf(message), outcome: 'stop', parts: [], cancels: { where: 'chat' } }]);
+  };
   return {
-    ...{ clock, budget, journal, posts, create, question, settle, value, questions: create() },
+    ...{ clock, budget, journal, posts, create, question, settle, value, times, stop, questions: create() },
     reach: (is: boolean) => {
       reachable = is;
     },
@@ -90,14 +119,19 @@ test('ask: no, no answer and no way to ask all stop the call, and the owner is n
 
 test('hostile: of one sender no more than twenty requests wait for the same yes; others wait on', async () => {
   await using at = await setup();
-  const of = (sender: string): SpendingQuestion => ({ ...at.question(), context: { ...context, sender } });
-  const asked = [];
-  for (let n = 0; n < 50; n += 1) asked.push(await at.questions.ask(of('test:flooder')));
-  expect(asked.filter((name) => name === 'budget/day/2026-1-1')).toHaveLength(20);
-  expect(await at.questions.ask(of('test:other'))).toBe('budget/day/2026-1-1');
+  expect(await at.times(25, at.questions, 'flooder')).toEqual({ waiting: 20, denied: 5 });
+  expect(await at.times(1, at.questions, 'other')).toEqual({ waiting: 1, denied: 0 });
   expect(at.posts[0]).toContain('A yes lets each request through that waits for it by then, at most 20 of one person.');
   await at.clock.advance(DAY);
-  expect(await at.questions.ask(of('test:flooder'))).toBe('budget/day/2026-1-2');
+  expect(await at.times(1, at.questions, 'flooder')).toEqual({ waiting: 1, denied: 0 });
+});
+
+test('of the twenty requests those count that still wait: not one that was cancelled, and each one from before a restart', async () => {
+  await using at = await setup();
+  expect(await at.times(20, at.questions, 'ada')).toEqual({ waiting: 20, denied: 0 });
+  await at.stop('ada');
+  expect(await at.times(20, at.questions, 'ada')).toEqual({ waiting: 20, denied: 0 });
+  expect(await at.times(2, at.create(), 'ada')).toEqual({ waiting: 0, denied: 2 });
 });
 
 test.each<[string, BudgetLimits]>([

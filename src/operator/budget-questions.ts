@@ -41,12 +41,6 @@ export class BudgetQuestions {
   readonly #open = new Map<string, Needed>();
   readonly #recovered: Promise<void>;
   #watching = false;
-  /**
-   * How many requests of a sender wait, by question and sender, on the day of the budget that `#countedOn`
-   * is.
-   */
-  readonly #waiting = new Map<string, number>();
-  #countedOn = 0;
 
   constructor(options: BudgetQuestionsOptions) {
     this.#options = options;
@@ -54,9 +48,8 @@ export class BudgetQuestions {
   }
 
   /**
-   * The name of the signal that tells the answer; undefined when it is no for today, the owner cannot be
-   * asked, or too many requests of the sender wait for it. A yes lets the calls pass that wait for it; the
-   * next one asks anew. Rejects as the journal does.
+   * The name of the signal that tells the answer; undefined when it is no for today, or the owner cannot be
+   * asked. A yes lets the calls pass that wait for it; the next one asks anew. Rejects as the journal does.
    */
   async ask(question: SpendingQuestion): Promise<string | undefined> {
     await this.#recovered;
@@ -69,28 +62,17 @@ export class BudgetQuestions {
       expiresAt: clock.now() + (retryAfterMs ?? DAY_MS),
       late: retryAfterMs === undefined ? DENIED : FITS,
       about: { context, worstUsd } as unknown as Json,
+      most: MOST_OF_A_SENDER,
     };
     for (let n = 1; ; n += 1) {
       const id = n === 1 ? base : `${base}/${n}`;
       const wait = await approvals.ask({ id, ...asked });
       if (wait?.isOpen) {
-        if (!this.#mayWait(id, context.sender)) return undefined;
         this.#watch(id, { context, worstUsd });
         return id;
       }
       if (wait?.value?.output !== 'allow' && wait?.value?.output !== FITS.output) return undefined;
     }
-  }
-
-  /** And counts it. What waits since an earlier process is not counted. */
-  #mayWait(id: string, sender: string): boolean {
-    const { day } = this.#options.budget;
-    if (day !== this.#countedOn) this.#waiting.clear();
-    this.#countedOn = day;
-    const count = this.#waiting.get(`${id} ${sender}`) ?? 0;
-    if (count >= MOST_OF_A_SENDER) return false;
-    this.#waiting.set(`${id} ${sender}`, count + 1);
-    return true;
   }
 
   async #recover(): Promise<void> {
