@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { ChannelDeps } from '../../../src/core/channel.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { newSid } from '../../../src/simulator/twilio/server.ts';
 import { jsonUrl, postWebhook, type SignedPost } from '../../../src/simulator/twilio/webhooks.ts';
+import { newSid } from '../../../src/simulator/twilio/wire.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';

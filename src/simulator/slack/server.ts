@@ -2,21 +2,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type SlackSocketOptions, SlackSocketServer } from './socket-server.ts';
+import { ApiError, type SlackSend, SlackWebApi } from './web-api.ts';
 import {
-  BOT_ID,
   BOT_USER,
   DIRECT,
-  decode,
   eventPayload,
   type Json,
   PERSON,
   type PersonMessage,
-  page,
   SlackWorkspace,
   type StoredFile,
   type StoredMessage,
   TEAM_ID,
-  within,
 } from './workspace.ts';
 
 /** What happens to the next `times` calls (default 1) of `method`. */
@@ -35,30 +32,7 @@ export interface SlackFault {
   readonly delayMs?: number;
 }
 
-/** One message the server accepted from the bot. */
-export interface SlackSend {
-  readonly channel: string;
-  readonly ts: string;
-  /** As it came. */
-  readonly raw: string;
-  /** Entities decoded. */
-  readonly text: string;
-  readonly threadTs?: string;
-  readonly fileName?: string;
-  readonly fileBytes?: Buffer;
-  readonly args: Json;
-}
-
 export type SlackTransport = Pick<SlackSocketServer, 'deliver'>;
-
-class ApiError extends Error {
-  readonly needed: string | undefined;
-
-  constructor(error: string, needed?: string) {
-    super(error);
-    this.needed = needed;
-  }
-}
 
 export class SlackServer implements AsyncDisposable {
   readonly botToken = 'xoxb-111111111111-222222222222-testtoken';
@@ -78,7 +52,7 @@ export class SlackServer implements AsyncDisposable {
   loggedIn = true;
   /** True: what the bot posts is pushed to it too, as the real platform does. */
   echoes = false;
-  readonly #uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
+  readonly #webApi = new SlackWebApi(this);
   #faults: (SlackFault & { left: number })[] = [];
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   #closed: Promise<void> | undefined;
@@ -207,7 +181,7 @@ export class SlackServer implements AsyncDisposable {
   }
 
   #upload(response: ServerResponse, id: string, bytes: Buffer): void {
-    const upload = this.#uploads.get(id);
+    const upload = this.#webApi.uploads.get(id);
     const fault = this.#takeFault('upload');
     if (fault?.kind === 'cut') return void response.destroy();
     if (!upload || upload.length !== bytes.length || fault) return void response.writeHead(fault?.status ?? 400).end();
@@ -236,7 +210,7 @@ export class SlackServer implements AsyncDisposable {
       if (fault?.kind === 'error') throw new ApiError(fault.error ?? 'fatal_error', fault.needed);
       const token = method === 'apps.connections.open' ? this.appToken : this.botToken;
       if (request.headers.authorization !== `Bearer ${token}` || !this.loggedIn) throw new ApiError('invalid_auth');
-      const result = this.#answer(method, args);
+      const result = this.#webApi.answer(method, args);
       if (fault?.kind === 'drop') return void response.destroy();
       if (fault?.kind === 'hang') return;
       answer(response, 200, { ok: true, ...result });
@@ -244,144 +218,6 @@ export class SlackServer implements AsyncDisposable {
       if (!(error instanceof ApiError)) throw error;
       answer(response, 200, { ok: false, error: error.message, ...(error.needed !== undefined && { needed: error.needed }) });
     }
-  }
-
-  #answer(method: string, args: Json): Json {
-    const { workspace } = this;
-    const channel = String(args['channel'] ?? args['channel_id'] ?? '');
-    switch (method) {
-      case 'auth.test':
-        return {
-          url: 'https://test.slack.com/',
-          team: 'Test',
-          user: 'gatehouse',
-          team_id: TEAM_ID,
-          user_id: BOT_USER,
-          bot_id: BOT_ID,
-        };
-      case 'apps.connections.open':
-        return { url: this.sockets.ticket(this.origin) };
-      case 'chat.postMessage':
-        return this.#post(channel, args);
-      case 'chat.update':
-        return this.#update(channel, args);
-      case 'users.conversations': {
-        const types = String(args['types']).split(',');
-        const found = [...workspace.conversations].filter(([, kind]) => types.includes(kind));
-        return page(
-          found.map(([id]) => ({ id })),
-          'channels',
-          args,
-        );
-      }
-      case 'conversations.history':
-        if (!workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
-        return page(within(workspace.history(channel), args), 'messages', args);
-      case 'conversations.replies': {
-        const thread = workspace.thread(channel, String(args['ts']));
-        if (thread.length === 0) throw new ApiError('thread_not_found');
-        // The first message comes along whatever its age.
-        return page([...thread.slice(0, 1), ...within(thread.slice(1), args)], 'messages', args);
-      }
-      case 'reactions.add':
-      case 'reactions.remove':
-      case 'reactions.get':
-        return this.#react(method, channel, args);
-      case 'files.getUploadURLExternal': {
-        const id = workspace.nextId('F');
-        this.#uploads.set(id, { name: String(args['filename']), length: Number(args['length']) });
-        return { upload_url: `${this.origin}/upload/${id}`, file_id: id };
-      }
-      case 'files.completeUploadExternal':
-        return this.#completeUpload(channel, args);
-      case 'files.info': {
-        const file = workspace.files.get(String(args['file']));
-        if (!file) throw new ApiError('file_not_found');
-        return { file: { ...workspace.fileObject(file, this.origin), shares: workspace.shares(file.id) } };
-      }
-      case 'users.info': {
-        const name = this.names.get(String(args['user']));
-        if (name === undefined) throw new ApiError('user_not_found');
-        return { user: { id: args['user'], name: 'handle', profile: { display_name: '', real_name: name } } };
-      }
-      case 'assistant.threads.setStatus':
-        return {};
-      default:
-        throw new ApiError('unknown_method');
-    }
-  }
-
-  #post(channel: string, args: Json): Json {
-    const text = String(args['text'] ?? '');
-    if (!this.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
-    if (text === '') throw new ApiError('no_text');
-    if (text.length > 40_000) throw new ApiError('msg_too_long');
-    const threadTs = typeof args['thread_ts'] === 'string' ? args['thread_ts'] : undefined;
-    const stored = this.workspace.add({
-      ...{ channel, text, user: BOT_USER, bot_id: BOT_ID, team: TEAM_ID },
-      ...(threadTs !== undefined && { thread_ts: threadTs }),
-      ...(typeof args['metadata'] === 'string' && { metadata: JSON.parse(args['metadata']) }),
-      ...(typeof args['blocks'] === 'string' && { blocks: JSON.parse(args['blocks']) }),
-    });
-    this.#record(stored, args);
-    if (this.echoes) this.event({ ...stored, event_ts: stored.ts });
-    return { channel, ts: stored.ts, message: stored };
-  }
-
-  #update(channel: string, args: Json): Json {
-    const message = this.workspace.find(channel, String(args['ts']));
-    if (!message) throw new ApiError('message_not_found');
-    if (message.user !== BOT_USER) throw new ApiError('cant_update_message');
-    const text = String(args['text'] ?? '');
-    if (text.length > 4_000) throw new ApiError('msg_too_long');
-    message.text = text;
-    return { channel, ts: message.ts, text };
-  }
-
-  #react(method: string, channel: string, args: Json): Json {
-    const ts = String(args['timestamp']);
-    const message = this.workspace.find(channel, ts);
-    if (!message) throw new ApiError('message_not_found');
-    const id = `${channel}:${ts}`;
-    const all = this.workspace.reactions.get(id) ?? new Map<string, Set<string>>();
-    this.workspace.reactions.set(id, all);
-    const name = String(args['name']);
-    if (method === 'reactions.get') {
-      return { message: { ...message, reactions: [...all].map(([each, users]) => ({ name: each, users: [...users] })) } };
-    }
-    if (!/^[a-z0-9_+'-]+$/.test(name)) throw new ApiError('invalid_name');
-    const has = all.get(name)?.has(BOT_USER) ?? false;
-    if (method === 'reactions.add' && has) throw new ApiError('already_reacted');
-    if (method === 'reactions.remove' && !has) throw new ApiError('no_reaction');
-    if (method === 'reactions.add') all.set(name, new Set([...(all.get(name) ?? []), BOT_USER]));
-    else all.delete(name);
-    return {};
-  }
-
-  #completeUpload(channel: string, args: Json): Json {
-    const [entry] = JSON.parse(String(args['files'])) as readonly { id: string; title?: string }[];
-    const upload = entry && this.#uploads.get(entry.id);
-    if (!entry || !upload?.bytes) throw new ApiError('file_not_found');
-    if (!this.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
-    const file = this.file({ id: entry.id, name: upload.name, bytes: upload.bytes });
-    this.workspace.files.set(file.id, file);
-    const stored = this.workspace.add({
-      ...{ channel, text: String(args['initial_comment'] ?? ''), user: BOT_USER, bot_id: BOT_ID, subtype: 'file_share' },
-      ...(typeof args['thread_ts'] === 'string' && { thread_ts: args['thread_ts'] }),
-      files: [this.workspace.fileObject(file, this.origin)],
-    });
-    this.#record(stored, args, file);
-    // No ts: the message is made a little later on the real platform.
-    return { files: [{ id: file.id, title: entry.title }] };
-  }
-
-  #record(stored: StoredMessage, args: Json, file?: StoredFile): void {
-    const threadTs = stored['thread_ts'];
-    this.sends.push({
-      ...{ channel: stored.channel, ts: stored.ts, raw: stored.text, text: decode(stored.text), args },
-      ...(typeof threadTs === 'string' && { threadTs }),
-      ...(file && { fileName: file.name, fileBytes: file.bytes }),
-    });
   }
 }
 

@@ -2,29 +2,11 @@
  * A small Twilio: messages with state, a paged list, webhooks signed by the official SDK, files behind a redirect to a store on
  * another origin, status callbacks, scripted faults. What it accepted is what a test may call "sent".
  */
-import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { readAll, sha256 } from '../telegram/wire.ts';
+import { type TwilioFault, TwilioRestApi } from './rest-api.ts';
 import { postWebhook, type WebhookTarget } from './webhooks.ts';
-import { errorBody, listBody, mediaBody, messageBody, type TwilioMessage } from './wire.ts';
-
-/** What happens to the next `times` requests (default 1) of `call`. The first match wins. */
-export interface TwilioFault {
-  readonly call: 'send' | 'list' | 'media-list' | 'media' | 'store';
-  readonly times?: number;
-  /**
-   * `error` answers with `status` and Twilio's `code`; `hang`, `drop` and `delay` accept first; `cut` breaks the connection before
-   * that. Of `delay` the answer to a send comes after `delayMs`.
-   */
-  readonly kind: 'error' | 'hang' | 'drop' | 'delay' | 'cut' | 'garbage';
-  readonly delayMs?: number;
-  readonly status?: number;
-  readonly code?: number;
-  readonly message?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+import { answer, newSid, type TwilioMessage } from './wire.ts';
 
 export interface TwilioFile {
   readonly bytes: Buffer;
@@ -74,9 +56,10 @@ export class TwilioServer implements AsyncDisposable {
   readonly #files = new Map<string, TwilioFile>();
   #faults: (TwilioFault & { left: number })[] = [];
   #posting: Promise<unknown> = Promise.resolve();
-  readonly #api: Server = createServer((request, response) => this.#guard(response, this.#serveApi(request, response)));
+  readonly #api: Server = createServer((request, response) => this.#restApi.serve(request, response));
   readonly #store: Server = createServer((request, response) => this.#serveStore(request, response));
   readonly #closing = new AbortController();
+  readonly #restApi = new TwilioRestApi(this, { takeFault: (call) => this.#takeFault(call), signal: this.#closing.signal });
   /** Aborted by `forget`. */
   #posts = new AbortController();
   #closed: Promise<void> | undefined;
@@ -250,86 +233,6 @@ export class TwilioServer implements AsyncDisposable {
     return this.close();
   }
 
-  #guard(response: ServerResponse, serving: Promise<void>): void {
-    serving.catch((error: unknown) => {
-      if (!response.headersSent) answer(response, 500, errorBody(500, 0, error instanceof Error ? error.message : 'failed'));
-    });
-  }
-
-  async #serveApi(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', this.url);
-    this.calls.push(`${request.method} ${url.pathname}${url.search}`);
-    const form = new URLSearchParams((await readAll(request)).toString());
-    const prefix = `/2010-04-01/Accounts/${this.accountSid}/Messages`;
-    const rest = url.pathname.startsWith(prefix) ? url.pathname.slice(prefix.length) : undefined;
-    const [, sid = '', mediaSid] = /^\/((?:SM|MM)\w+)\/Media(?:\/(ME\w+)|\.json)$/.exec(rest ?? '') ?? [];
-    const call =
-      rest === '.json' ? (request.method === 'POST' ? 'send' : 'list') : mediaSid === undefined ? 'media-list' : 'media';
-    const fault = this.#takeFault(call);
-    if (fault?.kind === 'cut') return void response.destroy();
-    if (fault?.kind === 'garbage') return answer(response, 200, '<html>busy</html>');
-    if (fault?.kind === 'error') {
-      const { status = 400, code = 0, message = 'fault', headers } = fault;
-      return answer(response, status, errorBody(status, code, message), headers);
-    }
-    const authorization = `Basic ${Buffer.from(`${this.accountSid}:${this.authToken}`).toString('base64')}`;
-    if (request.headers.authorization !== authorization) return answer(response, 401, errorBody(401, 20003, 'Authenticate'));
-    if (rest === undefined || (rest !== '.json' && sid === '')) return answer(response, 404, errorBody(404, 20404, 'Not found'));
-    if (call === 'send') return this.#create(form, response, fault);
-    if (fault) return fault.kind === 'drop' ? void response.destroy() : undefined;
-    if (call === 'list') {
-      const date = new Date(Date.now() + this.skewMs).toUTCString();
-      const lag = this.listLagMs;
-      const visible = this.messages.filter(({ at }) => lag === 0 || at <= Date.now() - lag);
-      return answer(response, 200, listBody(visible, url, this.pageSize), { date });
-    }
-    const message = this.messages.find((one) => one.sid === sid);
-    if (!message) return answer(response, 404, errorBody(404, 20404, 'Not found'));
-    if (mediaSid === undefined) return answer(response, 200, mediaBody(message, url));
-    if (!message.media.some((media) => media.sid === mediaSid)) return answer(response, 404, errorBody(404, 20404, 'Not found'));
-    response.writeHead(307, { location: this.redirectTo?.(mediaSid) ?? `${this.storeUrl}/${mediaSid}?key=secret` });
-    response.end();
-  }
-
-  async #create(form: URLSearchParams, response: ServerResponse, fault: TwilioFault | undefined): Promise<void> {
-    const [to, from, body] = [form.get('To') ?? '', form.get('From') ?? '', form.get('Body') ?? ''];
-    const refuse = (code: number, message: string) => answer(response, 400, errorBody(400, code, message));
-    if (!/^\+?\d{3,15}$/.test(to)) return refuse(21211, `Invalid 'To' Phone Number: ${to}`);
-    if (from !== this.number) return refuse(21606, "The 'From' phone number provided is not a valid message-capable number");
-    if (body === '' && !form.has('MediaUrl')) return refuse(21602, 'Message body is required.');
-    if (body.length > 1_600) return refuse(21617, 'The concatenated message body exceeds the 1600 character limit');
-    if (this.blocked.has(to)) return refuse(21610, 'Attempt to send to unsubscribed recipient');
-    const urls = form.getAll('MediaUrl');
-    const statusCallback = form.get('StatusCallback') ?? undefined;
-    const message: TwilioMessage = {
-      sid: newSid(urls.length > 0 ? 'MM' : 'SM'),
-      ...{ accountSid: this.accountSid, from, to, body, direction: 'outbound-api', status: 'queued', at: Date.now() },
-      media: [],
-      ...(statusCallback !== undefined && { statusCallback }),
-    };
-    this.messages.push(message);
-    this.forms.push(form);
-    for (const url of urls) await this.#fetch(message, url);
-    this.onSent?.(message.sid);
-    if (fault?.kind === 'hang') return;
-    if (fault?.kind === 'drop') return void response.destroy();
-    if (fault?.kind === 'delay') await sleep(fault.delayMs ?? 0, undefined, { ref: false });
-    answer(response, 201, messageBody(message));
-  }
-
-  /** As Twilio does: first the head, then the file. */
-  async #fetch(message: TwilioMessage, address: string): Promise<void> {
-    const local = this.target?.toLocal(address) ?? address;
-    const { signal } = this.#closing;
-    const head = await fetch(local, { method: 'HEAD', signal, headers: { connection: 'close' } });
-    const got = await fetch(local, { signal, headers: { connection: 'close' } });
-    const bytes = Buffer.from(await got.arrayBuffer());
-    const mime = head.headers.get('content-type') ?? '';
-    const name = /filename="([^"]*)"/.exec(got.headers.get('content-disposition') ?? '')?.[1];
-    const file = { status: got.status, sha256: sha256(bytes), url: address, ...(name !== undefined && { name }) };
-    message.media.push({ sid: newSid('ME'), mime, ...file });
-  }
-
   #serveStore(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers.authorization !== undefined) this.storeAuthorizations.push(request.headers.authorization);
     const fault = this.#takeFault('store');
@@ -359,19 +262,8 @@ export class TwilioServer implements AsyncDisposable {
   }
 }
 
-export function newSid(prefix: string): string {
-  return `${prefix}${randomBytes(16).toString('hex')}`;
-}
-
 function originOf(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-function answer(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const type = typeof body === 'string' ? 'text/html' : 'application/json';
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers });
-  response.end(text);
 }
 
 /** Listens on free ports of 127.0.0.1. */

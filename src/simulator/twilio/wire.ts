@@ -1,4 +1,6 @@
 /** Answers of Twilio's API, in the shape of its OpenAPI description. */
+import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 
 export interface TwilioMessage {
   readonly sid: string;
@@ -110,4 +112,20 @@ function pageFields(url: URL, start: number, length: number, pageSize: number): 
     start,
     end: start + Math.max(0, length - 1),
   };
+}
+
+export function newSid(prefix: string): string {
+  return `${prefix}${randomBytes(16).toString('hex')}`;
+}
+
+export function answer(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const type = typeof body === 'string' ? 'text/html' : 'application/json';
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers });
+  response.end(text);
 }

@@ -1,0 +1,197 @@
+/** The methods of the Web API: what a call does to the workspace, and what it is answered with. */
+import type { SlackSocketServer } from './socket-server.ts';
+import {
+  BOT_ID,
+  BOT_USER,
+  decode,
+  type Json,
+  page,
+  type SlackWorkspace,
+  type StoredFile,
+  type StoredMessage,
+  TEAM_ID,
+  within,
+} from './workspace.ts';
+
+/** One message the server accepted from the bot. */
+export interface SlackSend {
+  readonly channel: string;
+  readonly ts: string;
+  /** As it came. */
+  readonly raw: string;
+  /** Entities decoded. */
+  readonly text: string;
+  readonly threadTs?: string;
+  readonly fileName?: string;
+  readonly fileBytes?: Buffer;
+  readonly args: Json;
+}
+
+/** The server behind which the methods stand. */
+export interface WebApiServer {
+  readonly workspace: SlackWorkspace;
+  readonly sockets: Pick<SlackSocketServer, 'ticket'>;
+  readonly origin: string;
+  readonly sends: SlackSend[];
+  readonly names: ReadonlyMap<string, string>;
+  readonly echoes: boolean;
+  event(event: Json): Json;
+  file(file: Partial<StoredFile> & { readonly name: string; readonly bytes: Buffer }): StoredFile;
+}
+
+/** Who the bot is. */
+const LOGIN: Json = {
+  ...{ url: 'https://test.slack.com/', team: 'Test', user: 'gatehouse' },
+  ...{ team_id: TEAM_ID, user_id: BOT_USER, bot_id: BOT_ID },
+};
+
+export class ApiError extends Error {
+  readonly needed: string | undefined;
+
+  constructor(error: string, needed?: string) {
+    super(error);
+    this.needed = needed;
+  }
+}
+
+export class SlackWebApi {
+  /** Places for files that a client asked for, by id. */
+  readonly uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
+  readonly #server: WebApiServer;
+
+  constructor(server: WebApiServer) {
+    this.#server = server;
+  }
+
+  /** What a call is answered with; throws an `ApiError`. */
+  answer(method: string, args: Json): Json {
+    const { workspace } = this.#server;
+    const channel = String(args['channel'] ?? args['channel_id'] ?? '');
+    switch (method) {
+      case 'auth.test':
+        return LOGIN;
+      case 'apps.connections.open':
+        return { url: this.#server.sockets.ticket(this.#server.origin) };
+      case 'chat.postMessage':
+        return this.#post(channel, args);
+      case 'chat.update':
+        return this.#update(channel, args);
+      case 'users.conversations': {
+        const types = String(args['types']).split(',');
+        const found = [...workspace.conversations].filter(([, kind]) => types.includes(kind));
+        return page(
+          found.map(([id]) => ({ id })),
+          'channels',
+          args,
+        );
+      }
+      case 'conversations.history':
+        if (!workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+        return page(within(workspace.history(channel), args), 'messages', args);
+      case 'conversations.replies': {
+        const thread = workspace.thread(channel, String(args['ts']));
+        if (thread.length === 0) throw new ApiError('thread_not_found');
+        // The first message comes along whatever its age.
+        return page([...thread.slice(0, 1), ...within(thread.slice(1), args)], 'messages', args);
+      }
+      case 'reactions.add':
+      case 'reactions.remove':
+      case 'reactions.get':
+        return this.#react(method, channel, args);
+      case 'files.getUploadURLExternal': {
+        const id = workspace.nextId('F');
+        this.uploads.set(id, { name: String(args['filename']), length: Number(args['length']) });
+        return { upload_url: `${this.#server.origin}/upload/${id}`, file_id: id };
+      }
+      case 'files.completeUploadExternal':
+        return this.#completeUpload(channel, args);
+      case 'files.info': {
+        const file = workspace.files.get(String(args['file']));
+        if (!file) throw new ApiError('file_not_found');
+        return { file: { ...workspace.fileObject(file, this.#server.origin), shares: workspace.shares(file.id) } };
+      }
+      case 'users.info': {
+        const name = this.#server.names.get(String(args['user']));
+        if (name === undefined) throw new ApiError('user_not_found');
+        return { user: { id: args['user'], name: 'handle', profile: { display_name: '', real_name: name } } };
+      }
+      case 'assistant.threads.setStatus':
+        return {};
+      default:
+        throw new ApiError('unknown_method');
+    }
+  }
+
+  #post(channel: string, args: Json): Json {
+    const text = String(args['text'] ?? '');
+    if (!this.#server.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+    if (text === '') throw new ApiError('no_text');
+    if (text.length > 40_000) throw new ApiError('msg_too_long');
+    const threadTs = typeof args['thread_ts'] === 'string' ? args['thread_ts'] : undefined;
+    const stored = this.#server.workspace.add({
+      ...{ channel, text, user: BOT_USER, bot_id: BOT_ID, team: TEAM_ID },
+      ...(threadTs !== undefined && { thread_ts: threadTs }),
+      ...(typeof args['metadata'] === 'string' && { metadata: JSON.parse(args['metadata']) }),
+      ...(typeof args['blocks'] === 'string' && { blocks: JSON.parse(args['blocks']) }),
+    });
+    this.#record(stored, args);
+    if (this.#server.echoes) this.#server.event({ ...stored, event_ts: stored.ts });
+    return { channel, ts: stored.ts, message: stored };
+  }
+
+  #update(channel: string, args: Json): Json {
+    const message = this.#server.workspace.find(channel, String(args['ts']));
+    if (!message) throw new ApiError('message_not_found');
+    if (message.user !== BOT_USER) throw new ApiError('cant_update_message');
+    const text = String(args['text'] ?? '');
+    if (text.length > 4_000) throw new ApiError('msg_too_long');
+    message.text = text;
+    return { channel, ts: message.ts, text };
+  }
+
+  #react(method: string, channel: string, args: Json): Json {
+    const ts = String(args['timestamp']);
+    const message = this.#server.workspace.find(channel, ts);
+    if (!message) throw new ApiError('message_not_found');
+    const id = `${channel}:${ts}`;
+    const all = this.#server.workspace.reactions.get(id) ?? new Map<string, Set<string>>();
+    this.#server.workspace.reactions.set(id, all);
+    const name = String(args['name']);
+    if (method === 'reactions.get') {
+      return { message: { ...message, reactions: [...all].map(([each, users]) => ({ name: each, users: [...users] })) } };
+    }
+    if (!/^[a-z0-9_+'-]+$/.test(name)) throw new ApiError('invalid_name');
+    const has = all.get(name)?.has(BOT_USER) ?? false;
+    if (method === 'reactions.add' && has) throw new ApiError('already_reacted');
+    if (method === 'reactions.remove' && !has) throw new ApiError('no_reaction');
+    if (method === 'reactions.add') all.set(name, new Set([...(all.get(name) ?? []), BOT_USER]));
+    else all.delete(name);
+    return {};
+  }
+
+  #completeUpload(channel: string, args: Json): Json {
+    const [entry] = JSON.parse(String(args['files'])) as readonly { id: string; title?: string }[];
+    const upload = entry && this.uploads.get(entry.id);
+    if (!entry || !upload?.bytes) throw new ApiError('file_not_found');
+    if (!this.#server.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+    const file = this.#server.file({ id: entry.id, name: upload.name, bytes: upload.bytes });
+    this.#server.workspace.files.set(file.id, file);
+    const stored = this.#server.workspace.add({
+      ...{ channel, text: String(args['initial_comment'] ?? ''), user: BOT_USER, bot_id: BOT_ID, subtype: 'file_share' },
+      ...(typeof args['thread_ts'] === 'string' && { thread_ts: args['thread_ts'] }),
+      files: [this.#server.workspace.fileObject(file, this.#server.origin)],
+    });
+    this.#record(stored, args, file);
+    // No ts: the message is made a little later on the real platform.
+    return { files: [{ id: file.id, title: entry.title }] };
+  }
+
+  #record(stored: StoredMessage, args: Json, file?: StoredFile): void {
+    const threadTs = stored['thread_ts'];
+    this.#server.sends.push({
+      ...{ channel: stored.channel, ts: stored.ts, raw: stored.text, text: decode(stored.text), args },
+      ...(typeof threadTs === 'string' && { threadTs }),
+      ...(file && { fileName: file.name, fileBytes: file.bytes }),
+    });
+  }
+}
