@@ -27,6 +27,34 @@ test('F44 of a flood its own share waits, it is told once, the rest is refused, 
   expect(inbox).toMatchObject({ NEW: 0, RUNNING: 0 });
 });
 
+test('F44 edits of what was answered or never seen fill no more than the share of their sender, who is told once', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const model = scriptedModel(async ({ messages }) => {
+    if (messages.at(-1)?.content.includes('flood')) await held.opened;
+    return 'answer';
+  });
+  await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 400 } });
+  const loud = { chatId: 'loud', senderId: 'bob' };
+  const edit = async (targetId: string, text: string) =>
+    await rig.channel.deliver({ ...loud, kind: 'edit', platformId: `${targetId} ${text}`, targetId, text });
+  await rig.channel.deliver({ ...loud, text: 'hello', platformId: 'old 0' });
+  await rig.daemon.gateway.idle();
+  for (let n = 0; n < 100; n += 1) await edit(`old ${n}`, `flood ${n}`);
+  // What waits may still be changed, and it adds nothing.
+  await edit('old 15', 'flood, corrected');
+  await rig.channel.deliver({ chatId: 'new', senderId: 'ada', text: 'hello', platformId: 'n' });
+  await until('the new chat is answered', () => rig.channel.texts('new').length === 1);
+  const told = rig.channel.texts('loud').filter((text) => text.includes('Too many messages'));
+  held.open();
+  await rig.daemon.gateway.idle();
+  const { inbox, refused } = await rig.daemon.journal.counts();
+  const flood = refused.find(({ reason }) => reason === 'flood')?.count ?? 0;
+  expect([told.length, rig.channel.texts('loud').length, flood]).toEqual([1, 1 + 20 + 1, 100 - 20 - 1]);
+  expect(model.requests.filter(({ messages }) => messages.at(-1)?.content.endsWith('flood, corrected'))).toHaveLength(1);
+  expect(inbox).toMatchObject({ NEW: 0, RUNNING: 0 });
+});
+
 test('F46 a crowd that came and went leaves neither work nor timers behind', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(() => 'answer');

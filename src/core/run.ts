@@ -31,6 +31,11 @@ export type Admission =
       readonly authority?: Authority;
       /** Bits of what the message brings in (runs.md M4). Default 0. */
       readonly taint?: number;
+      /**
+       * Decides in place of this where it would be a row of its own. Absent: it may be one. Called inside the
+       * transaction: it must be quick.
+       */
+      readonly ifOwnRow?: () => Exclude<Admission, { readonly kind: 'admit' }>;
     }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered
@@ -111,11 +116,17 @@ export interface EndedRun extends Remains {
 export type Accepted =
   | { readonly kind: 'new'; readonly row: ChatRow }
   /** `cancelled`: their turns are to be told, and their outboxes may have something new. */
-  | { readonly kind: 'answered'; readonly cancelled: readonly EndedRun[] }
+  | { readonly kind: 'answered'; readonly cancelled: readonly EndedRun[]; readonly decided?: Admission }
   /** Changed or cancelled a row that had not begun. */
   | { readonly kind: 'amended'; readonly row: number }
   | { readonly kind: 'duplicate' }
-  | { readonly kind: 'refused' };
+  | { readonly kind: 'refused'; readonly decided?: Admission };
+
+/** The admission that counts: what its `ifOwnRow` decided, where that was asked. */
+export function decidedOf(admission: Admission, accepted: Accepted | undefined): Admission {
+  const isOver = accepted?.kind === 'answered' || accepted?.kind === 'refused';
+  return (isOver ? accepted.decided : undefined) ?? admission;
+}
 
 /** A run as it lies in the journal. */
 export type RunRow = RunFacts & (ChatInput | PromptInput);
@@ -247,8 +258,9 @@ export interface Runs {
    * given. An admitted `edit`/`delete` whose target row is still NEW replaces its text or ends it
    * (`amended`), and so does one whose target has an earlier edit that is still NEW; otherwise an edit is a
    * row of its own and a delete is refused. An edit that `onlyCorrects` is a row of its own only when the
-   * same person's message of the same chat is in its turn or was answered. Rows beyond the high-water mark
-   * are the caller's to prevent: see `room`.
+   * same person's message of the same chat is in its turn or was answered. An admission that would be a row of
+   * its own and has `ifOwnRow` becomes what that decides; then `decided` of the result is that. Rows beyond
+   * the high-water mark are the caller's to prevent: see `room`.
    *
    * `onCommit` is called before that is on disk, when readers see it. What it begins may do nothing outside
    * this process before a later write of its own has resolved: the sync of that one covers this one too.

@@ -8,7 +8,7 @@ import { messageKey } from '../core/ids.ts';
 import type { Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import type { Accepted, Admission } from '../core/run.ts';
+import { type Accepted, type Admission, decidedOf } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import type { Floods } from '../operator/floods.ts';
 import type { Runner } from '../runs/runner.ts';
@@ -86,7 +86,7 @@ export class Gateway {
       );
     }
     if (!isBegun) begin(accepted);
-    for (const [index, { admission }] of offers.entries()) this.#answered(admission, accepted[index]);
+    for (const [index, { admission }] of offers.entries()) this.#answered(decidedOf(admission, accepted[index]), accepted[index]);
     return { kind: 'accepted' };
   };
 
@@ -141,7 +141,8 @@ export class Gateway {
     return { admission: { ...admission, taint, message: { ...admission.message, background: background.lines } }, background };
   }
 
-  #dispatch({ admission, background }: Offer, accepted: Accepted | undefined): void {
+  #dispatch({ admission: offered, background }: Offer, accepted: Accepted | undefined): void {
+    const admission = decidedOf(offered, accepted);
     const { message } = admission;
     this.#keepBackground(message, background, accepted);
     if (accepted?.kind === 'new') {

@@ -1,7 +1,7 @@
 import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
-import type { Accepted, Admission, ChatRow, Settles } from '../core/run.ts';
+import { type Accepted, type Admission, type ChatRow, decidedOf, type Settles } from '../core/run.ts';
 import { noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
@@ -25,8 +25,9 @@ export function acceptBatch(
   cursor: CursorMove | undefined,
   change: Change,
 ): readonly Accepted[] {
-  const results = batch.map((admission) => {
-    const accepted = acceptOne(store, admission, change);
+  const results = batch.map((offered) => {
+    const accepted = acceptOne(store, offered, change);
+    const admission = decidedOf(offered, accepted);
     recordAccepted(store, admission, accepted);
     if (isLetIn(admission, accepted)) noteIncoming(store, admission.message);
     return accepted;
@@ -84,6 +85,8 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (admission.onlyCorrects && !target && !wasTakenUp(store, message))
     return countRefusal(store, message, admission.onlyCorrects);
   if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message, 'unchanged');
+  const decided = target ? undefined : admission.ifOwnRow?.();
+  if (decided) return acceptInstead(store, decided, change);
   remember(store, message);
   if (target) return amend(store, admission, target, change);
   const seq = insertRow(store, admission, 'NEW');
@@ -96,6 +99,11 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
     authority: admission.authority ?? { principal: principalOf(message), role: 'member', mode: 'guarded', policies: [] },
   };
   return { kind: 'new', row };
+}
+
+function acceptInstead(store: Store, decided: Admission, change: Change): Accepted {
+  const accepted = acceptOne(store, decided, change);
+  return accepted.kind === 'answered' || accepted.kind === 'refused' ? { ...accepted, decided } : accepted;
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {

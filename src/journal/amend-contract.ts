@@ -1,9 +1,9 @@
 /** What every journal does with edits and deletions of messages it has. */
 import { expect, it } from 'vitest';
 import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
-import type { Admission } from '../core/run.ts';
-import { type CreateJournal as Create, kinds, texts } from '../testing/journal-harness.ts';
-import { admit, begin, dead, done, LANE, message, SESSION } from '../testing/journal-rows.ts';
+import { type Admission, decidedOf } from '../core/run.ts';
+import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../testing/journal-harness.ts';
+import { admit, begin, dead, done, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
 
 export function amendContract(create: Create): void {
   const edit = (n: number, target: number, text: string, override: Partial<InboundMessage> = {}) =>
@@ -158,6 +158,44 @@ export function amendContract(create: Create): void {
     expect(await kinds(journal, correct(6))).toEqual(['new']);
     expect(await kinds(journal, correct(5, { senderId: 'user-2' }))).toEqual(['refused']);
     expect((await journal.counts()).refused).toEqual([{ channel: 'test', reason: 'not-mentioned', count: 2 }]);
+  });
+
+  it('an edit that may be no row of its own changes what waits, and otherwise becomes what is decided in its place', async () => {
+    await using harness = await create();
+    const journal = await harness.open({ highWater: 10 });
+    await begin(journal, 1);
+    await journal.accept([admit(message(2))]);
+    const asked: string[] = [];
+    const over = (one: Admission): Admission => {
+      const { message: of } = one;
+      const ifOwnRow = () => {
+        asked.push(of.text);
+        const isFirst = asked.length === 1;
+        if (!isFirst) return { kind: 'refuse', message: of, reason: 'flood' } as const;
+        return { kind: 'answer', message: of, lane: LANE, session: SESSION, outcome: 'flood', parts: [part('notice')] } as const;
+      };
+      return one.kind === 'admit' ? { ...one, ifOwnRow } : one;
+    };
+    const batch = [edit(1, 2, 'waits'), edit(2, 1, 'text 1'), edit(3, 1, 'late'), edit(4, 1, 'later')].map(over);
+    const accepted = await journal.accept(batch);
+    expect(accepted.map(({ kind }) => kind)).toEqual(['amended', 'refused', 'answered', 'refused']);
+    expect(asked).toEqual(['late', 'later']);
+    const decided = batch.map((one, n) => decidedOf(one, accepted[n]));
+    expect(decided.map(({ kind }) => kind)).toEqual(['admit', 'admit', 'answer', 'refuse']);
+    expect(await kinds(journal, [over(edit(3, 1, 'late'))])).toEqual(['duplicate']);
+    expect(await texts(journal)).toEqual(['waits']);
+    expect(await pendingKeys(journal)).toEqual(['notice']);
+    expect((await journal.counts()).refused).toEqual([
+      { channel: 'test', reason: 'flood', count: 1 },
+      { channel: 'test', reason: 'unchanged', count: 1 },
+    ]);
+    const reasons = async (id: string) =>
+      (await journal.record.of(`test/bot/m-${id}`)).map(({ event }) => ('reason' in event ? event.reason : event.type));
+    expect([await reasons('edit-3'), await reasons('edit-4')]).toEqual([
+      ['received', 'finished'],
+      ['received', 'flood'],
+    ]);
+    expect(journal.room()).toBe(8);
   });
 
   it('a delete ends a message that has not begun; later it is refused and counted', async () => {

@@ -24,6 +24,20 @@ export interface FloodsOptions {
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
 
+type Admitted = Extract<Admission, { kind: 'admit' }>;
+
+const FLOOD: RefusalReason = 'flood';
+
+/** What may become a row: a delete never does. */
+function isCounted(admission: Admission): admission is Admitted {
+  const { kind } = admission.message;
+  return admission.kind === 'admit' && (kind === 'message' || kind === 'edit');
+}
+
+function isNotice(admission: Admission): boolean {
+  return admission.kind === 'answer' && admission.outcome === FLOOD;
+}
+
 interface Bounds {
   readonly messages: number;
   readonly bytes: number;
@@ -70,33 +84,37 @@ export class Floods {
   }
 
   /**
-   * As it was, or refused because too much of its lane or sender waits. `entered` is called when it is on
+   * As it was, or refused because too much of its lane or sender waits. An edit of what waits adds nothing and
+   * is taken all the same: whether it is one is known in the transaction. `entered` is called when it is on
    * disk, or is not to be.
    */
   judge(admission: Admission): Admission {
-    const { message } = admission;
-    if (admission.kind !== 'admit' || message.kind !== 'message') return admission;
+    if (!isCounted(admission)) return admission;
     const over = this.#keys(admission).find(([kind, key]) => this.#isOver(kind, key));
     if (!over) {
       for (const [kind, key] of this.#keys(admission)) this.#enter(`${kind} ${key}`, 1);
       return admission;
     }
-    const reason: RefusalReason = 'flood';
-    if (message.overheard || !this.#tell(over.join(' '))) return { kind: 'refuse', message, reason };
-    const { lane, session } = admission;
-    return { kind: 'answer', message, lane, session, outcome: reason, parts: this.#options.answer(message, TOO_MANY) };
+    const refused = () => this.#refused(admission, over.join(' '));
+    return admission.message.kind === 'edit' ? { ...admission, ifOwnRow: refused } : refused();
   }
 
   /** The batch was committed, or was not: then those who were told of it in vain are told again. */
   entered(judged: readonly Admission[], committed: boolean): void {
     for (const admission of judged) {
-      if (admission.kind === 'answer' && admission.outcome === 'flood' && !committed) this.#told.clear();
-      if (admission.kind !== 'admit' || admission.message.kind !== 'message') continue;
+      const isOver = admission.kind === 'admit' ? admission.ifOwnRow !== undefined : isNotice(admission);
+      if (isOver && !committed) this.#told.clear();
+      if (isOver || !isCounted(admission)) continue;
       for (const [kind, key] of this.#keys(admission)) this.#enter(`${kind} ${key}`, -1);
     }
   }
 
-  #keys({ message, lane }: Extract<Admission, { kind: 'admit' }>): readonly (readonly ['lane' | 'sender', string])[] {
+  #refused({ message, lane, session }: Admitted, over: string): Exclude<Admission, Admitted> {
+    if (message.overheard || !this.#tell(over)) return { kind: 'refuse', message, reason: FLOOD };
+    return { kind: 'answer', message, lane, session, outcome: FLOOD, parts: this.#options.answer(message, TOO_MANY) };
+  }
+
+  #keys({ message, lane }: Admitted): readonly (readonly ['lane' | 'sender', string])[] {
     return [
       ['lane', lane],
       ['sender', principalOf(message)],
