@@ -6,10 +6,12 @@ import type { Clock } from '../core/ports.ts';
 import { backupJournal } from '../journal/backup.ts';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { job } from '../testing/jobs.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { SteadyClock } from '../testing/steady-clock.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
+import { waitingTools } from '../testing/waiting-tools.ts';
 
 const echo = () => scriptedModel((request) => `answer to ${request.messages.at(-1)?.content}`);
 const prompt = (model: ReturnType<typeof echo>) =>
@@ -245,4 +247,35 @@ test('F48 a daemon restored from a backup made in use answers nothing twice, and
   await rig.daemon.gateway.idle();
   expect(rig.channel.sent.map(({ chatId, text }) => [chatId, text])).toEqual([['d', 'answer to new']]);
   expect(await rig.daemon.journal.dead.list()).toHaveLength(2);
+});
+
+test('F48 a restored daemon neither goes on with what waited nor fires what was due since the copy, and says why', async () => {
+  await using dir = await tempDir();
+  await using restored = await tempDir();
+  const extraTools = [waitingTools];
+  const wait = { text: 'a moment', toolCalls: [{ name: 'sleep', arguments: { ms: 1_500 } }] };
+  const due = systemClock.now() + 1_500;
+  const payload = { text: 'water the plants', profile: 'session', deliver: { channel: 'test', chatId: 'c' } } as const;
+  {
+    const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? wait : 'slept'));
+    await using rig = await testDaemon({ dataDir: dir.path, model, daemon: { extraTools } });
+    await rig.channel.deliver({ chatId: 'a', text: 'wait', platformId: 'a' });
+    const isParked = async () => (await rig.daemon.journal.counts()).inbox.PARKED === 1;
+    await until('it waits', isParked);
+    const reminder = job({ schedule: { kind: 'at', at: due }, nextDue: due, payload });
+    await rig.daemon.journal.commit([{ kind: 'job', job: reminder }]);
+    await backupJournal(join(dir.path, 'journal.db'), join(restored.path, 'journal.db'), systemClock);
+  }
+  await until('both dates have come', () => systemClock.now() > due + 100);
+  const model = echo();
+  await using rig = await testDaemon({ dataDir: restored.path, model, daemon: { extraTools } });
+  const { journal } = rig.daemon;
+  await until('the due time is passed over', async () => (await journal.jobs.get('ab12cd34'))?.enabled === false);
+  await rig.channel.deliver({ chatId: 'd', text: 'new', platformId: 'd' });
+  await rig.daemon.gateway.idle();
+  expect(rig.channel.sent.map(({ chatId, text }) => [chatId, text])).toEqual([['d', 'answer to new']]);
+  expect(model.requests).toHaveLength(1);
+  expect(await journal.dead.list()).toMatchObject([{ reason: expect.stringContaining('restored from a backup') }]);
+  const about = await journal.record.of(`job/ab12cd34/${due}`);
+  expect(about).toMatchObject([{ event: { state: 'skipped', reason: expect.stringContaining('restored from a backup') } }]);
 });

@@ -2,16 +2,20 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
+import type { ToolResult } from '../core/tool.ts';
 import { createPrivateFile, Database, journalError } from './database.ts';
+import { COPIED_AT } from './served-jobs.ts';
 
 const REASON = 'restored from a backup: it may have been dealt with since';
+const WITHDRAWN: ToolResult = { ok: false, output: `Error: ${REASON}` };
 
 /**
  * Writes one consistent, self-contained file while the journal is in use; an older backup of that name is
  * replaced at the end, in one step. What was in flight when the copy was made lies in it as dead letters,
  * because by the time it is restored the running daemon has long answered those messages and sent those
- * parts: nothing is sent a second time unless the operator says `dead replay` (F48). To move a stopped
- * installation, copy its files instead.
+ * parts: nothing is sent a second time unless the operator says `dead replay` (F48). What waited then is in
+ * flight, too, and its waits are over in the copy. Jobs are as they were: `skipServed` passes over what fell
+ * due before the first start. To move a stopped installation, copy its files instead.
  */
 export async function backupJournal(source: string, target: string, clock: Clock): Promise<void> {
   if (resolve(target) === resolve(source)) throw new GatehouseError('GH1301', 'the journal cannot be backed up onto itself');
@@ -47,13 +51,24 @@ function settleInFlight(path: string, now: number): void {
   // A rollback journal leaves one file; opening it as a journal turns WAL on again.
   copy.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE');
   copy.run(
-    "UPDATE run SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE state IN ('NEW', 'RUNNING')",
+    `UPDATE wait SET state = 'SETTLED', value = ?, by = 'restored', settled_at = ?
+     WHERE state = 'OPEN' AND run IN (SELECT seq FROM run WHERE state = 'PARKED')`,
+    JSON.stringify(WITHDRAWN),
+    now,
+  );
+  copy.run(
+    "UPDATE run SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE state IN ('NEW', 'RUNNING', 'PARKED')",
     REASON,
     now,
   );
   copy.run(
     "UPDATE outbox SET state = 'DEAD', reason = ?, settled_at = ?, boot_id = NULL WHERE state IN ('PENDING', 'SENDING')",
     REASON,
+    now,
+  );
+  copy.run(
+    'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    COPIED_AT,
     now,
   );
   copy.exec('COMMIT');

@@ -7,6 +7,7 @@ import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
 import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
+import { skipServed } from './served-jobs.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
 import { endedResult, settleRun } from './waits.ts';
@@ -30,6 +31,7 @@ export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]
  */
 export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
   absorbGap(store, bounds.maxAgeMs / 2);
+  skipServed(store);
   const now = store.clock.now();
   const { buried, unheard } = buryAll(store, bounds, notice, change);
   change.active -= buried + unheard.length;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunRow } from '../core/run.ts';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
+import { job } from '../testing/jobs.ts';
 import { admit, begin, dead, done, LANE, message, part, stopLane } from '../testing/journal-rows.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
@@ -235,6 +236,64 @@ it('F48 a copy made while running is whole, and a daemon restored from it sends 
   const running = (await restored.journal.dead.list()).find(({ payload }) => JSON.stringify(payload).includes('text running'));
   expect(running?.reason).toContain('backup');
   expect(await restored.journal.dead.replay(running?.id ?? '')).toBe(true);
+});
+
+it('F48 what waited when the copy was made has ended in it with all others, and no date of it comes any more', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  const copy = join(dir.path, 'journal.db');
+  {
+    await using opened = await openJournal({ dir: join(dir.path, 'live'), clock });
+    const { journal } = opened;
+    const { seq, generation } = await begin(journal, 'parked');
+    const waits = [
+      { callId: 'timer', kind: 'timer', about: 'a while', due: clock.now() + HOUR },
+      { callId: 'signal', kind: 'signal', about: 'yes' },
+    ] as const;
+    await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+    await opened.backup(copy);
+    expect(await journal.waits.earliest()).toBe(clock.now() + HOUR);
+  }
+  await clock.advance(2 * HOUR);
+  await using restored = await openJournal({ dir: dir.path, clock });
+  const { journal } = restored;
+  expect(await journal.recover(BOUNDS, () => [])).toMatchObject({ resumed: 0, buried: 0, lanes: [] });
+  expect((await journal.counts()).inbox).toMatchObject({ NEW: 0, PARKED: 0, DEAD: 1 });
+  const [letter] = await journal.dead.list();
+  expect(letter?.reason).toBe('restored from a backup: it may have been dealt with since');
+  expect([await journal.waits.earliest(), await journal.waits.due(clock.now(), 9)]).toEqual([undefined, []]);
+  const over = { by: 'restored', value: { ok: false, output: `Error: ${letter?.reason}` } };
+  expect(await journal.waits.of(Number(letter?.id.slice(3)))).toMatchObject([over, over]);
+  const late = { wait: 'test/bot/m-parked#timer', value: { ok: true, output: 'late' }, by: 'timer' };
+  await journal.commit([{ kind: 'settle', settled: late }]);
+  expect((await journal.counts()).inbox).toMatchObject({ NEW: 0, DEAD: 1 });
+});
+
+it('F48 due times between the copy and its first start count as served, with the reason; later ones come', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  const due = clock.now() + HOUR;
+  const past = job({ id: 'past', nextDue: due });
+  const future = job({ id: 'future', nextDue: due + DAY });
+  {
+    await using opened = await openJournal({ dir: join(dir.path, 'live'), clock });
+    const all = [past, future, job({ id: 'off', enabled: false, nextDue: due })];
+    await opened.journal.commit(all.map((one) => ({ kind: 'job', job: one })));
+    await opened.backup(join(dir.path, 'journal.db'));
+  }
+  await clock.advance(2 * HOUR);
+  await using restored = await openJournal({ dir: dir.path, clock });
+  const { jobs, record } = restored.journal;
+  await restored.journal.recover(BOUNDS, () => []);
+  expect(await jobs.get('past')).toEqual({ ...past, lastDue: due });
+  expect(await jobs.get('future')).toEqual(future);
+  expect([await jobs.fired('past', due), await jobs.fired('off', due)]).toEqual([true, false]);
+  const [skipped] = await record.of(`job/past/${due}`);
+  expect(skipped?.event).toMatchObject({ type: 'job', job: 'past', state: 'skipped', reason: expect.stringContaining('backup') });
+  // A later start is that of no copy: what passed while the daemon was down is made up for, as the job says.
+  await clock.advance(2 * DAY);
+  await restored.journal.recover(BOUNDS, () => []);
+  expect(await jobs.get('future')).toEqual(future);
 });
 
 it('a backup that cannot be written leaves an older one alone and the journal working', async () => {
