@@ -1,10 +1,14 @@
 // What a run is told of others that wait, on a real journal.
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { cached } from '../../sessions/cache.ts';
+import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import { UNTRUSTED } from '../core/authority.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
-import { admit, message } from '../testing/journal-rows.ts';
+import { admit, line, message, SESSION } from '../testing/journal-rows.ts';
 import { toldTo } from './told.ts';
+import { Transcripts } from './transcripts.ts';
 
 async function setup() {
   const dir = await tempDir();
@@ -17,7 +21,7 @@ async function setup() {
     return row;
   };
   return {
-    begin,
+    ...{ journal, begin, dir: join(dir.path, 'sessions') },
     park: async (n: number, taint = 0) => {
       const { seq, generation } = await begin(n, taint);
       const waits = [{ callId: 'c', kind: 'signal', about: 'yes' }] as const;
@@ -48,4 +52,24 @@ test('of many requests that wait the newest are quoted, and what is not quoted t
   expect(told.notes.waiting?.match(/“text \d”/g)).toEqual(['“text 4”', '“text 5”', '“text 6”', '“text 7”', '“text 8”']);
   expect(told.notes.waiting).toContain('More requests wait.');
   expect(told.taint).toBe(0);
+});
+
+test('a run that waited while more was said than is kept at hand sees the history it had, and none of a session begun anew', async () => {
+  await using at = await setup();
+  const clock = new FakeClock();
+  const store = cached(openJsonlStore({ dir: at.dir, clock, onDamage: () => undefined }));
+  const lines = Array.from({ length: 60 }, (_, n) => line(`l${n}`));
+  await store.append(SESSION, lines);
+  await using transcripts = new Transcripts({ ...{ journal: at.journal, store, clock }, onError: () => undefined });
+  // The newest are at hand, as after another turn of the conversation.
+  await transcripts.load(SESSION, 21);
+  const row = { ...(await at.begin(1)), historyTo: 'l2' };
+  const told = () => toldTo(row, { waits: at.journal.waits, transcripts, maxHistory: 10 });
+  const resumed = await told();
+  expect(resumed.history.map(({ id }) => id)).toEqual(['l0', 'l1', 'l2']);
+  expect(resumed.historyTo).toBe('l2');
+  expect(resumed.notes.since).toContain('line l59');
+  await store.rewrite(SESSION, lines.slice(58));
+  const anew = await told();
+  expect([anew.history, anew.notes.since?.match(/line l\d+/g)]).toEqual([[], ['line l58', 'line l59']]);
 });

@@ -37,9 +37,7 @@ export interface Told {
 /** A run that waited is given the history that it had, then what was said since. Rejects as its ports do. */
 export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: ToldOptions): Promise<Told> {
   const { key, session, historyTo } = row;
-  // One more than is shown tells whether there are older ones: see `recentHistory`.
-  const needed = historyTo === undefined ? maxHistory + 1 : 2 * maxHistory + 1;
-  const loaded = await transcripts.load(session, needed);
+  const loaded = await linesFor(row, transcripts, maxHistory);
   // A dead letter that is replayed: what its first run left in the session must not be read as earlier
   // conversation.
   const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
@@ -57,6 +55,19 @@ export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: To
       ...(since.length > 0 ? { since: sinceText(since) } : {}),
     },
   };
+}
+
+/** Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. */
+async function linesFor(
+  { session, historyTo }: RunRow,
+  transcripts: ToldOptions['transcripts'],
+  maxHistory: number,
+): Promise<readonly SessionMessage[]> {
+  if (historyTo === undefined) return await transcripts.load(session, maxHistory + 1);
+  const lines = await transcripts.load(session, 2 * maxHistory + 1);
+  const has = historyTo === '' || lines.some(({ id }) => id === historyTo);
+  // More may have been said since than these, so only the whole session tells whether it was begun anew.
+  return has ? lines : await transcripts.load(session);
 }
 
 interface Split {

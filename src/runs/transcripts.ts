@@ -51,8 +51,11 @@ export class Transcripts implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** At least the `newest` messages of the session, oldest first. The caller holds the session's mutex. */
-  async load(session: string, newest: number): Promise<readonly SessionMessage[]> {
+  /**
+   * At least the `newest` messages of the session, oldest first; absent: all of them. The caller holds the
+   * session's mutex.
+   */
+  async load(session: string, newest?: number): Promise<readonly SessionMessage[]> {
     // Before the file is read: lines that are moved meanwhile are then in the one or in the other.
     const pending = this.#pending.get(session) ?? [];
     const stored: Session | undefined = await this.#options.store.load(session, newest);
