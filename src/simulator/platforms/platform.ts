@@ -49,6 +49,11 @@ export interface Platform extends AsyncDisposable {
   attach?(daemon: TerminalOwner): void;
   /** A person writes to the bot in a private chat of their own. Resolves once the platform has it, not once the bot has. */
   write(person: number, text: string): Promise<void>;
+  /**
+   * The same in a group, addressed to the bot; `seen` gives the group's number as the person. Absent: it plays
+   * no groups.
+   */
+  writeInGroup?(person: number, group: number, text: string): Promise<void>;
   /** What people can see of the bot since `begin`, oldest first. */
   seen(): Promise<readonly SeenMessage[]>;
   /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */

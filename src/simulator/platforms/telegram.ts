@@ -4,6 +4,8 @@ import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
 /** The chat of person 0; the others follow. */
 const FIRST_CHAT = 1_001;
+/** The chat of group 0; the others go down from it. */
+const FIRST_GROUP = -1_001_000_000_000;
 
 /** "The status is set for 5 seconds or less" (core.telegram.org/bots/api#sendchataction). */
 const TYPING_MS = 5_000;
@@ -12,6 +14,16 @@ interface Update {
   /** Given with the first delivery, and kept when the update comes again: the platform hands ids out in ascending order. */
   update_id?: number;
   readonly message: { readonly [key: string]: unknown };
+}
+
+function personOf(person: number): { readonly id: number; readonly is_bot: boolean; readonly first_name: string } {
+  return { id: FIRST_CHAT + person, is_bot: false, first_name: `Person ${person}` };
+}
+
+/** Of the person whose private chat it is, or of the group. */
+function numberOf(chatId: string): number {
+  const id = Number(chatId);
+  return id < 0 ? FIRST_GROUP - id : id - FIRST_CHAT;
 }
 
 class TelegramPlatform implements Platform {
@@ -34,7 +46,7 @@ class TelegramPlatform implements Platform {
 
   get channel() {
     const settings = { api_root: this.#server.url, poll_timeout_secs: 1, rate_limits: false };
-    return { type: 'telegram', allowed_senders: ['*'], settings };
+    return { type: 'telegram', allowed_senders: ['*'], allowed_groups: ['*'], settings };
   }
 
   get env(): Record<string, string> {
@@ -49,17 +61,26 @@ class TelegramPlatform implements Platform {
   }
 
   async write(person: number, text: string): Promise<void> {
-    const id = FIRST_CHAT + person;
+    const from = personOf(person);
+    await this.#pass({ from, chat: { id: from.id, type: 'private', first_name: from.first_name }, text });
+  }
+
+  async writeInGroup(person: number, group: number, text: string): Promise<void> {
+    const mention = `@${this.#server.username}`;
+    const chat = { id: FIRST_GROUP - group, type: 'supergroup', title: `Group ${group}` };
+    const entities = [{ type: 'mention', offset: 0, length: mention.length }];
+    await this.#pass({ from: personOf(person), chat, text: `${mention} ${text}`, entities });
+  }
+
+  async #pass(message: Update['message']): Promise<void> {
     this.#written += 1;
-    const from = { id, is_bot: false, first_name: `Person ${person}` };
-    const chat = { id, type: 'private', first_name: from.first_name };
-    const message = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000), from, chat, text };
-    await this.#deliveries.pass({ message });
+    const ids = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000) };
+    await this.#deliveries.pass({ message: { ...ids, ...message } });
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
     const sends = this.#server.sends.slice(this.#sent);
-    return sends.map(({ chatId, text, at }) => ({ person: Number(chatId) - FIRST_CHAT, text, at }));
+    return sends.map(({ chatId, text, at }) => ({ person: numberOf(chatId), text, at }));
   }
 
   async waiting(): Promise<number> {
@@ -69,7 +90,7 @@ class TelegramPlatform implements Platform {
   typing(): readonly number[] {
     const since = Date.now() - TYPING_MS;
     const typing = [...this.#server.typingAt].filter(([chat, at]) => at > since && !this.#answeredSince(chat, at));
-    return typing.map(([chat]) => Number(chat) - FIRST_CHAT);
+    return typing.map(([chat]) => numberOf(chat));
   }
 
   fault(kind: FaultKind, times: number): void {

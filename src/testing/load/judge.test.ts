@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { type FloodRecord, planFlood, wrongFlood } from './flood.ts';
 import { judgeChannel, percentile, type Written } from './judge.ts';
 import { drawVictims, wrong } from './rounds.ts';
 import { planTraffic, seeded } from './traffic.ts';
@@ -74,4 +75,31 @@ test.each([1, 2, 3])('every channel is in trouble in one round, by a trouble tha
 test('the 95th percentile of 100 values is the 95th of them', () => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index);
   expect([percentile(values, 0.95), percentile(values, 0.5), percentile([], 0.5)]).toEqual([95, 50, Number.NaN]);
+});
+
+test('a flood fails for a message without an outcome, a second answer, another notice, or none', () => {
+  const notice = '⚠️ Too many messages are waiting here.';
+  const written = [asked(0, 0), asked(1, 0), asked(2, 0), asked(3, 0)];
+  const record = (...texts: readonly string[]) =>
+    judgeChannel(
+      'telegram',
+      written,
+      texts.map((text) => seen(0, text)),
+    );
+  const good: FloodRecord = { written: 4, record: record('answer telegram 0', notice), refused: 2, noticed: 1 };
+  expect(wrongFlood(good)).toEqual([]);
+  expect(wrongFlood({ ...good, refused: 1 })).toEqual(['of 4 messages 1 answered, 1 refused, 1 answered with the notice']);
+  expect(wrongFlood({ ...good, record: record('answer telegram 0') })).toEqual(['told 0 times']);
+  expect(wrongFlood({ ...good, record: record('answer telegram 0', notice, notice) })).toEqual(['told 2 times']);
+  expect(wrongFlood({ ...good, record: record('answer telegram 0', notice, 'wait') })).toEqual(['1 unexpected: wait']);
+  const twice = record('answer telegram 0', notice, 'answer telegram 0');
+  expect(wrongFlood({ ...good, record: twice })).toEqual(['1 answered twice (0)']);
+});
+
+test('a flood by one person fills a hundred chats alike, at a steady rate', () => {
+  const plan = planFlood({ shape: 'flood-sender', channel: 'telegram', messages: 10_100, overMs: 100_000 });
+  const chats = Map.groupBy(plan, ({ person }) => person);
+  expect([chats.size, new Set([...chats.values()].map(({ length }) => length))]).toEqual([100, new Set([101])]);
+  expect(new Set(plan.map(({ sender }) => sender)).size).toBe(1);
+  expect([plan[0]?.dueMs, plan[5_050]?.dueMs]).toEqual([0, 50_000]);
 });

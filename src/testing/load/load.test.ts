@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { type FloodShape, planFlood, wrongFlood } from './flood.ts';
 import { wrong } from './rounds.ts';
-import { Stage } from './stage.ts';
+import { type PhaseRecord, Stage } from './stage.ts';
 import { planTraffic, seeded } from './traffic.ts';
 
 test('one daemon answers three channels at once, everybody once and in order', async () => {
@@ -17,4 +18,28 @@ test('one daemon answers three channels at once, everybody once and in order', a
 
 test('a platform that there is not is named, with those there are', async () => {
   await expect(Stage.start({ channels: ['telegram', 'pigeon'], modelMs: 1 })).rejects.toThrow('no platform is called pigeon');
+});
+
+/** Two channels with some messages each; on one of them a person floods. */
+async function flooded(stage: Stage, shape: FloodShape, firstNumber: number, messages = 80): Promise<PhaseRecord> {
+  const channels = [{ name: 'telegram' }, { name: 'slack' }];
+  const options = { channels, messages: 5, rate: 5, people: 5, firstPerson: firstNumber, firstNumber, random: seeded(1) };
+  const flood = planFlood({ shape, channel: 'telegram', messages, overMs: 500 });
+  return await stage.run(planTraffic(options), {}, 40_000, flood);
+}
+
+test('of a flood by one chat, and by one person in many, each message has its outcome, one notice is sent, and others are answered', async () => {
+  await using stage = await Stage.start({ channels: ['telegram', 'slack'], modelMs: 100, gateway: { high_water: 400 } });
+  for (const [index, shape] of (['flood-chat', 'flood-sender'] as const).entries()) {
+    const { channels, flood, finished } = await flooded(stage, shape, index * 5);
+    expect([shape, finished, flood && wrongFlood(flood), flood?.noticed]).toEqual([shape, true, [], 1]);
+    expect(flood?.refused).toBeGreaterThan(0);
+    expect(channels.map((record) => wrong(record, false, 0))).toEqual([[], []]);
+  }
+});
+
+test('a flood without limits does not pass', async () => {
+  await using stage = await Stage.start({ channels: ['telegram', 'slack'], modelMs: 50, gateway: { high_water: 8_000 } });
+  const { flood } = await flooded(stage, 'flood-chat', 0, 40);
+  expect(flood && wrongFlood(flood)).toEqual(['told 0 times']);
 });

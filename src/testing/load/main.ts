@@ -1,6 +1,12 @@
-// npm run load: one gateway with all channels at once. Three of them are in trouble (connections that break every two seconds, sends that
-// are refused as too many, a model that takes 30 s); the others must not notice. Exit code 1 when a limit is missed.
+// npm run load: one gateway with all channels at once. Three of them are in trouble (connections that break
+// every two seconds, sends that are refused as too many, a model that takes 30 s); the others must not notice.
+// Then one person floods one chat, and after that a hundred chats at once: all other people must not notice,
+// each message of the flood is answered or recorded as refused, and the person is told once. Exit code 1 when
+// a limit is missed.
 //
+//   --trouble a,b    rounds, flood-chat, flood-sender; flood is the last two (default rounds,flood)
+//   --flood N        messages of a flood, spread over its phase (default 10100)
+//   --no-limits      the bounds of a flood are out of reach: a control, which must fail
 //   --channels a,b   (default: all channels; `double` is none)
 //   --messages N     per channel and phase (default 200)
 //   --rate N         messages a second, per channel (default 2)
@@ -12,7 +18,7 @@
 //   --json           one JSON document instead of the table
 import { parseArgs } from 'node:util';
 import { PLATFORMS } from '../../simulator/platforms/index.ts';
-import { MOST_RATIO, type Row, runRounds } from './rounds.ts';
+import { floodable, MOST_RATIO, type Row, runRounds, TROUBLES, type Trouble } from './rounds.ts';
 import { Stage } from './stage.ts';
 import { seeded } from './traffic.ts';
 
@@ -28,6 +34,9 @@ const { values: flags } = parseArgs({
     people: { type: 'string', default: '20' },
     'model-ms': { type: 'string', default: '200' },
     permits: { type: 'string' },
+    trouble: { type: 'string', default: 'rounds,flood' },
+    flood: { type: 'string', default: '10100' },
+    'no-limits': { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     control: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -53,10 +62,22 @@ const [messages, rate, people] = [
   positive('people', flags.people),
 ];
 
+const troubles = flags.trouble.split(',').flatMap((name): readonly Trouble[] => {
+  const found = TROUBLES.filter((trouble) => trouble === name || (name === 'flood' && trouble !== 'rounds'));
+  return found.length > 0
+    ? found
+    : refuse(`no trouble is called ${name}; there are ${TROUBLES.join(', ')}, and flood for the last two`);
+});
+const flood = positive('flood', flags.flood);
+
 const say = (text: string): void => void process.stderr.write(`${text} …\n`);
 const started = performance.now();
 say(`starting ${channels.join(', ')}`);
-const gateway = flags.permits === undefined ? {} : { max_concurrent_sessions: positive('permits', flags.permits) };
+const gateway = {
+  ...(flags.permits === undefined ? {} : { max_concurrent_sessions: positive('permits', flags.permits) }),
+  // A lane may have a twentieth of it.
+  ...(flags['no-limits'] ? { high_water: 100 * flood } : {}),
+};
 process.exit((await main()) ? 0 : 1);
 
 /** Whatever happens, no process of ours is left behind: the daemon and the mail servers are children of this one. */
@@ -69,7 +90,10 @@ async function main(): Promise<boolean> {
     void stage[Symbol.asyncDispose]().finally(() => process.exit(1));
   });
   const random = seeded(Number(flags.seed));
-  const rows = await runRounds(stage, { messages, rate, people, random, patienceMs: PATIENCE_MS, control: flags.control, say });
+  const isFlooded = troubles.some((trouble) => trouble !== 'rounds');
+  if (isFlooded && floodable(stage.platforms) === undefined) throw new Error('a flood needs telegram among the channels');
+  const facts = { messages, rate, people, random, troubles, flood, control: flags.control };
+  const rows = await runRounds(stage, { ...facts, patienceMs: PATIENCE_MS, say });
   const passed = rows.every(({ faults }) => faults.length === 0);
   const seconds = Math.round((performance.now() - started) / 1_000);
   const document = { passed, seconds, limit: MOST_RATIO, messages, rate, people, rows };
@@ -80,7 +104,7 @@ async function main(): Promise<boolean> {
 }
 
 function toTable(all: readonly Row[]): string {
-  const ms = (value: number): string => `${Math.round(value)}`;
+  const ms = (value: number): string => (Number.isNaN(value) ? '' : `${Math.round(value)}`);
   const head = ['round', 'channel', 'trouble', 'quiet p50', 'quiet p95', 'p50', 'p95 ms', 'p95 ratio', 'result'];
   const body = all.map((row) => [
     ...[`${row.round}`, row.channel, row.trouble ?? '', ms(row.quietP50), ms(row.quietP95), ms(row.p50), ms(row.p95)],

@@ -1,3 +1,4 @@
+import { FLOOD_SHAPES, type FloodShape, planFlood, wrongFlood } from './flood.ts';
 import { type ChannelRecord, percentile } from './judge.ts';
 import type { PhaseRecord, Stage, Victims } from './stage.ts';
 import { planTraffic, shuffled } from './traffic.ts';
@@ -13,17 +14,24 @@ export interface LoadOptions {
   readonly people: number;
   readonly patienceMs: number;
   readonly random: () => number;
-  /** Nobody is in trouble: shows how much the figures of this machine differ by themselves. */
+  readonly troubles: readonly Trouble[];
+  /** Messages of a flood. */
+  readonly flood: number;
+  /** No channel is in trouble: shows how much the figures of this machine differ by themselves. */
   readonly control: boolean;
   /** Told what happens, for a person who waits. */
   readonly say: (text: string) => void;
 }
 
+/** `rounds`: three channels at a time are in trouble, each by another one. */
+export const TROUBLES = ['rounds', ...FLOOD_SHAPES] as const;
+export type Trouble = (typeof TROUBLES)[number];
+
 export interface Row {
   readonly round: number;
   readonly channel: string;
-  /** What made it suffer, if anything. */
-  readonly trouble: keyof Victims | undefined;
+  /** What made it suffer, if anything; of a flood, the row is the flooder's. */
+  readonly trouble: keyof Victims | FloodShape | undefined;
   readonly quietP50: number;
   readonly quietP95: number;
   readonly p50: number;
@@ -34,28 +42,52 @@ export interface Row {
 }
 
 /**
- * Rounds of the same traffic with three channels in trouble, until each channel was in trouble once. Half of the quiet messages come
- * before and half after the troubled ones: what else the machine does changes in minutes, and so it changes both figures alike.
+ * Rounds of the same traffic with three channels in trouble, until each channel was in trouble once, then
+ * with each kind of flood. Half of the quiet messages come before and half after the troubled ones: what else
+ * the machine does changes in minutes, and so it changes both figures alike.
  */
 export async function runRounds(stage: Stage, options: LoadOptions): Promise<readonly Row[]> {
   const phases = new Phases(stage, options);
   options.say('warming up');
   await phases.run({}, WARM_UP_MESSAGES);
   const rows: Row[] = [];
-  const drawn = drawVictims(stage, options.random);
-  const plan = options.control ? drawn.map((): Victims => ({})) : drawn;
-  for (const [index, victims] of plan.entries()) {
-    const named = Object.entries(victims).map(([trouble, name]) => `${name} (${trouble})`);
+  const plan = planOf(stage, options);
+  for (const [index, { victims, flood }] of plan.entries()) {
+    const named = [...Object.entries(victims), ...(flood ? [[flood.shape, flood.channel]] : [])].map(
+      ([trouble, name]) => `${name} (${trouble})`,
+    );
     const half = Math.ceil(options.messages / 2);
     options.say(`round ${index + 1} of ${plan.length}: quiet`);
     const before = await phases.run({}, half);
     options.say(`round ${index + 1} of ${plan.length}: ${named.join(', ') || 'quiet'}`);
-    const troubled = await phases.run(victims, options.messages);
+    const troubled = await phases.run(victims, options.messages, flood);
     options.say(`round ${index + 1} of ${plan.length}: quiet again`);
     const after = await phases.run({}, half);
     rows.push(...compare(index + 1, [before, after], troubled, victims));
+    if (flood) rows.push(flooderRow(index + 1, flood, troubled));
   }
   return rows;
+}
+
+interface Round {
+  readonly victims: Victims;
+  readonly flood?: { readonly shape: FloodShape; readonly channel: string; readonly messages: number };
+}
+
+function planOf(stage: Stage, { random, troubles, flood: messages, control }: LoadOptions): readonly Round[] {
+  const drawn = troubles.includes('rounds') ? drawVictims(stage, random) : [];
+  const shapes = FLOOD_SHAPES.filter((shape) => troubles.includes(shape));
+  if (control) return [...drawn, ...shapes].map(() => ({ victims: {} }));
+  const channel = floodable(stage.platforms) ?? '';
+  return [
+    ...drawn.map((victims) => ({ victims })),
+    ...shapes.map((shape) => ({ victims: {}, flood: { shape, channel, messages } })),
+  ];
+}
+
+/** The channel that can be flooded in both shapes; undefined = none of these. */
+export function floodable(platforms: Stage['platforms']): string | undefined {
+  return [...platforms].find(([, { writeInGroup }]) => writeInGroup !== undefined)?.[0];
 }
 
 /** Phases with people and numbers of their own. */
@@ -70,7 +102,7 @@ class Phases {
     this.#options = options;
   }
 
-  async run(victims: Victims, messages: number): Promise<PhaseRecord> {
+  async run(victims: Victims, messages: number, flood?: Round['flood']): Promise<PhaseRecord> {
     const { rate, people, patienceMs, random } = this.#options;
     const channels = [...this.#stage.platforms].map(([name, platform]) => ({
       name,
@@ -80,7 +112,9 @@ class Phases {
     const questions = planTraffic({ channels, messages, rate, people, ...first, random });
     this.#people += people;
     this.#numbers += messages;
-    return await this.#stage.run(questions, victims, patienceMs);
+    // As long as the others write.
+    const flooding = flood ? planFlood({ ...flood, overMs: (messages / rate) * 1_000 }) : [];
+    return await this.#stage.run(questions, victims, patienceMs, flooding);
   }
 }
 
@@ -125,6 +159,18 @@ function compare(round: number, quiet: readonly PhaseRecord[], troubled: PhaseRe
     ];
     return { round, channel, trouble, ...{ quietP50, quietP95, p50, p95, ratio, faults } };
   });
+}
+
+function flooderRow(round: number, { shape, channel }: NonNullable<Round['flood']>, { flood }: PhaseRecord): Row {
+  const latenciesMs = flood?.record.latenciesMs ?? [];
+  const [p50, p95] = [percentile(latenciesMs, 0.5), percentile(latenciesMs, 0.95)];
+  const faults = flood ? wrongFlood(flood) : ['nothing was written'];
+  return {
+    round,
+    channel,
+    trouble: shape,
+    ...{ quietP50: Number.NaN, quietP95: Number.NaN, p50, p95, ratio: Number.NaN, faults },
+  };
 }
 
 /** A notice is right only where there was trouble, and a missing answer only where the daemon says that nobody can know of one. */

@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { JournalCounts } from '../../core/journal.ts';
 import { freePort } from '../../simulator/free-port.ts';
 import { PLATFORMS } from '../../simulator/platforms/index.ts';
 import type { Platform } from '../../simulator/platforms/platform.ts';
 import { type ChildDaemon, startChild } from '../child-daemon.ts';
 import { until } from '../fakes.ts';
+import { type FloodRecord, recordedFlood } from './flood.ts';
 import { type ChannelRecord, judgeChannel, type Written } from './judge.ts';
 import { LoadModel } from './load-model.ts';
 import { type Question, questionText } from './traffic.ts';
@@ -41,6 +43,8 @@ export interface PhaseRecord {
   readonly tookMs: number;
   /** Everything had its outcome in time. */
   readonly finished: boolean;
+  /** Of a phase with a flood. */
+  readonly flood?: FloodRecord;
 }
 
 export interface StageOptions {
@@ -78,31 +82,33 @@ export class Stage implements AsyncDisposable {
     return this.#daemon.stderr();
   }
 
-  /** Writes every question when it is due and waits until everything is answered, or `patienceMs` after the last was written. */
-  async run(questions: readonly Question[], victims: Victims, patienceMs: number): Promise<PhaseRecord> {
-    // Nobody pays for the trouble of the phase before.
+  /**
+   * Writes every question when it is due and waits until everything is answered or refused, or `patienceMs`
+   * after the last was written. `flood`: what one person writes on one channel beside the others.
+   */
+  async run(
+    questions: readonly Question[],
+    victims: Victims,
+    patienceMs: number,
+    flood: readonly Question[] = [],
+  ): Promise<PhaseRecord> {
+    // The trouble of the phase before costs this one nothing.
     await this.#healthy();
     const before = await this.#daemon.status();
-    const started = performance.now();
+    const [started, since] = [performance.now(), Date.now()];
     const trouble = new AbortController();
     const troubles = this.#trouble(victims, questions, trouble.signal);
-    const written = await this.#write(questions);
+    const [written, flooded] = await Promise.all([this.#write(questions), this.#write(flood)]);
     if (victims.slow !== undefined) await this.#othersAsked(questions, victims.slow, patienceMs);
     trouble.abort(new Error('the phase is over'));
     await troubles;
-    const finished = await this.#settled(before.journal.inbox.DONE + before.journal.inbox.DEAD + written.length, patienceMs);
+    const finished = await this.#settled(outcomes(before.journal) + written.length + flooded.length, patienceMs);
     const tookMs = performance.now() - started;
     const { journal } = await this.#daemon.status();
-    const channels: ChannelRecord[] = [];
-    const places = this.#places();
-    for (const [name, platform] of this.#platforms) {
-      const own = written.filter(({ channel }) => channel === name);
-      const place = (number: number): number => places.get(questionText({ channel: name, number })) ?? -1;
-      channels.push(judgeChannel(name, own, await platform.seen(), place));
-    }
-    const dead = (counts: typeof journal) => counts.inbox.DEAD + counts.outbox.DEAD + counts.outbox.EXPIRED;
+    const dead = (counts: JournalCounts) => counts.inbox.DEAD + counts.outbox.DEAD + counts.outbox.EXPIRED;
     return {
-      ...{ channels, tookMs, finished },
+      ...(await this.#judged(written, flooded, since)),
+      ...{ tookMs, finished },
       unknown: journal.outbox.UNKNOWN - before.journal.outbox.UNKNOWN,
       dead: dead(journal) - dead(before.journal),
     };
@@ -150,6 +156,28 @@ export class Stage implements AsyncDisposable {
     await this.#healthy();
   }
 
+  async #judged(
+    written: readonly Written[],
+    flooded: readonly Written[],
+    since: number,
+  ): Promise<Pick<PhaseRecord, 'channels' | 'flood'>> {
+    using database = this.#journal();
+    const places = placesIn(database);
+    const judged = async (name: string, own: readonly Written[]): Promise<ChannelRecord> => {
+      const place = (number: number): number => places.get(questionText({ channel: name, number })) ?? -1;
+      return judgeChannel(name, own, (await this.#platforms.get(name)?.seen()) ?? [], place);
+    };
+    const channels: ChannelRecord[] = [];
+    for (const name of this.#platforms.keys()) {
+      const own = written.filter(({ channel }) => channel === name);
+      channels.push(await judged(name, own));
+    }
+    const channel = flooded[0]?.channel;
+    if (channel === undefined) return { channels };
+    const record = await judged(channel, flooded);
+    return { channels, flood: { written: flooded.length, record, ...recordedFlood(database, channel, since) } };
+  }
+
   async #healthy(): Promise<void> {
     const healthy = async () => (await this.#daemon.status()).channels.every(({ state }) => state === 'healthy');
     await until('every channel is healthy', healthy, HEALTHY_MS);
@@ -168,7 +196,10 @@ export class Stage implements AsyncDisposable {
 
   async #writeOne(question: Question): Promise<Written> {
     const writtenAt = Date.now();
-    await this.#platforms.get(question.channel)?.write(question.person, questionText(question));
+    const { channel, person, sender } = question;
+    const platform = this.#platforms.get(channel);
+    if (sender === undefined) await platform?.write(person, questionText(question));
+    else await platform?.writeInGroup?.(sender, person, questionText(question));
     return { ...question, writtenAt };
   }
 
@@ -208,28 +239,33 @@ export class Stage implements AsyncDisposable {
     while (performance.now() < end && !others.every((question) => this.#model.wasAsked(question))) await sleep(LOOK_MS);
   }
 
-  /** Every question in the order in which the daemon took it: that is the order of the answers. */
-  #places(): ReadonlyMap<string, number> {
-    const database = new DatabaseSync(join(this.#daemon.dataDir, 'journal.db'), { readOnly: true });
-    try {
-      const rows = database.prepare('SELECT seq, input FROM run ORDER BY seq').all();
-      return new Map(rows.map(({ seq, input }) => [String(JSON.parse(String(input)).text).trim(), Number(seq)]));
-    } finally {
-      database.close();
-    }
+  #journal(): DatabaseSync {
+    return new DatabaseSync(join(this.#daemon.dataDir, 'journal.db'), { readOnly: true });
   }
 
   /** True when so many messages have their outcome and nothing is left to send. */
   async #settled(messages: number, patienceMs: number): Promise<boolean> {
     const end = performance.now() + patienceMs;
     while (performance.now() < end) {
-      const { inbox, outbox } = (await this.#daemon.status()).journal;
+      const { journal } = await this.#daemon.status();
+      const { inbox, outbox } = journal;
       const open = inbox.NEW + inbox.RUNNING + outbox.PENDING + outbox.SENDING;
-      if (inbox.DONE + inbox.DEAD >= messages && open === 0) return true;
+      if (outcomes(journal) >= messages && open === 0) return true;
       await sleep(LOOK_MS);
     }
     return false;
   }
+}
+
+/** Messages that were dealt with, or refused in a flood. */
+function outcomes({ inbox, refused }: JournalCounts): number {
+  return refused.reduce((sum, { reason, count }) => sum + (reason === 'flood' ? count : 0), inbox.DONE + inbox.DEAD);
+}
+
+/** Every question in the order in which the daemon took it: that is the order of the answers. */
+function placesIn(database: DatabaseSync): ReadonlyMap<string, number> {
+  const rows = database.prepare('SELECT seq, input FROM run ORDER BY seq').all();
+  return new Map(rows.map(({ seq, input }) => [String(JSON.parse(String(input)).text).trim(), Number(seq)]));
 }
 
 async function every(ms: number | undefined, signal: AbortSignal, work: () => Promise<void>): Promise<void> {

@@ -2,6 +2,8 @@
 export interface Question {
   readonly channel: string;
   readonly person: number;
+  /** Who writes, where `person` is a group; see `Platform.writeInGroup`. */
+  readonly sender?: number;
   /** Unique on the channel. */
   readonly number: number;
   /** After the beginning of the phase. ms. */

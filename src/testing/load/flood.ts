@@ -1,0 +1,69 @@
+/** The flooder of `npm run load`: what they write, what they get, and what the daemon recorded of it. */
+import type { DatabaseSync } from 'node:sqlite';
+import { type EventRow, eventsIn } from '../../journal/event-rows.ts';
+import type { ChannelRecord } from './judge.ts';
+import type { Question } from './traffic.ts';
+
+/** One person in one chat, and one person in many chats at once. */
+export const FLOOD_SHAPES = ['flood-chat', 'flood-sender'] as const;
+export type FloodShape = (typeof FLOOD_SHAPES)[number];
+
+/** So many that no chat of a sender reaches the share of a lane before the sender reaches theirs. */
+const CHATS = 100;
+/** People, chats and numbers of a flood begin here, beyond those of every other phase. */
+const FIRST = 1_000_000;
+
+export interface FloodOptions {
+  readonly shape: FloodShape;
+  readonly channel: string;
+  readonly messages: number;
+  /** They come at a steady rate in this time. ms. */
+  readonly overMs: number;
+}
+
+export function planFlood({ shape, channel, messages, overMs }: FloodOptions): readonly Question[] {
+  const first = FIRST * (1 + FLOOD_SHAPES.indexOf(shape));
+  return Array.from({ length: messages }, (_, n) => ({
+    ...{ channel, number: first + n, dueMs: (n * overMs) / messages },
+    ...(shape === 'flood-chat' ? { person: first } : { person: first + 1 + (n % CHATS), sender: first }),
+  }));
+}
+
+export interface FloodRecord {
+  readonly written: number;
+  /** What the flooder saw; `missing` has what was refused, too. */
+  readonly record: ChannelRecord;
+  /** Messages that the daemon's record names as refused because of a flood. */
+  readonly refused: number;
+  /** Messages that the daemon took for the notice. */
+  readonly noticed: number;
+}
+
+/** What the journal of the daemon says of floods on this channel since then, epoch ms. */
+export function recordedFlood(database: DatabaseSync, channel: string, since: number): Pick<FloodRecord, 'refused' | 'noticed'> {
+  const rows = database.prepare('SELECT * FROM event WHERE channel = ? AND at >= ? ORDER BY seq').all(channel, since);
+  const dropped = (rows as unknown as readonly EventRow[]).flatMap(eventsIn).flatMap(({ event }) => {
+    return event.type === 'dropped' && event.reason === 'flood' ? [event.messageId] : [];
+  });
+  const sql = "SELECT count(*) AS count FROM run WHERE outcome = 'flood' AND input ->> '$.channel' = ? AND accepted_at >= ?";
+  const noticed = Number(database.prepare(sql).get(channel, since)?.['count'] ?? 0);
+  return { refused: new Set(dropped).size, noticed };
+}
+
+const NOTICE = 'Too many messages are waiting';
+
+/** Each message is answered, refused on record, or answered with the notice, of which there is one. */
+export function wrongFlood({ written, record, refused, noticed }: FloodRecord): string[] {
+  const { latenciesMs, twice, disordered, strange } = record;
+  const answered = latenciesMs.length;
+  const told = strange.filter((text) => text.includes(NOTICE)).length;
+  return [
+    ...(answered + refused + noticed === written
+      ? []
+      : [`of ${written} messages ${answered} answered, ${refused} refused, ${noticed} answered with the notice`]),
+    ...(told === 1 && noticed === 1 ? [] : [`told ${told} times`]),
+    ...(strange.length > told ? [`${strange.length - told} unexpected: ${strange.find((text) => !text.includes(NOTICE))}`] : []),
+    ...(twice.length > 0 ? [`${twice.length} answered twice (${twice.slice(0, 5).join(', ')})`] : []),
+    ...(disordered.length > 0 ? [`${disordered.length} out of order (${disordered.slice(0, 5).join(', ')})`] : []),
+  ];
+}
