@@ -10,7 +10,7 @@ import type { Profile, Prompt, Source } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
 import type { Effect, ToolResult } from './tool.ts';
-import type { NewWait, Settled, StoredWait } from './wait.ts';
+import type { NewWait, Settles } from './wait.ts';
 
 export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 
@@ -76,15 +76,6 @@ export interface Cancels {
    * itself.
    */
   readonly stoppedMark?: string;
-}
-
-/** The answer to a question: its wait is over in the transaction of the message that says so. */
-export interface Settles {
-  readonly settled: Settled;
-  /**
-   * In place of `parts` when the wait was over already. Called inside the transaction: it must be quick.
-   */
-  readonly over: (wait: StoredWait) => readonly NewPart[];
 }
 
 /**

@@ -127,6 +127,15 @@ export interface ParkedRun {
   readonly taint?: number;
 }
 
+/** The answer to a question: its wait is over in the transaction of the message that says so. */
+export interface Settles {
+  readonly settled: Settled;
+  /**
+   * In place of `parts` when the wait was over already. Called inside the transaction: it must be quick.
+   */
+  readonly over: (wait: StoredWait) => readonly NewPart[];
+}
+
 /** Reading waits. None waits for the disk, see `journal.ts`: what is done because of one must be a write. */
 export interface Waits {
   /** Of one run, in the order they were made. */

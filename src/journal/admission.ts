@@ -1,7 +1,8 @@
 import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
-import { type Accepted, type Admission, type ChatRow, decidedOf, type Settles } from '../core/run.ts';
+import { type Accepted, type Admission, type ChatRow, decidedOf } from '../core/run.ts';
+import type { Settles } from '../core/wait.ts';
 import { noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
