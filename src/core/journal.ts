@@ -41,6 +41,8 @@ export interface Recovery {
    * notice. The caller removes their files.
    */
   readonly unheard: readonly ChatRow[];
+  /** How many PENDING parts are EXPIRED now, because their time was over. */
+  readonly expired: number;
   /** SENDING parts of another boot; the caller settles them by send class before channels start. */
   readonly sending: readonly OutboxRow[];
   /** Lanes with NEW rows, in order of their oldest row. */

@@ -48,6 +48,14 @@ export function isLoginRefused(reason: string): boolean {
   return reason.startsWith(LOGIN_REFUSED);
 }
 
+/** The reason in the event of a part whose time was over. */
+export const TOO_OLD = 'too old to be sent';
+
+/** The reason in the event of an EXPIRED part. It may be EXPIRED early, because something newer is there. */
+export function expiryReason({ isOld }: { readonly isOld?: true }): string {
+  return isOld ? TOO_OLD : 'not needed any more';
+}
+
 export type Settlement =
   /**
    * `replaces`: the row with that key says from now on that this part took its place, whatever was to do so

@@ -1,6 +1,6 @@
 import type { Emit, EventBase } from '../core/events.ts';
 import type { OutboundPart } from '../core/message.ts';
-import type { Settlement } from '../core/outbox.ts';
+import { expiryReason, type Settlement } from '../core/outbox.ts';
 
 /** The event that tells observers what a part came to. */
 export function settledEvent(part: OutboundPart, settlement: Settlement, at: number, ms = 0): Parameters<Emit>[0] {
@@ -20,6 +20,6 @@ export function settledEvent(part: OutboundPart, settlement: Settlement, at: num
     case 'dead':
       return { ...base, type: 'part.dead', reason: settlement.reason };
     case 'expired':
-      return { ...base, type: 'part.expired', reason: 'too old to be sent' };
+      return { ...base, type: 'part.expired', reason: expiryReason(settlement) };
   }
 }

@@ -1,5 +1,13 @@
 import { partKey } from '../core/ids.ts';
-import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/outbox.ts';
+import {
+  expiryReason,
+  type NewPart,
+  type OutboxRow,
+  type OutboxState,
+  type Settlement,
+  type StoredPart,
+  TOO_OLD,
+} from '../core/outbox.ts';
 import { noteOutgoing } from './chats.ts';
 import { LIMIT } from './database.ts';
 import { writeEvent } from './record.ts';
@@ -104,6 +112,25 @@ export function markSending(store: Store, seq: number): boolean {
 }
 
 /**
+ * Ends the PENDING parts whose time is over, and writes the event of each; returns how many. In a
+ * transaction. Both in SQL: a start after a long rest may find 100,000 of them, and memory holds none.
+ */
+export function expireParts({ db, clock }: Store): number {
+  const now = clock.now();
+  const isOver = "state = 'PENDING' AND expires_at < ?";
+  // Each event is a row of its own, as `event-rows.ts` reads it.
+  db.run(
+    `INSERT INTO event (at, run, channel, type, data)
+     SELECT ?, part ->> '$.messageId', part ->> '$.channel', 'part.expired', json_object('key', key, 'reason', ?)
+     FROM outbox WHERE ${isOver} ORDER BY seq`,
+    now,
+    TOO_OLD,
+    now,
+  );
+  return db.run(`UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired' WHERE ${isOver}`, now, now);
+}
+
+/**
  * A part leaves PENDING or SENDING once. Only SENT may follow UNKNOWN (it was found later); a settlement that
  * comes too late changes nothing, so no part goes back to be sent after its end was recorded.
  */
@@ -180,6 +207,6 @@ function recordSettled(store: Store, seq: number, settlement: Settlement): void 
     writeEvent(store, {
       ...base,
       type: `part.${settlement.kind}`,
-      reason: 'reason' in settlement ? settlement.reason : 'too old to be sent',
+      reason: 'reason' in settlement ? settlement.reason : expiryReason(settlement),
     });
 }

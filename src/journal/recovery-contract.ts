@@ -23,6 +23,7 @@ export function recoverContract(create: Create): void {
     expect(await journal.recover(BOUNDS, noNotice)).toEqual({
       resumed: 1,
       buried: 0,
+      expired: 0,
       unheard: [],
       sending: [],
       lanes: [LANE, 'other'],
@@ -136,6 +137,28 @@ export function recoverContract(create: Create): void {
     expect((await journal.recover(BOUNDS, noNotice)).sending).toEqual([]);
     expect(await pendingKeys(journal)).toEqual(['a', 'b', 'c']);
     expect((await journal.counts()).outbox.EXPIRED).toBe(1);
+  });
+
+  it('an answer that expires at a start is counted, and the record says so once', async () => {
+    await using harness = await create();
+    const killed = await harness.open();
+    const expiresAt = harness.clock.now() + 10;
+    const late = (n: number) => part(`late-${n}`, { part: outbound({ key: `late-${n}`, messageId: message(n).id }), expiresAt });
+    const notice = part('notice', { part: outbound({ key: 'notice' }), expiresAt });
+    await killed.enqueue([late(1), part('in time'), late(2), notice]);
+    await harness.clock.advance(21);
+    const at = harness.clock.now();
+    expect((await (await harness.open()).recover(BOUNDS, noNotice)).expired).toBe(3);
+    const journal = await harness.open();
+    expect((await journal.recover(BOUNDS, noNotice)).expired).toBe(0);
+    const told = { at, channel: 'test', type: 'part.expired', reason: 'too old to be sent' };
+    const all = await journal.record.after(0, { limit: 9 });
+    expect(all.map(({ event }) => event)).toEqual([
+      { ...told, key: 'late-1', messageId: message(1).id },
+      { ...told, key: 'late-2', messageId: message(2).id },
+      { ...told, key: 'notice' },
+    ]);
+    expect((await journal.record.of(message(2).id)).map(({ event }) => event.type)).toEqual(['part.expired']);
   });
 
   it('F34 a part that waits for a refused login is tried at once by the next start, one that waits for anything else is not', async () => {

@@ -5,7 +5,7 @@ import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.
 import { absorbGap } from './clock-gap.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
-import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
+import { addParts, expireParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { skipServed } from './served-jobs.ts';
 import { markDrafts } from './stopped-drafts.ts';
@@ -50,11 +50,7 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
     "UPDATE outbox SET not_before = 0 WHERE state = 'PENDING' AND not_before > 0 AND reason LIKE ?",
     `${LOGIN_REFUSED}%`,
   );
-  store.db.run(
-    "UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired' WHERE state = 'PENDING' AND expires_at < ?",
-    now,
-    now,
-  );
+  const expired = expireParts(store);
   const sending = store.db.all<OutboxRecord>(
     `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'SENDING' AND boot_id IS NOT ? ORDER BY seq`,
     store.bootId,
@@ -62,6 +58,7 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
   return {
     resumed,
     buried,
+    expired,
     unheard,
     sending: sending.map(toOutboxRow),
     ...workLanes(store),

@@ -32,9 +32,9 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
       return channels.channels.get(target.channel)?.edit ? inPlaceOfDraft(target.id, notice) : notice;
     },
   );
-  const { resumed, buried, unheard, sending } = recovery;
-  if (resumed + buried + unheard.length + sending.length > 0) {
-    logger.info('recovered', { resumed, buried, unheard: unheard.length, sending: sending.length });
+  const { resumed, buried, expired, unheard, sending } = recovery;
+  if (resumed + buried + expired + unheard.length + sending.length > 0) {
+    logger.info('recovered', { resumed, buried, expired, unheard: unheard.length, sending: sending.length });
   }
   await gate.forget(unheard);
   await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
