@@ -93,6 +93,17 @@ export function abandonedKey(messageId: string): string {
   return `${messageId}#abandoned`;
 }
 
+const DELAY = '#delayed';
+
+/** The outbox's key of the line that tells a chat its answer is held up: it expires when the wait is over. */
+export function delayKey(messageId: string): string {
+  return `${messageId}${DELAY}`;
+}
+
+export function isDelay(key: string): boolean {
+  return key.endsWith(DELAY);
+}
+
 /** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */
 export function shortHash(text: string, length = 16): string {
   return hash('sha256', text).slice(0, length);

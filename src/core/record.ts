@@ -64,8 +64,6 @@ export interface RunSummary {
   readonly acceptedAt: number;
   readonly finishedAt?: number;
   readonly outcome?: string;
-  /** Epoch ms before which it is not tried again; 0 = at once. */
-  readonly notBefore: number;
   /** What a parked run waits for, each kind once. */
   readonly waitsFor: readonly WaitKind[];
   /** How many rows of its lane are to run, or run, before it. */

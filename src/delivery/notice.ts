@@ -1,9 +1,8 @@
-import { laneKey } from '../core/ids.ts';
+import { delayKey, isDelay, laneKey } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart, OutboxRow } from '../core/outbox.ts';
 
 const NOTICE = '#undelivered';
-const DELAY = '#delayed';
 /** Long enough for a platform that just refused a part to take a line. */
 const EXPIRES_MS = 3_600_000;
 
@@ -20,7 +19,7 @@ export function answerOf(part: OutboundPart): string {
  */
 export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
   const { file: _file, edits: _edits, editOnly, supersedes: _supersedes, choices: _choices, ...part } = row.part;
-  if (editOnly || part.key.endsWith(NOTICE) || part.key.endsWith(DELAY)) return undefined;
+  if (editOnly || part.key.endsWith(NOTICE) || isDelay(part.key)) return undefined;
   const what = row.part.file ? `The file ${row.part.file.name}` : part.count > 1 ? 'A part of this answer' : 'An answer';
   const text = `${what} could not be delivered (GH1601). Ask again, or ask the operator.`;
   return {
@@ -39,7 +38,7 @@ export function delayed(target: AnswerTarget, waitMs: number, now: number): NewP
   const seconds = Math.ceil(waitMs / 1_000);
   const time = seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
   const part: OutboundPart = {
-    key: `${id}${DELAY}`,
+    key: delayKey(id),
     messageId: id,
     ...{ channel, account, chatId },
     ...(threadId === undefined ? {} : { threadId }),

@@ -29,6 +29,26 @@ test('of an answer that no attempt was made for the record says what is in its w
   expect(await about(3)).toMatchObject({ elsewhere: 'connection refused' });
 });
 
+test('a part that was not needed any more is no piece of the answer; one whose time was over is', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const messageId = message(1).id;
+  const parts = ['draft', '0'].map((place) => {
+    const part = outbound({ key: `${messageId}#${place}`, messageId });
+    return { part, lane: laneKey(part), expiresAt: clock.now() + 9_000 };
+  });
+  await journal.enqueue(parts);
+  const [draft, first] = await journal.pending(parts[0]?.lane ?? '', 2);
+  await journal.settle(draft?.seq ?? 0, { kind: 'expired' });
+  await journal.settle(first?.seq ?? 0, { kind: 'expired', isOld: true });
+  const about = await journal.record.about(messageId);
+  expect(about?.parts.map(({ key, state }) => [key, state])).toEqual([[`${messageId}#0`, 'EXPIRED']]);
+  const reasons = about?.events.map(({ event }) => event.type === 'part.expired' && event.reason);
+  expect(reasons).toEqual(['not needed any more', 'too old to be sent']);
+});
+
 test('of the last message the record says how far it is, also while it waits or runs', async () => {
   await using dir = await tempDir();
   await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });

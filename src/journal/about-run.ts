@@ -21,12 +21,11 @@ interface RunFacts {
   readonly accepted_at: number;
   readonly finished_at: number | null;
   readonly outcome: string | null;
-  readonly not_before: number;
 }
 
 /** Rows that are looked through for what a person in a chat asks about: some milliseconds. */
 const NEWEST = 5_000;
-const FACTS = 'seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome, not_before';
+const FACTS = 'seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome';
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
@@ -109,7 +108,6 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     acceptedAt: row.accepted_at,
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),
-    notBefore: row.not_before,
     waitsFor: openKinds({ db }, row.seq),
     ahead: ahead?.count ?? 0,
   };
@@ -125,10 +123,14 @@ interface PartFacts {
   readonly reason: string | null;
 }
 
-/** Keys of parts begin with the key of what they answer and `#`, which `$` follows. */
+/**
+ * Keys of parts begin with the key of what they answer and `#`, which `$` follows. One that is EXPIRED before
+ * its time was not needed any more.
+ */
 function partsOf(store: Store, key: string): readonly PartSummary[] {
   const rows = store.db.all<PartFacts>(
-    'SELECT seq, key, lane, state, attempts, not_before, reason FROM outbox WHERE key >= ? AND key < ? ORDER BY seq',
+    `SELECT seq, key, lane, state, attempts, not_before, reason FROM outbox WHERE key >= ? AND key < ?
+       AND NOT (state = 'EXPIRED' AND settled_at < expires_at) ORDER BY seq`,
     `${key}#`,
     `${key}$`,
   );

@@ -58,6 +58,15 @@ const OUTCOMES: Reasons = {
   'limit:loop': ['It was answered, and cut short because the model repeated itself'],
 };
 
+/** What gave a run up at a start: also where its row is gone, and the record alone knows of it. */
+const GIVEN_UP: readonly (readonly [outcome: RegExp, configKey: string])[] = [
+  [/^too old$/, 'gateway.max_message_age_hours'],
+  [/^gave up after \d+ attempts$/, 'gateway.max_attempts'],
+];
+
+/** Decides when an answer is too old to be sent. */
+export const EXPIRY_KEY = 'gateway.answer_expiry_hours';
+
 const FAILURE_KEYS: Readonly<Record<string, string>> = {
   GH2101: 'api_key_env',
   GH2104: 'base_url',
@@ -86,6 +95,8 @@ export function refusalOf(reason: string): Reason & { readonly sentence: string 
 export function endOf(outcome: string, isDead: boolean): Reason {
   const known = OUTCOMES[outcome];
   if (known) return toReason(known);
+  const givenUp = GIVEN_UP.find(([pattern]) => pattern.test(outcome));
+  if (givenUp) return { text: `It was given up: ${outcome}`, configKey: givenUp[1] };
   const code = /^failed:(.*)$/.exec(outcome)?.[1];
   if (code === undefined)
     return { text: isDead ? `It was given up: ${outcome}` : `It was answered by the gateway itself: ${outcome}` };

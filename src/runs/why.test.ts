@@ -7,7 +7,7 @@ import { whyOf } from './why.ts';
 const NOW = 1_000_000;
 const RUN: RunSummary = {
   ...{ seq: 1, source: 'chat', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
-  ...{ attempts: 1, acceptedAt: NOW - 5_000, notBefore: 0, ahead: 0, waitsFor: [] },
+  ...{ attempts: 1, acceptedAt: NOW - 5_000, ahead: 0, waitsFor: [] },
 };
 const budget = (step: string, limit = 'day'): Partial<RunEvent> => ({
   ...{ type: 'budget', limit, step, spentUsd: 5.02, limitUsd: 5 },
@@ -30,6 +30,10 @@ function about(
 }
 
 const SENT = [{ state: 'SENT' }] as const;
+const finished = (outcome: string): Partial<RunEvent> => ({ type: 'finished', outcome, ms: 1 });
+const partEnd = (type: 'part.sent' | 'part.expired' | 'part.dead', key = 'k0'): Partial<RunEvent> => ({
+  ...{ type, key, ms: 1, reason: 'too old to be sent' },
+});
 
 test.each<[string, RunAbout, string, string | undefined]>([
   [
@@ -102,8 +106,53 @@ test.each<[string, RunAbout, string, string | undefined]>([
   ['messages before it', about({ state: 'NEW', attempts: 0, ahead: 2 }, []), 'It waits: 2 before it in its chat.', undefined],
   [
     'a retry',
-    about({ state: 'NEW', notBefore: NOW + 9_000 }, [{ type: 'failed', code: 'GH1301', detail: '' }]),
-    expect.stringMatching(/^It waits: tried again in 9\.0 s: .* \(GH1301\)\.$/),
+    about({ state: 'RUNNING' }, [
+      { type: 'started', attempt: 1, waitedMs: 1 },
+      { type: 'failed', code: 'GH1301', detail: '' },
+    ]),
+    expect.stringMatching(/^It is being worked on, after a failure: .* \(GH1301\)\.$/),
+    undefined,
+  ],
+  [
+    'a message that was too old',
+    about({ state: 'DEAD', outcome: 'too old' }, [], SENT),
+    'It was given up: too old.',
+    'gateway.max_message_age_hours',
+  ],
+  [
+    'a message that ended its process too often',
+    about({ state: 'DEAD', outcome: 'gave up after 3 attempts' }, [], SENT),
+    'It was given up: gave up after 3 attempts.',
+    'gateway.max_attempts',
+  ],
+  [
+    'a message that was too old, when its row is dropped',
+    about(undefined, [{ type: 'admitted', lane: 'l' }, finished('too old')]),
+    'It was given up: too old.',
+    'gateway.max_message_age_hours',
+  ],
+  [
+    'a message that ended its process too often, when its row is dropped',
+    about(undefined, [{ type: 'admitted', lane: 'l' }, finished('gave up after 12 attempts')]),
+    'It was given up: gave up after 12 attempts.',
+    'gateway.max_attempts',
+  ],
+  [
+    'an answer that was too old to be sent',
+    about({ outcome: 'answered' }, [], [{ state: 'EXPIRED', reason: 'expired' }]),
+    'It was answered, but not delivered: 1 of 1 parts too old to be sent: expired.',
+    'gateway.answer_expiry_hours',
+  ],
+  [
+    'an answer that was too old to be sent, when its rows are purged',
+    about(undefined, [{ type: 'admitted', lane: 'l' }, finished('answered'), partEnd('part.expired')]),
+    'It was answered, but not delivered: too old to be sent.',
+    'gateway.answer_expiry_hours',
+  ],
+  [
+    'an answer that was refused, when its rows are purged',
+    about(undefined, [finished('answered'), { ...partEnd('part.dead'), reason: 'blocked' }]),
+    'It was answered, but not delivered: refused by the platform.',
     undefined,
   ],
   [
@@ -170,6 +219,28 @@ test('an answer that was not tried yet names what it waits behind', () => {
     `${first}; 2 before it in its chat: the login was refused.`,
   );
   expect(why({ elsewhere: 'connection refused' })).toBe(`${first}; in another chat of its channel: connection refused.`);
+});
+
+test('the line that an answer is held up is no piece of it, also when its time was over before it was sent', () => {
+  const delay = { key: 'test/bot/m#delayed', state: 'EXPIRED', reason: 'expired' } as const;
+  const why = whyOf(about({ outcome: 'answered' }, [], [delay, { state: 'SENT' }]), { now: NOW });
+  expect([why.verdict, why.configKey]).toEqual(['It was answered.', undefined]);
+});
+
+test('of an answer whose rows are gone the last word on each part counts, and what was not needed is no part of it', () => {
+  const why = (run: Partial<RunSummary> | undefined, ...events: Partial<RunEvent>[]) =>
+    whyOf(about(run, [finished('answered'), ...events]), { now: NOW });
+  const again = why(undefined, partEnd('part.expired'), partEnd('part.sent'), partEnd('part.sent', 'k1'));
+  expect([again.verdict, again.gates.at(-1)?.text]).toEqual(['It was answered.', '2 parts sent']);
+  const draft = { ...partEnd('part.expired', 'draft'), reason: 'not needed any more' };
+  expect(why(undefined, draft, partEnd('part.sent')).verdict).toBe('It was answered.');
+  expect(why(undefined, partEnd('part.expired', 'test/bot/m#delayed'), partEnd('part.sent')).verdict).toBe('It was answered.');
+  // `dead drop` takes the row of the part, and the run stays.
+  const dropped = why({ outcome: 'answered' }, partEnd('part.expired'));
+  expect([dropped.verdict, dropped.configKey]).toEqual([
+    'It was answered, but not delivered: too old to be sent.',
+    'gateway.answer_expiry_hours',
+  ]);
 });
 
 test('what a platform or a provider says is for the operator only', () => {

@@ -1,10 +1,12 @@
 /** Why a message was answered, or was not: gate by gate, from the record and what lies in the journal. */
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
+import { isDelay } from '../core/ids.ts';
+import { TOO_OLD } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
-import { codeText, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
+import { codeText, EXPIRY_KEY, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
 
 export interface Gate {
   readonly gate: 'received' | 'access' | 'lane' | 'budget' | 'model' | 'tools' | 'answer';
@@ -37,9 +39,13 @@ export interface Present {
 /** What became of it, without the full stop. */
 type Verdict = Reason & Pick<Gate, 'detail'>;
 
+type PartEnd = 'part.sent' | 'part.dead' | 'part.expired' | 'part.unknown';
+
 type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
 
-export function whyOf(about: RunAbout, present: Present): Why {
+export function whyOf({ parts, ...rest }: RunAbout, present: Present): Why {
+  // The line that an answer is held up is no piece of it.
+  const about = { ...rest, parts: parts.filter(({ key }) => !isDelay(key)) };
   const events = about.events.map(({ event }) => event);
   const gates: Gate[] = [];
   const received = last(events, 'received');
@@ -63,19 +69,16 @@ export function whyOf(about: RunAbout, present: Present): Why {
   if (lane && (lane.state !== 'passed' || (about.run?.attempts ?? 0) > 0)) gates.push(lane);
   const answer = answerGate(about, events, present);
   for (const gate of [budgetGate(events), modelGate(events), toolsGate(events), answer]) if (gate) gates.push(gate);
-  const { text, detail, configKey } = verdictOf(about.run, events, answer, present);
+  const { text, detail, configKey } = verdictOf(about, events, answer, present);
   const verdict = `${text}${detail === undefined ? '' : `: ${detail}`}.`;
   return { verdict, told: `${text}.`, ...(configKey ? { configKey } : {}), gates };
 }
 
-function laneGate(run: RunSummary, events: readonly RunEvent[], { now, daemon }: Present): Gate {
+function laneGate(run: RunSummary, events: readonly RunEvent[], { daemon }: Present): Gate {
   const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
   if (run.state === 'PARKED') return waits(`waits for ${waitsForText(run.waitsFor)}`);
   if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
   if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
-  const failed = last(events, 'failed');
-  const because = failed ? `: ${codeText(failed.code)}` : '';
-  if (run.state === 'NEW' && run.notBefore > now) return waits(`tried again in ${seconds(run.notBefore - now)}${because}`);
   if (run.state === 'NEW') return waits('waits for its turn');
   const started = last(events, 'started');
   const waited = started ? `, after ${seconds(started.waitedMs)}` : '';
@@ -118,9 +121,10 @@ function toolsGate(events: readonly RunEvent[]): Gate | undefined {
 }
 
 function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now, channel, daemon }: Present): Gate | undefined {
-  if (parts.length === 0) return run ? undefined : answerOfRecord(events);
+  // What an unfinished run said before it was begun again is no answer to its message.
+  if (parts.length === 0) return run && run.state !== 'DONE' ? undefined : answerOfRecord(events);
   const count = (state: PartSummary['state']): number => parts.filter((part) => part.state === state).length;
-  const bad = parts.find(({ state }) => state === 'DEAD' || state === 'EXPIRED' || state === 'UNKNOWN');
+  const bad = parts.find(isLost);
   if (bad)
     return {
       ...{
@@ -155,31 +159,55 @@ function inItsWay({ behind, elsewhere }: PartSummary): Pick<Gate, 'text' | 'deta
 
 const ENDS: Readonly<Record<string, string>> = {
   DEAD: 'refused by the platform',
-  EXPIRED: 'too old to be sent',
+  EXPIRED: TOO_OLD,
   UNKNOWN: 'sent, without a word from the platform whether they arrived',
 };
 
-/** Rows of parts are purged before the record is. */
+/** Rows of parts are purged, or dropped by the operator, before the record is. */
 function answerOfRecord(events: readonly RunEvent[]): Gate | undefined {
-  const lost = events.find(({ type }) => type === 'part.dead' || type === 'part.expired' || type === 'part.unknown');
+  const ends = partEnds(events);
+  const lost = ends.find(({ type }) => type !== 'part.sent');
   if (lost) return { gate: 'answer', state: 'failed', text: ENDS[lost.type.slice(5).toUpperCase()] ?? lost.type };
-  const sent = events.filter(({ type }) => type === 'part.sent').length;
-  return sent === 0 ? undefined : { gate: 'answer', state: 'passed', text: `${counted(sent, 'part')} sent` };
+  return ends.length === 0 ? undefined : { gate: 'answer', state: 'passed', text: `${counted(ends.length, 'part')} sent` };
 }
 
-function verdictOf(
-  run: RunSummary | undefined,
-  events: readonly RunEvent[],
-  answer: Gate | undefined,
-  present: Present,
-): Verdict {
+/** What each part came to last: one that was lost may have been sent again, or found. */
+function partEnds(events: readonly RunEvent[]): readonly Of<PartEnd>[] {
+  const ends = events.filter(
+    (event): event is Of<PartEnd> =>
+      event.type === 'part.sent' || event.type === 'part.dead' || event.type === 'part.expired' || event.type === 'part.unknown',
+  );
+  const newest = new Map(ends.map((event) => [event.key, event]));
+  return [...newest.values()].filter(
+    (event) => !isDelay(event.key) && (event.type !== 'part.expired' || event.reason === TOO_OLD),
+  );
+}
+
+/** Whether an answer was lost because its time was over. */
+function isExpired({ parts }: RunAbout, events: readonly RunEvent[]): boolean {
+  const lost = parts.find(isLost);
+  if (parts.length > 0) return lost?.state === 'EXPIRED';
+  return partEnds(events).find(({ type }) => type !== 'part.sent')?.type === 'part.expired';
+}
+
+function isLost({ state }: PartSummary): boolean {
+  return state === 'DEAD' || state === 'EXPIRED' || state === 'UNKNOWN';
+}
+
+function verdictOf(about: RunAbout, events: readonly RunEvent[], answer: Gate | undefined, present: Present): Verdict {
+  const { run } = about;
   const budget = last(events, 'budget');
   const limit = budget ? { configKey: limitKey(budget.limit) } : {};
   if (run?.state === 'NEW' || run?.state === 'RUNNING' || run?.state === 'PARKED') {
     if (budget?.step === 'asked' && events.findLast(isStep) === budget)
       return { text: 'It waits for the owner: a limit of spending was met', ...limit };
-    if (run.state === 'RUNNING' && present.daemon !== 'down') return { text: 'It is being worked on' };
-    if (run.state === 'RUNNING') return { text: 'It waits: it goes on when the daemon runs again' };
+    if (run.state === 'RUNNING' && present.daemon === 'down') return { text: 'It waits: it goes on when the daemon runs again' };
+    if (run.state === 'RUNNING') {
+      const newest = events.at(-1);
+      // A turn that is tried again stays RUNNING meanwhile, and its next event is that it begins once more.
+      const after = newest?.type === 'failed' ? `, after a failure: ${codeText(newest.code)}` : '';
+      return { text: `It is being worked on${after}` };
+    }
     const { text } = laneGate(run, events, present);
     return { text: text.startsWith('waits ') ? `It ${text}` : `It waits: ${text}` };
   }
@@ -188,7 +216,8 @@ function verdictOf(
   const isAnswered = outcome === 'answered' || outcome?.startsWith('limit:');
   if (answer && answer.state !== 'passed' && (isAnswered || end === undefined)) {
     const detail = answer.detail === undefined ? {} : { detail: answer.detail };
-    if (answer.state === 'failed') return { text: `It was answered, but not delivered: ${answer.text}`, ...detail };
+    const decides = isExpired(about, events) ? { configKey: EXPIRY_KEY } : {};
+    if (answer.state === 'failed') return { text: `It was answered, but not delivered: ${answer.text}`, ...detail, ...decides };
     return { text: `It was answered; the answer is on its way: ${answer.text}`, ...detail };
   }
   if (!end) return { text: 'Nothing more is known of it' };
