@@ -3,10 +3,21 @@ import type { Database } from './database.ts';
 
 const DAY_MS = 86_400_000;
 
+/** Jumps of the wall clock are remembered as long as a row is kept by its date at most. */
+const JUMPS_MS = 30 * DAY_MS;
+
+/** At this ms of aging the wall clock went so many ms further than aging did; fewer than 0 = back. */
+type Jump = readonly [aged: number, ms: number];
+
+interface Mark {
+  readonly aged: number;
+  readonly wall: number;
+}
+
 /**
- * Time that dedup keys grow old by. It follows the wall clock, but stands still when that goes back and gains
- * at most one day between two marks, so a clock set a year ahead and back again forgets nothing (F22). A
- * machine that was off ages its keys too little, which keeps them longer: harmless. Stored, because it must
+ * Time that stored things grow old by. It follows the wall clock, but stands still when that goes back and
+ * gains at most one day between two marks, so a clock set a year ahead and back again forgets nothing (F22).
+ * A machine that was off ages its keys too little, which keeps them longer: harmless. Stored, because it must
  * not start over with the process.
  */
 export class AgingClock {
@@ -20,8 +31,7 @@ export class AgingClock {
 
   /** Ms of aging so far. Inside a transaction or between two. */
   now(): number {
-    const mark = this.#mark();
-    return mark.aged + this.#since(mark.wall);
+    return this.#at(this.#mark(), this.#clock.now());
   }
 
   /**
@@ -34,18 +44,45 @@ export class AgingClock {
 
   /** Fixes the present as the new mark; call in a transaction, more often than once a day. */
   advance(): number {
-    const aged = this.now();
-    const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
-    this.#db.run(sql, 'aging_ms', aged);
-    this.#db.run(sql, 'aging_wall', this.#clock.now());
+    const mark = this.#mark();
+    const wall = this.#clock.now();
+    const aged = this.#at(mark, wall);
+    const jumped = wall - mark.wall - (aged - mark.aged);
+    if (jumped !== 0) this.#write('aging_jumps', JSON.stringify([...this.#jumps(aged - JUMPS_MS), [aged, jumped]]));
+    this.#write('aging_ms', aged);
+    this.#write('aging_wall', wall);
     return aged;
   }
 
-  #since(wall: number): number {
-    return Math.min(Math.max(this.#clock.now() - wall, 0), DAY_MS);
+  /**
+   * At the newest mark: the date, epoch ms, before which things are `days` of aging old, at most 30. For what
+   * is stored with a date of the wall clock. Never later than that clock says: one that went back takes
+   * nothing.
+   */
+  cut(days: number): number {
+    const { aged, wall } = this.#mark();
+    const ms = days * DAY_MS;
+    const jumped = this.#jumps(aged - ms).reduce((sum, [, by]) => sum + by, 0);
+    return wall - ms - Math.max(0, jumped);
   }
 
-  #mark(): { aged: number; wall: number } {
+  /** Since aging had come so far. */
+  #jumps(since: number): readonly Jump[] {
+    const sql = `SELECT jump.value ->> 0 AS aged, jump.value ->> 1 AS ms
+      FROM json_each((SELECT value FROM meta WHERE name = 'aging_jumps')) AS jump WHERE jump.value ->> 0 > ?`;
+    return this.#db.all<{ aged: number; ms: number }>(sql, since).map(({ aged, ms }) => [aged, ms]);
+  }
+
+  #write(name: string, value: number | string): void {
+    const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
+    this.#db.run(sql, name, value);
+  }
+
+  #at(mark: Mark, wall: number): number {
+    return mark.aged + Math.min(Math.max(wall - mark.wall, 0), DAY_MS);
+  }
+
+  #mark(): Mark {
     return { aged: this.#number('aging_ms') ?? 0, wall: this.#number('aging_wall') ?? this.#clock.now() };
   }
 

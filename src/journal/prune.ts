@@ -7,12 +7,11 @@ import type { Store } from './store.ts';
 
 const DAY_MS = 86_400_000;
 const PAYLOAD_DAYS = 7;
-/** An answer whose fate is unknown stays long enough to be looked into. */
-const UNKNOWN_DAYS = 30;
+/** Of events, and of an answer whose fate is unknown: long enough to be looked into. */
+const RECORD_DAYS = 30;
 /** Marks are an hour apart while the process lives. */
 const LONGEST_GAP_MS = DAY_MS / 2;
 const COPY_DAYS = 30;
-const EVENT_DAYS = 30;
 /** Rows between two looks at the time. */
 const BATCH = 20;
 /** Pages between two looks, and how many stay free in the file: what comes next needs them. */
@@ -21,9 +20,10 @@ const KEPT_FREE_PAGES = 256;
 
 /**
  * Housekeeping in short transactions with pauses, at start and hourly; others are accepted in between. Steps
- * go as soon as their message is DONE, content of finished work after 7 days, dedup keys after `dedupDays` of
- * aging time; dead letters (with their steps), refusal counters and the usage ledger stay. Then the file
- * gives freed pages back to the disk. Rejects like any write; the next run goes on where it stopped.
+ * go as soon as their message is DONE, content of finished work after 7 days, events after 30, dedup keys
+ * after `dedupDays`; dead letters (with their steps), refusal counters and the usage ledger stay. Days are
+ * those of aging time, so a clock that is ahead takes nothing (F22). Then the file gives freed pages back to
+ * the disk. Rejects like any write; the next run goes on where it stopped.
  */
 export async function pruneAll(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
   // The commit that fills the log pays for emptying it. Keys lie all over the file: 1,000 pages took up to
@@ -38,16 +38,19 @@ export async function pruneAll(store: Store, queue: CommitQueue, dedupDays: numb
 }
 
 async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
-  const cut = (days: number) => store.clock.now() - days * DAY_MS;
-  const aged = await queue.write(() => absorbGap(store, LONGEST_GAP_MS));
+  const { aged, week, month } = await queue.write(() => ({
+    aged: absorbGap(store, LONGEST_GAP_MS),
+    week: store.aging.cut(PAYLOAD_DAYS),
+    month: store.aging.cut(RECORD_DAYS),
+  }));
   await inSlices(queue, pruneSteps(store));
-  await inSlices(queue, () => pruneRuns(store, cut(PAYLOAD_DAYS)));
-  await inSlices(queue, () => pruneQuestions(store, cut(PAYLOAD_DAYS)));
-  await inSlices(queue, () => pruneOutbox(store, 'SENT', cut(PAYLOAD_DAYS)));
-  await inSlices(queue, () => pruneOutbox(store, 'EXPIRED', cut(PAYLOAD_DAYS)));
-  await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', cut(UNKNOWN_DAYS)));
+  await inSlices(queue, () => pruneRuns(store, week));
+  await inSlices(queue, () => pruneQuestions(store, week));
+  await inSlices(queue, () => pruneOutbox(store, 'SENT', week));
+  await inSlices(queue, () => pruneOutbox(store, 'EXPIRED', week));
+  await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', month));
   await inSlices(queue, () => pruneDedup(store, aged - dedupDays * DAY_MS));
-  await inSlices(queue, () => pruneEvents(store, cut(EVENT_DAYS)));
+  await inSlices(queue, () => pruneEvents(store, month));
   await inSlices(queue, () => shrink(store));
   await queue.write(() => dropOldCopies(store, aged, COPY_DAYS));
 }

@@ -2,8 +2,8 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunRow } from '../core/run.ts';
-import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
-import { job } from '../testing/jobs.ts';
+import { FakeClock, inbound, outbound, tempDir } from '../testing/fakes.ts';
+import { JumpingClock, job } from '../testing/jobs.ts';
 import { admit, begin, dead, done, LANE, message, part, stopLane } from '../testing/journal-rows.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
@@ -305,6 +305,39 @@ it('a backup that cannot be written leaves an older one alone and the journal wo
   expect((await opened.journal.accept([admit(message(1))]))[0]?.kind).toBe('new');
 });
 
+it('F22 a clock that is a year ahead at one start takes nothing from the record, and later everything goes at its time', async () => {
+  await using dir = await tempDir();
+  const clock = new JumpingClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  await live(opened, clock, 1);
+  const row = await begin(journal, 1);
+  const key = `${row.key}#0`;
+  await journal.finish(done(row, [part(key, { part: outbound({ key, messageId: row.key }), expiresAt: clock.now() + DAY })]));
+  const [lost] = await journal.pending(LANE, 1);
+  await journal.sending(lost?.seq ?? 0);
+  await journal.settle(lost?.seq ?? 0, { kind: 'unknown', reason: 'timed out' });
+  const left = async () => {
+    const types = (await journal.record.of(row.key)).map(({ event }) => event.type);
+    return [rowCount(dir.path, 'run'), (await journal.part(key))?.state, types.join(' ')];
+  };
+  const all = [1, 'UNKNOWN', 'received admitted finished part.unknown'];
+  clock.jump(365 * DAY);
+  await journal.recover(BOUNDS, () => []);
+  await opened.prune();
+  expect(await left()).toEqual(all);
+  clock.jump(-365 * DAY);
+  await live(opened, clock, 5);
+  expect(await left()).toEqual(all);
+  await live(opened, clock, 3);
+  expect(await left()).toEqual([0, ...all.slice(1)]);
+  // What has no run any more is found by its key: the events stay as long as the part.
+  await live(opened, clock, 20);
+  expect(await left()).toEqual([0, ...all.slice(1)]);
+  await live(opened, clock, 4);
+  expect(await left()).toEqual([0, undefined, '']);
+});
+
 it('events are kept for 30 days', async () => {
   await using dir = await tempDir();
   const clock = new FakeClock();
@@ -312,11 +345,7 @@ it('events are kept for 30 days', async () => {
   const { record } = opened.journal;
   await opened.journal.accept([admit(message(1))]);
   const left = async (days: number): Promise<number> => {
-    await clock.advance(days * 86_400_000);
-    const pruned = opened.prune();
-    for (let isDone = false; !isDone; ) {
-      isDone = await Promise.race([pruned.then(() => true), clock.advance(1_000).then(() => false)]);
-    }
+    await live(opened, clock, days);
     return (await record.after(0, { limit: 9 })).length;
   };
   expect(await left(29)).toBe(2);

@@ -346,14 +346,18 @@ test('what was waited for goes with its run, questions of no run after a week', 
   await journal.commit([{ kind: 'settle', settled: { wait: 'q', value: YES, by: 'cli' } }]);
   const row = await begin(journal, 1);
   await park(journal, row, [timer('d', clock.now())]);
-  await clock.advance(8 * 86_400_000);
-  await first.prune();
+  const week = async (): Promise<void> => {
+    for (let day = 0; day < 8; day += 1) {
+      await clock.advance(86_400_000);
+      await first.prune();
+    }
+  };
+  await week();
   expect(await journal.waits.find('q')).toBeUndefined();
   expect(await journal.waits.of(row.seq)).toHaveLength(1);
   await journal.commit([{ kind: 'settle', settled: { wait: `${row.key}#d`, value: YES, by: 'due' } }]);
   await end(journal, await claimAll(journal, LANE), 'done');
-  await clock.advance(8 * 86_400_000);
-  await first.prune();
+  await week();
   expect(await journal.waits.of(row.seq)).toEqual([]);
 });
 
