@@ -7,6 +7,11 @@ import type { Refusal } from './store.ts';
 
 export const REFUSED = 'refused';
 const WINDOW_MS = 1_000;
+/**
+ * A row that names refusals of this age may still be written again: their window, and as long again for the
+ * commit.
+ */
+export const REWRITTEN_WITHIN_MS = 2 * WINDOW_MS;
 /** Of one chat and window that have a row each. */
 const SINGLE = 3;
 /** Messages in a row: about 15 kB, and each commit writes it again. */

@@ -68,6 +68,36 @@ test('logs -f goes on with what comes, until it is ended', async () => {
   expect(types(stdout)).toEqual(['model.failed', 'channel', 'failed']);
 });
 
+test('logs -f prints every message of a flood once, also those that come into a row before the newest one', async () => {
+  await using cli = await cliOnJournal();
+  await cli.fill(async () => undefined);
+  const ended = cli.run('logs', '-f', '--json');
+  const look = async (ms: number): Promise<void> => {
+    await cli.clock.advance(ms);
+    await until('it waits for more', () => cli.clock.sleeping === 1);
+  };
+  await look(0);
+  const flood = (n: number) => refuse(message(n, { chatId: 'flooded' }), 'flood');
+  await cli.fill(async (journal) => {
+    for (let n = 0; n < 5; n += 1) await journal.accept([flood(n)]);
+    await journal.accept([refuse(message('beside', { chatId: 'other' }), 'not-mentioned')]);
+    await look(500);
+    await journal.accept([flood(5), flood(6)]);
+    await look(500);
+    await journal.accept([refuse(message('later', { chatId: 'other' }), 'not-mentioned')]);
+    await look(500);
+  });
+  cli.interrupt();
+  await cli.clock.advance(500);
+  const dropped = (await ended).stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{"seq"'))
+    .map((line) => JSON.parse(line).event)
+    .filter(({ type }) => type === 'dropped');
+  const names = [0, 1, 2, 3, 4, 'beside', 5, 6, 'later'];
+  expect(dropped.map(({ messageId }) => messageId)).toEqual(names.map((n) => message(n).id));
+});
+
 test('what was written late stands at its time; one that follows sees it as it was written', async () => {
   await using cli = await cliOnJournal();
   await cli.fill(async (journal, clock) => {

@@ -1,6 +1,7 @@
 import type { RunEvent } from '../../core/events.ts';
 import { inKeys } from '../../core/ids.ts';
 import type { EventRecord, RecordedEvent } from '../../core/record.ts';
+import { REWRITTEN_WITHIN_MS } from '../../journal/refusal-rows.ts';
 import { printable } from '../../lib/printable.ts';
 import type { Command, CommandContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -31,6 +32,39 @@ export const logs: Command<LogsOptions> = async (context, options) => {
   return EXIT.ok;
 };
 
+/** How far the record was read. Refusals of a flood may still come before events that were read. */
+class Position {
+  /** What is read next comes after this one. */
+  seq = 0;
+  #newest = 0;
+  /** Events that are read again: from the first refusal on whose row may still be written again. */
+  readonly #seen = new Set<number>();
+  #refused: RecordedEvent[] = [];
+
+  /** Those of a page that were not read before. */
+  take(page: readonly RecordedEvent[], now: number): readonly RecordedEvent[] {
+    const fresh = page.filter(({ seq }) => !this.#seen.has(seq));
+    for (const entry of fresh) {
+      if (mayGetMore(entry, now)) this.#refused.push(entry);
+      if (this.#refused.length > 0) this.#seen.add(entry.seq);
+    }
+    this.seq = page.at(-1)?.seq ?? this.seq;
+    this.#newest = Math.max(this.#newest, this.seq);
+    return fresh;
+  }
+
+  /** Everything was read. */
+  goBack(now: number): void {
+    this.#refused = this.#refused.filter((entry) => mayGetMore(entry, now));
+    this.seq = this.#refused.reduce((least, { seq }) => Math.min(least, seq - 1), this.#newest);
+    for (const seq of this.#seen) if (seq <= this.seq) this.#seen.delete(seq);
+  }
+}
+
+function mayGetMore({ event }: RecordedEvent, now: number): boolean {
+  return event.type === 'dropped' && Math.abs(now - event.at) < REWRITTEN_WITHIN_MS;
+}
+
 /**
  * Resolves with the number of lines. Rows lie in the order of their commits, and a commit may write what
  * happened earlier than what another one wrote before it: a page is sorted by time, except with `follow`.
@@ -39,16 +73,17 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
   const { deps, out } = context;
   const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
   const isAsked = filterOf(options);
-  let [seq, printed] = [0, 0];
+  const position = new Position();
+  let printed = 0;
   for (;;) {
-    const page = await record.after(seq, { limit: PAGE, since });
-    const asked = page.filter(isAsked);
+    const page = await record.after(position.seq, { limit: PAGE, since });
+    const asked = position.take(page, deps.clock.now()).filter(isAsked);
     const lines = options.follow ? asked : asked.toSorted((a, b) => a.event.at - b.event.at);
     for (const entry of lines) out.raw(`${out.json ? JSON.stringify(entry) : lineOf(entry.event)}\n`);
     printed += lines.length;
-    seq = page.at(-1)?.seq ?? seq;
     if (page.length === PAGE) continue;
     if (!options.follow) return printed;
+    position.goBack(deps.clock.now());
     await deps.clock.sleep(FOLLOW_MS);
   }
 }
