@@ -14,8 +14,6 @@ export interface EffectEntry {
   readonly startedAt: number;
   /** Absent = it is not known whether it took effect: the call is under way, or its process ended. */
   readonly endedAt?: number;
-  /** Id of the wait or grant that allowed it. */
-  readonly approvedBy?: string;
 }
 
 export interface Effects {

@@ -10,12 +10,11 @@ interface EffectRow {
   readonly effect: EffectEntry['effect'];
   readonly started_at: number;
   readonly ended_at: number | null;
-  readonly approved_by: string | null;
 }
 
 export function effectsSince({ db }: Store, since: number): readonly EffectEntry[] {
   const rows = db.all<EffectRow>(
-    `SELECT run.key, run.session, run.principal, call_id, tool, effect, started_at, ended_at, approved_by
+    `SELECT run.key, run.session, run.principal, call_id, tool, effect, started_at, ended_at
      FROM step LEFT JOIN run ON run.seq = step.run_seq
      WHERE effect IN ('workspace', 'outside') AND tool IS NOT NULL AND started_at >= ? ORDER BY started_at, run_seq, n`,
     since,
@@ -26,6 +25,5 @@ export function effectsSince({ db }: Store, since: number): readonly EffectEntry
     ...(principal === null ? {} : { principal }),
     ...{ callId: row.call_id, tool, effect, startedAt: row.started_at },
     ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
-    ...(row.approved_by === null ? {} : { approvedBy: row.approved_by }),
   }));
 }

@@ -24,17 +24,9 @@ export const effects: Command<EffectsOptions> = async (context, options) => {
     return EXIT.ok;
   }
   const rows = found.map((entry) =>
-    [
-      isoTime(entry.startedAt),
-      entry.effect,
-      entry.tool,
-      stateOf(entry),
-      entry.principal ?? '-',
-      entry.run ?? '-',
-      entry.approvedBy ?? '-',
-    ].map(printable),
+    [isoTime(entry.startedAt), entry.effect, entry.tool, stateOf(entry), entry.principal ?? '-', entry.run ?? '-'].map(printable),
   );
-  out.data(formatTable([['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'RUN', 'APPROVED BY'], ...rows]));
+  out.data(formatTable([['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'RUN'], ...rows]));
   return EXIT.ok;
 };
 
