@@ -3,16 +3,18 @@
  * it.
  */
 import { shortHash } from '../../core/ids.ts';
+import { type Job, jobRunKey } from '../../core/job.ts';
 import type { TelegramServer } from '../../simulator/telegram/server.ts';
+import { job } from '../jobs.ts';
 
 /** What the script knows of one message. */
 export interface Expected {
   readonly key: string;
   readonly kind: string;
-  /** Of the verdict. */
-  readonly says: RegExp;
+  /** Of the verdict. A function: the script learns only from what the platform showed which of two it is. */
+  readonly says: RegExp | (() => RegExp);
   readonly configKey: string | null;
-  /** Of the verdict once the daemon is gone, where the message is not over then. */
+  /** Of the verdict once the daemon is gone, where the message is not over then, or its row is dropped. */
   readonly saysLater?: RegExp;
   /** A chat that is owed an answer by the platform's record. */
   readonly chat?: number;
@@ -57,6 +59,12 @@ function privately(kind: string, words: string, says: RegExp, configKey: string 
 }
 
 type Prepare = (scene: Scene, chatId: string) => void;
+
+/** Whether the bot said something like this in the chat. */
+function wasTold({ platform }: Scene, chat: number, words: RegExp): boolean {
+  return platform.sends.some(({ chatId, text }) => chatId === String(chat) && words.test(text));
+}
+
 const ANSWERED = /^It was answered\.$/;
 const method = 'sendMessage';
 
@@ -64,9 +72,16 @@ const method = 'sendMessage';
 export const KINDS: readonly Kind[] = [
   privately('answered', 'hello', ANSWERED),
   privately('tool', 'do:tool', ANSWERED),
-  privately('model refuses', 'do:reject', /^It (was given up|failed): the model rejected the request \(GH2106\)\.$/),
-  privately('model withholds', 'do:withhold', /^It (was given up|failed): the answer was withheld by the provider \(GH2111\)\.$/),
+  privately('model refuses', 'do:reject', /^It was given up: the model rejected the request \(GH2106\)\.$/),
+  privately('model withholds', 'do:withhold', /^It failed: the answer was withheld by the provider \(GH2111\)\.$/),
   privately('model fails once', 'do:once-500', ANSWERED),
+  privately(
+    'too many model calls',
+    'do:endless',
+    /^It was answered, and cut short by the limit of model calls\.$/,
+    'max_iterations',
+  ),
+  privately('repeats itself', 'do:loop', /^It was answered, and cut short because the model repeated itself\.$/),
   privately('send is put off', 'hello', ANSWERED, null, ({ platform }, chatId) =>
     platform.fault({ method, chatId, kind: 'error', status: 429, description: 'slow down', parameters: { retry_after: 1 } }),
   ),
@@ -90,14 +105,15 @@ export const KINDS: readonly Kind[] = [
     const key = keyOf(platform, chat, platform.inject({ chat_id: chat, from: { id: chat }, text: '/help' }));
     return [{ key, kind: 'help', says: /^It was answered by the gateway itself: help\.$/, configKey: null, chat }];
   },
-  (scene, n) => [
-    {
-      key: say(scene, STRANGER + n, 'let me in'),
-      kind: 'stranger',
-      says: /^It was not let in: its sender (has to be let in first|is not on the list)/,
-      configKey: SENDERS,
-    },
-  ],
+  (scene, n) => {
+    const chat = STRANGER + n;
+    // Codes are given to a few strangers at a time.
+    const says = () =>
+      wasTold(scene, chat, /This assistant is private/)
+        ? /^It was not let in: its sender has to be let in first, and was given a code\.$/
+        : /^It was not let in: its sender is not on the list\.$/;
+    return [{ key: say(scene, chat, 'let me in'), kind: 'stranger', says, configKey: SENDERS }];
+  },
   (scene, n) => {
     const more = { from: { id: ALLOWED + n } };
     return [
@@ -161,20 +177,49 @@ export const KINDS: readonly Kind[] = [
     ];
   },
   (scene, n) => {
+    const chat = ALLOWED + n;
     // Of several questions the owner is asked some; whose chat was told that the money is used up was not
     // asked about.
-    const says =
-      /^It (waits for the owner: a limit of spending was met|was given up: the spending limit is reached \(GH2112\))\.$/;
-    const saysLater = /^It waits for the owner|^It was given up: the spending limit/;
-    return [
-      { key: say(scene, ALLOWED + n, '长'.repeat(3_900)), kind: 'too dear', says, configKey: 'budget.session_usd', saysLater },
-    ];
+    const says = () =>
+      wasTold(scene, chat, /spending limit of this assistant is reached/)
+        ? /^It was given up: the spending limit is reached \(GH2112\)\.$/
+        : /^It waits for the owner: a limit of spending was met\.$/;
+    return [{ key: say(scene, chat, '长'.repeat(3_900)), kind: 'too dear', says, configKey: 'budget.session_usd' }];
   },
 ];
 
-/** What is not over when the play ends. */
+/** As many messages of one chat may wait: see `high_water` of the play. */
+const LANE_BOUND = 20;
+
+/** Once, at the beginning: a chat that sends more than may wait. What waits is let go by the gate `flood`. */
+export function flood(scene: Scene, n: number): readonly Expected[] {
+  const chat = ALLOWED + n;
+  const keys = Array.from({ length: LANE_BOUND + 2 }, (_, place) => say(scene, chat, place === 0 ? 'gate:flood' : 'hello'));
+  const refused = 'It was not let in: too many messages of its chat or sender were waiting';
+  return keys.map((key, place) => {
+    if (place < LANE_BOUND) return { key, kind: 'before a flood', says: ANSWERED, configKey: null };
+    const says = new RegExp(`^${refused}${place === LANE_BOUND ? '; the chat was told' : ''}\\.$`);
+    return { key, kind: 'flood', says, configKey: 'gateway.high_water' };
+  });
+}
+
+/** Once: what a job says in its chat. */
+export function jobRun(n: number, id: string, due: number): { readonly job: Job; readonly expected: Expected } {
+  const payload = { text: 'hello', profile: 'session', deliver: { channel: 'telegram', chatId: String(ALLOWED + n) } } as const;
+  const schedule = { kind: 'every', ms: 30 * 86_400_000, from: due } as const;
+  return {
+    job: job({ id, name: 'judge', schedule, payload, nextDue: due }),
+    expected: { key: jobRunKey(id, due), kind: 'job', says: ANSWERED, configKey: null },
+  };
+}
+
+/** What is not over when the play ends, in the order in which `grownOld` names it again. */
 export function waiting(scene: Scene): readonly Expected[] {
   const chat = ALLOWED;
+  const putOff = ALLOWED + 1;
+  const parameters = { retry_after: 3_600 };
+  const slow = { method, kind: 'error', status: 429, description: 'slow down', parameters, times: 99 } as const;
+  scene.platform.fault({ ...slow, chatId: String(putOff) });
   return [
     {
       key: say(scene, chat, 'gate:never'),
@@ -190,5 +235,31 @@ export function waiting(scene: Scene): readonly Expected[] {
       configKey: null,
       saysLater: /^It waits for the daemon, which does not run\.$/,
     },
+    {
+      key: say(scene, putOff, 'hello'),
+      kind: 'put off for long',
+      says: /^It was answered; the answer is on its way: 0 of 1 parts sent, tried again in /,
+      configKey: null,
+      saysLater: /^It was answered; the answer is on its way: 0 of 1 parts sent; the daemon does not run\.$/,
+    },
   ];
+}
+
+/** What becomes of those when the daemon is killed again and again, and more than a day passes meanwhile. */
+export function grownOld(waits: readonly Expected[], attempts: number): readonly Expected[] {
+  const ends: readonly Omit<Expected, 'key'>[] = [
+    {
+      kind: 'too many attempts',
+      says: new RegExp(`^It was given up: gave up after ${attempts} attempts\\.$`),
+      configKey: 'gateway.max_attempts',
+    },
+    { kind: 'too old', says: /^It was given up: too old\.$/, configKey: 'gateway.max_message_age_hours' },
+    {
+      kind: 'expired answer',
+      says: /^It was answered, but not delivered: 1 of 1 parts too old to be sent: expired\.$/,
+      configKey: 'gateway.answer_expiry_hours',
+      saysLater: /^It was answered, but not delivered: too old to be sent\.$/,
+    },
+  ];
+  return waits.flatMap(({ key }, n) => ends.slice(n, n + 1).map((end) => ({ key, ...end })));
 }

@@ -1,10 +1,13 @@
 /**
- * A model that does what the newest message asks of it: fail, say nothing, use a tool, or wait until it is
- * let go.
+ * A model that does what the newest message asks of it: fail, say nothing, use a tool once or for ever, or
+ * wait until it is let go.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chunk, errorReply, type Reply, sse, stream, textPieces } from '../model-server.ts';
+
+/** Without it a call costs what it may cost at most, and many calls meet the limit on spending. */
+const USAGE = sse({ object: 'chat.completion.chunk', choices: [], usage: { prompt_tokens: 7, completion_tokens: 1 } });
 
 interface Said {
   readonly role: string;
@@ -51,19 +54,22 @@ export class JudgeModel implements AsyncDisposable {
     const chunks: Buffer[] = [];
     for await (const piece of request) chunks.push(piece);
     const { messages = [] } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { messages?: readonly Said[] };
-    const asked = JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content ?? '');
+    const said = messages.filter(({ role }) => role === 'user').map(({ content }) => JSON.stringify(content ?? ''));
+    // One that repeats itself is warned after what it was asked, and goes on all the same.
+    const asked = said.findLast((words) => words.includes('do:loop')) ?? said.at(-1) ?? '';
     const gate = /gate:(\w+)/.exec(asked)?.[1];
     if (gate !== undefined) {
       this.reached.add(gate);
       await this.#gate(gate).promise;
     }
-    const { status = 200, headers, pieces } = this.#reply(asked, messages.at(-1)?.role === 'tool');
+    const { status = 200, headers, pieces } = this.#reply(asked, messages.filter(({ role }) => role === 'tool').length);
     response.writeHead(status, headers);
     for (const piece of pieces) response.write(piece);
     response.end();
   }
 
-  #reply(asked: string, ranTool: boolean): Reply {
+  /** `results`: how many calls of tools the conversation holds. */
+  #reply(asked: string, results: number): Reply {
     if (asked.includes('do:reject')) return errorReply(400, { message: `no: ${this.#canary}` });
     if (asked.includes('do:withhold'))
       return stream([chunk({ role: 'assistant', content: '' }), chunk({}, 'content_filter'), sse('[DONE]')]);
@@ -71,9 +77,12 @@ export class JudgeModel implements AsyncDisposable {
       this.#failed.add(asked);
       return errorReply(500, { message: `oops: ${this.#canary}` });
     }
-    if (!asked.includes('do:tool') || ranTool) return stream(textPieces(`answer ${this.#canary}`));
-    const call = { path: `${this.#canary}.txt`, content: this.#canary };
+    const isOver = !asked.includes('do:tool') || results > 0;
+    const isCutShort = asked.includes('do:endless') || asked.includes('do:loop');
+    if (isOver && !isCutShort) return stream(textPieces(`answer ${this.#canary}`));
+    const place = asked.includes('do:endless') ? results : '';
+    const call = { path: `${this.#canary}${place}.txt`, content: this.#canary };
     const use = { index: 0, id: 'c1', type: 'function', function: { name: 'write_file', arguments: JSON.stringify(call) } };
-    return stream([chunk({ role: 'assistant', tool_calls: [use] }), chunk({}, 'tool_calls'), sse('[DONE]')]);
+    return stream([chunk({ role: 'assistant', tool_calls: [use] }), chunk({}, 'tool_calls'), USAGE, sse('[DONE]')]);
   }
 }

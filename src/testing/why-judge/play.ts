@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Journal } from '../../core/journal.ts';
 import type { EventRecord, RunAbout } from '../../core/record.ts';
 import { Database } from '../../journal/database.ts';
 import { openJournal } from '../../journal/open.ts';
@@ -11,7 +12,7 @@ import { whyOf } from '../../runs/why.ts';
 import { startTelegramServer } from '../../simulator/telegram/server.ts';
 import { type ChildDaemon, startChild } from '../child-daemon.ts';
 import { tempDir, until } from '../fakes.ts';
-import { ALLOWED_GROUP, allowedIds, type Expected, KINDS, type Scene, waiting } from './kinds.ts';
+import { ALLOWED_GROUP, allowedIds, type Expected, flood, grownOld, jobRun, KINDS, type Scene, waiting } from './kinds.ts';
 import { JudgeModel } from './model.ts';
 
 export interface Played {
@@ -34,8 +35,15 @@ const MOST_WAITING = 200;
 const PATIENCE_MS = 600_000;
 /** A busy daemon writes down so late that a send succeeded. */
 const JUST_MS = 5_000;
+/** Of the last act. */
+const MOST_ATTEMPTS = 3;
+/** Chats of what happens once. */
+const ONCE = 2;
 /** Of a send whose reply a kill may have lost. */
 const MAYBE_LOST = /sent, without a word from the platform/;
+
+/** With other settings of `gateway`, and a clock that is so many hours ahead. */
+type Start = (gateway?: object, hoursAhead?: number) => Promise<ChildDaemon>;
 
 export async function play({ messages, kills, commands }: PlayOptions): Promise<Played> {
   await using resources = new AsyncDisposableStack();
@@ -45,8 +53,11 @@ export async function play({ messages, kills, commands }: PlayOptions): Promise<
   const model = resources.use(new JudgeModel(canary));
   const config = configOf(await model.start(), platform.url, messages);
   const env = { TEST_KEY: 'sk-test', TELEGRAM_BOT_TOKEN: platform.token };
-  const start = async (): Promise<ChildDaemon> => {
-    const daemon = resources.use(await startChild({ dir: dir.path, config, env }));
+  const start: Start = async (gateway = {}, hoursAhead = 0) => {
+    const changed = { ...config, gateway: { ...config.gateway, ...gateway } };
+    const daemon = resources.use(
+      await startChild({ dir: dir.path, config: changed, env: { ...env, ...clockAhead(hoursAhead) } }),
+    );
     await daemon.ready();
     return daemon;
   };
@@ -54,18 +65,17 @@ export async function play({ messages, kills, commands }: PlayOptions): Promise<
   const expected: Expected[] = [];
   const lost = new Set<string>();
   let daemon = await start();
+  const { dataDir } = daemon;
+  expected.push(...(await playOnce(dataDir, scene, model, messages)));
   for (let killed = 0, n = 0; expected.length < messages; ) {
     for (const end = expected.length + CHUNK; expected.length < Math.min(end, messages); n += 1)
       expected.push(...(KINDS[n % KINDS.length]?.(scene, n) ?? []));
     if (expected.length > (messages * (killed + 1)) / (kills + 1) && killed < kills) {
       killed += 1;
-      // What the platform has not seen, or has just seen, may be on its way at this moment.
-      const sends = Map.groupBy(platform.sends, ({ chatId }) => chatId);
-      for (const { key, chat } of expected) {
-        const seen = sends.get(String(chat)) ?? [];
-        const owed = expected.filter((one) => one.chat === chat).length;
-        if (chat !== undefined && (seen.length < owed || (seen.at(-1)?.at ?? 0) > Date.now() - JUST_MS)) lost.add(key);
-      }
+      // The platform shows what became of these, so a kill must lose no word of it.
+      const shown = expected.filter(({ says }) => typeof says === 'function');
+      await allOver(dataDir, shown);
+      for (const key of onTheirWay(scene, expected)) lost.add(key);
       await daemon.stop('SIGKILL');
       daemon = await start();
     }
@@ -75,20 +85,80 @@ export async function play({ messages, kills, commands }: PlayOptions): Promise<
     for (let gate = n - CHUNK; gate < n; gate += 1) for (const name of ['edit', 'stop']) model.open(`${name}${gate}`);
     await until('most are answered', () => platform.sends.length >= owed - MOST_WAITING, PATIENCE_MS);
   }
-  const { dataDir } = daemon;
   await allOver(dataDir, expected);
-  expected.push(...waiting(scene));
+  const waits = waiting(scene);
+  expected.push(...waits);
   await until('the last one is worked on', () => model.reached.has('never') && platform.unconfirmed === 0, PATIENCE_MS);
+  await withRecord(dataDir, (record) =>
+    until('an answer is put off', async () => (await record.about(waits.at(-1)?.key ?? ''))?.parts[0]?.reason, PATIENCE_MS),
+  );
   const wrong = [...(await judge(dataDir, expected, lost, 'up'))];
   await daemon.stop('SIGKILL');
-  wrong.push(...(await judge(dataDir, expected, lost, 'down')), ...(await leaks(dataDir, canary, commands)));
+  wrong.push(...(await judge(dataDir, expected, lost, 'down')));
+  const old = grownOld(waits, MOST_ATTEMPTS);
+  wrong.push(...(await growOld({ dataDir, start, model }, old)), ...(await leaks(dataDir, canary, commands)));
+  expected.push(...old);
   const kinds = Object.fromEntries([...Map.groupBy(expected, ({ kind }) => kind)].map(([kind, all]) => [kind, all.length]));
   return { judged: expected.length, wrong, kinds };
 }
 
-function configOf(baseUrl: string, apiRoot: string, messages: number): object {
+/** Keys of messages whose answer may be on its way: the platform has not seen it, or has just seen it. */
+function onTheirWay({ platform }: Scene, expected: readonly Expected[]): readonly string[] {
+  const sends = Map.groupBy(platform.sends, ({ chatId }) => chatId);
+  const isOnItsWay = ({ chat }: Expected): boolean => {
+    const seen = sends.get(String(chat)) ?? [];
+    const owed = expected.filter((one) => one.chat === chat).length;
+    return chat !== undefined && (seen.length < owed || (seen.at(-1)?.at ?? 0) > Date.now() - JUST_MS);
+  };
+  return expected.filter(isOnItsWay).map(({ key }) => key);
+}
+
+/** A job and a flood, to their end. */
+async function playOnce(dataDir: string, scene: Scene, model: JudgeModel, messages: number): Promise<readonly Expected[]> {
+  const { job, expected } = jobRun(messages, 'ab12cd34', Date.now());
+  await withJournal(dataDir, (journal) => journal.commit([{ kind: 'job', job }]));
+  const all = [expected, ...flood(scene, messages + 1)];
+  await until('the flood is heard', () => scene.platform.unconfirmed === 0, PATIENCE_MS);
+  model.open('flood');
+  await allOver(dataDir, all);
+  return all;
+}
+
+/** Where the clock of the process is to be ahead. Timers are none of its business. */
+function clockAhead(hours: number): Readonly<Record<string, string>> {
+  if (hours === 0) return {};
+  const program = `const now = Date.now; Date.now = () => now() + ${hours * 3_600_000};`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}` };
+}
+
+/**
+ * Starts of the daemon, half a day apart and each ended by a kill, until the last one gives up what is too old
+ * and what was begun too often. One gap between two starts counts for half a day at most. In the end the
+ * operator drops what was given up, and the same has to be said from the record alone.
+ */
+async function growOld(
+  { dataDir, start, model }: { readonly dataDir: string; readonly start: Start; readonly model: JudgeModel },
+  old: readonly Expected[],
+): Promise<readonly string[]> {
+  for (const hours of [12, 24]) {
+    model.reached.delete('never');
+    const daemon = await start({ max_attempts: MOST_ATTEMPTS }, hours);
+    await until('it is worked on again', () => model.reached.has('never'), PATIENCE_MS);
+    await daemon.stop('SIGKILL');
+  }
+  const daemon = await start({ max_attempts: MOST_ATTEMPTS }, 36);
+  await allOver(dataDir, old);
+  const wrong = await judge(dataDir, old, new Set(), 'up');
+  await daemon.stop('SIGKILL');
+  await withJournal(dataDir, async ({ dead }) => {
+    for (const { id } of await dead.list()) await dead.drop(id);
+  });
+  return [...wrong, ...(await judge(dataDir, old, new Set(), 'down'))];
+}
+
+function configOf(baseUrl: string, apiRoot: string, messages: number) {
   const entry = {
-    ...{ type: 'telegram', allowed_senders: allowedIds(messages), allowed_groups: [ALLOWED_GROUP], streaming: 'off' },
+    ...{ type: 'telegram', allowed_senders: allowedIds(messages + ONCE), allowed_groups: [ALLOWED_GROUP], streaming: 'off' },
     settings: { api_root: apiRoot, poll_timeout_secs: 1, rate_limits: false },
   };
   return {
@@ -96,16 +166,23 @@ function configOf(baseUrl: string, apiRoot: string, messages: number): object {
     // The base of a prompt fits, a long message does not.
     model_hints: { price: { in: 100, out: 0 } },
     budget: { session_usd: 0.2, steps: ['ask', 'stop'] },
+    max_iterations: 6,
     gateway: {
+      // Twenty messages of one chat may wait.
+      high_water: 400,
       ...{ channels: [entry], http: { port: 0 }, max_attempts: 20, max_concurrent_sessions: 40 },
       owner: [{ channel: 'telegram', chat_id: '500' }],
     },
   };
 }
 
-async function withRecord<T>(dataDir: string, use: (record: EventRecord) => Promise<T>): Promise<T> {
+async function withJournal<T>(dataDir: string, use: (journal: Journal) => Promise<T>): Promise<T> {
   await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
-  return await use(opened.journal.record);
+  return await use(opened.journal);
+}
+
+function withRecord<T>(dataDir: string, use: (record: EventRecord) => Promise<T>): Promise<T> {
+  return withJournal(dataDir, ({ record }) => use(record));
 }
 
 /** Everything has its end but what waits for the owner. */
@@ -118,7 +195,7 @@ function allOver(dataDir: string, expected: readonly Expected[]): Promise<void> 
 
 function isOver(about: RunAbout | undefined): boolean {
   if (!about) return false;
-  if (about.events.some(({ event }) => event.type === 'budget')) return true;
+  if (about.run?.state === 'PARKED') return true;
   if (about.parts.some(({ state }) => state === 'PENDING' || state === 'SENDING')) return false;
   return about.run ? about.run.state === 'DONE' || about.run.state === 'DEAD' : about.events.length > 0;
 }
@@ -134,7 +211,8 @@ function judge(
     for (const { key, kind, says, saysLater, configKey } of expected) {
       const about = await record.about(key);
       const why = about && whyOf(about, { now: Date.now(), daemon });
-      const right = daemon === 'down' ? (saysLater ?? says) : says;
+      const now = typeof says === 'function' ? says() : says;
+      const right = daemon === 'down' ? (saysLater ?? now) : now;
       const isRight = why !== undefined && (right.test(why.verdict) || (lost.has(key) && MAYBE_LOST.test(why.verdict)));
       if (!isRight || (why.configKey ?? null) !== configKey)
         wrong.push(`${kind} ${key}, daemon ${daemon}: ${why?.verdict ?? 'unknown'} (${why?.configKey ?? 'no key'})`);
