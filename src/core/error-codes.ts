@@ -24,7 +24,7 @@ export const ERROR_CODES = {
   GH1301: { title: 'the journal cannot be written', hint: 'free disk space; the daemon goes on by itself' },
   GH1302: {
     title: 'the journal file is damaged or the disk failed',
-    hint: 'stop, check the disk, put back a backup of journal.db as docs/upgrade.md says',
+    hint: 'stop, check the disk, restore a backup of journal.db as docs/upgrade.md says',
   },
   GH1303: {
     title: 'the journal was written by a newer version',
