@@ -88,6 +88,14 @@ export const ERROR_CODES = {
     title: 'the provider does not have this model',
     hint: 'see `gatehouse models catalog` for the models there are, and set "model" in the config',
   },
+  GH2118: {
+    title: 'the provider does not permit the request',
+    hint: 'check what the key is permitted, the guardrails of the account and the countries that the provider serves',
+  },
+  GH2119: {
+    title: 'the model ran out of room before it answered',
+    hint: 'lower the level of thinking with /think low, or raise gateway.max_output_tokens',
+  },
   GH2201: { title: 'logging in failed', hint: 'run `gatehouse auth login` again' },
   GH2202: { title: 'the stored login cannot be used', hint: 'run `gatehouse auth login` again' },
 } as const satisfies Record<string, { title: string; hint: string }>;

@@ -119,6 +119,8 @@ export type FailureKind =
   | 'auth'
   | 'payment'
   | 'bad-request'
+  /** The key is good; a permission, a guardrail or the country is in the way. */
+  | 'forbidden'
   /** The provider does not have the model (any more). */
   | 'model-gone'
   | 'context-length'

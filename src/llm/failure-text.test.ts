@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { FailureKind } from '../core/model.ts';
 import { createFailure } from './failure.ts';
 import { failureText } from './failure-text.ts';
+import { AnswerAssembly } from './protocols/answer-assembly.ts';
 
 const KINDS: readonly FailureKind[] = [
   'rate-limit',
@@ -12,6 +13,7 @@ const KINDS: readonly FailureKind[] = [
   'auth',
   'payment',
   'bad-request',
+  'forbidden',
   'model-gone',
   'context-length',
   'content-filter',
@@ -35,6 +37,17 @@ test('F24 a rate limit says when to ask again', () => {
   expect(text(600_000)).toContain('in 10 min');
   expect(text(7_200_000)).toContain('in 2 h');
   expect(text(undefined)).toContain('in a minute');
+});
+
+test('an answer that thinking left no room for names the level of thinking, and not other words', () => {
+  const assembly = new AnswerAssembly({ provider: 'p', model: 'm', inputTokens: 1 });
+  assembly.add({ reasoning: 'hm', finish: 'length' });
+  const last = assembly.end().at(-1);
+  if (last?.type !== 'failed') throw new Error(`it ended with ${last?.type}`);
+  expect(last.failure).toMatchObject({ kind: 'empty', retryable: false });
+  expect(failureText(last.failure)).toBe(
+    'The AI model ran out of room while thinking. Please ask a shorter question, or write /think low first. (GH2119)',
+  );
 });
 
 test('to the operator an answer that is none names the address as its cause', () => {

@@ -10,6 +10,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   auth: 'The AI model refused our access key. The operator has to renew it.',
   payment: 'The account at the AI provider needs payment. The operator has to look after it.',
   'bad-request': 'The AI model rejected the request. The operator has the details.',
+  forbidden: 'The AI provider does not permit the request. The operator has to look at the account.',
   'model-gone': 'The AI model does not exist any more. The operator has to choose another one.',
   'context-length': 'This conversation has become too long for the AI model. Start afresh with /new.',
   'content-filter': 'The AI provider withheld the answer. Please ask in other words.',
@@ -19,15 +20,18 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   aborted: 'Stopped.',
 };
 
-/** An unknown price is not a limit that was reached, and waiting does not help. */
-const UNKNOWN_PRICE = 'The AI model was not asked because its price is not known. The operator has to set it.';
+/** Codes that say more than their kind. */
+const OF_CODE: Readonly<Record<string, string>> = {
+  // No limit was reached, and waiting does not help.
+  GH2113: 'The AI model was not asked because its price is not known. The operator has to set it.',
+  GH2119: 'The AI model ran out of room while thinking. Please ask a shorter question, or write /think low first.',
+};
 
 /** One short sentence for the chat, with the code to look up. Safe to send to anybody. */
 export function failureText(failure: ModelFailure): string {
   if (failure.kind === 'aborted') return SENTENCES.aborted;
   const wait = waits(failure) ? ` Please ask again ${waitText(failure.retryAfterMs)}.` : '';
-  const sentence = failure.code === 'GH2113' ? UNKNOWN_PRICE : SENTENCES[failure.kind];
-  return `${sentence}${wait} (${failure.code})`;
+  return `${OF_CODE[failure.code] ?? SENTENCES[failure.kind]}${wait} (${failure.code})`;
 }
 
 /** A limit that no passing of time lifts has no wait. */

@@ -12,6 +12,7 @@ const KINDS: Readonly<Record<FailureKind, { code: ErrorCode; retryable: boolean 
   auth: { code: 'GH2101', retryable: false },
   payment: { code: 'GH2110', retryable: false },
   'bad-request': { code: 'GH2106', retryable: false },
+  forbidden: { code: 'GH2118', retryable: false },
   'model-gone': { code: 'GH2117', retryable: false },
   'context-length': { code: 'GH2107', retryable: false },
   // What a model withholds it withholds again, at the same price; another model may answer.
@@ -27,6 +28,8 @@ const QUOTE_CHARS = 300;
 
 export interface FailureDetails {
   readonly message: string;
+  /** Says more than the kind's own. */
+  readonly code?: ErrorCode;
   readonly hint?: string;
   readonly status?: number | undefined;
   readonly retryAfterMs?: number | undefined;
@@ -35,15 +38,11 @@ export interface FailureDetails {
 
 /** A failure value with the code, retry rule and hint of its kind; `details` overrides. `message` must be free of secrets. */
 export function createFailure(kind: FailureKind, details: FailureDetails): ModelFailure {
-  const { code, retryable } = KINDS[kind];
+  const { message, code = KINDS[kind].code, hint = ERROR_CODES[code].hint, retryAfterMs, status } = details;
   return {
-    kind,
-    code,
-    message: details.message,
-    hint: details.hint ?? ERROR_CODES[code].hint,
-    retryable: details.retryable ?? retryable,
-    ...(details.retryAfterMs === undefined ? {} : { retryAfterMs: details.retryAfterMs }),
-    ...(details.status === undefined ? {} : { status: details.status }),
+    ...{ kind, code, message, hint, retryable: details.retryable ?? KINDS[kind].retryable },
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(status === undefined ? {} : { status }),
   };
 }
 

@@ -155,11 +155,17 @@ const FAULTS: readonly Fault[] = [
       user: 'The AI model is overloaded at the moment. Please ask again in a minute. (GH2103)',
     },
   },
-  ...([401, 403, 402] as const).map(
-    (code): Fault => ({
+  ...(
+    [
+      [401, 'auth'],
+      [403, 'forbidden'],
+      [402, 'payment'],
+    ] as const
+  ).map(
+    ([code, kind]): Fault => ({
       name: `F26 ${code}`,
       main: () => [status(code)],
-      outcome: { requests: [1, 1], waits: [], switched: [code === 402 ? 'payment' : 'auth'], user: SPARE },
+      outcome: { requests: [1, 1], waits: [], switched: [kind], user: SPARE },
     }),
   ),
   {

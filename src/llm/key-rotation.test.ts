@@ -91,7 +91,7 @@ test('each key is asked at most once a call, and the failure says when the first
   expect(await rotation({ a: limited(), b: limited() }).call()).toBe('a,b: rate-limit 30000');
 });
 
-test.each(['server', 'bad-request', 'context-length', 'timeout', 'empty'] satisfies FailureKind[])(
+test.each(['server', 'bad-request', 'forbidden', 'context-length', 'timeout', 'empty'] satisfies FailureKind[])(
   'a failure of kind %s is not the fault of the key: no other is asked',
   async (kind) => {
     const at = rotation({ a: { fail: kind }, b: 'from b' });

@@ -1,14 +1,16 @@
 // The agent loop against servers that refuse what each provider's documentation says is refused.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAgent } from '../agent/run.ts';
-import type { Model, ModelEvent, ModelRequest } from '../core/model.ts';
+import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
+import { modelRefused } from '../operator/notices.ts';
 import { agentRun, countingTool, line } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { anthropicWire } from '../testing/strict/anthropic.ts';
 import { STRICT_PEERS, type StrictPeer } from '../testing/strict/peers.ts';
-import { type StrictServer, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
+import { type StrictServer, type StrictServerOptions, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
+import { xai } from '../testing/strict/xai.ts';
 import { catalogRows } from './catalog/catalog.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createWire, type WireDeps } from './create.ts';
@@ -17,10 +19,20 @@ import { resolveProvider } from './providers/resolve.ts';
 
 const KEY = 'sk-strict-1234';
 
-function wireOf(peer: StrictPeer, server: StrictServer, deps: Partial<WireDeps> = {}): Model {
+interface Hints {
+  readonly context_window: number;
+  readonly max_output_tokens?: number;
+}
+
+function wireOf(
+  { config }: StrictPeer,
+  server: StrictServer,
+  deps: Partial<WireDeps> = {},
+  { key = KEY, path = '', model_hints }: { key?: string; path?: string; model_hints?: Hints } = {},
+): Model {
   const timeouts = { connectMs: 1_000, totalMs: 300_000 };
-  const target = resolveProvider({ ...peer.config, base_url: server.baseUrl });
-  return createWire(target, KEY, { timeouts, clock: systemClock, ...deps });
+  const target = resolveProvider({ ...config, base_url: `${server.baseUrl}${path}`, model_hints });
+  return createWire(target, key === '' ? undefined : key, { timeouts, clock: systemClock, ...deps });
 }
 
 /** The switch of the control: what a provider wants back is taken out of every request. */
@@ -104,6 +116,46 @@ describe('histories', () => {
     expect(at.server.counts['dummySignatures'] ?? 0).toBe(0);
     await converse(at, [], withoutState(at.model));
     expect(at.server.counts['dummySignatures']).toBeGreaterThan(0);
+  });
+});
+
+/** All wires of the strict servers, in their strictest models. */
+const ALL_PEERS = [
+  ...STRICT_PEERS,
+  { name: 'xai', wire: xai, config: { provider: 'xai', model: 'grok-4.6', api_type: 'openai' } } satisfies StrictPeer,
+].map((peer) => [peer.name, peer] as const);
+
+describe('a refusal in the words of the provider', () => {
+  async function refusal(
+    peer: StrictPeer,
+    options: StrictServerOptions,
+    { text = 'hello', ...how }: { text?: string; key?: string; path?: string } = {},
+  ): Promise<ModelFailure> {
+    await using server = await startStrictServer(peer.wire, () => ({ text: 'here' }), { apiKey: KEY, ...options });
+    const model = wireOf(peer, server, {}, how);
+    const last = (await collect(model.call(modelRequest(text), new AbortController().signal))).at(-1);
+    if (last?.type !== 'failed') throw new Error(`the call ended with ${last?.type}`);
+    return last.failure;
+  }
+
+  test.each(ALL_PEERS)('says of %s that a model has ended, or never was', async (_, peer) => {
+    for (const retired of [[peer.config.model], []])
+      expect(await refusal(peer, { models: retired, retired })).toMatchObject({ kind: 'model-gone', code: 'GH2117' });
+  });
+
+  test.each(ALL_PEERS)('says of %s that a prompt is too long, and perhaps for what window', async (_, peer) => {
+    const { kind, contextWindow = 1_000 } = await refusal(peer, { contextWindow: 1_000 }, { text: 'word '.repeat(4_000) });
+    expect([kind, contextWindow]).toEqual(['context-length', 1_000]);
+  });
+
+  test.each(ALL_PEERS)('says of %s that a key is wrong, or that there is none', async (_, peer) => {
+    for (const key of ['sk-wrong-123456', '']) expect(await refusal(peer, {}, { key })).toMatchObject({ kind: 'auth' });
+  });
+
+  test.each(ALL_PEERS)('says of %s that the address is wrong, and the owner is told so', async (_, peer) => {
+    const failure = await refusal(peer, {}, { path: '/nowhere' });
+    expect(failure).toMatchObject({ kind: 'bad-request', code: 'GH2106' });
+    expect(modelRefused('p/m', failure)?.text).toContain('"base_url"');
   });
 });
 

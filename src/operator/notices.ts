@@ -6,6 +6,7 @@ import type { ModelFailure } from '../core/model.ts';
 import { oneLine } from '../lib/one-line.ts';
 import { limitText, usdText } from '../llm/money/with-budget.ts';
 import type { SpendingQuestion, SpendingStepTaken } from '../llm/money/with-spending-steps.ts';
+import { isWrongAddress } from '../llm/routing/failover.ts';
 import type { OwnerNotice } from './owner.ts';
 
 /** Longest quotation of what a platform said of itself, in UTF-16 units. */
@@ -15,16 +16,24 @@ const DETAIL_LIMIT = 300;
  * Undefined for failures that pass, or that are the business of the person who asked (F26). `keyFrom` is
  * where the key was found: `login`, or a variable, which only a start reads.
  */
-export function modelRefused(model: string, { kind, code }: ModelFailure, keyFrom?: string): OwnerNotice | undefined {
+export function modelRefused(model: string, failure: ModelFailure, keyFrom?: string): OwnerNotice | undefined {
+  const { kind, code } = failure;
   const [provider = model] = model.split('/');
   const store = `Run \`gatehouse auth set-key ${provider}\``;
   let mend = `${store} or export a key, and restart.`;
   if (keyFrom !== undefined) mend = keyFrom === 'login' ? `${store}.` : `Put a new one into ${keyFrom} and restart.`;
-  const text = {
+  const texts: Readonly<Record<string, string | undefined>> = {
     auth: `The provider refused our key for ${model} (${code}). ${mend}`,
     payment: `The provider wants payment before ${model} answers again (${code}). Add credit to the account at ${provider}.`,
     'model-gone': `The provider does not have ${model} (any more) (${code}). See \`gatehouse models catalog\`, and set "model" in the config.`,
-  }[kind as string];
+    forbidden:
+      `The provider does not permit requests for ${model} (${code}): a permission is missing, a guardrail is in the way, ` +
+      `or the country is not served. Look at the account at ${provider}; the log has the details.`,
+    'bad-request': isWrongAddress(failure)
+      ? `What answers at the address of ${model} is not its API (${code}). Check "base_url" in the config; the log has the details.`
+      : undefined,
+  };
+  const text = texts[kind];
   return text === undefined ? undefined : { key: `model ${kind} ${model}`, text: `⚠️ ${text}` };
 }
 

@@ -114,6 +114,7 @@ const CODES: Readonly<Record<FailureKind, string>> = {
   auth: 'GH2101',
   payment: 'GH2110',
   'bad-request': 'GH2106',
+  forbidden: 'GH2118',
   'model-gone': 'GH2117',
   'context-length': 'GH2107',
   'content-filter': 'GH2111',

@@ -1,4 +1,3 @@
-import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { UsageEntry } from '../../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -192,14 +191,13 @@ class BudgetedCall {
 /** What a refused call ends with: figures for the operator; the chat gets the sentence of its kind. */
 export function refusalFailure(refused: Refused, model: string): ModelFailure {
   const { retryAfterMs, worstUsd } = refused;
-  const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
   if (refused.reason === 'unknown-price') {
     const message = `${model} was not called: its price is unknown and there is ${limitText(refused)}`;
-    return { ...createFailure('budget', { message, hint: ERROR_CODES.GH2113.hint }), code: 'GH2113' };
+    return createFailure('budget', { message, code: 'GH2113' });
   }
   const figures = `${usdText(refused.spentUsd)} spent, ${usdText(refused.reservedUsd)} held for running calls`;
   const message = `${model} was not called: ${limitText(refused)}, ${figures}, this call may cost ${usdText(worstUsd ?? 0)}`;
-  return createFailure('budget', { message, ...wait });
+  return createFailure('budget', { message, retryAfterMs });
 }
 
 const LIMIT_WORDS: Readonly<Record<LimitState['limit'], string>> = {

@@ -166,15 +166,10 @@ export class AnswerAssembly {
   }
 
   #brokenOff(): ModelFailure | undefined {
-    if (!this.finished && !this.looping) {
-      return createFailure('malformed', {
-        message: this.#pieces === 0 ? 'the stream ended before anything arrived' : 'the stream ended without a finish reason',
-      });
-    }
-    if (this.#finish === 'filtered') {
-      return createFailure('content-filter', { message: 'the provider withheld the answer' });
-    }
-    return undefined;
+    if (this.#finish === 'filtered') return createFailure('content-filter', { message: 'the provider withheld the answer' });
+    if (this.finished || this.looping) return undefined;
+    const when = this.#pieces === 0 ? 'before anything arrived' : 'without a finish reason';
+    return createFailure('malformed', { message: `the stream ended ${when}` });
   }
 
   #answer(usage: Usage | undefined, state: Json | undefined): ModelAnswer | ModelFailure {
@@ -212,7 +207,7 @@ export class AnswerAssembly {
     return createFailure('empty', {
       message: `the model returned ${what} (finish reason ${quote(this.#finish ?? 'none')})`,
       // The same request with the same limit would end the same way, and be billed again.
-      ...(cut ? { hint: 'raise gateway.max_output_tokens, or lower the level of thinking', retryable: false } : {}),
+      ...(cut ? { code: 'GH2119', retryable: false } : {}),
     });
   }
 }

@@ -98,13 +98,22 @@ describe('documented error answers (M9, M13)', () => {
     const { message: _message, hint: _hint, ...rest } = failure;
     expect(failureText(failure)).toBe(failureText({ ...rest, message: '', hint: '' }));
     expect(failureText(failure)).toContain(`(${failure.code})`);
-    // Only the owner can renew a key, pay or choose another model.
-    expect(modelRefused(`${answer.provider}/m`, failure) !== undefined).toBe(answer.reader === 'owner');
+    // Only the owner can renew a key, pay, or choose another model or address. What the person who asked can
+    // mend is said in the chat; of anything else the chat says that the operator has the details, in the log.
+    const told = modelRefused(`${answer.provider}/m`, failure) !== undefined ? 'owner' : toldInChat(failure);
+    expect(told).toBe(answer.reader);
     // One try and three repetitions where it may pass, one where the provider named a limit that it would
     // take, else none.
     expect(calls).toBe(expectedCalls(answer));
     if (answer.says !== undefined) expect(failure.message).toContain(answer.says);
   });
+
+  function toldInChat(failure: ModelFailure): ErrorAnswer['reader'] {
+    const text = failureText(failure);
+    const remedy = /please ask|start afresh/i.test(text);
+    expect({ text, operator: /operator/.test(text) }).toEqual({ text, operator: !remedy });
+    return remedy ? 'user' : 'log';
+  }
 
   function pick({ contextWindow, maxOutputTokens, retryAfterMs }: ModelFailure): Partial<ModelFailure> {
     return { contextWindow, maxOutputTokens, retryAfterMs } as Partial<ModelFailure>;

@@ -11,27 +11,17 @@ export interface ErrorBody {
   readonly window?: number;
 }
 
-interface Row {
-  readonly kind: FailureKind;
-  readonly says: RegExp | undefined;
-  readonly words: RegExp | undefined;
-  readonly unless: RegExp | undefined;
-  readonly statuses: readonly number[] | undefined;
-  readonly provider: string | undefined;
-}
-
 const pattern = (source: string | undefined): RegExp | undefined => (source === undefined ? undefined : new RegExp(source, 'i'));
-const ROWS = table.rows.map(
-  ({ kind, says, words, unless, statuses, provider }): Row => ({
-    ...{ kind: kind as FailureKind, statuses, provider },
-    ...{ says: pattern(says?.join('|')), words: pattern(words), unless: pattern(unless) },
-  }),
-);
+const ROWS = table.rows.map(({ kind, says, words, unless, ...only }) => ({
+  ...{ kind: kind as FailureKind, only },
+  ...{ says: pattern(says?.join('|')), words: pattern(words), unless: pattern(unless) },
+}));
 const CONTEXT_WINDOW = new RegExp(table.contextWindow.join('|'), 'i');
 const OUTPUT_LIMIT = new RegExp(table.outputLimit.join('|'), 'i');
-const OF_STATUS: Readonly<Record<number, FailureKind>> = { 403: 'auth', 429: 'rate-limit', 503: 'overloaded', 529: 'overloaded' };
+type ByStatus = Readonly<Record<number, FailureKind>>;
+const OF_STATUS: ByStatus = { 403: 'forbidden', 429: 'rate-limit', 503: 'overloaded', 529: 'overloaded' };
 /** Whatever the body says. */
-const CERTAIN: Readonly<Record<number, FailureKind>> = { 401: 'auth', 402: 'payment', 408: 'timeout', 409: 'server' };
+const CERTAIN: ByStatus = { 401: 'auth', 402: 'payment', 408: 'timeout', 409: 'server' };
 
 /** `status`: undefined in the middle of a stream. */
 export function kindOf(status: number | undefined, body: ErrorBody, provider: string): FailureKind {
@@ -41,7 +31,7 @@ export function kindOf(status: number | undefined, body: ErrorBody, provider: st
   if (outputLimitIn(body.text) !== undefined) return 'bad-request';
   const everything = `${body.words} ${body.text}`;
   const row = ROWS.find(
-    ({ says, words, unless, ...only }) =>
+    ({ says, words, unless, only }) =>
       (only.provider ?? provider) === provider &&
       (status === undefined ? says !== undefined || words !== undefined : (only.statuses?.includes(status) ?? true)) &&
       (says?.test(everything) ?? true) &&
@@ -58,7 +48,7 @@ export function kindOf(status: number | undefined, body: ErrorBody, provider: st
 function kindOfWords(everything: string, words: string): FailureKind {
   if (/rate.?limit|too many requests|resource_exhausted|throttl|per minute/i.test(everything)) return 'rate-limit';
   if (/overloaded|capacity|unavailable/i.test(everything)) return 'overloaded';
-  if (/authenticat|permission/.test(words)) return 'auth';
+  if (/authenticat|permission/.test(words)) return words.includes('permission') ? 'forbidden' : 'auth';
   return /invalid_(?:request|argument|prompt)|image|bad_request|not_found/.test(words) ? 'bad-request' : 'server';
 }
 

@@ -360,7 +360,7 @@ describe('failures', () => {
       false,
     ],
     [401, 'UNAUTHENTICATED', 'no', 'auth', false],
-    [403, 'PERMISSION_DENIED', 'no', 'auth', false],
+    [403, 'PERMISSION_DENIED', 'no', 'forbidden', false],
     [404, 'NOT_FOUND', 'models/x is not found', 'model-gone', false],
     [
       429,

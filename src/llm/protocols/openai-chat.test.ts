@@ -228,7 +228,7 @@ describe('failures', () => {
     [400, { code: 'content_filter', message: 'filtered' }, 'content-filter', 'GH2111', false],
     [401, { message: `Incorrect API key provided: ${KEY}` }, 'auth', 'GH2101', false],
     [402, { message: 'pay' }, 'payment', 'GH2110', false],
-    [403, { message: 'no' }, 'auth', 'GH2101', false],
+    [403, { message: 'no' }, 'forbidden', 'GH2118', false],
     [404, { message: 'no such model' }, 'model-gone', 'GH2117', false],
     [408, { message: 'slow' }, 'timeout', 'GH2105', true],
     [409, { message: 'conflict' }, 'server', 'GH2103', true],

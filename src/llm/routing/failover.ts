@@ -14,7 +14,7 @@ const NOT_THE_MODEL: readonly FailureKind[] = [...REQUEST_FAULTS, 'content-filte
  * request that is too long, and a request that is wrong in itself.
  */
 export function isFailoverWorthy(failure: ModelFailure): boolean {
-  if (isGone(failure)) return true;
+  if (isWrongAddress(failure)) return true;
   if (failure.kind === 'bad-request') return OTHERS_MAY_ACCEPT.test(failure.message);
   return !REQUEST_FAULTS.includes(failure.kind);
 }
@@ -24,10 +24,10 @@ export function isFailoverWorthy(failure: ModelFailure): boolean {
  * broken history must not take a model from all others (F21).
  */
 export function isModelFault(failure: ModelFailure): boolean {
-  return isGone(failure) || !NOT_THE_MODEL.includes(failure.kind);
+  return isWrongAddress(failure) || !NOT_THE_MODEL.includes(failure.kind);
 }
 
-/** 404, 410: the model was renamed or withdrawn. Below 400: a web page, not an API. The request is fine. */
-function isGone({ kind, status = 400 }: ModelFailure): boolean {
-  return kind === 'bad-request' && (status === 404 || status === 410 || status < 400);
+/** 404, 405, 410: no such API, or a model that was withdrawn. Below 400: a web page. The request is fine. */
+export function isWrongAddress({ kind, status = 400 }: ModelFailure): boolean {
+  return kind === 'bad-request' && (status < 400 || [404, 405, 410].includes(status));
 }
