@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Model, ModelFailure, ModelRequest } from '../core/model.ts';
 import { createFailure } from '../llm/failure.ts';
+import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
+import type { Slot } from '../llm/routing/slot.ts';
 import { estimateTokens } from '../llm/tokens.ts';
 import { agentRun, line } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
@@ -88,6 +90,21 @@ describe('a prompt that a model finds too long (M9)', () => {
     await ask(model, windows);
     const sent = main.requests.at(-1)?.messages ?? [];
     expect(estimateTokens(sent)).toBeGreaterThan(30_000);
+    expect([...windows]).toEqual([['p/spare', 20_000]]);
+  });
+
+  test.each([
+    ['a chain', (slots: readonly Slot[], clock: FakeClock) => createChain(slots, { clock })],
+    ['a router', (slots: readonly Slot[], clock: FakeClock) => createAdaptiveRouter(slots, { clock, random: () => 0.99 })],
+  ] as const)('of %s is answered by a spare with a smaller window while the main model is down', async (_name, create) => {
+    const main = scriptedModel(() => ({ fail: 'server' }), { id: 'p/main', contextWindow: 200_000 });
+    const spare = { ...overrated(20_000), id: 'p/spare', contextWindow: 20_000 };
+    const model = create([{ model: main }, { model: spare }], new FakeClock());
+    const windows = new Map<string, number>();
+    for (let n = 0; n < 3; n += 1) expect((await ask(model, windows)).outcome).toEqual({ kind: 'answered', text: 'done' });
+    // Not asked again once two failures in a row have shown that it is down.
+    expect(main.requests).toHaveLength(2);
+    expect(spare.sizes).toHaveLength(6);
     expect([...windows]).toEqual([['p/spare', 20_000]]);
   });
 

@@ -143,7 +143,7 @@ export interface ModelFailure {
   readonly status?: number;
   /** What the provider bills for the failed call, where it said so. */
   readonly usage?: Usage;
-  /** Of `context-length`: the window that the provider named, in tokens. */
+  /** Of `context-length`: the window that the provider named, or that of a model that stood by. Tokens. */
   readonly contextWindow?: number;
   /** Of `context-length`, where several models stand by for each other: the id of the one that refused. */
   readonly model?: string;

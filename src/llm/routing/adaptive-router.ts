@@ -1,7 +1,7 @@
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
+import { healthyFirst, startOf, wrapperFacts } from './chain.ts';
 import { type Piece, type Tried, type Walk, walkFrom } from './failover-walk.ts';
 import { begin, hedge } from './hedge.ts';
 import { Leftovers } from './leftovers.ts';
@@ -97,7 +97,7 @@ class Router implements AdaptiveRouter {
   #select(pool: readonly SlotState[]): SlotState {
     const usable = pool.filter(({ circuit }) => circuit.admits);
     const [first] = usable;
-    if (!first) return fewestFailures(pool);
+    if (!first) return startOf(pool, this.#slots);
     if (this.#mode !== 'lane') return first;
     // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
     const trial = usable.find(({ circuit }) => circuit.state === 'half-open');

@@ -39,7 +39,7 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Chai
         rest: (from) => healthyFirst(roundFrom(from, pool, states)),
         onFailed: (slot, failure) => options.onFailed?.(slot.model.id, failure),
       };
-      return walkFrom((tried) => begin(startOf(pool), pool, tried, walk), walk);
+      return walkFrom((tried) => begin(startOf(pool, states), pool, tried, walk), walk);
     },
     // Nothing is rated here: the place in the config is all there is.
     snapshot: () => states.map((state, index) => statusOf(state, index / states.length, clock.monotonic())),
@@ -57,18 +57,19 @@ export function wrapperFacts(states: readonly SlotState[]): Pick<Model, 'id' | '
   return { id: main.model.id, contextWindow: main.model.contextWindow, ...(demo ? { demo } : {}) };
 }
 
-/** The slot with the fewest failures in a row; of equals the first. */
-export function fewestFailures(slots: readonly SlotState[]): SlotState {
-  return slots.reduce((best, slot) => (slot.circuit.consecutiveFailures < best.circuit.consecutiveFailures ? slot : best));
+/**
+ * The first slot that may be used in the ordinary way, also one that does not suit, since it answers what is
+ * made shorter; else the one with the fewest failures in a row.
+ */
+export function startOf(pool: readonly SlotState[], all: readonly SlotState[]): SlotState {
+  const failures = ({ circuit }: SlotState): number => circuit.consecutiveFailures;
+  const usable = [...pool, ...all].find(({ circuit }) => circuit.admits);
+  return usable ?? pool.reduce((best, slot) => (failures(slot) < failures(best) ? slot : best));
 }
 
 /** Those that may be used in the ordinary way before the last resorts; the order is kept otherwise. */
 export function healthyFirst(slots: readonly SlotState[]): readonly SlotState[] {
   return [...slots.filter(({ circuit }) => circuit.admits), ...slots.filter(({ circuit }) => !circuit.admits)];
-}
-
-function startOf(pool: readonly SlotState[]): SlotState {
-  return pool.find(({ circuit }) => circuit.admits) ?? fewestFailures(pool);
 }
 
 /** Those after `from`, then round to those before it; the ones that do not suit the request last. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { TELL_FROM_MS } from '../retry.ts';
 import { Attempt } from './attempt.ts';
-import { isFailoverWorthy } from './failover.ts';
+import { isFailoverWorthy, isModelFault } from './failover.ts';
 import type { Leftovers } from './leftovers.ts';
 import type { SlotState } from './slot.ts';
 
@@ -54,7 +54,7 @@ export async function* walkFrom(first: (tried: Tried) => Piece, walk: Walk): Asy
       next = yield* waitForLimit(tried, walk);
       if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
     }
-    if (!next) return yield { type: 'failed', failure: overall(tried) };
+    if (!next) return yield { type: 'failed', failure: overall(tried, walk) };
     const reason = tried.get(slot)?.kind ?? 'failed';
     if (next !== slot) yield { type: 'switched', from: slot.model.id, to: next.model.id, reason };
     if (streamed) yield { type: 'restart', reason };
@@ -96,7 +96,9 @@ function nextSlot(from: SlotState, tried: Tried, { rest }: Walk): SlotState | un
     if (failure.kind === 'context-length') window = Math.max(window, slot.model.contextWindow);
     else if (!isFailoverWorthy(failure)) return undefined;
   }
-  return rest(from).find((slot) => !tried.has(slot) && slot.model.contextWindow > window);
+  const larger = rest(from).filter((slot) => !tried.has(slot) && slot.model.contextWindow > window);
+  // Rather a shorter conversation than one that waits for a model that is down.
+  return larger.find(({ circuit }) => window === 0 || circuit.admits);
 }
 
 /**
@@ -122,15 +124,22 @@ async function* waitForLimit(tried: Tried, { clock, signal }: Walk): AsyncGenera
 
 /**
  * What to tell when all failed: the first failure, which is the main model's (spec B6), but a spending limit of ours only when
- * there is nothing else. The message names the others.
+ * there is nothing else. Where the other models are down, that the request is too long for the one that is
+ * not, and what its window is: it answers a shorter one. The message names the others.
  */
-function overall(tried: Tried): ModelFailure {
+function overall(tried: Tried, { all: [main] }: Walk): ModelFailure {
   const failures = [...tried];
-  const chosen = failures.find(([, { kind }]) => kind !== 'budget') ?? failures[0];
+  const tooLong = failures.filter(([, { kind }]) => kind === 'context-length');
+  const only = failures.every(([, failure]) => failure.kind === 'context-length' || isModelFault(failure));
+  // The walk went on to larger windows only.
+  const largest = tooLong.find(([slot]) => slot === main) ?? tooLong.at(-1);
+  const chosen = (only && largest) || (failures.find(([, { kind }]) => kind !== 'budget') ?? failures[0]);
   if (!chosen) return createFailure('malformed', { message: 'the model ended without an outcome' });
   const [slot, said] = chosen;
-  // The innermost chain knows best which model it was.
-  const failure = said.kind === 'context-length' ? { model: slot.model.id, ...said } : said;
+  const { id: model, contextWindow } = slot.model;
+  // The innermost chain knows best which model it was. The main model's own window was kept to already.
+  const whose = slot === main ? { model } : { model, contextWindow };
+  const failure = said.kind === 'context-length' ? { ...whose, ...said } : said;
   const others = failures.filter(([other]) => other !== slot).map(([other, { kind }]) => `${other.model.id} (${kind})`);
   return others.length === 0 ? failure : { ...failure, message: `${failure.message}; also failed: ${others.join(', ')}` };
 }
