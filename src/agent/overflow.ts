@@ -1,4 +1,6 @@
+import type { ModelRequest } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
+import { estimateRequestTokens, outputBeside } from '../llm/tokens.ts';
 import type { ModelOutcome } from './model-call.ts';
 
 /**
@@ -6,6 +8,12 @@ import type { ModelOutcome } from './model-call.ts';
  * conversation. Tokens.
  */
 const LEAST_KEPT = 4_096;
+
+/** With an output limit for which a smaller window than the model's own has room; wires see to their own. */
+export function withinWindow(request: ModelRequest, window: number): ModelRequest {
+  const room = outputBeside(estimateRequestTokens(request), window);
+  return { ...request, maxOutputTokens: Math.min(room, request.maxOutputTokens ?? room) };
+}
 
 /**
  * Makes a call for the window that the model has, as far as it is known. A prompt that the model finds too

@@ -9,14 +9,14 @@ import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AttachedFile } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
 import type { NewWait } from '../core/wait.ts';
-import { IMAGE_TOKENS } from '../llm/tokens.ts';
+import { estimateRequestTokens } from '../llm/tokens.ts';
 import { loadImage } from '../media/load-image.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
-import { callWithinWindow } from './overflow.ts';
+import { callWithinWindow, withinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
@@ -197,8 +197,12 @@ class AgentLoop {
   #request(window: number): ModelRequest {
     const run = this.#run;
     const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
-    const count = [...images.values()].reduce((sum, shown) => sum + shown.length, 0);
     const { maxOutputTokens } = run.limits;
+    const beside = {
+      tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+      ...(images.size === 0 ? {} : { images }),
+    };
+    const room = window - estimateRequestTokens({ messages: [], ...beside });
     const system: SessionMessage = {
       id: `${run.runId}#system`,
       role: 'system',
@@ -207,15 +211,15 @@ class AgentLoop {
     };
     const lines = withNotes(run, this.#lines, this.#resumedAt ?? 0);
     const history = repairHistory([system, ...run.history, ...lines]);
-    return {
-      messages: trimHistory(history, Math.max(window - count * IMAGE_TOKENS, window / 2)),
-      tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
-      ...(images.size === 0 ? {} : { images }),
+    const request: ModelRequest = {
+      messages: trimHistory(history, Math.max(room, window / 2)),
+      ...beside,
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
       mayWait: verdictOf(run, this.#replay.n),
       context: { ...callerOf(run), queuedMs: run.queuedMs },
     };
+    return window < run.model.contextWindow ? withinWindow(request, window) : request;
   }
 
   /** What changes comes last: providers cache the beginning. */

@@ -1,12 +1,11 @@
 /** Fits a repaired history into the model's window without a model's help (spec C3). Pure; trimming twice changes nothing. */
 import type { SessionMessage } from '../core/session.ts';
-import { estimateTokens, messageTokens, textTokens } from '../llm/tokens.ts';
+import { estimateTokens, messageTokens, SAFETY_MARGIN, textTokens } from '../llm/tokens.ts';
 import { cutText, firstLine } from './cut-text.ts';
 import { asNote, isNote, lastUserIndex } from './repair.ts';
 
-/** Share of the window that the history may fill, and the margin for what the estimate misses (spec C3). */
+/** Share of the window that the history may fill (spec C3). */
 const WINDOW_SHARE = 0.8;
-const SAFETY_MARGIN = 1.2;
 /** No summary for a history this short. */
 const SHORT_HISTORY = 7;
 /** Between a quarter and a half of the room stays word for word: see `keptTokens`. */

@@ -68,10 +68,7 @@ export function withRetry(model: Model, options: RetryOptions): Model {
   const gate = options.gate ?? createRetryGate();
   const learned: Learned = { maxOutputTokens: 0, until: Number.NEGATIVE_INFINITY };
   return {
-    id: model.id,
-    contextWindow: model.contextWindow,
-    ...(model.facts ? { facts: model.facts } : {}),
-    ...(model.demo === undefined ? {} : { demo: model.demo }),
+    ...model,
     call: (request, signal) => callWithRetry(model, options, { gate, learned }, request, signal),
   };
 }

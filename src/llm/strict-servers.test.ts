@@ -5,9 +5,11 @@ import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/mode
 import type { SessionMessage } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
 import { modelRefused } from '../operator/notices.ts';
+import { profiles } from '../runs/profile.ts';
 import { agentRun, countingTool, line } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { anthropicWire } from '../testing/strict/anthropic.ts';
+import { openAiChat } from '../testing/strict/openai-chat.ts';
 import { STRICT_PEERS, type StrictPeer } from '../testing/strict/peers.ts';
 import { type StrictServer, type StrictServerOptions, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
 import { xai } from '../testing/strict/xai.ts';
@@ -156,6 +158,62 @@ describe('a refusal in the words of the provider', () => {
     const failure = await refusal(peer, {}, { path: '/nowhere' });
     expect(failure).toMatchObject({ kind: 'bad-request', code: 'GH2106' });
     expect(modelRefused('p/m', failure)?.text).toContain('"base_url"');
+  });
+});
+
+/** About 40,000 tokens. */
+const LONG = Array.from({ length: 80 }, (_, n) =>
+  line(n % 2 === 0 ? 'user' : 'assistant', `${n} ${'word '.repeat(400)}`, { id: `h${n}` }),
+);
+
+describe('a conversation that the window does not hold', () => {
+  const asked = ({ refusals }: StrictServer) => refusals.map((one) => JSON.stringify(one.refusal.body));
+
+  test.each(ALL_PEERS)('is trimmed by the agent after the refusal of %s, which then answers', async (_, peer) => {
+    const options = { apiKey: KEY, contextWindow: 36_000 };
+    await using server = await startStrictServer(peer.wire, () => ({ text: 'recovered' }), options);
+    const model = wireOf(peer, server, systemClock, { model_hints: { context_window: 100_000 } });
+    const run = { model, windows: new Map(), history: LONG, clock: systemClock as unknown as FakeClock };
+    for (let n = 0; n < 2; n += 1)
+      expect((await runAgent(agentRun(run))).outcome).toEqual({ kind: 'answered', text: 'recovered' });
+    // The window that was learnt holds for the second run.
+    expect(asked(server)).toEqual([expect.stringMatching(/token|context|length/i)]);
+  });
+
+  const BOTH: readonly StrictPeer[] = [
+    {
+      name: 'groq',
+      wire: {
+        ...{ ...openAiChat, provider: 'groq' },
+        outputOf: ({ body }) => Number(body['max_completion_tokens'] ?? 0),
+      },
+      config: { provider: 'groq', model: 'openai/gpt-oss-120b' },
+    },
+    {
+      name: 'anthropic',
+      wire: anthropicWire({ outputInWindow: true }),
+      config: { provider: 'anthropic', model: 'claude-haiku-4-5' },
+    },
+  ];
+  const tools = Array.from({ length: 20 }, (_, n) => countingTool({ name: `tool_${n}`, description: 'word '.repeat(240) }));
+
+  test.each(
+    BOTH.flatMap((peer) => [
+      [peer.name, peer, { context_window: 40_000, max_output_tokens: 20_000 }, 0] as const,
+      [peer.name, peer, { context_window: 80_000, max_output_tokens: 60_000 }, 1] as const,
+    ]),
+  )('is sent to %s with room for its tools and its answer', async (_, peer, model_hints, refused) => {
+    const options = { apiKey: KEY, contextWindow: 40_000 };
+    await using server = await startStrictServer(peer.wire, () => ({ text: 'answered' }), options);
+    const model = wireOf(peer, server, systemClock, { model_hints });
+    const limits = profiles({ maxOutputTokens: model_hints.max_output_tokens }).session;
+    const history = LONG.slice(0, 40);
+    const run = { model, windows: new Map(), history, tools, limits, clock: systemClock as unknown as FakeClock };
+    for (let n = 0; n < 2; n += 1)
+      expect((await runAgent(agentRun(run))).outcome).toEqual({ kind: 'answered', text: 'answered' });
+    expect(asked(server)).toHaveLength(refused);
+    for (const { body } of server.requests.slice(refused))
+      expect(Number(body['max_completion_tokens'] ?? body['max_tokens'])).toBeGreaterThan(3_000);
   });
 });
 

@@ -55,6 +55,14 @@ function tokensOfTool({ name, description, parameters }: ModelRequest['tools'][n
   return tokens;
 }
 
+/** Estimates may be a fifth too low (spec C3). */
+export const SAFETY_MARGIN = 1.2;
+
+/** Output tokens that a window has room for beside a prompt: an eighth of it at least. */
+export function outputBeside(tokensIn: number, window: number): number {
+  return Math.floor(Math.max(window - tokensIn * SAFETY_MARGIN, window / 8));
+}
+
 export function estimateTokens(messages: readonly SessionMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }

@@ -25,6 +25,7 @@ export function createAnthropic(options: WireOptions): WarmableModel {
     { ...options, promisesSigns: GENUINE.includes(options.provider) },
     {
       connect: () => createClient(options),
+      outputLimit: options.facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
       assembly: (answer, request) => new AnthropicAssembly(answer, () => digests.get(request.context)),
       open: async (client, request, signal) => {
         const { body, digest } = requestBody(options, request);
@@ -62,18 +63,15 @@ function requestBody(
   { provider, model, facts }: WireOptions,
   request: ModelRequest,
 ): { readonly body: Anthropic.MessageCreateParamsStreaming; readonly digest: string | undefined } {
+  const { maxOutputTokens: maxTokens = DEFAULT_MAX_TOKENS, temperature } = request;
   const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
   const tools = toAnthropicTools(request.tools);
   const claude = claudeModel(model);
   const history = toAnthropicMessages(steps, claude.version > 500 ? JSON.stringify([system, tools]) : undefined);
-  const { maxOutputTokens: most = Infinity } = facts ?? {};
-  // More than the model can write is refused.
-  const maxTokens = Math.min(request.maxOutputTokens ?? facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS, most);
   const genuine = GENUINE.includes(provider);
   const limits = { maxTokens, mayBegin: mayBeginThinking(history) };
   const thinking = genuine ? claudeThinking(claude, facts, request.thinking, limits) : {};
   if (genuine) markForCache(history);
-  const { temperature } = request;
   const takesTemperature = claude.version < 407 && (thinking.thinking?.type ?? 'disabled') === 'disabled';
   const body: Anthropic.MessageCreateParamsStreaming = {
     model,

@@ -182,7 +182,11 @@ describe('requests', () => {
     ['gemini-2.5-pro', 'high', undefined, { includeThoughts: true, thinkingBudget: 32_768 }],
   ] as const)('%s at level %s with words %s gets %o', async (model, thinking, words, expected) => {
     const facts = { maxOutputTokens: 9_000, vision: true, tools: true, price: null, ...(words ? { thinking: words } : {}) };
-    const { requests } = await run(undefined, { model, facts }, modelRequest('hi', { thinking, maxOutputTokens: 99_999 }));
+    const { requests } = await run(
+      undefined,
+      { model, facts, contextWindow: 100_000 },
+      modelRequest('hi', { thinking, maxOutputTokens: 99_999 }),
+    );
     expect(requests[0]?.body['generationConfig']).toEqual({ maxOutputTokens: 9_000, thinkingConfig: expected });
   });
 

@@ -57,9 +57,7 @@ function requestBody({ provider, model, facts }: WireOptions, request: ModelRequ
       automaticFunctionCalling: { disable: true },
       ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
       ...(functions.length === 0 ? {} : { tools: [{ functionDeclarations: functions }] }),
-      ...(maxOutputTokens === undefined
-        ? {}
-        : { maxOutputTokens: Math.min(maxOutputTokens, facts?.maxOutputTokens ?? Infinity) }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
       ...(THINKS.test(model) ? { thinkingConfig: thinkingConfig(model, facts, request.thinking) } : {}),
     },

@@ -97,7 +97,7 @@ describe('requests', () => {
   // 2026-11-22.
   test('M8 state an output limit where the server would end after a page, at most what the model puts out', async () => {
     const limits = async (override: Partial<WireOptions>, more: Partial<ModelRequest> = {}) => {
-      const { requests } = await run(undefined, override, modelRequest('hi', more));
+      const { requests } = await run(undefined, { contextWindow: 262_144, ...override }, modelRequest('hi', more));
       const { max_tokens: most, max_completion_tokens: mostCompleted } = requests[0]?.body ?? {};
       return most ?? mostCompleted;
     };
@@ -107,6 +107,8 @@ describe('requests', () => {
     expect(await limits({ provider: 'fireworks', facts: facts(8_192) })).toBe(8_192);
     expect(await limits({ provider: 'moonshot', facts: facts(262_144) }, { maxOutputTokens: 50_000 })).toBe(50_000);
     expect(await limits({ provider: 'openai', facts: facts(128_000) })).toBeUndefined();
+    // Nor more than the window has room for.
+    expect(await limits({ provider: 'moonshot', facts: facts(262_144), contextWindow: 8_000 })).toBeLessThan(8_000);
   });
 
   test('send the key and nothing of the environment', async () => {

@@ -15,6 +15,7 @@ export function createOpenAiChat(options: WireOptions): WarmableModel {
   const habits = chatHabits(options.provider, options.model);
   return createWireModel(options, {
     connect: () => createOpenAiClient(options),
+    outputLimit: habits.outputLimit,
     assembly: (answer) => new ChatAssembly(answer, habits.reasoning),
     open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, habits, request), { signal }),
   });
@@ -25,7 +26,7 @@ function requestBody(
   habits: ChatHabits,
   request: ModelRequest,
 ): OpenAI.Chat.ChatCompletionCreateParamsStreaming {
-  const { maxOutputTokens: limit = habits.outputLimit, temperature, thinking, context, tools } = request;
+  const { maxOutputTokens: limit, temperature, thinking, context, tools } = request;
   const history = toHistory(request, { provider, model, vision: facts?.vision !== false });
   const messages: unknown = toOpenAiMessages(history, habits, facts?.thinking?.length !== 0);
   return {
@@ -34,7 +35,7 @@ function requestBody(
     stream: true,
     ...(habits.asksForUsage ? { stream_options: { include_usage: true } } : {}),
     ...(tools.length === 0 ? {} : { tools: toOpenAiTools(tools) }),
-    ...(limit === undefined ? {} : { [habits.maxTokens]: Math.min(limit, facts?.maxOutputTokens ?? Infinity) }),
+    ...(limit === undefined ? {} : { [habits.maxTokens]: limit }),
     ...(temperature === undefined || !takesTemperature(provider, model) ? {} : { temperature }),
     ...effort(thinkingWord(thinking, facts?.thinking), habits),
     // The name of the conversation itself is the operator's business.

@@ -46,10 +46,9 @@ function requestBody(
   { summaries }: Asked,
 ): OpenAI.Responses.ResponseCreateParamsStreaming {
   const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
-  const { maxOutputTokens, temperature, thinking, context } = request;
+  const { maxOutputTokens: limit, temperature, thinking, context } = request;
   const word = thinkingWord(thinking, facts?.thinking);
   const effort = word === undefined ? {} : { effort: (word === 'off' ? 'none' : word) as OpenAI.ReasoningEffort };
-  const limit = maxOutputTokens && Math.min(maxOutputTokens, facts?.maxOutputTokens ?? maxOutputTokens);
   return {
     model,
     input: toInputItems(steps),

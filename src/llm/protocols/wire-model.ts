@@ -1,5 +1,6 @@
 import type { ModelRequest } from '../../core/model.ts';
 import type { ProviderState } from '../../core/session.ts';
+import { outputBeside } from '../tokens.ts';
 import type { AnswerOptions } from './answer-assembly.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { type Assembly, callWire, type WarmableModel, type WireOptions } from './wire.ts';
@@ -8,6 +9,8 @@ import { type Assembly, callWire, type WarmableModel, type WireOptions } from '.
 export interface WireParts<Client> {
   /** Loads the SDK and makes its client. Called once, at the first call or by `warm`. */
   readonly connect: () => Promise<Client>;
+  /** Asked for where the request has no limit. */
+  readonly outputLimit?: number | undefined;
   readonly assembly: (answer: AnswerOptions, request: ModelRequest) => Assembly;
   /** Sends the request; resolves with the chunks of the answer. */
   readonly open: (client: Client, request: ModelRequest, signal: AbortSignal) => Promise<AsyncIterable<unknown>>;
@@ -29,9 +32,11 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
     call: (request, signal) =>
       callWire(options, request, signal, {
         assembly: (inputTokens) => parts.assembly({ provider, model, inputTokens }, request),
-        open: async (until) => {
+        open: async (until, inputTokens) => {
           const sdk = await client();
-          const sent = withoutState(request, (state) => refused.has(state));
+          const { maxOutputTokens: asked = parts.outputLimit } = request;
+          const fitted = { ...request, ...outputWithin(options, asked, inputTokens) };
+          const sent = withoutState(fitted, (state) => refused.has(state));
           try {
             return await parts.open(sdk, sent, until);
           } catch (error) {
@@ -49,6 +54,13 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
       await client();
     },
   };
+}
+
+/** More than the model can write is refused, and by many servers what does not fit the window beside the prompt. */
+function outputWithin({ contextWindow, facts }: WireOptions, asked: number | undefined, inputTokens: number) {
+  if (asked === undefined) return {};
+  const room = outputBeside(inputTokens, contextWindow);
+  return { maxOutputTokens: Math.min(asked, room, facts?.maxOutputTokens ?? Infinity) };
 }
 
 /**

@@ -66,7 +66,7 @@ export async function* callWire(
   signal: AbortSignal,
   wire: {
     readonly assembly: (inputTokens: number) => Assembly;
-    readonly open: (signal: AbortSignal) => Promise<AsyncIterable<unknown>>;
+    readonly open: (signal: AbortSignal, inputTokens: number) => Promise<AsyncIterable<unknown>>;
   },
 ): AsyncGenerator<ModelEvent> {
   if (signal.aborted) return yield failed(abortedFailure());
@@ -83,7 +83,7 @@ export async function* callWire(
   const thinks = mayThink(request.thinking, options.facts?.thinking);
   using watchdog = new Watchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
   try {
-    const open = (): Promise<AsyncIterable<unknown>> => wire.open(controller.signal);
+    const open = (): Promise<AsyncIterable<unknown>> => wire.open(controller.signal, inputTokens);
     const stream = await race.wait(withSigns(() => watchdog.sign(), open));
     // Only what has begun to arrive interrupts.
     if (!stream) throw new Error('interrupted before it was open');
