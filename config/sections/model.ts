@@ -75,7 +75,7 @@ export const budgetSection = z
       .array(z.enum(['cheaper', 'no-tools', 'ask', 'stop']))
       .default(['cheaper', 'no-tools', 'ask', 'stop'])
       .describe(
-        'What is tried, in order, when a call does not fit: a cheaper model, a call without tools, asking the owner, stopping.',
+        'What is tried, in order, when a call does not fit: a cheaper model (without it no other model is asked), a call without tools, asking the owner, stopping.',
       ),
   })
   .describe('Limits on spending in USD. None by default, but 2 USD a day for a key found in the environment without a config.');

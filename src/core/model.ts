@@ -141,6 +141,8 @@ export interface ModelFailure {
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
   readonly status?: number;
+  /** No other model is to be asked in place of this one. */
+  readonly final?: true;
   /** What the provider bills for the failed call, where it said so. */
   readonly usage?: Usage;
   /** Of `context-length`: the window that the provider named, or that of a model that stood by. Tokens. */

@@ -66,6 +66,8 @@ export interface SpendingCall {
   readonly context: ModelCallContext;
   /** The output limit may be lowered until the call fits, but not below this many tokens. */
   readonly fitFrom?: number;
+  /** No other model may answer what this one is refused. */
+  readonly alone?: boolean;
   /** The last refusal it met, also when another model then answered. */
   refused?: Refused;
 }
@@ -168,13 +170,11 @@ export class Budget {
   }
 
   /** Terms for one call: see `SpendingCall`. `beyond`: one reservation of it is made whatever the limits say. */
-  call(context: ModelCallContext, terms: { readonly fitFrom?: number; readonly beyond?: boolean } = {}): SpendingCall {
-    const { fitFrom, beyond } = terms;
-    const own: Terms = {
-      context: { ...context },
-      beyond: beyond ? 'granted' : 'no',
-      ...(fitFrom === undefined ? {} : { fitFrom }),
-    };
+  call(
+    context: ModelCallContext,
+    { beyond, ...terms }: Pick<SpendingCall, 'fitFrom' | 'alone'> & { readonly beyond?: boolean } = {},
+  ): SpendingCall {
+    const own: Terms = { ...terms, context: { ...context }, beyond: beyond ? 'granted' : 'no' };
     this.#calls.set(own.context, own);
     return own;
   }

@@ -89,7 +89,8 @@ class BudgetedCall {
     if (reservation.kind === 'refused') {
       const terms = this.#budget.termsOf(context);
       if (terms) terms.refused = { ...reservation, model: this.#model.id };
-      return yield { type: 'failed', failure: refusalFailure(reservation, this.#model.id) };
+      const failure = refusalFailure(reservation, this.#model.id);
+      return yield { type: 'failed', failure: terms?.alone ? { ...failure, final: true } : failure };
     }
     try {
       for await (const event of this.#model.call(this.#request, signal)) {

@@ -6,6 +6,7 @@ import { FakeClock } from '../../testing/fakes.ts';
 import { facts, inOrder, MemoryLedger, paidModel } from '../../testing/paid-model.ts';
 import { collect, modelContract, modelRequest, streamedText } from '../contract.ts';
 import { createDemoModel } from '../demo.ts';
+import { createChain } from '../routing/chain.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
 import { withBudget } from './with-budget.ts';
 import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from './with-spending-steps.ts';
@@ -14,11 +15,16 @@ const signal = new AbortController().signal;
 const DAY = 86_400_000;
 const TOOL = { name: 'search', description: 'Searches.', parameters: { type: 'object' } };
 
-async function setup(limits: BudgetLimits, slots: readonly Model[], options: Partial<SpendingStepsOptions> = {}) {
+async function setup(
+  limits: BudgetLimits,
+  slots: readonly Model[],
+  options: Partial<SpendingStepsOptions> = {},
+  over: (...slots: readonly Model[]) => Model = inOrder,
+) {
   const clock = new FakeClock(Date.UTC(2026, 0, 1, 12));
   const budget = await Budget.open(new MemoryLedger(), limits, { clock, startOfDay: (at) => at - (at % DAY) });
   const steps: SpendingStepTaken[] = [];
-  const inner = inOrder(...slots.map((slot) => withBudget(slot, budget, { clock })));
+  const inner = over(...slots.map((slot) => withBudget(slot, budget, { clock })));
   const model = withSpendingSteps(inner, budget, { clock, waitMs: 0, onStep: (taken) => steps.push(taken), ...options });
   const call = (request: ModelRequest, stop = signal) => collect(model.call(request, stop));
   const spend = (usd: number, context = modelRequest('x').context) => {
@@ -76,6 +82,51 @@ describe('withSpendingSteps', () => {
     expect(names()).toEqual(['cheaper', '(cheaper)']);
     expect(steps[0]).toMatchObject({ limit: 'day', limitUsd: 0.05, spentUsd: 0 });
     expect(steps[0]?.context).toEqual(modelRequest('x').context);
+  });
+
+  describe('over models that stand by for each other', () => {
+    const DEAR = 'acme/large';
+    const CHEAP = 'acme/small';
+
+    async function two(steps: SpendingStepsOptions['steps'], options: Partial<SpendingStepsOptions> = {}) {
+      const dear = paidModel(() => 'dear', {}, DEAR);
+      const cheap = paidModel(() => 'cheap', { price: { in: 0.1, out: 1 } }, CHEAP);
+      const chained = (...slots: readonly Model[]) =>
+        createChain(
+          slots.map((model) => ({ model })),
+          { clock: new FakeClock() },
+        );
+      const at = await setup({ dailyUsd: 0.05 }, [dear, cheap], { steps, ...options }, chained);
+      return { ...at, dear, cheap };
+    }
+
+    test('without the step "cheaper" no other model is asked', async () => {
+      const { call, cheap, dear, names } = await two(['stop']);
+      expect(failureOf(await call(modelRequest('x')))).toMatchObject({ kind: 'budget', message: expect.stringContaining(DEAR) });
+      expect([dear.requests, cheap.requests]).toEqual([[], []]);
+      expect(names()).toEqual(['stopped']);
+    });
+
+    test('without the step "cheaper" another model still answers where the first one fails', async () => {
+      const clock = new FakeClock();
+      const budget = await Budget.open(new MemoryLedger(), { dailyUsd: 10 }, { clock });
+      const down = paidModel(() => ({ fail: 'server' }), {}, DEAR);
+      const slots = [down, paidModel(() => 'cheap', {}, CHEAP)].map((slot) => ({ model: withBudget(slot, budget, { clock }) }));
+      const outer = withSpendingSteps(createChain(slots, { clock }), budget, { clock, steps: ['stop'] });
+      expect((await collect(outer.call(modelRequest('x'), signal))).at(-1)).toMatchObject({ answer: { text: 'cheap' } });
+    });
+
+    test('"cheaper" has its place in the order: after the question that was answered with no', async () => {
+      const asked: string[] = [];
+      const askOwner = async ({ text }: { text: string }) => {
+        asked.push(text);
+        return undefined;
+      };
+      const { call, cheap, names } = await two(['ask', 'cheaper'], { askOwner });
+      expect((await call(modelRequest('x', { mayWait: {} }))).at(-1)).toMatchObject({ answer: { text: 'cheap' } });
+      expect([asked.length, cheap.requests.length]).toEqual([1, 1]);
+      expect(names()).toEqual(['cheaper']);
+    });
   });
 
   test('no-tools: a call that does not fit is made without tools and with as much output as fits', async () => {

@@ -9,10 +9,8 @@ import { withoutTools } from './without-tools.ts';
 export type SpendingStep = 'cheaper' | 'no-tools' | 'ask' | 'stop';
 
 /** What the owner is asked. `text` is one plain sentence without anything of the conversation. */
-export interface SpendingQuestion extends LimitState, Pick<Refused, 'retryAfterMs'> {
+export interface SpendingQuestion extends Omit<Refused, 'kind' | 'reason' | 'held'> {
   readonly context: ModelCallContext;
-  /** The most the call may cost; null = unknown price. */
-  readonly worstUsd: number | null;
   readonly text: string;
 }
 
@@ -29,8 +27,8 @@ export interface SpendingStepTaken extends LimitState {
 export interface SpendingStepsOptions {
   readonly clock: Clock;
   /**
-   * What is tried, in this order, for a call that does not fit. `cheaper` is the router's doing: the refusal of one slot lets it go on to the next.
-   * Whatever follows `stop` is not tried. Default: cheaper, no-tools, ask, stop. Read anew for each call.
+   * What is tried, in this order, for a call that does not fit, up to `stop`. From `cheaper` on the router goes
+   * on to the next slot. Default: cheaper, no-tools, ask, stop. Read anew for each call.
    */
   readonly steps?: readonly SpendingStep[] | undefined;
   /** The model that is asked first costs nothing: a limit that is nearly used up is then no reason to spare its tools. Default false. */
@@ -101,22 +99,29 @@ class Ladder {
   /** Text was yielded that no `restart` took back. */
   #streamed = false;
   #waitLeftMs: number;
+  /** The step `cheaper` was not reached. */
+  #alone: boolean;
 
   constructor(parts: LadderParts) {
     this.#parts = parts;
     const { steps = ['cheaper', 'no-tools', 'ask', 'stop'], waitMs = 30_000 } = parts.options;
     const stop = steps.indexOf('stop');
     this.#steps = stop === -1 ? steps : steps.slice(0, stop);
+    this.#alone = this.#steps[0] !== 'cheaper';
     this.#waitLeftMs = waitMs;
   }
 
   async *run(): AsyncGenerator<ModelEvent> {
     const low = this.#low();
     if (low) this.#report('no-tools', low);
-    let turned = yield* this.#attempt(low ? this.#thrifty : this.#plain);
+    const first = low ? this.#thrifty : this.#plain;
+    let turned = yield* this.#attempt(first);
     for (const step of this.#steps) {
       if (!turned || this.#parts.signal.aborted) break;
-      if (step === 'no-tools' && !low) turned = yield* this.#withoutTools(turned);
+      if (step === 'cheaper' && this.#alone) {
+        this.#alone = false;
+        turned = yield* this.#attempt(first);
+      } else if (step === 'no-tools' && !low) turned = yield* this.#withoutTools(turned);
       else if (step === 'ask') turned = yield* this.#ask(turned);
     }
     if (!turned) return;
@@ -135,13 +140,13 @@ class Ladder {
 
   readonly #plain: Attempt = (terms) => {
     const { budget, request } = this.#parts;
-    const call = budget.call(request.context, { fitFrom: PLAIN_OUTPUT_TOKENS, ...terms });
+    const call = budget.call(request.context, { fitFrom: PLAIN_OUTPUT_TOKENS, alone: this.#alone, ...terms });
     return { call, request: { ...request, context: call.context } };
   };
 
   readonly #thrifty: Attempt = () => {
     const { budget, request, options } = this.#parts;
-    const call = budget.call(request.context, { fitFrom: options.minOutputTokens ?? 256 });
+    const call = budget.call(request.context, { fitFrom: options.minOutputTokens ?? 256, alone: this.#alone });
     return { call, request: { ...withoutTools(request), context: call.context } };
   };
 
@@ -172,13 +177,11 @@ class Ladder {
 
   async #name(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<string | undefined> {
     const { context } = this.#parts.request;
-    const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, retryAfterMs } = refused;
+    const { spentUsd, worstUsd } = refused;
     const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
     const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
-    const later = retryAfterMs === undefined ? {} : { retryAfterMs };
-    const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, ...later };
     try {
-      return await askOwner({ ...facts, context, text });
+      return await askOwner({ ...refused, context, text });
     } catch {
       return undefined; // an owner who cannot be asked has not allowed it
     }
@@ -190,7 +193,7 @@ class Ladder {
       const { request, call } = make();
       const failure = yield* this.#once(request);
       if (!failure) {
-        if (call.refused && this.#steps.includes('cheaper')) this.#report('cheaper', call.refused);
+        if (call.refused && !this.#alone) this.#report('cheaper', call.refused);
         return undefined;
       }
       if (!call.refused || failure.kind === 'aborted') {
@@ -256,23 +259,17 @@ class Ladder {
 /** What was said today: gone with the day. */
 class DayMemory {
   readonly #budget: Budget;
-  #day: number;
+  #day = 0;
   readonly #said = new Set<string>();
   constructor(budget: Budget) {
     this.#budget = budget;
-    this.#day = budget.day;
   }
 
   isFirst(what: string): boolean {
-    this.#turnDay();
-    if (this.#said.has(what)) return false;
-    this.#said.add(what);
-    return true;
-  }
-
-  #turnDay(): void {
-    if (this.#budget.day === this.#day) return;
-    this.#day = this.#budget.day;
-    this.#said.clear();
+    const { day } = this.#budget;
+    if (day !== this.#day) this.#said.clear();
+    this.#day = day;
+    const { size } = this.#said;
+    return this.#said.add(what).size > size;
   }
 }

@@ -11,9 +11,10 @@ const NOT_THE_MODEL: readonly FailureKind[] = [...REQUEST_FAULTS, 'content-filte
 
 /**
  * Whether another model may answer what this one did not (spec B3, a superset of what is retried): everything but an abort, a
- * request that is too long, and a request that is wrong in itself.
+ * request that is too long, one that is wrong in itself, and what is final.
  */
 export function isFailoverWorthy(failure: ModelFailure): boolean {
+  if (failure.final) return false;
   if (isWrongAddress(failure)) return true;
   if (failure.kind === 'bad-request') return OTHERS_MAY_ACCEPT.test(failure.message);
   return !REQUEST_FAULTS.includes(failure.kind);
