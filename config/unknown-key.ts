@@ -4,7 +4,7 @@ import type { Finding } from './problem.ts';
 
 /** Keys of earlier versions that are gone, and what to do about them. */
 const REMOVED_KEYS: Readonly<Record<string, string>> = {
-  'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts quality, and "weight_latency" says how much',
+  'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts speed, and "weight_latency" says how much',
 };
 
 /** Keys that are looked for and were never there, where the key that does it has another name. */

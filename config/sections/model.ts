@@ -44,7 +44,7 @@ export const adaptiveRouting = z
       .enum(['off', 'lane', 'hedge'])
       .default('lane')
       .describe(
-        'off: first model that works. lane: the best by quality, errors, order and cost. hedge: two at once, the first answer wins.',
+        'off: first model that works. lane: the best by speed, errors, order and cost. hedge: two at once, the first answer wins.',
       ),
     failure_threshold: z.int().min(1).max(100).default(2).describe('Failures in a row after which a model is left alone.'),
     probe_probability: z
@@ -54,7 +54,7 @@ export const adaptiveRouting = z
       .default(0.1)
       .describe('Share of calls that try a model not used for a while (lane).'),
     probe_interval_secs: z.int().min(1).default(60).describe('How long a model is left alone before one call tries it again.'),
-    weight_latency: z.number().min(0).default(0.3).describe('Weight of speed and quality.'),
+    weight_latency: z.number().min(0).default(0.3).describe('Weight of speed, in tokens a second.'),
     weight_error: z.number().min(0).default(0.3).describe('Weight of failures.'),
     weight_priority: z.number().min(0).default(0.2).describe('Weight of the order in the config.'),
     weight_cost: z.number().min(0).default(0.2).describe('Weight of the price.'),
