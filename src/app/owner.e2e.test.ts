@@ -35,6 +35,8 @@ const has = (at: TelegramScene, chat: number, text: string | RegExp) =>
 test.concurrent.each([
   [401, { message: 'Incorrect API key provided: sk-test' }, /^⚠️ The provider refused our key for openai\/m \(GH2101\)/],
   [402, { message: 'Insufficient balance' }, /^⚠️ The provider wants payment before openai\/m answers again \(GH2110\)/],
+  [403, { message: 'Country, region, or territory not supported' }, /^⚠️ The provider does not permit .*\(GH2118\)/],
+  [404, { message: 'Invalid URL (POST /v1/v1/chat/completions)' }, /^⚠️ What answers at the address .*\(GH2106\).*"base_url"/],
 ])(
   'F26 %i of the provider: one call per message, and the owner is told once, across chats and restarts',
   async (status, error, notice) => {

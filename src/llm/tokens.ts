@@ -2,7 +2,7 @@ import type { ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 
 /** What a picture takes of the window at most: Anthropic 1,568 × 1,568 / 1,500 tokens, OpenAI 1,445. */
-export const IMAGE_TOKENS = 1_600;
+const IMAGE_TOKENS = 1_600;
 
 /** What a message costs beside its text: role and separators (spec B1). */
 const PER_MESSAGE = 4;
