@@ -9,10 +9,14 @@ import type { ModelOutcome } from './model-call.ts';
  */
 const LEAST_KEPT = 4_096;
 
-/** With an output limit for which a smaller window than the model's own has room; wires see to their own. */
-export function withinWindow(request: ModelRequest, window: number): ModelRequest {
-  const room = outputBeside(estimateRequestTokens(request), window);
-  return { ...request, maxOutputTokens: Math.min(room, request.maxOutputTokens ?? room) };
+/**
+ * With the output limit of the run, or less where a window that is smaller than the model's own has no room for
+ * it. Wires see to the model's own.
+ */
+function withLimit(request: ModelRequest, { model, limits }: Pick<AgentRun, 'model' | 'limits'>, window: number): ModelRequest {
+  const room = window < model.contextWindow ? outputBeside(estimateRequestTokens(request), window) : Infinity;
+  const most = Math.min(room, limits.maxOutputTokens ?? Infinity);
+  return most === Infinity ? request : { ...request, maxOutputTokens: most };
 }
 
 /**
@@ -21,9 +25,12 @@ export function withinWindow(request: ModelRequest, window: number): ModelReques
  * assumed. The window is kept in `run.windows`, for the model that refused.
  */
 export async function callWithinWindow(
-  { model, windows }: Pick<AgentRun, 'model' | 'windows'>,
-  call: (window: number) => Promise<ModelOutcome>,
+  run: Pick<AgentRun, 'model' | 'windows' | 'limits'>,
+  requestFor: (window: number) => ModelRequest,
+  send: (request: ModelRequest) => Promise<ModelOutcome>,
 ): Promise<ModelOutcome> {
+  const { model, windows } = run;
+  const call = (window: number): Promise<ModelOutcome> => send(withLimit(requestFor(window), run, window));
   const assumed = Math.min(model.contextWindow, windows?.get(model.id) ?? Number.POSITIVE_INFINITY);
   const refused = await call(assumed);
   if (refused.kind !== 'failed' || refused.failure.kind !== 'context-length') return refused;

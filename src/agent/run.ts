@@ -16,7 +16,7 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
-import { callWithinWindow, withinWindow } from './overflow.ts';
+import { callWithinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
@@ -167,7 +167,7 @@ class AgentLoop {
     this.#resumedAt ??= this.#lines.length;
     await this.#loadImages();
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
-    const outcome = await callWithinWindow(this.#run, (window) => callModel({ ...call, request: this.#request(window) }));
+    const outcome = await callWithinWindow(this.#run, this.#request, (request) => callModel({ ...call, request }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     if (outcome.kind === 'wait') return { wait: { ...outcome.wait, callId: modelWait(this.#replay.n) } };
     const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };
@@ -194,10 +194,9 @@ class AgentLoop {
    * Pictures of earlier turns are named in their text, where a tool can find them; sent again, each would
    * cost its price again.
    */
-  #request(window: number): ModelRequest {
+  readonly #request = (window: number): ModelRequest => {
     const run = this.#run;
     const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
-    const { maxOutputTokens } = run.limits;
     const beside = {
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.size === 0 ? {} : { images }),
@@ -211,16 +210,14 @@ class AgentLoop {
     };
     const lines = withNotes(run, this.#lines, this.#resumedAt ?? 0);
     const history = repairHistory([system, ...run.history, ...lines]);
-    const request: ModelRequest = {
+    return {
       messages: trimHistory(history, Math.max(room, window / 2)),
       ...beside,
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
       mayWait: verdictOf(run, this.#replay.n),
       context: { ...callerOf(run), queuedMs: run.queuedMs },
     };
-    return window < run.model.contextWindow ? withinWindow(request, window) : request;
-  }
+  };
 
   /** What changes comes last: providers cache the beginning. */
   #system(): string {
