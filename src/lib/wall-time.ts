@@ -53,3 +53,8 @@ function shownAt(at: number, timeZone: string): number {
     Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second')) - Math.floor(at / 1_000) * 1_000
   );
 }
+
+/** The last midnight at or before `at` (epoch ms) in the time zone of the process. */
+export function startOfLocalDay(at: number): number {
+  return new Date(at).setHours(0, 0, 0, 0);
+}

@@ -172,7 +172,7 @@ describe('a conversation that the window does not hold', () => {
   test.each(ALL_PEERS)('is trimmed by the agent after the refusal of %s, which then answers', async (_, peer) => {
     const options = { apiKey: KEY, contextWindow: 36_000 };
     await using server = await startStrictServer(peer.wire, () => ({ text: 'recovered' }), options);
-    const model = wireOf(peer, server, systemClock, { model_hints: { context_window: 100_000 } });
+    const model = wireOf(peer, server, {}, { model_hints: { context_window: 100_000 } });
     const run = { model, windows: new Map(), history: LONG, clock: systemClock as unknown as FakeClock };
     for (let n = 0; n < 2; n += 1)
       expect((await runAgent(agentRun(run))).outcome).toEqual({ kind: 'answered', text: 'recovered' });
@@ -205,7 +205,7 @@ describe('a conversation that the window does not hold', () => {
   )('is sent to %s with room for its tools and its answer', async (_, peer, model_hints, refused) => {
     const options = { apiKey: KEY, contextWindow: 40_000 };
     await using server = await startStrictServer(peer.wire, () => ({ text: 'answered' }), options);
-    const model = wireOf(peer, server, systemClock, { model_hints });
+    const model = wireOf(peer, server, {}, { model_hints });
     const limits = profiles({ maxOutputTokens: model_hints.max_output_tokens }).session;
     const history = LONG.slice(0, 40);
     const run = { model, windows: new Map(), history, tools, limits, clock: systemClock as unknown as FakeClock };

@@ -1,5 +1,5 @@
 import { GatehouseError } from '../../core/errors.ts';
-import { startOfLocalDay } from '../../llm/money/day.ts';
+import { startOfLocalDay } from '../../lib/wall-time.ts';
 
 /** Epoch ms; `until` is exclusive. */
 export interface Period {

@@ -6,8 +6,8 @@
 import type { SpendingReader } from '../../core/ledger.ts';
 import type { ModelCallContext } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { startOfLocalDay } from '../../lib/wall-time.ts';
 import { Accounts } from './accounts.ts';
-import { startOfLocalDay } from './day.ts';
 
 /** USD. An absent limit does not limit. Those of a day are counted from midnight to midnight of the daemon's time zone. */
 export interface BudgetLimits {

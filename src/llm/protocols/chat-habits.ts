@@ -5,7 +5,7 @@ import type { KeptReasoning } from './openai-chat-answer.ts';
 export interface ChatHabits {
   /** The form in which reasoning goes back. */
   readonly reasoning: KeptReasoning;
-  /** `reasoning_content` must be there with each past call, be it empty. */
+  /** Each past call needs `reasoning_content`, be it empty: Moonshot's rule, also behind OpenRouter. */
   readonly demandsReasoning?: boolean;
   /** `field`: `reasoning_effort`; `object`: `reasoning: {effort}`; `switch`: `field`, `thinking` for off. */
   readonly effort: 'field' | 'object' | 'switch';
@@ -50,9 +50,7 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   },
 };
 
-/** Behind OpenRouter, Moonshot refuses a past call that has no reasoning field of any kind. */
-const demandsReasoning = (provider: string, model: string) => provider === 'openrouter' && /^moonshotai\/kimi/.test(model);
-
 export const chatHabits = (provider: string, model = ''): ChatHabits => ({
-  ...{ ...PLAIN, ...HABITS[provider], demandsReasoning: demandsReasoning(provider, model) },
+  ...{ ...PLAIN, ...HABITS[provider] },
+  demandsReasoning: provider === 'openrouter' && /^moonshotai\/kimi/.test(model),
 });
