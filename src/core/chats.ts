@@ -40,6 +40,11 @@ export interface Chats {
   /** The chat with this `chatKey`. Does not wait for the disk, see `journal.ts`. */
   of(key: string): Promise<Chat | undefined>;
   /**
+   * The account that this channel's name first stood for. Absent = no message was let in yet. Does not wait
+   * for the disk.
+   */
+  firstAccount(channel: string): Promise<string | undefined>;
+  /**
    * The private chats of a person (see `principalOf`), the one that was used last first. Looks through all
    * chats of their channel.
    */

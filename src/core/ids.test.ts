@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { laneKey, senderOf } from './ids.ts';
+import { isSessionOf, laneKey, senderOf, sessionKey, sessionOfChat } from './ids.ts';
 
 test.each(['plain', 'a/b#c%d', '%2F', 'line\nbreak', 'half \ud83d pair', '%D83D', 'ü 🌱'])(
   'a lane tells the channel and account it is of: %j',
@@ -8,3 +8,32 @@ test.each(['plain', 'a/b#c%d', '%2F', 'line\nbreak', 'half \ud83d pair', '%D83D'
     expect(senderOf(lane)).toEqual({ channel: name, account: `${name}!` });
   },
 );
+
+test('A37 the account joins the session of a chat when the name of its channel first stood for another one', () => {
+  const ref = { channel: 'mail:1', account: 'b@x/y:z', chatId: 'c/1' };
+  expect(sessionKey(ref)).toBe('_main:mail%3A1:c%2F1');
+  expect(sessionKey(ref, ref.account)).toBe(sessionKey(ref));
+  expect(sessionKey(ref, 'a@x')).toBe('_main:mail%3A1/b@x%2Fy%3Az:c%2F1');
+  const others = [
+    { ...ref, account: 'c@x' },
+    { ...ref, account: '' },
+    { channel: 'mail:1/b@x', account: 'y:z', chatId: 'c/1' },
+    { channel: 'mail', account: '1/b@x/y:z', chatId: 'c/1' },
+  ];
+  const keys = [ref, ...others].flatMap((one) => [sessionKey(one), sessionKey(one, 'a@x')]);
+  // The first three are of one channel, and share the session that its first account has.
+  expect(new Set(keys).size).toBe(keys.length - 2);
+});
+
+test.each([undefined, '7'])('a session is known as that of its chat with and without the account, thread %s', (threadId) => {
+  const ref = { channel: 'test', account: 'bot', chatId: 'c', ...(threadId === undefined ? {} : { threadId }) };
+  for (const [key, chat] of [
+    [sessionKey(ref), '_main:test:c'],
+    [sessionKey(ref, 'first'), '_main:test/bot:c'],
+  ] as const) {
+    expect(sessionOfChat(key, ref)).toBe(chat);
+    expect(isSessionOf(key, ref)).toBe(true);
+    expect(isSessionOf(key, { ...ref, chatId: 'd' })).toBe(false);
+  }
+  expect(isSessionOf(sessionKey(ref, 'first'), { ...ref, account: 'other' })).toBe(false);
+});

@@ -57,10 +57,29 @@ export function isLaneOf(lane: string, chat: string): boolean {
 /**
  * `[profile:]channel:chat_id[#topic]` of spec A1, always with the profile. A platform thread is the topic
  * `thread:<id>`; topics that people name cannot contain a colon, so the two never collide.
+ *
+ * `firstAccount` is the account that this channel's name first stood for. The chats of any other account are
+ * `channel/account:chat_id`: the same id means another chat there, and its history is none of this account's.
  */
-export function sessionKey(ref: ChatRef, profile = '_main'): string {
-  const chat = `${profile}:${encode(ref.channel).replaceAll(':', '%3A')}:${encode(ref.chatId)}`;
-  return ref.threadId === undefined ? chat : `${chat}#thread:${encode(ref.threadId)}`;
+export function sessionKey(ref: ChatRef, firstAccount = ref.account): string {
+  const { channel, account } = ref;
+  const instance = (account === firstAccount ? [channel] : [channel, account]).map(encode).join('/').replaceAll(':', '%3A');
+  return `_main:${instance}:${encode(ref.chatId)}${threadTopic(ref)}`;
+}
+
+/** Whether it is the session of this chat, whichever account the channel's name first stood for. */
+export function isSessionOf(session: string, ref: ChatRef): boolean {
+  return session === sessionKey(ref) || session === sessionKey(ref, `not ${ref.account}`);
+}
+
+/** The session of the chat that this session of one of its threads belongs to. */
+export function sessionOfChat(session: string, ref: ChatRef): string {
+  const topic = threadTopic(ref);
+  return topic !== '' && session.endsWith(topic) ? session.slice(0, -topic.length) : session;
+}
+
+function threadTopic({ threadId }: ChatRef): string {
+  return threadId === undefined ? '' : `#thread:${encode(threadId)}`;
 }
 
 /** The key of the run that a message begins, by which a second delivery is known. Also its correlation id. */

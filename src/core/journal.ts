@@ -15,7 +15,8 @@
  * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
  * `waits`, `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this
  * process because of them before a later write resolved. `Chats.of` does not wait either, and may be acted
- * on: a choice that is lost with the power was not confirmed to its person yet.
+ * on: a choice that is lost with the power was not confirmed to its person yet. `Chats.firstAccount` tells
+ * what the commit of the message itself makes true.
  */
 import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';

@@ -23,6 +23,10 @@ export interface AdmitOptions {
   readonly decide?: (message: InboundMessage) => Promise<Decision | undefined>;
   /** Who the message speaks for, and what it brings in. Absent: a member, and nothing. */
   readonly standing?: (message: InboundMessage) => Promise<Standing>;
+  /**
+   * The account that the channel's name first stood for; see `sessionKey`. Absent, or undefined: this one.
+   */
+  readonly firstAccount?: (channel: string) => Promise<string | undefined>;
   /** Whether the operator wrote it under an id of theirs. */
   readonly isOwner: (message: InboundMessage) => boolean;
   /** What `/why` says to this message. */
@@ -48,7 +52,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
 
 async function judge(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const access = await decideAccess(message, options.rules(message.channel), options.pairing, options.clock);
-  const place = { lane: laneKey(message), session: sessionKey(message) };
+  const place = { lane: laneKey(message), session: sessionKey(message, await options.firstAccount?.(message.channel)) };
   if (access.kind === 'refused') return { kind: 'refuse', message, reason: access.reason };
   if (access.kind === 'pair') {
     // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway.

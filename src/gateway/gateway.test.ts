@@ -194,6 +194,33 @@ describe('a message’s way through the gateway', () => {
     expect(seen.filter((type) => type === 'received')).toHaveLength(1);
   });
 
+  it('A37 lets another account under the name of a channel read no history of the first, which goes on with its own', async () => {
+    await using dir = await tempDir();
+    const heard = scriptedModel(({ messages }) =>
+      messages.flatMap(({ role, content }) => (role === 'system' ? [] : [content])).join(', '),
+    );
+    class Account extends TestChannel {
+      override readonly account: string;
+      constructor(account: string) {
+        super('test');
+        this.account = account;
+      }
+    }
+    const say = async (account: string, text: string): Promise<readonly string[]> => {
+      const channel = new Account(account);
+      await using rig = await testDaemon({ dataDir: dir.path, model: heard, channel });
+      await channel.deliver({ account, platformId: text, text });
+      await rig.daemon.gateway.idle();
+      return channel.texts();
+    };
+    expect(await say('1234567890', 'one')).toEqual(['one']);
+    expect(await say('bot-2', 'two')).toEqual(['two']);
+    expect(await say('1234567890', 'three')).toEqual(['one, one, three']);
+    expect(await say('bot-2', 'four')).toEqual(['two, two, four']);
+    const users = await readdir(join(dir.path, 'users'));
+    expect(users.sort()).toEqual(['_main%3Atest%2Fbot-2%3Achat-1', '_main%3Atest%3Achat-1']);
+  });
+
   it('keeps the cursor with the batch', async () => {
     await using dir = await tempDir();
     {

@@ -27,6 +27,23 @@ export function acceptContract(create: Create): void {
     expect(row?.message).toEqual(message(1));
   });
 
+  it('the account of the first message that is let in stays the first of its channel, also in another start', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const from = (account: string, platformId: string) => message(platformId, { account });
+    await journal.accept([refuse(from('stranger', '1'), 'not-allowed')]);
+    expect(await journal.chats.firstAccount('test')).toBeUndefined();
+    await journal.accept([admit(from('bot', '2'))]);
+    await journal.accept([admit(from('bot-2', '3'))]);
+    expect(await journal.chats.firstAccount('test')).toBe('bot');
+    expect(await journal.chats.firstAccount('other')).toBeUndefined();
+    for (const id of ['1234567890', '0012', '1e3', '9007199254740993']) {
+      await journal.accept([admit(message(id, { channel: `c${id}`, account: id }))]);
+      expect(await journal.chats.firstAccount(`c${id}`)).toBe(id);
+    }
+    expect(await (await harness.open()).chats.firstAccount('test')).toBe('bot');
+  });
+
   it('F12 what was accepted is told when readers see it, before it is promised to be on disk', async () => {
     await using harness = await create();
     const journal = await harness.open();

@@ -3,7 +3,7 @@ import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { type Accepted, type Admission, type ChatRow, decidedOf } from '../core/run.ts';
 import type { Settles } from '../core/wait.ts';
-import { noteIncoming } from './chats.ts';
+import { noteAccount, noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { cancelRuns } from './ended-runs.ts';
@@ -30,7 +30,10 @@ export function acceptBatch(
     const accepted = acceptOne(store, offered, change);
     const admission = decidedOf(offered, accepted);
     recordAccepted(store, admission, accepted);
-    if (isLetIn(admission, accepted)) noteIncoming(store, admission.message);
+    if (isLetIn(admission, accepted)) {
+      noteIncoming(store, admission.message);
+      noteAccount(store, admission.message);
+    }
     return accepted;
   });
   if (cursor) {

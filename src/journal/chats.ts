@@ -31,6 +31,25 @@ export function noteIncoming(store: Store, message: InboundMessage): void {
   );
 }
 
+/**
+ * In the commit of a message that was let in: the account that this channel's name first stands for. As JSON:
+ * SQLite would make a number of a bot's id in this column.
+ */
+export function noteAccount(store: Store, { channel, account }: InboundMessage): void {
+  const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING';
+  store.db.run(sql, firstAccountOf(channel), JSON.stringify(account));
+}
+
+function firstAccount(store: Store, channel: string): string | undefined {
+  const name = firstAccountOf(channel);
+  const value = store.db.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value;
+  return value === undefined ? undefined : (readJson(value, name) as string);
+}
+
+function firstAccountOf(channel: string): string {
+  return `first_account ${channel}`;
+}
+
 /** In the commit of a part of this delivery lane that was sent. A chat that is not known stays so. */
 export function noteOutgoing(store: Store, lane: string): void {
   const now = store.clock.now();
@@ -53,6 +72,7 @@ export function changeSettings(store: Store, chat: Address, settings: ChatSettin
 export function chatsOf(store: Store, queue: CommitQueue): Chats {
   return {
     of: (key) => queue.peek(() => oneChat(store, key)),
+    firstAccount: (channel) => queue.peek(() => firstAccount(store, channel)),
     async find(principal) {
       const found: Chat[] = [];
       // Every chat of the channel begins with its name; the next character after the separator ends the

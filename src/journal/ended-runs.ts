@@ -2,7 +2,7 @@
  * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
  * forgotten with them.
  */
-import { chatKey, isLaneOf, sessionKey } from '../core/ids.ts';
+import { chatKey, isLaneOf, sessionOfChat } from '../core/ids.ts';
 import { JOB_SESSIONS } from '../core/job.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
@@ -81,8 +81,7 @@ function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
 /** In every lane that `isLaneOf` the chat. */
 function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[] {
   const chat = chatKey(message);
-  const { threadId: _thread, ...base } = message;
-  const root = session.endsWith(sessionKey(message)) ? sessionKey(base) : session;
+  const root = sessionOfChat(session, message);
   return inOrder([
     ...unfinished(store, 'lane = ?', [chat]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),

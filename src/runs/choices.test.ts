@@ -81,4 +81,6 @@ test('a run without a message goes by the chat where it goes on with the convers
   await at.choices.choose(row, { thinking: 'high' });
   expect(await at.thinking(await at.job(row.session))).toBe('high');
   expect(await at.thinking(await at.job('_main:job:1'))).toBeUndefined();
+  // The same chat, of an account that was not the first of its channel.
+  expect(await at.thinking(await at.job(sessionKey(inbound(), 'first')))).toBe('high');
 });

@@ -1,7 +1,7 @@
 // what a chat chose by /model and /think > what its sender and its channel have > the default of the config
 import type { ChatSettings, Chats } from '../core/chats.ts';
 import type { Commits } from '../core/commit.ts';
-import { chatKey, sessionKey } from '../core/ids.ts';
+import { chatKey, isSessionOf } from '../core/ids.ts';
 import type { Address, InboundMessage } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { ChatRow, RunRow } from '../core/run.ts';
@@ -95,5 +95,5 @@ export class Choices {
  * it answers.
  */
 function chatOf({ message, replyTo, session }: RunRow): Address | undefined {
-  return message ?? (replyTo && sessionKey(replyTo) === session ? replyTo : undefined);
+  return message ?? (replyTo && isSessionOf(session, replyTo) ? replyTo : undefined);
 }

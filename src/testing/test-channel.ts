@@ -22,7 +22,7 @@ const LIMITS: ChannelLimits = { text: 4_000, unit: 'codepoint', caption: 1_000, 
 export class TestChannel implements Channel {
   readonly name: string;
   readonly type = 'test';
-  readonly account = 'bot';
+  readonly account: string = 'bot';
   readonly limits: ChannelLimits;
   readonly inboundClass = 'B';
   readonly sendClass = 'blind';

@@ -54,6 +54,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), pairing, clock },
+      firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
       answer,
