@@ -205,6 +205,24 @@ describe('F20 a session beyond its limit is rotated, never refused, never hidden
     expect(archived.length).toBeLessThanOrEqual(2);
   });
 
+  test('a batch that a rotation cut and that comes again after a crash is not written behind its own end', async () => {
+    await using it = await setUp({ maxBytes: 4000, keepOnRotate: 5 });
+    const batch = messages(60);
+    const ids = async () => (await jsonLines(it.path)).slice(1).map((line) => line['id']);
+    await it.store.append(KEY, batch);
+    // Killed before its caller knew of it.
+    await it.open().append(KEY, batch);
+    expect(await ids()).toEqual(batch.map(({ id }) => id));
+    await it.open().load(KEY);
+    await it.open().append(KEY, batch);
+    expect(await ids()).toEqual(messages(5, 55).map(({ id }) => id));
+    await it.open().append(KEY, messages(62));
+    expect(await ids()).toEqual(messages(7, 55).map(({ id }) => id));
+    // An old line among new ones, as a dead letter leaves that is run again, is no end of a batch.
+    await it.open().append(KEY, [message(70), message(55), message(71)]);
+    expect((await ids()).slice(-3)).toEqual(['m-61', 'm-70', 'm-71']);
+  });
+
   test('one batch larger than the limit is kept whole in file and archive', async () => {
     await using it = await setUp({ maxBytes: 2000, keepOnRotate: 3 });
     await it.store.append(KEY, [message(0)]);

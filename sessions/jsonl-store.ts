@@ -1,17 +1,21 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { GatehouseError, isGatehouseError } from '../src/core/errors.ts';
+import { GatehouseError } from '../src/core/errors.ts';
 import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { writeFileAtomic } from '../src/lib/atomic-file.ts';
 import { KeyedMutex } from '../src/lib/keyed-mutex.ts';
+import { newLines } from './append-new.ts';
 import { appendSynced, DIRECTORY_MODE, FILE_MODE, Places, readIfPresent, removeFile, sizeOf } from './disk.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
-import { cutKeepingLast, forkOf } from './fork.ts';
+import { forkOf } from './fork.ts';
 import { type FileState, KnownFiles } from './known-files.ts';
 import { listSessions } from './list-sessions.ts';
+import { readIds, readNewest } from './read-ends.ts';
+import { keptOnRotate } from './rotate.ts';
 import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
+import { newer, wrapErrors } from './store-errors.ts';
 
 export interface JsonlStoreOptions {
   /** The data directory; created when absent. The caller holds its lock: two processes on one directory lose lines. */
@@ -58,9 +62,9 @@ class JsonlStore implements SessionStore {
     this.#onDamage = options.onDamage;
   }
 
-  load(key: string): Promise<Session | undefined> {
+  load(key: string, newest?: number): Promise<Session | undefined> {
     return this.#exclusive(key, async () => {
-      const loaded = await this.#read(key);
+      const loaded = (await this.#readNewest(key, newest)) ?? (await this.#read(key));
       return loaded && { header: loaded.header, messages: loaded.messages };
     });
   }
@@ -117,12 +121,14 @@ class JsonlStore implements SessionStore {
 
   async #append(key: string, lines: readonly SessionMessage[]): Promise<void> {
     const path = `${sessionStem(this.#dir, key)}.jsonl`;
-    const state = (await this.#trustedState(key, path)) ?? (await this.#read(key))?.state;
-    const seen = new Set<string>();
-    const fresh = lines.filter(({ id }) => !state?.ids.has(id) && !seen.has(id) && seen.add(id));
+    // What is new is told by the lines that are there before a rotation.
+    const state = (await this.#knownState(key, path)) ?? (await this.#mended(key))?.state;
+    const wasRotated = sizeOf(`${sessionStem(this.#dir, key)}.archive.jsonl`) !== undefined;
+    const fresh = newLines(state?.ids ?? new Set(), lines, wasRotated);
     if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
     const data = Buffer.from(formatMessages(fresh), 'utf8');
-    const current = state.bytes + data.length > this.#maxBytes ? await this.#makeRoom(key, data.length) : state;
+    const isFull = data.length > 0 && state.bytes + data.length > this.#maxBytes;
+    const current = isFull ? await this.#makeRoom(key, data.length) : state;
     if (!current.placeSynced) await this.#places.sync(path);
     await this.#write(key, path, current, data);
     current.placeSynced = true;
@@ -158,18 +164,36 @@ class JsonlStore implements SessionStore {
     }
   }
 
-  /** The remembered state while the file still has the size we left it with; else somebody changed it and it is read again. */
-  async #trustedState(key: string, path: string): Promise<FileState | undefined> {
+  /**
+   * The remembered state while the file still has the size we left it with, or else what its lines tell without
+   * being parsed. Undefined = the file has to be read as a whole.
+   */
+  async #knownState(key: string, path: string): Promise<FileState | undefined> {
+    if (this.#suspect.has(path)) return undefined;
     const state = this.#known.get(key);
-    if (!state || this.#suspect.has(path)) return undefined;
-    const size = sizeOf(path);
-    if (size === state.bytes) return state;
+    if (state && sizeOf(path) === state.bytes) return state;
     this.#known.forget(key);
-    return undefined;
+    const isOurs = (await this.#readNewest(key, 1)) !== undefined;
+    const found = isOurs ? await readIds(path) : undefined;
+    return found && { ...found, placeSynced: false };
   }
 
-  /** Reads, and mends or rotates on the way what needs it. Undefined = no such session. */
+  /** Header and newest messages of a large file. Undefined = it has to be read as a whole. */
+  async #readNewest(key: string, newest: number | undefined): Promise<Session | undefined> {
+    const path = `${sessionStem(this.#dir, key)}.jsonl`;
+    if (newest === undefined || this.#suspect.has(path)) return undefined;
+    return readNewest(path, key, newest, this.#clock.now());
+  }
+
+  /** Reads all of it, and rotates what is too large. Undefined = no such session. */
   async #read(key: string): Promise<Loaded | undefined> {
+    const loaded = await this.#mended(key);
+    const isFull = loaded && loaded.state.bytes > this.#maxBytes && loaded.messages.length > 1;
+    return isFull ? this.#rotate(key, loaded) : loaded;
+  }
+
+  /** Reads all of it, and mends on the way what needs it. Undefined = no such session. */
+  async #mended(key: string): Promise<Loaded | undefined> {
     const stem = sessionStem(this.#dir, key);
     const path = `${stem}.jsonl`;
     const bytes = await readIfPresent(path);
@@ -180,14 +204,9 @@ class JsonlStore implements SessionStore {
     if (parsed.kind === 'foreign') return this.#setAside(key, path, bytes, parsed.owner);
     if (parsed.mustRewrite || this.#suspect.has(path)) await this.#mend(key, parsed, bytes.length);
     const size = parsed.mustRewrite ? (sizeOf(path) ?? 0) : bytes.length;
-    const known = this.#known.get(key);
-    const state: FileState = {
-      ids: new Set(parsed.messages.map(({ id }) => id)),
-      bytes: size,
-      placeSynced: known?.placeSynced ?? false,
-    };
+    const placeSynced = this.#known.get(key)?.placeSynced ?? false;
+    const state: FileState = { ids: new Set(parsed.messages.map(({ id }) => id)), bytes: size, placeSynced };
     this.#known.remember(key, state);
-    if (size > this.#maxBytes && parsed.messages.length > 1) return this.#rotate(key, parsed);
     return { header: parsed.header, messages: parsed.messages, state };
   }
 
@@ -234,7 +253,7 @@ class JsonlStore implements SessionStore {
     await mkdir(dirname(sessionStem(this.#dir, key)), { recursive: true, mode: DIRECTORY_MODE });
     await this.#mend(key, parsed, bytes.length);
     await removeFile(old);
-    return this.#read(key);
+    return this.#mended(key);
   }
 
   /** Archive, then replace; absent = create. */
@@ -271,30 +290,10 @@ class JsonlStore implements SessionStore {
 
   /** F20: the whole file goes to the archive, the newest messages stay. */
   async #rotate(key: string, session: Session): Promise<Loaded> {
-    const { messages } = session;
-    let bytes = 0;
-    // Half, so that the next rotation is many lines away even when the newest messages are large.
-    const fits = messages.findLastIndex((message) => {
-      bytes += Buffer.byteLength(formatMessages([message]), 'utf8');
-      return bytes > this.#maxBytes / 2;
-    });
-    const kept = messages.slice(cutKeepingLast(messages, Math.min(this.#keepOnRotate, messages.length - fits - 1)));
+    const kept = keptOnRotate(session.messages, this.#keepOnRotate, this.#maxBytes);
     await this.#replace(key, { header: session.header, messages: kept });
     const state = this.#known.get(key);
     if (!state) throw new GatehouseError('GH1401', `session ${key} could not be rotated`);
     return { header: session.header, messages: kept, state };
   }
-}
-
-async function wrapErrors<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (isGatehouseError(error)) throw error;
-    throw new GatehouseError('GH1401', `${what} cannot be read or written`, { cause: error });
-  }
-}
-
-function newer(path: string, version: number): GatehouseError {
-  return new GatehouseError('GH1402', `${path} has schema_version ${version}; this version knows 1 and leaves it untouched`);
 }

@@ -94,12 +94,13 @@ export interface SessionStore {
   /**
    * Absent session = undefined. Damaged lines are quarantined and reported through the store's `onDamage`,
    * never thrown. With `newest` the caller needs that many of the newest messages; a store may leave older
-   * ones out.
+   * ones out, and the damage among them for a reader of the whole session.
    */
   load(key: string, newest?: number): Promise<Session | undefined>;
   /**
-   * Appends and syncs to disk before it resolves. Lines whose `id` the session already holds are skipped, so
-   * the same call after a crash changes nothing. Creates the session when absent.
+   * Appends and syncs to disk before it resolves. Lines whose `id` the session already holds are skipped, and
+   * so are those of the call that a rotation has taken out since, so that the same call after a crash changes
+   * nothing. Creates the session when absent.
    */
   append(key: string, lines: readonly SessionMessage[]): Promise<void>;
   /**

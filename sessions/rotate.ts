@@ -1,0 +1,16 @@
+import type { SessionMessage } from '../src/core/session.ts';
+import { cutKeepingLast } from './fork.ts';
+import { formatMessages } from './session-file.ts';
+
+/**
+ * The newest messages, which stay when a file is rotated: at most `keep`, and no more than fill half of
+ * `maxBytes`, so that the next rotation is many lines away even when they are large.
+ */
+export function keptOnRotate(messages: readonly SessionMessage[], keep: number, maxBytes: number): readonly SessionMessage[] {
+  let bytes = 0;
+  const fits = messages.findLastIndex((message) => {
+    bytes += Buffer.byteLength(formatMessages([message]), 'utf8');
+    return bytes > maxBytes / 2;
+  });
+  return messages.slice(cutKeepingLast(messages, Math.min(keep, messages.length - fits - 1)));
+}
