@@ -4,6 +4,7 @@ import { errorText } from '../core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../core/message.ts';
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
+import { linkedSignal } from '../lib/linked-signal.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { measure } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
@@ -112,16 +113,18 @@ export async function withTimeLimit<T>(
   timeoutMs: number,
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<T | undefined> {
-  const timedOut = new AbortController();
+  // An adapter may leave a listener on the signal it is given, and `signal` lives as long as delivery does.
+  using calling = linkedSignal(signal);
   const finished = new AbortController();
-  const running = call(AbortSignal.any([signal, timedOut.signal])).finally(() => finished.abort(NO_LONGER_NEEDED));
+  const running = call(calling.signal).finally(() => finished.abort(NO_LONGER_NEEDED));
   const limit = async (): Promise<undefined> => {
-    await pause(clock, timeoutMs, AbortSignal.any([finished.signal, signal]));
+    using either = linkedSignal(finished.signal, signal);
+    await pause(clock, timeoutMs, either.signal);
     if (finished.signal.aborted) return;
-    timedOut.abort(new Error('time limit'));
+    calling.abort(new Error('time limit'));
     await pause(clock, AFTER_ABORT_MS, finished.signal);
   };
-  return Promise.race([running, limit().then(() => (finished.signal.aborted ? running : undefined))]);
+  return await Promise.race([running, limit().then(() => (finished.signal.aborted ? running : undefined))]);
 }
 
 /** Sleeps until the time is over or the signal aborts, whichever is first; never rejects. */

@@ -2,6 +2,7 @@ import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { OutboxRow, Settlement } from '../core/outbox.ts';
+import { linkedSignal } from '../lib/linked-signal.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, pause } from './attempt.ts';
 import type { Reservation } from './budget.ts';
@@ -279,7 +280,8 @@ export class Lane {
     const { clock, stop, deadline } = this.#context;
     if (stop.aborted || clock.monotonic() + ms > deadline()) return false;
     if (this.#wake.signal.aborted) this.#wake = new AbortController();
-    await pause(clock, ms, AbortSignal.any([stop, this.#wake.signal]));
+    using either = linkedSignal(stop, this.#wake.signal);
+    await pause(clock, ms, either.signal);
     return !stop.aborted;
   }
 
