@@ -113,9 +113,10 @@ function withChildren(store: Store, records: readonly FoundRecord[]): readonly F
   const found = new Map(records.map((record) => [record.seq, record]));
   for (const { seq } of records) {
     const children = store.db.all<FoundRecord>(
-      `WITH RECURSIVE tree(seq) AS (
-         SELECT seq FROM run WHERE parent = ? UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.seq)
-       SELECT ${RUN_COLUMNS}, state FROM run WHERE seq IN (SELECT seq FROM tree) AND state IN ('NEW', 'RUNNING', 'PARKED')`,
+      // CROSS: from the tree to its rows. By their state SQLite would look through what waits in all chats.
+      `WITH RECURSIVE tree(id) AS (
+         SELECT seq FROM run WHERE parent = ? UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.id)
+       SELECT ${RUN_COLUMNS}, state FROM tree CROSS JOIN run ON run.seq = tree.id WHERE state IN ('NEW', 'RUNNING', 'PARKED')`,
       seq,
     );
     for (const child of children) found.set(child.seq, child);

@@ -82,7 +82,9 @@ export class SqlitePairingStore implements PairingStore {
 
   #request(key: string, who: Who, now: number, known: string | undefined): Answer {
     const { db } = this.#store;
-    db.run("DELETE FROM pairing WHERE state = 'pending' AND expires_at <= ?", now);
+    // Of this account alone: what expired at another one stops none of its senders, and is shown to no person.
+    const [from, to] = keysOf(who);
+    db.run("DELETE FROM pairing WHERE key >= ? AND key < ? AND state = 'pending' AND expires_at <= ?", from, to, now);
     const row = db.get<PairingRow>('SELECT * FROM pairing WHERE key = ?', key);
     if (row && row.state !== 'pending') return { state: row.state };
     if (row && now - row.told_at < REPEAT_MS) return { state: 'pending' };
@@ -109,8 +111,8 @@ export class SqlitePairingStore implements PairingStore {
   }
 
   #pending(who: Who): number {
-    const sql = "SELECT count(*) AS count FROM pairing WHERE channel = ? AND account = ? AND state = 'pending'";
-    return this.#store.db.get<{ count: number }>(sql, who.channel, who.account)?.count ?? 0;
+    const sql = "SELECT count(*) AS count FROM pairing WHERE key >= ? AND key < ? AND state = 'pending'";
+    return this.#store.db.get<{ count: number }>(sql, ...keysOf(who))?.count ?? 0;
   }
 
   #decide(code: string, now: number, state: 'approved' | 'denied'): PairingRequest | undefined {
@@ -147,6 +149,15 @@ export class SqlitePairingStore implements PairingStore {
     db.run("INSERT INTO meta (name, value) VALUES ('pairing_key', ?)", key);
     return key;
   }
+}
+
+/**
+ * From the first key that a sender of this account can have to the one behind the last: `0` follows the `/`
+ * that stands before the sender.
+ */
+function keysOf({ channel, account }: Who): readonly [from: string, to: string] {
+  const from = chatKey({ channel, account, chatId: '' });
+  return [from, `${from.slice(0, -1)}0`];
 }
 
 function newCode(): string {

@@ -209,6 +209,17 @@ export function stoppedContract(create: Create): void {
     expect(await pendingKeys(killed)).toEqual(waiting.map((entry) => entry.part.key));
   });
 
+  it('a start looks at no draft whose turn had minutes to give the mark: other rows ended after it', async () => {
+    await using harness = await create();
+    const { killed, stop } = await stopped(harness, true);
+    await killed.accept([stop]);
+    await harness.clock.advance(601_000);
+    await killed.finish(done(await begin(killed, 'later')));
+    const journal = await harness.open();
+    await journal.recover({ ...BOUNDS, stoppedMark: MARK }, () => []);
+    expect(await pendingKeys(journal)).toEqual(['stopped']);
+  });
+
   it('the turn that ran gives the mark; where its process ended first, the next start does, within a day', async () => {
     for (const [hours, keys] of [
       [0, ['stopped', 'abandoned']],

@@ -108,10 +108,17 @@ export function releaseRow(store: Store, seq: number, generation: number): boole
   return changed === 1;
 }
 
-/** Of rows that a person cancelled at `since` or later, epoch ms. */
+/** A turn that was cancelled ends within seconds of it, unless its process does. */
+const ENDS_WITHIN_MS = 600_000;
+
+/**
+ * What people cancelled at `since` or later (epoch ms), as far as its turn may not have come to its end: where
+ * later rows show that the process went on for some minutes, it has. A start must not read a day of rows.
+ */
 export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
-  const sql =
-    "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled' AND source = 'chat'";
+  const last = "SELECT max(finished_at) FROM run WHERE state = 'DONE'";
+  const sql = `SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= max(?, coalesce((${last}), 0) - ${ENDS_WITHIN_MS})
+    AND outcome = 'cancelled' AND source = 'chat'`;
   return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));
 }
 

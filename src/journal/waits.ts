@@ -143,12 +143,15 @@ export function setBack({ db, clock }: Store): void {
   db.run(sql, clock.now());
 }
 
+/** With the condition of the index `wait_about` word for word, without which SQLite does not take it. */
+const ABOUT = "about = ? AND kind IN ('run', 'signal')";
+
 /** False when it was over already: the first end counts. */
 export function settle(store: Store, { wait, value, by, taint = 0 }: Settled, change: Change): boolean {
   const ended = endWaits(store, 'id = ?', wait, { value, by });
   // A question of no run, or a name that only stands for itself: those that wait for the signal.
   const isSignal = ended.length === 0 ? !isKnown(store, wait) : ended.some(({ run }) => run === NO_RUN);
-  if (isSignal) ended.push(...endWaits(store, "about = ? AND kind = 'signal'", wait, { value, by }));
+  if (isSignal) ended.push(...endWaits(store, `${ABOUT} AND kind = 'signal'`, wait, { value, by }));
   taintRuns(store, ended, taint);
   resume(store, ended, by, change);
   return ended.length > 0;
@@ -156,7 +159,7 @@ export function settle(store: Store, { wait, value, by, taint = 0 }: Settled, ch
 
 /** The run of this key has ended: its parent goes on, and knows what that one has read. */
 export function settleRun(store: Store, key: string, value: ToolResult, change: Change): void {
-  const ended = endWaits(store, "about = ? AND kind = 'run'", key, { value, by: key });
+  const ended = endWaits(store, `${ABOUT} AND kind = 'run'`, key, { value, by: key });
   if (ended.length === 0) return;
   const child = store.db.get<{ taint: number }>('SELECT taint FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
   taintRuns(store, ended, child?.taint ?? 0);
