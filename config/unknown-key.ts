@@ -7,7 +7,7 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
   'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts speed, and "weight_latency" says how much',
 };
 
-/** Keys that are looked for and were never there, where the key that does it has another name. */
+/** Keys that people try although they never existed, with the key to use instead. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   'heartbeat.enabled': 'to turn it off, set heartbeat.every_minutes to 0',
 };

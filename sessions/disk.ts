@@ -61,7 +61,10 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Bytes. Undefined = no such file, which most looks find: an error for each would cost more than it. */
+/**
+ * Size in bytes; undefined when there is no such file. Most lookups find none, and an exception for each would
+ * cost more than the lookup.
+ */
 export function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size;
 }

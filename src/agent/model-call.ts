@@ -21,7 +21,7 @@ export interface ModelCall {
   readonly signal: AbortSignal;
 }
 
-/** Whom the calls of a run are booked to, and what for. */
+/** Session, channel, sender and purpose that a run's calls are booked under. */
 export function callerOf({ session, channel, principal: sender, job }: AgentRun): Omit<ModelCallContext, 'queuedMs'> {
   const who = { session, channel, sender };
   return job === undefined ? { ...who, purpose: 'turn' } : { ...who, purpose: 'job', job };

@@ -32,7 +32,10 @@ export async function askDaemon(dataDir: string): Promise<DaemonStatus> {
   }
 }
 
-/** What is said where a daemon is needed. Another one could not start beside one that hangs (GH1201). */
+/**
+ * The failure to print where a command needs a running daemon. One that hangs still holds the data directory
+ * (GH1201).
+ */
 export function notRunning({ detail, hanging: pid }: Extract<DaemonStatus, { readonly kind: 'down' }>): Failure {
   const start = 'start it with `gatehouse gateway`';
   if (pid === undefined) return { code: 'GH1002', message: `the daemon is not running: ${detail}`, hint: start };

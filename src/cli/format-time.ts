@@ -17,18 +17,19 @@ export function formatLength(ms: number): string {
   return `${Math.floor(ms / 1_000)} s`;
 }
 
-/** `3 min ago`, `in 2 h`, `just now`. What is to come is rounded: 1 h 59 min 59 s is `in 2 h`. */
+/** `3 min ago`, `in 2 h`, `just now`. What is to come loses no unit to a second: 1 h 59 min 59 s is `in 2 h`. */
 export function formatRelative(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return 'just now';
   return ms > 0 ? `${formatDuration(ms)} ago` : `in ${formatNearest(-ms)}`;
 }
 
-/** In the largest unit that fits once the next smaller one is rounded: 59 min 59 s are 1 h, 31 min stay. */
+/** Rounds to the next smaller unit first, then down: 59 min 59 s is 1 h, 91 min is 1 h. */
 function formatNearest(ms: number): string {
   for (const [n, [unit, size]] of UNITS.entries()) {
     const step = UNITS[n + 1]?.[1] ?? size;
-    if (Math.round(ms / step) * step >= size) return `${Math.round(ms / size)} ${unit}`;
+    const rounded = Math.round(ms / step) * step;
+    if (rounded >= size) return `${Math.floor(rounded / size)} ${unit}`;
   }
   return '0 s';
 }

@@ -5,7 +5,7 @@ import { type CommandContext, dataDirOf } from './context.ts';
 import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
 
-/** To one whose words name no message or run (GH1003). */
+/** Hint where an ID names no message or run (GH1003). */
 export const NAME_A_RUN =
   'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
 

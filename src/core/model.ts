@@ -53,7 +53,7 @@ export interface ModelCallContext {
   readonly sender: string;
   /** `turn`, `job`, `summary`, `embedding`, `transcription`, … */
   readonly purpose: string;
-  /** Key of the job's run that it belongs to: budgets of jobs are for one run. */
+  /** Key of the run of a scheduled job that this call belongs to; `job_usd` limits each such run. */
   readonly job?: string;
   /** Milliseconds between acceptance of the message and this call. */
   readonly queuedMs?: number;

@@ -253,8 +253,8 @@ export interface Runs {
    * its own and has `ifOwnRow` becomes what that decides; then `decided` of the result is that. Rows beyond
    * the high-water mark are the caller's to prevent: see `room`.
    *
-   * `onCommit` is called before that is on disk, when readers see it. What it begins may do nothing outside
-   * this process before a later write of its own has resolved: the sync of that one covers this one too.
+   * `onCommit` is called when readers see the rows, before they are on disk. What it starts may do nothing
+   * outside this process before a later write of its own has resolved: the sync of that one covers this one.
    */
   accept(
     batch: readonly Admission[],

@@ -67,7 +67,7 @@ export interface AgentRun {
   readonly session: string;
   readonly channel: string;
   readonly principal: string;
-  /** Key of the run, where a job fired it: calls of it count for the limit of a job. Absent: none did. */
+  /** Key of this run when a job fired it: its calls count towards `job_usd`. Absent: no job did. */
   readonly job?: string;
   readonly queuedMs: number;
   /** What the waits of a run came to that was parked, by call id. Absent: it was not. */

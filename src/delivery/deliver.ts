@@ -103,7 +103,7 @@ class Outbox implements Delivery {
   readonly #kill = new AbortController();
   readonly #lanes = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
   readonly #typings = new Set<Promise<void>>();
-  /** Poked lanes that begin when the event loop has gone round. */
+  /** Poked lanes that start in the next microtask. */
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
   readonly #streams: (channel: string) => boolean;
@@ -143,7 +143,10 @@ class Outbox implements Delivery {
     this.#parked = new ParkedLanes({ clock, ready: canSend, start: (lane) => this.#start(lane) });
   }
 
-  /** Not at once: the commit that added the parts also let a turn begin, and its call to the model takes longer than any answer. */
+  /**
+   * Lanes poked in one step start together, in a microtask: what they commit then shares the sync of the
+   * commit that poked them.
+   */
   poke(lane: string): void {
     if (this.#poked.size === 0) queueMicrotask(() => this.#startPoked());
     this.#poked.add(lane);

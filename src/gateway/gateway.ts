@@ -160,7 +160,7 @@ export class Gateway {
     }
   }
 
-  /** What was answered at once goes to delivery, and what a person stopped ends, when that is on disk. */
+  /** Called once the batch is on disk: delivers immediate answers and aborts turns that a person stopped. */
   #answered(admission: Admission, accepted: Accepted | undefined): void {
     if (accepted?.kind !== 'answered' || admission.kind !== 'answer') return;
     const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);

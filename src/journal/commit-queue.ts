@@ -19,7 +19,7 @@ interface Job {
   readonly reject: (error: unknown) => void;
 }
 
-/** What is called after COMMIT, and what once that is on disk. */
+/** `seen` is called after COMMIT, `settle` once the commit is on disk. */
 interface After {
   readonly seen: (() => void)[];
   readonly settle: (() => void)[];
@@ -77,15 +77,15 @@ export class CommitQueue {
   }
 
   /**
-   * Resolves once it is on disk. `onCommit` is told the result before that, when readers see it, under the
-   * condition of `peek`.
+   * Resolves once it is on disk. `onCommit` gets the result after COMMIT, before the sync. It may do nothing
+   * outside this process until a later write of its own has resolved (see `peek`).
    */
   write<T>(run: (change: Change) => T, onCommit?: (value: T) => void): Promise<T> {
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
     return new Promise<T>((resolve, reject) => {
-      // The queue cannot name each job's result type; `run` and those who are told are made here together.
-      // On behalf of who asked for it: the commit is made on behalf of the first that asked.
+      // `run`, `onCommit` and `resolve` are typed together here: the queue does not know the result type of
+      // each job. `onCommit` runs in its caller's async context, not in that of the batch's first caller.
       const told = onCommit && AsyncLocalStorage.bind((value: unknown) => onCommit(value as T));
       this.#jobs.push({ run, onCommit: told, resolve: (value) => resolve(value as T), reject });
       if (this.#scheduled) return;
@@ -149,11 +149,11 @@ export class CommitQueue {
 
   #schedule(): void {
     setImmediate(() => this.flush());
-    // In the same round of the loop; what a commit begins was asked for between the two.
+    // Runs in the same round of the loop and commits what the `onCommit` calls asked for.
     setImmediate(() => this.#flushFollowers());
   }
 
-  /** What those who were told of a commit wrote shares its sync, which waits no longer than for that. */
+  /** Commits what `onCommit` calls asked for, then begins one sync for both. */
   #flushFollowers(): void {
     this.flush();
     this.#options.sync?.begin();
@@ -249,7 +249,7 @@ export class CommitQueue {
   }
 }
 
-/** One that throws keeps no other from being told; it is a stray like any other. */
+/** An `onCommit` that throws keeps no other from being called; `app/strays.ts` handles its error. */
 function tellAlone(tell: () => void): void {
   try {
     tell();

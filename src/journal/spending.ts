@@ -78,8 +78,8 @@ function groupsOf(store: Store, by: SpendingGroupKey, range: Range): readonly Sp
 }
 
 /**
- * Rows of one key as one row. Of senders there are many to a key and to a day, and SQLite would sort all of
- * them in memory: 20 MB of them on a busy day, which stay with the process. So these are added up here.
+ * Adds up the rows of each key. There are many rows per sender and day; SQLite would sort them in memory
+ * (20 MB on a busy day, which the process keeps), so senders are added up here.
  */
 function sumsOf({ db }: Store, table: string, rows: string, values: readonly number[]): readonly SpendingRow[] {
   if (table !== 'usage_by_sender') {

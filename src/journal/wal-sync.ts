@@ -86,8 +86,8 @@ export class WalSync {
 
   /**
    * Call it after a COMMIT. Resolves once that is on disk, never before an earlier one. Rejects with GH1302,
-   * then for good. With `isFollowed` a commit may come at once that shares the sync: it begins with that one,
-   * or when `begin` is called.
+   * then for good. With `isFollowed` the sync waits for the next commit, or for `begin`, so that both share
+   * it.
    */
   committed(isFollowed = false): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
@@ -95,7 +95,7 @@ export class WalSync {
     this.#next ??= Promise.withResolvers();
     const { promise } = this.#next;
     this.#newest = promise;
-    // Once only, else commits that follow each other would put it off for ever.
+    // Waits for one commit only; else a chain of commits would put the sync off for ever.
     if (!isFollowed || isLate) this.begin();
     return promise;
   }

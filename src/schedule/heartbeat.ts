@@ -57,7 +57,8 @@ export class Heartbeat implements TickerSource {
       // A clock that was ahead then is no reason to wait for it.
       this.#next = last === undefined ? clock.now() : Math.min(last, clock.now()) + everyMs;
     }
-    // The interval may have become shorter. Kept, else it would move on with the clock.
+    // The interval may have been shortened. The time is kept: worked out anew at each call it would move with
+    // the clock and never come.
     this.#next = Math.min(this.#next, clock.now() + everyMs);
     return this.#next;
   }

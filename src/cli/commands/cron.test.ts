@@ -121,14 +121,14 @@ test('list shows the length of a schedule in its unit, the time of a job that fi
     ['every 2 h', '(in 2 h)'],
     ['every 90 min', '(in 1 h)'],
     ['every 90 s', '(in 59 s)'],
-    ['once, 2026-12-24 18:00 Europe/Berlin', '(in 358 d)'],
+    ['once, 2026-12-24 18:00 Europe/Berlin', '(in 357 d)'],
   ]);
 });
 
 test('add says when no daemon runs that would let it fire', async () => {
   await using at = await setup();
   const { stderr } = await at.cli.run('cron', 'add', '--every', '2h', '--message', 'x');
-  expect(stderr).toBe('! no daemon runs here now: it fires once `gatehouse gateway` does\n');
+  expect(stderr).toBe('! no daemon is running: the job fires once you start `gatehouse gateway`\n');
 });
 
 test('remove and enable change one job; a name that fits several changes none', async () => {

@@ -60,7 +60,7 @@ export const cronAdd: Command<CronAddOptions> = async (context, options) => {
   out.data(`${out.mark('ok')} ${job.id}  ${printable(job.name)}  ${whenText(job)}, ${nextText(job, deps.clock.now())}`);
   if (!deliver) out.say(`${out.mark('warn', 'stderr')} its answers go to no chat: name --channel and --to, or set gateway.owner`);
   if ((await askDaemon(dataDirOf(context))).kind === 'down')
-    out.say(`${out.mark('warn', 'stderr')} no daemon runs here now: it fires once \`gatehouse gateway\` does`);
+    out.say(`${out.mark('warn', 'stderr')} no daemon is running: the job fires once you start \`gatehouse gateway\``);
   return EXIT.ok;
 };
 

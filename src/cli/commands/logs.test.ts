@@ -128,7 +128,7 @@ test('what was written late stands at its time; one that follows sees it as it w
 
 test('that nothing fits is said, except to programs', async () => {
   await using cli = await scene();
-  expect(await cli.run('logs', '--chat', 'nope')).toEqual({ code: 0, stdout: '', stderr: 'nothing of it in this time\n' });
+  expect(await cli.run('logs', '--chat', 'nope')).toEqual({ code: 0, stdout: '', stderr: 'no event matches in this period\n' });
   expect(await cli.run('logs', '--chat', 'nope', '--json')).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
@@ -141,7 +141,7 @@ test('a day that is none is told with the way to write one, and no record is not
   for (const command of ['logs', 'effects']) {
     const help = (await cli.run(command, '--help')).stdout.replaceAll(/\s+/g, ' ');
     expect(help).toContain(
-      "first day in this machine's time zone: a date, or a number of days with today (1d: today). Times are printed in UTC",
+      "first day, in this machine's time zone: a date (2026-01-31) or a number of days including today (1d = today). Times are printed in UTC",
     );
   }
   await using empty = await cliOnJournal();

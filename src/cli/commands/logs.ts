@@ -28,7 +28,7 @@ export const logs: Command<LogsOptions> = async (context, options) => {
   const { out } = context;
   const printed = await withJournal(context, ({ journal }) => print(context, journal.record, options));
   if (printed === undefined) out.say('nothing is recorded yet');
-  else if (printed === 0 && !out.json) out.say('nothing of it in this time');
+  else if (printed === 0 && !out.json) out.say('no event matches in this period');
   return EXIT.ok;
 };
 

@@ -58,7 +58,7 @@ function addChanges(group: Commander, run: Run): void {
     .action((job: string, options: { disable?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/cron.ts')).cronEnable, { job, ...options }, command),
     );
-  reporting(group, 'run', 'let the running daemon run one now, beside its due times', ['gatehouse cron run 1f2e3d4c'])
+  reporting(group, 'run', 'run a job now in the running daemon; its due times stay', ['gatehouse cron run 1f2e3d4c'])
     .argument('<job>', 'id as listed')
     .action((job: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/cron.ts')).cronRun, { job }, command),

@@ -23,7 +23,8 @@ export function reporting(
 }
 
 /** What `--since` takes, as `parsePeriod` reads it. */
-export const FIRST_DAY = "first day in this machine's time zone: a date, or a number of days with today (1d: today)";
+export const FIRST_DAY =
+  "first day, in this machine's time zone: a date (2026-01-31) or a number of days including today (1d = today)";
 
 export function examples(...lines: readonly string[]): string {
   return `Examples:\n${lines.map((line) => `  ${line}\n`).join('')}`;

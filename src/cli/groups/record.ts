@@ -14,7 +14,7 @@ export function addRecordCommands(program: Commander, run: Run): void {
     .action((id: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/trace.ts')).trace, { id }, command),
     );
-  const effects = 'list the calls of tools that can change something, also in vain';
+  const effects = 'list the calls of tools that can change something, failed ones too';
   reporting(program, 'effects', effects, ['gatehouse effects', 'gatehouse effects --since 7d --json'])
     .option('--since <when>', `${FIRST_DAY}. Times are printed in UTC (default: 1d)`)
     .action((options: EffectsOptions, command: Commander) =>

@@ -11,7 +11,7 @@ import { accepts, type Daemon, refuses, spawnDaemon } from './process.ts';
 import { submit } from './submit.ts';
 
 const execute = promisify(execFile);
-/** A server that hangs is named by what was asked of it, not by the time limit of the test. */
+/** So that a program that hangs fails with its own command line, not as a time-out of the test. */
 const run = (program: string, args: readonly string[]) => execute(program, args, { timeout: 30_000 });
 
 /** Everybody's password. */

@@ -144,6 +144,12 @@ async function growOld(
     model.reached.delete('never');
     const daemon = await start({ max_attempts: MOST_ATTEMPTS }, hours);
     await until('it is worked on again', () => model.reached.has('never'), PATIENCE_MS);
+    // A kill in the middle of its send would leave it UNKNOWN.
+    const isPutOff = async (record: EventRecord): Promise<boolean> => {
+      const [part] = (await record.about(old.at(-1)?.key ?? ''))?.parts ?? [];
+      return part?.state === 'EXPIRED' || (part?.state === 'PENDING' && part.notBefore > Date.now() + hours * 3_600_000);
+    };
+    await withRecord(dataDir, (record) => until('the answer is put off again', () => isPutOff(record), PATIENCE_MS));
     await daemon.stop('SIGKILL');
   }
   const daemon = await start({ max_attempts: MOST_ATTEMPTS }, 36);
