@@ -91,7 +91,7 @@ test('each key is asked at most once a call, and the failure says when the first
   expect(await rotation({ a: limited(), b: limited() }).call()).toBe('a,b: rate-limit 30000');
 });
 
-test.each(['server', 'bad-request', 'forbidden', 'context-length', 'timeout', 'empty'] satisfies FailureKind[])(
+test.each(['server', 'bad-request', 'context-length', 'timeout', 'empty'] satisfies FailureKind[])(
   'a failure of kind %s is not the fault of the key: no other is asked',
   async (kind) => {
     const at = rotation({ a: { fail: kind }, b: 'from b' });
@@ -99,6 +99,12 @@ test.each(['server', 'bad-request', 'forbidden', 'context-length', 'timeout', 'e
     expect(at.resting).toEqual([]);
   },
 );
+
+test('a key that lacks a permission rests, and one of another project is asked', async () => {
+  const at = rotation({ a: { fail: 'forbidden' }, b: 'from b' });
+  expect(await at.call()).toBe('a,b: from b');
+  expect(await at.call()).toBe('b: from b');
+});
 
 test('a key that began to rest in another call is passed over, and the one that is told of is asked', async () => {
   const at = rotation({ a: { ...refused, delayMs: 100 }, b: refused, c: 'from c' });

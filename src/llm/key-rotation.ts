@@ -10,7 +10,7 @@ export interface KeyRotationOptions {
 }
 
 /** Failures that a call with another key may not meet. */
-const OF_THE_KEY: readonly FailureKind[] = ['auth', 'payment', 'rate-limit'];
+const OF_THE_KEY: readonly FailureKind[] = ['auth', 'forbidden', 'payment', 'rate-limit'];
 /** How long a key at its limit rests when the provider does not say. ms. */
 const REST_MS = 30_000;
 /** A refused key is tried again now and then: it may have been mended at the provider. ms. */

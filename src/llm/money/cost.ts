@@ -90,11 +90,11 @@ function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** All input as the dearest kind, at the dearest rates that so many estimated tokens meet, now or later. */
+/** All input as the dearest kind, at the dearest rates that so many estimated tokens meet. */
 function worstRates(price: Price, tokensIn: number): Price {
   const isMet = ({ aboveTokensIn }: { readonly aboveTokensIn: number }): boolean =>
     aboveTokensIn < tokensIn * MOST_TOKENS_PER_ESTIMATED;
-  const met = [price, price.later?.price ?? price].flatMap((each) => [each, ...(each.tiers ?? []).filter(isMet)]);
+  const met = [price, ...(price.tiers ?? []).filter(isMet)];
   return {
     in: Math.max(...met.flatMap((rates) => [rates.in, rates.cacheWrite ?? 0])),
     out: Math.max(...met.map(({ out }) => out)),

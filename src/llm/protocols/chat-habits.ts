@@ -52,5 +52,5 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
 
 export const chatHabits = (provider: string, model = ''): ChatHabits => ({
   ...{ ...PLAIN, ...HABITS[provider] },
-  demandsReasoning: provider === 'openrouter' && /^moonshotai\/kimi/.test(model),
+  demandsReasoning: provider === 'openrouter' && /^~?moonshotai\/kimi/i.test(model),
 });

@@ -438,18 +438,21 @@ describe('A29 secrets', () => {
   });
 });
 
-test('Kimi behind OpenRouter takes calls of another model and of answers without thought', async () => {
-  await using server = await startStrictServer(openrouter, () => ({ text: 'done' }));
-  const kimi = { provider: 'openrouter', model: 'moonshotai/kimi-k3', baseUrl: server.baseUrl };
-  const at = { timestamp: '2026-01-01T00:00:00Z' };
-  const call = { id: 'call_1', name: 'f', arguments: '{}' };
-  const messages: ModelRequest['messages'] = [
-    { id: 'u', role: 'user', content: 'go', ...at },
-    { id: 'a', role: 'assistant', content: '', tool_calls: [call], ...at },
-    { id: 't', role: 'tool', content: 'ok', tool_call_id: 'call_1', ...at },
-    { id: 'v', role: 'user', content: 'on', ...at },
-  ];
-  const request = modelRequest('on', { messages });
-  const events = await collect(chat('', kimi).call(request, new AbortController().signal));
-  expect([server.refusals.map(({ refusal }) => refusal.body), events.at(-1)]).toMatchObject([[], { type: 'done' }]);
-});
+test.each(['moonshotai/kimi-k3', '~moonshotai/kimi-latest'])(
+  '%s behind OpenRouter takes calls of another model and of answers without thought',
+  async (model) => {
+    await using server = await startStrictServer(openrouter, () => ({ text: 'done' }));
+    const kimi = { provider: 'openrouter', model, baseUrl: server.baseUrl };
+    const at = { timestamp: '2026-01-01T00:00:00Z' };
+    const call = { id: 'call_1', name: 'f', arguments: '{}' };
+    const messages: ModelRequest['messages'] = [
+      { id: 'u', role: 'user', content: 'go', ...at },
+      { id: 'a', role: 'assistant', content: '', tool_calls: [call], ...at },
+      { id: 't', role: 'tool', content: 'ok', tool_call_id: 'call_1', ...at },
+      { id: 'v', role: 'user', content: 'on', ...at },
+    ];
+    const request = modelRequest('on', { messages });
+    const events = await collect(chat('', kimi).call(request, new AbortController().signal));
+    expect([server.refusals.map(({ refusal }) => refusal.body), events.at(-1)]).toMatchObject([[], { type: 'done' }]);
+  },
+);

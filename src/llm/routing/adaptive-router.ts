@@ -89,15 +89,15 @@ class Router implements AdaptiveRouter {
   }
 
   #begin(pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
-    const first = this.#select(pool);
+    const first = this.#select(pool, walk.request);
     const alternate = this.#mode === 'hedge' ? this.#alternate(first, pool) : undefined;
     return alternate ? hedge(first, alternate, tried, walk) : begin(first, this.#ranked(pool), tried, walk);
   }
 
-  #select(pool: readonly SlotState[]): SlotState {
+  #select(pool: readonly SlotState[], request: ModelRequest): SlotState {
     const usable = pool.filter(({ circuit }) => circuit.admits);
     const [first] = usable;
-    if (!first) return startOf(pool, this.#slots);
+    if (!first) return startOf(pool, this.#slots, request);
     if (this.#mode !== 'lane') return first;
     // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
     const trial = usable.find(({ circuit }) => circuit.state === 'half-open');

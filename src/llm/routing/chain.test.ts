@@ -291,6 +291,21 @@ describe('createChain (spec B4)', () => {
     expect(await ask(modelRequest('do', { tools: [{ name: 't', description: '', parameters: {} }] }))).toBe('b/able');
   });
 
+  test('a model without tools does not begin a call with tools while the main model is left alone', async () => {
+    const clock = new FakeClock();
+    const facts = { maxOutputTokens: 100, vision: true, tools: false, price: null };
+    const failures = [1, 2].values();
+    const main = scriptedModel(() => (failures.next().done ? 'back' : { fail: 'server' }), { clock, id: 'a/main' });
+    const spare = { ...scriptedModel(() => ({ fail: 'bad-request' }), { clock, id: 'b/spare' }), facts };
+    const chain = createChain([{ model: main }, { model: spare }], { clock, failureThreshold: 2 });
+    const request = modelRequest('do', { tools: [{ name: 't', description: '', parameters: {} }] });
+    const ask = async () => (await collect(chain.call(request, live))).at(-1);
+    await ask();
+    await ask();
+    expect(chain.snapshot()[0]).toMatchObject({ circuit: 'open' });
+    expect(await ask()).toMatchObject({ type: 'done', answer: { text: 'back' } });
+  });
+
   test('F24 when nobody else is left, a Retry-After within a minute is waited for once', async () => {
     const limited = { fail: createFailure('rate-limit', { message: 'slow down', retryAfterMs: 7_000 }) };
     const { ask, clock, calls } = setup({ 'a/1': [limited, 'late'], 'b/2': () => ({ fail: 'server' }) });

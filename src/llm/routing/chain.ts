@@ -1,4 +1,4 @@
-import type { Model, ModelFailure } from '../../core/model.ts';
+import type { Model, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { type Walk, walkFrom } from './failover-walk.ts';
@@ -39,7 +39,7 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Chai
         rest: (from) => healthyFirst(roundFrom(from, pool, states)),
         onFailed: (slot, failure) => options.onFailed?.(slot.model.id, failure),
       };
-      return walkFrom((tried) => begin(startOf(pool, states), pool, tried, walk), walk);
+      return walkFrom((tried) => begin(startOf(pool, states, request), pool, tried, walk), walk);
     },
     // Nothing is rated here: the place in the config is all there is.
     snapshot: () => states.map((state, index) => statusOf(state, index / states.length, clock.monotonic())),
@@ -58,12 +58,12 @@ export function wrapperFacts(states: readonly SlotState[]): Pick<Model, 'id' | '
 }
 
 /**
- * The first slot that may be used in the ordinary way, also one that does not suit, since it answers what is
- * made shorter; else the one with the fewest failures in a row.
+ * The first slot that may be used in the ordinary way, also one whose window is too small, since it answers
+ * what is made shorter; else the one with the fewest failures in a row.
  */
-export function startOf(pool: readonly SlotState[], all: readonly SlotState[]): SlotState {
+export function startOf(pool: readonly SlotState[], all: readonly SlotState[], request: ModelRequest): SlotState {
   const failures = ({ circuit }: SlotState): number => circuit.consecutiveFailures;
-  const usable = [...pool, ...all].find(({ circuit }) => circuit.admits);
+  const usable = [...pool, ...all.filter((slot) => slot.suits(request, 0))].find(({ circuit }) => circuit.admits);
   return usable ?? pool.reduce((best, slot) => (failures(slot) < failures(best) ? slot : best));
 }
 

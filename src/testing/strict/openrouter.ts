@@ -32,7 +32,7 @@ interface Detail {
 
 const SIGNS = /^google\/gemini-[34]/;
 const CLAUDE = /^anthropic\/claude/;
-const KIMI = /^moonshotai\/kimi/;
+const KIMI = /^~?moonshotai\/kimi/;
 
 function refused(status: number, message: string, metadata?: object): Refusal {
   return { status, body: { error: { message, code: status, ...(metadata === undefined ? {} : { metadata }) } } };
