@@ -123,6 +123,11 @@ export function isDelay(key: string): boolean {
   return key.endsWith(DELAY);
 }
 
+/** Whether the part of this key is a piece of an answer, and not what is shown until the answer comes. */
+export function isPieceOfAnswer(key: string): boolean {
+  return ![draftKey(''), abandonedKey(''), DELAY].some((end) => key.endsWith(end));
+}
+
 /** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */
 export function shortHash(text: string, length = 16): string {
   return hash('sha256', text).slice(0, length);

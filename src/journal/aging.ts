@@ -56,14 +56,19 @@ export class AgingClock {
 
   /**
    * At the newest mark: the date, epoch ms, before which things are `days` of aging old, at most 30. For what
-   * is stored with a date of the wall clock. Never later than that clock says: one that went back takes
-   * nothing.
+   * is stored with a date of the wall clock. Never later than that clock says, now or before it was set: what
+   * was dated by a clock that ran behind stays as long as anything else.
    */
   cut(days: number): number {
     const { aged, wall } = this.#mark();
     const ms = days * DAY_MS;
-    const jumped = this.#jumps(aged - ms).reduce((sum, [, by]) => sum + by, 0);
-    return wall - ms - Math.max(0, jumped);
+    // By how much a date of then may be behind what it would be by the clock of now.
+    let [behind, most] = [0, 0];
+    for (const [, by] of this.#jumps(aged - ms).toReversed()) {
+      behind += by;
+      most = Math.max(most, behind);
+    }
+    return wall - ms - most;
   }
 
   /** Since aging had come so far. */

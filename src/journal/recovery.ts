@@ -33,14 +33,16 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
   absorbGap(store, bounds.maxAgeMs / 2);
   skipServed(store);
   const now = store.clock.now();
+  const { stoppedMark } = bounds;
+  // Before other rows end by this start.
+  const stopped = stoppedMark ? cancelledMessages(store, now - MARK_WITHIN_MS, now) : [];
   const { buried, unheard } = buryAll(store, bounds, notice, change);
   change.active -= buried + unheard.length;
   const resumed = store.db.run(
     "UPDATE run SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
     store.bootId,
   );
-  const { stoppedMark } = bounds;
-  if (stoppedMark) markDrafts(store, cancelledMessages(store, now - MARK_WITHIN_MS), stoppedMark);
+  if (stoppedMark) markDrafts(store, stopped, stoppedMark);
   // A retry's delay was kept by a timer of the process that is gone; nothing would wake the lane when it
   // ends.
   store.db.run("UPDATE run SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");

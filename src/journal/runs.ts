@@ -112,14 +112,14 @@ export function releaseRow(store: Store, seq: number, generation: number): boole
 const ENDS_WITHIN_MS = 600_000;
 
 /**
- * What people cancelled at `since` or later (epoch ms), as far as its turn may not have come to its end: where
+ * What people cancelled from `since` to `now` (epoch ms), as far as its turn may not have come to its end: where
  * later rows show that the process went on for some minutes, it has. A start must not read a day of rows.
  */
-export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
-  const last = "SELECT max(finished_at) FROM run WHERE state = 'DONE'";
-  const sql = `SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= max(?, coalesce((${last}), 0) - ${ENDS_WITHIN_MS})
-    AND outcome = 'cancelled' AND source = 'chat'`;
-  return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));
+export function cancelledMessages(store: Store, since: number, now: number): readonly InboundMessage[] {
+  const last = "SELECT max(finished_at) FROM run WHERE state = 'DONE' AND finished_at <= ?2";
+  const sql = `SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= max(?1, coalesce((${last}), 0) - ${ENDS_WITHIN_MS})
+    AND finished_at <= ?2 AND outcome = 'cancelled' AND source = 'chat'`;
+  return store.db.all<{ seq: number; input: string }>(sql, since, now).map(({ seq, input }) => readMessage(input, seq));
 }
 
 /**

@@ -305,6 +305,23 @@ it('a backup that cannot be written leaves an older one alone and the journal wo
   expect((await opened.journal.accept([admit(message(1))]))[0]?.kind).toBe('new');
 });
 
+it('F22 what a clock a year behind dated stays as long as anything else, once the clock is right', async () => {
+  await using dir = await tempDir();
+  const clock = new JumpingClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  await live(opened, clock, 1);
+  clock.jump(-365 * DAY);
+  await journal.recover(BOUNDS, () => []);
+  await journal.finish(done(await begin(journal, 1)));
+  clock.jump(365 * DAY);
+  await opened.prune();
+  await live(opened, clock, 5);
+  expect(rowCount(dir.path, 'run')).toBe(1);
+  await live(opened, clock, 4);
+  expect(rowCount(dir.path, 'run')).toBe(0);
+});
+
 it('F22 a clock that is a year ahead at one start takes nothing from the record, and later everything goes at its time', async () => {
   await using dir = await tempDir();
   const clock = new JumpingClock();

@@ -227,6 +227,12 @@ test('the line that an answer is held up is no piece of it, also when its time w
   expect([why.verdict, why.configKey]).toEqual(['It was answered.', undefined]);
 });
 
+test.each(['EXPIRED', 'UNKNOWN', 'DEAD'] as const)('a draft that ended %s is no piece of the answer that was sent', (state) => {
+  const draft = { key: 'test/bot/m#draft', state, reason: 'expired' };
+  const why = whyOf(about({ outcome: 'answered' }, [], [draft, { state: 'SENT' }]), { now: NOW });
+  expect([why.verdict, why.configKey]).toEqual(['It was answered.', undefined]);
+});
+
 test('of an answer whose rows are gone the last word on each part counts, and what was not needed is no part of it', () => {
   const why = (run: Partial<RunSummary> | undefined, ...events: Partial<RunEvent>[]) =>
     whyOf(about(run, [finished('answered'), ...events]), { now: NOW });

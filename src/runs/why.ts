@@ -1,7 +1,7 @@
 /** Why a message was answered, or was not: gate by gate, from the record and what lies in the journal. */
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
-import { isDelay } from '../core/ids.ts';
+import { isPieceOfAnswer } from '../core/ids.ts';
 import { TOO_OLD } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
@@ -44,8 +44,7 @@ type PartEnd = 'part.sent' | 'part.dead' | 'part.expired' | 'part.unknown';
 type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
 
 export function whyOf({ parts, ...rest }: RunAbout, present: Present): Why {
-  // The line that an answer is held up is no piece of it.
-  const about = { ...rest, parts: parts.filter(({ key }) => !isDelay(key)) };
+  const about = { ...rest, parts: parts.filter(({ key }) => isPieceOfAnswer(key)) };
   const events = about.events.map(({ event }) => event);
   const gates: Gate[] = [];
   const received = last(events, 'received');
@@ -179,7 +178,7 @@ function partEnds(events: readonly RunEvent[]): readonly Of<PartEnd>[] {
   );
   const newest = new Map(ends.map((event) => [event.key, event]));
   return [...newest.values()].filter(
-    (event) => !isDelay(event.key) && (event.type !== 'part.expired' || event.reason === TOO_OLD),
+    (event) => isPieceOfAnswer(event.key) && (event.type !== 'part.expired' || event.reason === TOO_OLD),
   );
 }
 
