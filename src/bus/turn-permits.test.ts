@@ -175,4 +175,26 @@ describe('permits', () => {
     expect(running.slice(-1)).toEqual(['o0']);
     expect(permits.waiting).toBe(12);
   });
+
+  it('of a channel among many busy ones go to one sender but for one, while others of the channel wrote lately', async () => {
+    const { permits, running, ask, settle } = rig(10, 9);
+    for (const channel of names('c', 8)) await ask(channel, channel);
+    const flood = async (sender: string, ...jobs: readonly string[]): Promise<void> => {
+      for (const name of jobs)
+        void permits.run(
+          'flooded',
+          async () => {
+            running.push(name);
+            if (!name.startsWith('quick')) await new Promise(() => undefined);
+          },
+          sender,
+        );
+      await settle();
+    };
+    await flood('other', 'quick0');
+    await flood('flooder', ...names('f', 20));
+    expect(running.filter((name) => name.startsWith('f'))).toEqual(['f0']);
+    await flood('other', 'quick1');
+    expect(running.at(-1)).toBe('quick1');
+  });
 });

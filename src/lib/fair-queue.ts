@@ -12,9 +12,9 @@ interface Party<T> {
  * Items of many parties that share places: whose turn it is next. A party with nothing running comes before
  * one with something, and of those the one that waits longest; within a party, first come, first served. So a
  * party with many items delays another by no more than one. One that has something running leaves places to
- * the others that had work lately, up to half of the share, and from `UNKNOWN_FROM` places on always one to a
- * party that had none: items that take long must not hold every place. Items without a party count for none,
- * and leave nothing.
+ * the others that had work lately, up to half of the share or of the places that there are, where those are
+ * more; and from `UNKNOWN_FROM` places on always one to a party that had none: items that take long must not
+ * hold every place. Items without a party count for none, and leave nothing.
  */
 export class FairQueue<T extends { readonly order: number }> {
   /** Those known lately, the one that was quiet for longest first. */
@@ -23,6 +23,7 @@ export class FairQueue<T extends { readonly order: number }> {
   readonly #fresh = new Set<string>();
   readonly #served = new Set<string>();
   #size = 0;
+  #running = 0;
 
   /** Items that wait. */
   get size(): number {
@@ -49,6 +50,7 @@ export class FairQueue<T extends { readonly order: number }> {
     const item = state?.waiting.shift();
     if (!state || !item || party === undefined) return undefined;
     state.running += 1;
+    this.#running += 1;
     this.#size -= 1;
     this.#file(party, state);
     return item;
@@ -57,6 +59,7 @@ export class FairQueue<T extends { readonly order: number }> {
   ended(party: string, now: number): void {
     const state = this.#touch(party, now);
     state.running -= 1;
+    this.#running -= 1;
     this.#file(party, state);
   }
 
@@ -76,7 +79,7 @@ export class FairQueue<T extends { readonly order: number }> {
       return [running, waiting[0]?.order ?? 0];
     };
     for (const party of this.#served) {
-      if (places <= this.#kept(party, share, now)) continue;
+      if (places <= this.#kept(party, places, share, now)) continue;
       const [[running, order], [least, oldest]] = [rank(party), best === undefined ? [Number.POSITIVE_INFINITY, 0] : rank(best)];
       if (running < least || (running === least && order < oldest)) best = party;
     }
@@ -84,9 +87,9 @@ export class FairQueue<T extends { readonly order: number }> {
   }
 
   /** Places that this party leaves to others. Looks at no more parties than run or are kept a place for. */
-  #kept(party: string, share: number, now: number): number {
+  #kept(party: string, places: number, share: number, now: number): number {
     if (party === NOBODY) return 0;
-    const most = Math.floor(share / 2);
+    const most = Math.floor(Math.max(share, places + this.#running) / 2);
     let others = 0;
     for (const [key, { running, waiting, lastAt }] of this.#parties) {
       if (others >= most) break;
