@@ -3,32 +3,25 @@ export function appendNew<T extends { readonly id: string }>(old: readonly T[], 
   return [...old, ...newLines(new Set(old.map(({ id }) => id)), lines)];
 }
 
-/**
- * Those of `lines` that the session does not hold, each once. `held`: the ids in it, in its order.
- * `wasRotated`: its older lines may have been taken out.
- */
-export function newLines<T extends { readonly id: string }>(
-  held: ReadonlySet<string>,
-  lines: readonly T[],
-  wasRotated = false,
-): T[] {
+/** Those of `lines` that the session does not hold, each once. `held`: the ids in it. */
+export function newLines<T extends { readonly id: string }>(held: ReadonlySet<string>, lines: readonly T[]): T[] {
   const seen = new Set<string>();
-  const from = wasRotated ? endOfHeld(held, lines) : 0;
-  return lines.slice(from).filter(({ id }) => !held.has(id) && !seen.has(id) && seen.add(id));
+  return lines.filter(({ id }) => !held.has(id) && !seen.has(id) && seen.add(id));
 }
 
 /**
- * Index behind the piece of `lines` that is the whole session: the same lines come again after a crash, and a
- * rotation has taken out the ones before that piece. At the session's end they would be misplaced. 0 = there is
- * no such piece.
+ * The lines before the piece of `lines` that is the whole session. A rotation may have taken them out: the same
+ * lines come again after a crash, and at the session's end they would be misplaced. Other lines may stand there
+ * too, so the archive has to tell. Empty where there is no such piece. `held`: the ids in the session, in its order.
  */
-function endOfHeld(held: ReadonlySet<string>, lines: readonly { readonly id: string }[]): number {
+export function linesBeforeHeld<T extends { readonly id: string }>(held: ReadonlySet<string>, lines: readonly T[]): readonly T[] {
   const [oldest] = held;
-  let index = lines.findIndex(({ id }) => id === oldest);
-  if (index < 0) return 0;
+  const from = lines.findIndex(({ id }) => id === oldest);
+  if (from <= 0) return [];
+  let index = from;
   for (const id of held) {
-    if (lines[index]?.id !== id) return 0;
+    if (lines[index]?.id !== id) return [];
     index += 1;
   }
-  return index;
+  return lines.slice(0, from);
 }

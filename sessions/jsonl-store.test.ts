@@ -223,6 +223,27 @@ describe('F20 a session beyond its limit is rotated, never refused, never hidden
     expect((await ids()).slice(-3)).toEqual(['m-61', 'm-70', 'm-71']);
   });
 
+  test('of the lines before what a rotation left of a batch, those that it did not take out are written', async () => {
+    await using it = await setUp({ maxBytes: 4000, keepOnRotate: 5 });
+    const batch = messages(60);
+    await it.store.append(KEY, batch);
+    await it.open().load(KEY);
+    await it.open().append(KEY, [message(90), ...batch, message(91)]);
+    const left = [...messages(5, 55), message(90), message(91)];
+    expect((await jsonLines(it.path)).slice(1).map((line) => line['id'])).toEqual(left.map(({ id }) => id));
+  });
+
+  test('a turn before lines that come again is written, although these are the whole session since /new', async () => {
+    await using it = await setUp();
+    await it.store.append(KEY, messages(2));
+    await it.store.rewrite(KEY, []);
+    const failed = messages(2, 10);
+    await it.store.append(KEY, failed);
+    // Another turn ended, and the failed one was run again, before the mover wrote either.
+    await it.store.append(KEY, [...messages(2, 20), ...failed]);
+    expect((await it.store.load(KEY))?.messages).toEqual([...failed, ...messages(2, 20)]);
+  });
+
   test('one batch larger than the limit is kept whole in file and archive', async () => {
     await using it = await setUp({ maxBytes: 2000, keepOnRotate: 3 });
     await it.store.append(KEY, [message(0)]);

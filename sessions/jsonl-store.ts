@@ -6,14 +6,13 @@ import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { writeFileAtomic } from '../src/lib/atomic-file.ts';
 import { KeyedMutex } from '../src/lib/keyed-mutex.ts';
-import { newLines } from './append-new.ts';
 import { appendSynced, DIRECTORY_MODE, FILE_MODE, Places, readIfPresent, removeFile, sizeOf } from './disk.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
 import { forkOf } from './fork.ts';
 import { type FileState, KnownFiles } from './known-files.ts';
 import { listSessions } from './list-sessions.ts';
 import { readIds, readNewest } from './read-ends.ts';
-import { keptOnRotate } from './rotate.ts';
+import { keptOnRotate, linesToAppend } from './rotate.ts';
 import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
 import { newer, wrapErrors } from './store-errors.ts';
 
@@ -120,11 +119,11 @@ class JsonlStore implements SessionStore {
   }
 
   async #append(key: string, lines: readonly SessionMessage[]): Promise<void> {
-    const path = `${sessionStem(this.#dir, key)}.jsonl`;
+    const stem = sessionStem(this.#dir, key);
+    const path = `${stem}.jsonl`;
     // What is new is told by the lines that are there before a rotation.
     const state = (await this.#knownState(key, path)) ?? (await this.#mended(key))?.state;
-    const wasRotated = sizeOf(`${sessionStem(this.#dir, key)}.archive.jsonl`) !== undefined;
-    const fresh = newLines(state?.ids ?? new Set(), lines, wasRotated);
+    const fresh = await linesToAppend(state?.ids ?? new Set(), lines, `${stem}.archive.jsonl`);
     if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
     const data = Buffer.from(formatMessages(fresh), 'utf8');
     const isFull = data.length > 0 && state.bytes + data.length > this.#maxBytes;

@@ -53,31 +53,57 @@ async function readEnds(path: string, lines: number): Promise<Ends | undefined> 
 }
 
 /**
- * The ids of all messages of a large file in its order. Holds a block of it at a time and parses nothing.
- * Undefined where only a parser can tell them, or the last line was torn. Line 1 is not looked at.
+ * The ids of all messages of a large file in its order. Parses nothing. Undefined where only a parser can tell
+ * them, or the last line was torn. Line 1 is not looked at.
  */
 export async function readIds(path: string): Promise<{ readonly ids: Set<string>; readonly bytes: number } | undefined> {
   const bytes = sizeOf(path);
   if (bytes === undefined || bytes <= 2 * BLOCK) return undefined;
-  await using file = await open(path, 'r');
   const ids = new Set<string>();
   let isHeader = true;
+  for await (const block of idsByBlock(path, bytes)) {
+    for (const id of block) {
+      if (id === undefined && !isHeader) return undefined;
+      if (id !== undefined && !isHeader) ids.add(id);
+      isHeader = false;
+    }
+  }
+  return { ids, bytes };
+}
+
+/** Which ids of `lines` the archive holds; none where there is no archive. Without lines it is not opened. */
+export async function idsInArchive(path: string, lines: readonly { readonly id: string }[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  const bytes = lines.length > 0 ? sizeOf(path) : undefined;
+  if (bytes === undefined) return found;
+  const wanted = new Set(lines.map(({ id }) => id));
+  for await (const block of idsByBlock(path, bytes)) {
+    for (const id of block) if (id !== undefined && wanted.has(id)) found.add(id);
+  }
+  return found;
+}
+
+/**
+ * For each block of the file, the ids of the lines that end in it. Undefined stands for a line without one that
+ * `idOf` sees, such as a header, and for a torn last line.
+ */
+async function* idsByBlock(path: string, bytes: number): AsyncGenerator<readonly (string | undefined)[]> {
+  await using file = await open(path, 'r');
   /** How the line begins that a block ends in. */
   let begun: Buffer = Buffer.alloc(0);
   for (let from = 0; from < bytes; from += BLOCK) {
     const block = await readAt(file, from, Math.min(bytes, from + BLOCK));
+    const ids: (string | undefined)[] = [];
     let start = 0;
     for (let end = block.indexOf(NEWLINE); end >= 0; end = block.indexOf(NEWLINE, start)) {
-      const id = idOf(joined(begun, block.subarray(start, end)));
-      if (id === undefined && !isHeader) return undefined;
-      if (id !== undefined && !isHeader) ids.add(id);
-      isHeader = false;
+      ids.push(idOf(joined(begun, block.subarray(start, end))));
       begun = Buffer.alloc(0);
       start = end + 1;
     }
     begun = joined(begun, block.subarray(start));
+    yield ids;
   }
-  return begun.length === 0 ? { ids, bytes } : undefined;
+  if (begun.length > 0) yield [undefined];
 }
 
 /** As much of the beginning of a line as `idOf` looks at. */
