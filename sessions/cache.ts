@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Session, SessionStore } from '../src/core/session.ts';
-import { appendNew } from './append-new.ts';
+import { newLines } from './append-new.ts';
 
 export interface CacheOptions {
   /** Sessions kept in memory. Default 1000 (spec C1). */
@@ -66,7 +66,12 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
       const before = entries.get(key);
       await dropAround(key, () => store.append(key, lines));
       if (!before) return;
-      const session = { header: before.session.header, messages: appendNew(before.session.messages, lines) };
+      const { header, messages } = before.session;
+      const held = new Set(messages.map(({ id }) => id));
+      // Some of these lines come again. The store may hold the others too, which this copy has left out: the next
+      // load reads the store.
+      if (lines.some(({ id }) => held.has(id))) return;
+      const session = { header, messages: [...messages, ...newLines(held, lines)] };
       const appended = before.appended + weigh(session) - before.bytes;
       if (appended <= MAX_APPENDED) entries.set(key, newestOf({ ...before, session, appended }));
     },
