@@ -122,7 +122,7 @@ class JsonlStore implements SessionStore {
     const stem = sessionStem(this.#dir, key);
     const path = `${stem}.jsonl`;
     // What is new is told by the lines that are there before a rotation.
-    const state = (await this.#knownState(key, path)) ?? (await this.#mended(key))?.state;
+    const state = (await this.#knownState(key, path, lines)) ?? (await this.#mended(key))?.state;
     const fresh = await linesToAppend(state?.ids ?? new Set(), lines, `${stem}.archive.jsonl`);
     if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
     const data = Buffer.from(formatMessages(fresh), 'utf8');
@@ -167,14 +167,16 @@ class JsonlStore implements SessionStore {
    * The remembered state while the file still has the size we left it with, or else what its lines tell without
    * being parsed. Undefined = the file has to be read as a whole.
    */
-  async #knownState(key: string, path: string): Promise<FileState | undefined> {
+  async #knownState(key: string, path: string, lines: readonly SessionMessage[]): Promise<FileState | undefined> {
     if (this.#suspect.has(path)) return undefined;
     const state = this.#known.get(key);
     if (state && sizeOf(path) === state.bytes) return state;
     this.#known.forget(key);
     const isOurs = (await this.#readNewest(key, 1)) !== undefined;
     const found = isOurs ? await readIds(path) : undefined;
-    return found && { ...found, placeSynced: false };
+    // A line that comes again may have lost its end to a power cut, which only a parser sees.
+    if (!found || lines.some(({ id }) => found.ids.has(id))) return undefined;
+    return { ...found, placeSynced: false };
   }
 
   /** Header and newest messages of a large file. Undefined = it has to be read as a whole. */

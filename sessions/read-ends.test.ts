@@ -132,3 +132,15 @@ test('an append to a large file skips every line that the file holds, without pa
   expect(it.damages).toHaveLength(1);
   expect(await it.open().load(KEY, 1)).toMatchObject({ messages: [message(6_000)] });
 });
+
+test('F17 a line in mid-file whose end a power cut took is written again when it comes again', async () => {
+  const lines = large(60);
+  await using it = await fileOf(lines);
+  const bytes = await readFile(it.path);
+  const within = (n: number) => bytes.indexOf(`"id":"m-${n}"`) + 1_000;
+  await writeFile(it.path, bytes.fill(0, within(57), within(58)));
+  await it.open().append(KEY, lines.slice(55));
+  const order = [...lines.slice(0, 57), ...lines.slice(59), ...lines.slice(57, 59)];
+  expect((await it.open().load(KEY))?.messages).toEqual(order);
+  expect(it.damages).toMatchObject([{ key: KEY, lines: [59] }]);
+});
