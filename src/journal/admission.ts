@@ -31,8 +31,8 @@ export function acceptBatch(
     const admission = decidedOf(offered, accepted);
     recordAccepted(store, admission, accepted);
     if (isLetIn(admission, accepted)) {
-      noteIncoming(store, admission.message);
       noteAccount(store, admission.message);
+      noteIncoming(store, admission.message);
     }
     return accepted;
   });

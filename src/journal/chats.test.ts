@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Journal } from '../core/journal.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { admit, begin, done, LANE, message, part, refuse, SESSION } from '../testing/journal-rows.ts';
+import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 
 const KEY = LANE;
@@ -143,3 +145,42 @@ test('a chat outlives its messages', async () => {
   expect((await journal.counts()).inbox.DONE).toBe(1);
   expect((await journal.chats.of(KEY))?.address).toEqual(WHERE);
 });
+
+/** Two accounts wrote on `test`, `z-bot` before `a-bot`, when no version noted the first account of a channel. */
+async function withoutFirstAccount(dir: string, clock: FakeClock): Promise<void> {
+  {
+    await using opened = await openJournal({ dir, clock });
+    await opened.journal.accept([admit(message(1, { channel: 'test0', account: 'elder' }))]);
+    await clock.advance(TEN_MINUTES_MS);
+    await opened.journal.accept([admit(message(2, { account: 'z-bot' }))]);
+    await clock.advance(TEN_MINUTES_MS);
+    await opened.journal.accept([admit(message(3, { account: 'a-bot' }))]);
+  }
+  using db = new Database(join(dir, 'journal.db'), { busyMs: 100 });
+  db.run("DELETE FROM meta WHERE name LIKE 'first_account %'");
+}
+
+test.each([
+  ['asks', true],
+  ['writes', false],
+])(
+  'A37 where no first account is noted it is that of the oldest chat, and stays so, when another account %s next',
+  async (_, asks) => {
+    await using dir = await tempDir();
+    const clock = new FakeClock();
+    await withoutFirstAccount(dir.path, clock);
+    {
+      await using opened = await openJournal({ dir: dir.path, clock });
+      const { chats } = opened.journal;
+      if (asks) expect(await chats.firstAccount('test')).toBe('z-bot');
+      await opened.journal.accept([admit(message(4, { account: 'new-bot' }))]);
+      expect(await chats.firstAccount('test')).toBe('z-bot');
+      expect(await chats.firstAccount('test0')).toBe('elder');
+      expect(await chats.firstAccount('tes')).toBeUndefined();
+      await clock.advance(TEN_MINUTES_MS);
+      await opened.journal.accept([admit(message(5, { account: 'z-bot' }))]);
+    }
+    await using opened = await openJournal({ dir: dir.path, clock });
+    expect(await opened.journal.chats.firstAccount('test')).toBe('z-bot');
+  },
+);

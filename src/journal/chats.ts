@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Chat, ChatSettings, Chats } from '../core/chats.ts';
-import { chatKey, chatOfLane, principalOf } from '../core/ids.ts';
+import { chatKey, chatOfLane, inKeys, principalOf, senderOf } from '../core/ids.ts';
 import type { Address, ChatRef, InboundMessage } from '../core/message.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { readJson, type Store } from './store.ts';
@@ -32,18 +32,42 @@ export function noteIncoming(store: Store, message: InboundMessage): void {
 }
 
 /**
- * In the commit of a message that was let in: the account that this channel's name first stands for. As JSON:
- * SQLite would make a number of a bot's id in this column.
+ * In the commit of a message that was let in, before its chat is noted: the first account used under this
+ * channel name. As JSON: SQLite would make a number of a bot's id in this column.
  */
 export function noteAccount(store: Store, { channel, account }: InboundMessage): void {
   const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING';
-  store.db.run(sql, firstAccountOf(channel), JSON.stringify(account));
+  store.db.run(sql, firstAccountOf(channel), JSON.stringify(firstAccount(store, channel) ?? account));
 }
 
 function firstAccount(store: Store, channel: string): string | undefined {
+  const known = store.firstAccounts.get(channel);
+  if (known !== undefined) return known;
   const name = firstAccountOf(channel);
   const value = store.db.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value;
-  return value === undefined ? undefined : (readJson(value, name) as string);
+  return value === undefined ? oldestAccount(store, channel) : (readJson(value, name) as string);
+}
+
+/**
+ * An earlier version noted chats and no first account: the one whose chat has been silent for longest was
+ * there first.
+ */
+function oldestAccount(store: Store, channel: string): string | undefined {
+  const sql = 'SELECT key FROM chat WHERE key > ? AND key < ? ORDER BY last_in IS NULL, last_in LIMIT 1';
+  const oldest = store.db.get<{ key: string }>(sql, ...chatsOfChannel(channel));
+  return oldest && senderOf(oldest.key).account;
+}
+
+/** Only what is committed is remembered: a write that fails takes nothing back here. */
+function rememberedFirstAccount(store: Store, channel: string): string | undefined {
+  const account = firstAccount(store, channel);
+  if (account !== undefined) store.firstAccounts.set(channel, account);
+  return account;
+}
+
+/** Every chat of the channel begins with its name; the next character after the separator ends the range. */
+function chatsOfChannel(channel: string): readonly [from: string, end: string] {
+  return [`${inKeys(channel)}/`, `${inKeys(channel)}0`];
 }
 
 function firstAccountOf(channel: string): string {
@@ -72,15 +96,13 @@ export function changeSettings(store: Store, chat: Address, settings: ChatSettin
 export function chatsOf(store: Store, queue: CommitQueue): Chats {
   return {
     of: (key) => queue.peek(() => oneChat(store, key)),
-    firstAccount: (channel) => queue.peek(() => firstAccount(store, channel)),
+    firstAccount: (channel) => queue.peek(() => rememberedFirstAccount(store, channel)),
     async find(principal) {
       const found: Chat[] = [];
-      // Every chat of the channel begins with its name; the next character after the separator ends the
-      // range.
-      const prefix = chatKey({ channel: principal.slice(0, principal.indexOf(':')), account: '', chatId: '' }).slice(0, -1);
-      for (let after: string | undefined = prefix; after !== undefined; ) {
+      const [first, end] = chatsOfChannel(principal.slice(0, principal.indexOf(':')));
+      for (let after: string | undefined = first; after !== undefined; ) {
         const from: string = after;
-        const batch = await queue.read(() => someChats(store, from, `${prefix.slice(0, -1)}0`));
+        const batch = await queue.read(() => someChats(store, from, end));
         found.push(...batch.filter((row) => row.principal === principal).map(toChat));
         after = batch.length < BATCH ? undefined : batch.at(-1)?.key;
         await nextTick();

@@ -113,7 +113,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   // The first row of the ledger looks: an earlier process may have left many.
   const usage = { rowsSinceLook: Number.POSITIVE_INFINITY };
   const record = new RecordWriter(db);
-  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage, record };
+  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage, record, firstAccounts: new Map() };
   const backlog = new Backlog(highWater);
   backlog.set(countActive(store)); // the first read, by which SQLite opens the log
   const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);

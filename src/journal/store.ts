@@ -31,6 +31,8 @@ export interface Store {
    * Rows of the ledger since this process last looked how many of them are in no sum (see `usage-sums.ts`).
    */
   readonly usage: { rowsSinceLook: number };
+  /** By channel; never changes once it is known: see `Chats.firstAccount`. */
+  readonly firstAccounts: Map<string, string>;
 }
 
 /**
