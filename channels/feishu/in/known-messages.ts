@@ -52,12 +52,10 @@ export class KnownMessages {
   sent(messageId: string, message: Pick<KnownMessage, 'chatId' | 'threadId' | 'text'> & { readonly type: string }): void {
     const { type, ...rest } = message;
     this.#types.set(messageId, type);
-    this.#messages.set(messageId, {
-      ...rest,
-      isGroup: this.#groups.get(message.chatId) ?? true,
-      senderId: this.#options.account,
-      fromBot: true,
-    });
+    const isGroup = this.#groups.get(message.chatId);
+    // After a restart we may write first in a chat: `find` then asks the platform whether it is a group.
+    if (isGroup === undefined) return;
+    this.#messages.set(messageId, { ...rest, isGroup, senderId: this.#options.account, fromBot: true });
   }
 
   /** Whether the chat is known to be a group. */

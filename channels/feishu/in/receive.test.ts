@@ -166,6 +166,21 @@ test('what an event only names is asked from the platform after a restart', asyn
   expect(host.accepted[1]).toMatchObject({ kind: 'delete', senderId: 'ou_ada', isGroup: false });
 });
 
+test('a button in a private chat is pressed there, also where we wrote before any message came', async () => {
+  const at = await scene({ clock: systemClock });
+  at.server.modes.set('oc_ou_ada', 'p2p');
+  await at.send({ text: 'May it?', choices: [{ label: 'Allow', value: '/allow ABC234' }] });
+  const [post] = at.server.posts;
+  const elements = post?.content['elements'] as { actions?: { value: object }[] }[];
+  const press = {
+    operator: { open_id: 'ou_ada' },
+    action: { value: elements.at(-1)?.actions?.[0]?.value, tag: 'button' },
+    context: { open_message_id: post?.id, open_chat_id: 'oc_ou_ada' },
+  };
+  at.server.emit(feishuEvent('card.action.trigger', press, at.server));
+  expect(await at.message()).toMatchObject({ text: '/allow ABC234', senderId: 'ou_ada', isGroup: false });
+});
+
 test('F44 more events than can wait are left with the platform', async () => {
   const at = await scene();
   const gate = Promise.withResolvers<{ kind: 'accepted' }>();
