@@ -253,8 +253,10 @@ test('F48 a restored daemon neither goes on with what waited nor fires what was 
   await using dir = await tempDir();
   await using restored = await tempDir();
   const extraTools = [waitingTools];
-  const wait = { text: 'a moment', toolCalls: [{ name: 'sleep', arguments: { ms: 1_500 } }] };
-  const due = systemClock.now() + 1_500;
+  // Longer than this test can take: the first daemon must see neither date come.
+  const AHEAD_MS = 600_000;
+  const wait = { text: 'a moment', toolCalls: [{ name: 'sleep', arguments: { ms: AHEAD_MS } }] };
+  let due = 0;
   const payload = { text: 'water the plants', profile: 'session', deliver: { channel: 'test', chatId: 'c' } } as const;
   {
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? wait : 'slept'));
@@ -262,13 +264,14 @@ test('F48 a restored daemon neither goes on with what waited nor fires what was 
     await rig.channel.deliver({ chatId: 'a', text: 'wait', platformId: 'a' });
     const isParked = async () => (await rig.daemon.journal.counts()).inbox.PARKED === 1;
     await until('it waits', isParked);
+    due = systemClock.now() + AHEAD_MS;
     const reminder = job({ schedule: { kind: 'at', at: due }, nextDue: due, payload });
     await rig.daemon.journal.commit([{ kind: 'job', job: reminder }]);
     await backupJournal(join(dir.path, 'journal.db'), join(restored.path, 'journal.db'), systemClock);
   }
-  await until('both dates have come', () => systemClock.now() > due + 100);
   const model = echo();
-  await using rig = await testDaemon({ dataDir: restored.path, model, daemon: { extraTools } });
+  const clock = { ...systemClock, now: () => systemClock.now() + 2 * AHEAD_MS };
+  await using rig = await testDaemon({ dataDir: restored.path, model, daemon: { extraTools, clock } });
   const { journal } = rig.daemon;
   await until('the due time is passed over', async () => (await journal.jobs.get('ab12cd34'))?.enabled === false);
   await rig.channel.deliver({ chatId: 'd', text: 'new', platformId: 'd' });
