@@ -206,7 +206,7 @@ test.concurrent('in a group that is a chat of the owner a member cannot allow th
   saySo(2, 'hello');
   const code = await asked(at, group);
   saySo(2, `/allow ${code}`);
-  await has(at, group, 'Another person has to answer this question.');
+  await has(at, group, 'Only the owner may answer this.');
   expect(at.model.requests).toEqual([]);
   saySo(OWNER, `/allow ${code}`);
   await has(at, group, 'ab');

@@ -245,6 +245,7 @@ describe('a question to the owner', () => {
 
 describe('a question to the owner in a group', () => {
   const IN_GROUP = { isGroup: true };
+  const ITS_OWN_REQUEST = 'You cannot answer this yourself: your own request waits for it.';
 
   /** A run of `user-1` waits for the answer. */
   async function waitFor(journal: Journal, about: string): Promise<void> {
@@ -257,9 +258,7 @@ describe('a question to the owner in a group', () => {
     await using at = await setup(true, true);
     await at.ask();
     const words = `/allow ${at.code()}`;
-    expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'member' })).toBe(
-      'Another person has to answer this question.',
-    );
+    expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'member' })).toBe('Only the owner may answer this.');
     expect(await at.answer('1', 'owner', { ...IN_GROUP, ...UNQUOTED, senderId: 'member' })).toBeUndefined();
     expect((await at.wait())?.isOpen).toBe(true);
     expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'boss' })).toBe('✅ Allowed.');
@@ -270,9 +269,9 @@ describe('a question to the owner in a group', () => {
     await at.ask();
     await waitFor(at.journal, 'q1');
     const words = `/allow ${at.code()}`;
-    expect(await at.answer(words, 'owner', IN_GROUP)).toBe('Another person has to answer this question.');
+    expect(await at.answer(words, 'owner', IN_GROUP)).toBe(ITS_OWN_REQUEST);
     await at.restart();
-    expect(await at.answer(words, 'owner', IN_GROUP)).toBe('Another person has to answer this question.');
+    expect(await at.answer(words, 'owner', IN_GROUP)).toBe(ITS_OWN_REQUEST);
     expect(await at.answer('1', 'owner', { ...IN_GROUP, ...UNQUOTED })).toBeUndefined();
     expect((await at.wait())?.isOpen).toBe(true);
     expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'member' })).toBe('✅ Allowed.');

@@ -179,7 +179,7 @@ export class Approvals {
     if (!this.#options.owner.isOwnersChat(message)) return undefined;
     const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
     const isForOthers = isWhole && !may && wait?.isOpen === true && wait.question?.to === OWNER;
-    return { outcome, answer: isForOthers ? FOR_OTHERS : 'No open question has this code.' };
+    return { outcome, answer: isForOthers ? this.#notYours(message) : 'No open question has this code.' };
   }
 
   /**
@@ -230,6 +230,11 @@ export class Approvals {
     return !owner.namesIds(message.channel) && (await journal.waits.waiting(id, principal)) === 0;
   }
 
+  /** Why a member of a group may not answer a question to the owner: the two cases of `#mayAnswer`. */
+  #notYours({ channel }: InboundMessage): string {
+    return this.#options.owner.namesIds(channel) ? OWNER_ONLY : OWN_REQUEST;
+  }
+
   /**
    * The agent answered in this chat, with choices of its own or without: a number that is typed next may be
    * meant for those.
@@ -261,5 +266,6 @@ function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: 
   return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };
 }
 
-const FOR_OTHERS = 'Another person has to answer this question.';
+const OWNER_ONLY = 'Only the owner may answer this.';
+const OWN_REQUEST = 'You cannot answer this yourself: your own request waits for it.';
 const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;
