@@ -213,7 +213,7 @@ test('a time of day in a conversation is one of the daemon’s zone, which the m
   const [first, second] = at.model.requests.map(({ messages }) => messages.map(({ content }) => content));
   expect(first?.[0]).toMatch(/\nCurrent date: \d{4}-\d\d-\d\d \(Pacific\/Kiritimati\)\./);
   expect(second?.[0]).toBe(first?.[0]);
-  expect(second?.at(-1)).toContain('in Pacific/Kiritimati, and will be 2100-07-01 18:00 there');
+  expect(second?.at(-1)).toContain('in Pacific/Kiritimati; due 2100-07-01 18:00 Pacific/Kiritimati');
 });
 
 test('a job that the heartbeat asked for runs as the heartbeat does', async () => {

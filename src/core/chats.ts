@@ -40,8 +40,8 @@ export interface Chats {
   /** The chat with this `chatKey`. Does not wait for the disk, see `journal.ts`. */
   of(key: string): Promise<Chat | undefined>;
   /**
-   * The account that this channel's name first stood for. Absent = no message was let in yet. Does not wait
-   * for the disk.
+   * The first account used under this channel name. Absent = no message was let in yet. Does not wait for the
+   * disk.
    */
   firstAccount(channel: string): Promise<string | undefined>;
   /**

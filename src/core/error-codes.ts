@@ -89,8 +89,8 @@ export const ERROR_CODES = {
     hint: 'see `gatehouse models catalog` for the models there are, and set "model" in the config',
   },
   GH2118: {
-    title: 'the provider does not permit the request',
-    hint: 'check what the key is permitted, the guardrails of the account and the countries that the provider serves',
+    title: 'the provider refused permission',
+    hint: "check the key's permissions, the account's content rules and whether your country is served",
   },
   GH2119: {
     title: 'the model ran out of room before it answered',

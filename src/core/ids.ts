@@ -58,16 +58,16 @@ export function isLaneOf(lane: string, chat: string): boolean {
  * `[profile:]channel:chat_id[#topic]` of spec A1, always with the profile. A platform thread is the topic
  * `thread:<id>`; topics that people name cannot contain a colon, so the two never collide.
  *
- * `firstAccount` is the account that this channel's name first stood for. The chats of any other account are
+ * `firstAccount` is the first account used under this channel name. The chats of any other account are
  * `channel/account:chat_id`: the same id means another chat there, and its history is none of this account's.
  */
 export function sessionKey(ref: ChatRef, firstAccount = ref.account): string {
   const { channel, account } = ref;
-  const instance = (account === firstAccount ? [channel] : [channel, account]).map(encode).join('/').replaceAll(':', '%3A');
-  return `_main:${instance}:${encode(ref.chatId)}${threadTopic(ref)}`;
+  const channelPart = (account === firstAccount ? [channel] : [channel, account]).map(encode).join('/').replaceAll(':', '%3A');
+  return `_main:${channelPart}:${encode(ref.chatId)}${threadTopic(ref)}`;
 }
 
-/** Whether it is the session of this chat, whichever account the channel's name first stood for. */
+/** Whether it is the session of this chat, whichever account was the first used under this channel name. */
 export function isSessionOf(session: string, ref: ChatRef): boolean {
   return session === sessionKey(ref) || session === sessionKey(ref, `not ${ref.account}`);
 }

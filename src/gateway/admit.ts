@@ -23,9 +23,7 @@ export interface AdmitOptions {
   readonly decide?: (message: InboundMessage) => Promise<Decision | undefined>;
   /** Who the message speaks for, and what it brings in. Absent: a member, and nothing. */
   readonly standing?: (message: InboundMessage) => Promise<Standing>;
-  /**
-   * The account that the channel's name first stood for; see `sessionKey`. Absent, or undefined: this one.
-   */
+  /** The first account used under this channel name; see `sessionKey`. Absent, or undefined: this one. */
   readonly firstAccount?: (channel: string) => Promise<string | undefined>;
   /** Whether the operator wrote it under an id of theirs. */
   readonly isOwner: (message: InboundMessage) => boolean;

@@ -7,7 +7,7 @@ import type { Store } from './store.ts';
 /** Row of `meta` in a copy, until its first start. Epoch ms. */
 export const COPIED_AT = 'copied_at';
 
-const REASON = 'restored from a backup: the daemon that it was made of may have served that time';
+const REASON = 'restored from a backup: the original daemon may already have run the job at that time';
 
 /**
  * In the transaction of a start. The first start of a copy passes over the due times that have come by then:

@@ -153,7 +153,8 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
     },
     ownId(from) ?? newId(),
     now,
-    // As it was exported: it did its work, or its time passed and is made up for.
+    // A one-time job whose time has passed stays disabled if it was disabled in the export; if it was still
+    // open, it runs right after the import.
     !from.enabled || typeof state.next_run_at_ms === 'number',
   );
   const due = state.next_run_at_ms ?? job.nextDue ?? now;

@@ -93,7 +93,7 @@ export class Heartbeat implements TickerSource {
     const place = wanted && address(wanted);
     if (wanted && !place) {
       // Its answer would be paid for and told to no person, and the list not be asked about again.
-      const hint = 'mend that channel, or name another chat in gateway.owner';
+      const hint = 'fix the channel (see `gatehouse status`), or put a chat of a working channel first in gateway.owner';
       logger.warn('heartbeat.no-channel', { channel: wanted.channel, detail: `there is no channel ${wanted.channel}`, hint });
       return true;
     }

@@ -99,7 +99,7 @@ function scheduleOf({ every_seconds: seconds, cron: expr, in_seconds: wait, at }
 /** With the time that it is, so that the model sees a mistake, and tells people when the job comes. */
 function addedText(job: Job, now: number): string {
   const { nextDue, timezone } = job;
-  const then = nextDue === undefined ? '' : `, and will be ${wallTime(nextDue, timezone)} there when it is due`;
+  const then = nextDue === undefined ? '' : `; due ${wallTime(nextDue, timezone)} ${timezone}`;
   return `Added: ${lineOf(job)}; ${nowIn(timezone, now)}${then}`;
 }
 
