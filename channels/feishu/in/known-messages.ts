@@ -52,9 +52,8 @@ export class KnownMessages {
   sent(messageId: string, message: Pick<KnownMessage, 'chatId' | 'threadId' | 'text'> & { readonly type: string }): void {
     const { type, ...rest } = message;
     this.#types.set(messageId, type);
-    const isGroup = this.#groups.get(message.chatId);
     // After a restart we may write first in a chat: `find` then asks the platform whether it is a group.
-    if (isGroup === undefined) return;
+    const isGroup = this.#groups.get(message.chatId) ?? true;
     this.#messages.set(messageId, { ...rest, isGroup, senderId: this.#options.account, fromBot: true });
   }
 
@@ -63,17 +62,22 @@ export class KnownMessages {
     return this.#groups.get(chatId);
   }
 
-  /** Undefined when nobody knows it, or the platform did not say in time. Rejects with the signal's reason alone. */
+  /**
+   * Undefined when it is not known here and the platform did not say in time. A chat of which nothing is known
+   * then counts as a group. Rejects with the signal's reason alone.
+   */
   async find(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
     const known = this.#messages.get(messageId);
-    if (known) return known;
+    if (known && (!known.fromBot || this.#groups.get(known.chatId) === known.isGroup)) return known;
     const { clock, logger } = this.#options;
+    const ask = async (inner: AbortSignal): Promise<KnownMessage | undefined> =>
+      known ? { ...known, isGroup: await this.#askGroup(known.chatId, inner) } : this.#ask(messageId, inner);
     try {
-      return await withDeadline({ clock, ms: LOOKUP_MS, signal }, async (inner) => this.#ask(messageId, inner));
+      return await withDeadline({ clock, ms: LOOKUP_MS, signal }, ask);
     } catch (error) {
       signal.throwIfAborted();
       logger.warn('feishu.message-unknown', { messageId, error: errorText(error) });
-      return undefined;
+      return known;
     }
   }
 
