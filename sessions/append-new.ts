@@ -1,4 +1,7 @@
-/** `old` and those of `lines` that are new: a new array, so that what a caller loaded earlier does not change. */
+/**
+ * `old` and those of `lines` that are new: a new array, so that what a caller loaded earlier does not
+ * change.
+ */
 export function appendNew<T extends { readonly id: string }>(old: readonly T[], lines: readonly T[]): T[] {
   return [...old, ...newLines(new Set(old.map(({ id }) => id)), lines)];
 }
@@ -11,8 +14,9 @@ export function newLines<T extends { readonly id: string }>(held: ReadonlySet<st
 
 /**
  * The lines before the piece of `lines` that is the whole session. A rotation may have taken them out: the same
- * lines come again after a crash, and at the session's end they would be misplaced. Other lines may stand there
- * too, so the archive has to tell. Empty where there is no such piece. `held`: the ids in the session, in its order.
+ * lines come again after a crash, and at the session's end they would be misplaced. Other lines may stand
+ * there too, so the archive has to tell. Empty where there is no such piece. `held`: the ids in the session, in
+ * its order.
  */
 export function linesBeforeHeld<T extends { readonly id: string }>(held: ReadonlySet<string>, lines: readonly T[]): readonly T[] {
   const [oldest] = held;

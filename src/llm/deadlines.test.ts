@@ -13,6 +13,15 @@ function start(inputTokens: number, more: Partial<WatchdogOptions> = {}) {
 const limitOf = (signal: AbortSignal) =>
   signal.reason instanceof CallTimeout ? [signal.reason.limit, signal.reason.ms] : undefined;
 
+/** From the last event on, the model may be silent for 300 s and no longer. */
+async function endsAfterThinkingLimit({ clock, controller, watchdog }: ReturnType<typeof start>): Promise<void> {
+  await clock.advance(299_999);
+  expect(controller.signal.aborted).toBe(false);
+  await clock.advance(1);
+  expect(limitOf(controller.signal)).toEqual(['next chunk', 300_000]);
+  watchdog[Symbol.dispose]();
+}
+
 test('the first token may take 30 s and a millisecond more per input token, 180 s at most', async () => {
   for (const [tokens, limit] of [
     [0, 30_000],
@@ -110,7 +119,8 @@ test('M5 a server that sends keep-alives is held to them, also where its wire pr
 });
 
 test('M5 bytes that bring something of a thought, whole or in pieces, are no promise of more', async () => {
-  const { clock, controller, watchdog } = start(0, { thinks: true, timeouts: LONG });
+  const at = start(0, { thinks: true, timeouts: LONG });
+  const { clock, watchdog } = at;
   watchdog.opened();
   for (let thought = 0; thought < 3; thought += 1) {
     await clock.advance(2_000);
@@ -119,23 +129,16 @@ test('M5 bytes that bring something of a thought, whole or in pieces, are no pro
     watchdog.sign();
     watchdog.progress(false);
   }
-  await clock.advance(299_999);
-  expect(controller.signal.aborted).toBe(false);
-  await clock.advance(1);
-  expect(limitOf(controller.signal)).toEqual(['next chunk', 300_000]);
-  watchdog[Symbol.dispose]();
+  await endsAfterThinkingLimit(at);
 });
 
 test('M5 a model that thinks again after it wrote may be silent for 300 s again', async () => {
-  const { clock, controller, watchdog } = start(0, { timeouts: LONG });
+  const at = start(0, { timeouts: LONG });
+  const { watchdog } = at;
   watchdog.opened();
   watchdog.progress();
   watchdog.progress(false);
-  await clock.advance(299_999);
-  expect(controller.signal.aborted).toBe(false);
-  await clock.advance(1);
-  expect(limitOf(controller.signal)).toEqual(['next chunk', 300_000]);
-  watchdog[Symbol.dispose]();
+  await endsAfterThinkingLimit(at);
 });
 
 test('F27 signs of life alone end after the limit for thinking', async () => {

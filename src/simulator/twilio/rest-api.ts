@@ -10,8 +10,8 @@ export interface TwilioFault {
   readonly call: 'send' | 'list' | 'media-list' | 'media' | 'store';
   readonly times?: number;
   /**
-   * `error` answers with `status` and Twilio's `code`; `hang`, `drop` and `delay` accept first; `cut` breaks the connection before
-   * that. Of `delay` the answer to a send comes after `delayMs`.
+   * `error` answers with `status` and Twilio's `code`; `hang`, `drop` and `delay` accept first; `cut` breaks
+   * the connection before that. Of `delay` the answer to a send comes after `delayMs`.
    */
   readonly kind: 'error' | 'hang' | 'drop' | 'delay' | 'cut' | 'garbage';
   readonly delayMs?: number;
