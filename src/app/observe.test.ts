@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { RunEvent } from '../core/events.ts';
+import { LOGIN_REFUSED } from '../core/outbox.ts';
 import { MemoryLogger } from '../testing/fakes.ts';
 import { logEvents, Observations } from './observe.ts';
 
@@ -40,4 +41,17 @@ it('keeps the newest five errors, newest first', () => {
   const observations = new Observations((text) => text);
   for (let n = 0; n < 7; n += 1) observations.observe({ type: 'failed', at: n, code: 'GH2003', detail: 'x' });
   expect(observations.errors.map(({ at }) => at)).toEqual([6, 5, 4, 3, 2]);
+});
+
+it('what stands in the log for debugging only is not even made while that is off', () => {
+  const logger = Object.assign(new MemoryLogger(), { isDebugEnabled: () => false });
+  const event = Object.defineProperty({ type: 'queued', at: 0 }, 'lane', {
+    enumerable: true,
+    get: () => expect.unreachable('the line was made'),
+  });
+  logEvents(logger)(event as unknown as RunEvent);
+  expect(logger.lines).toEqual([]);
+  // Of the same kind, and worth a warning whatever is off.
+  logEvents(logger)({ type: 'part.retry', at: 0, reason: `${LOGIN_REFUSED}: 401` } as RunEvent);
+  expect(logger.lines.map(({ level }) => level)).toEqual(['warn']);
 });

@@ -94,15 +94,18 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
   return (event) => {
     if (event.type === 'model.text') return;
     const { type } = event;
+    const isRefusedLogin = event.type === 'part.retry' && isLoginRefused(event.reason);
+    const isDetail = DETAILS.has(type) && !isRefusedLogin;
+    if (isDetail && logger.isDebugEnabled?.() === false) return;
     const data: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(event)) if (!NOT_DATA.has(name)) data[name] = value;
     Object.assign(data, hintFor(event));
     // Stopped by its user, or by a shutdown: the operator need not look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
-    else if (event.type === 'part.retry' && isLoginRefused(event.reason)) logger.warn(type, data);
+    else if (isRefusedLogin) logger.warn(type, data);
     else if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && isTrouble(event.state))) logger.warn(type, data);
-    else if (DETAILS.has(type)) logger.debug(type, data);
+    else if (isDetail) logger.debug(type, data);
     else logger.info(type, data);
   };
 }

@@ -7,8 +7,12 @@ import type { ChatRef, InboundMessage } from './message.ts';
  * escaped too: every one of them becomes the same U+FFFD when text is written as UTF-8.
  */
 function encode(component: string): string {
+  // Nearly every component has nothing to escape, and a message is named by dozens of them.
+  if (!MAY_ESCAPE.test(component)) return component;
   return component.replace(/[%#/\n\p{Cs}]/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`);
 }
+
+const MAY_ESCAPE = /[%#/\n\ud800-\udfff]/;
 
 function decode(component: string): string {
   return component.replace(/%(D[89A-F][0-9A-F]{2}|[0-9A-F]{2})/g, (_, code: string) =>

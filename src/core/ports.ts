@@ -14,6 +14,8 @@ export interface Clock {
  * One line per state change: an event name plus data. Secrets are removed by the logger, never by the caller.
  */
 export interface Logger {
+  /** False: `debug` writes nothing, so its data need not be made. Absent: it may write. */
+  isDebugEnabled?(): boolean;
   child(fields: Readonly<Record<string, unknown>>): Logger;
   debug(event: string, data?: Readonly<Record<string, unknown>>): void;
   info(event: string, data?: Readonly<Record<string, unknown>>): void;

@@ -25,8 +25,9 @@ type Packed = readonly [type: string, after: number, facts?: object];
 const BATCH = 'batch';
 /** The seq of an event tells its row and its place there. */
 const PLACES = 1_024;
-/** Words of other programs: a server's error may quote what was asked. */
-const CONTENT = ['detail', 'hint', 'text'] as const;
+/** What is a column, and words of other programs: a server's error may quote what was asked. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['at', 'messageId', 'session', 'channel', 'type', 'detail', 'hint', 'text']);
+const TIMES: ReadonlySet<string> = new Set(['ms', 'waitedMs', 'waitMs']);
 /** A platform says in so many characters why it refuses. */
 const REASON_CHARS = 120;
 
@@ -49,16 +50,20 @@ function toRow(events: readonly RunEvent[]): NewEventRow {
   return { ...columns, type: BATCH, data: JSON.stringify([first, ...more]) };
 }
 
-function packed({ at, messageId: _run, session: _session, channel: _channel, type, ...facts }: RunEvent, from: number): Packed {
-  const kept: Record<string, unknown> = facts;
-  for (const field of CONTENT) if (field in kept) delete kept[field];
-  for (const field of ['ms', 'waitedMs', 'waitMs']) {
-    const value = kept[field];
-    if (typeof value === 'number') kept[field] = Math.round(value);
+function packed(event: RunEvent, from: number): Packed {
+  const { at, type } = event;
+  let kept: Record<string, unknown> | undefined;
+  for (const [name, value] of Object.entries(event)) {
+    if (LEFT_OUT.has(name)) continue;
+    kept ??= {};
+    kept[name] = shortened(name, value);
   }
-  if (typeof kept['reason'] === 'string') kept['reason'] = kept['reason'].slice(0, REASON_CHARS);
-  for (const _ in kept) return [type, at - from, kept];
-  return [type, at - from];
+  return kept ? [type, at - from, kept] : [type, at - from];
+}
+
+function shortened(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && TIMES.has(name)) return Math.round(value);
+  return typeof value === 'string' && name === 'reason' ? value.slice(0, REASON_CHARS) : value;
 }
 
 /** The events of a row, oldest first. */

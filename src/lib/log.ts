@@ -67,6 +67,7 @@ function bind(backend: pino.Logger, clean: Cleaner, fields: Fields): Logger {
     backend[level](clean.fields({ ...fields, ...data }), clean.text(event));
   };
   return {
+    isDebugEnabled: () => backend.isLevelEnabled('debug'),
     child: (more) => bind(backend, clean, { ...fields, ...more }),
     debug: (event, data) => write('debug', event, data),
     info: (event, data) => write('info', event, data),

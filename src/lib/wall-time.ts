@@ -21,14 +21,19 @@ export function instantOf(text: string, timezone: string): number | undefined {
   return fitting.length > 0 ? Math.min(...fitting) : wall - before;
 }
 
-/** The newest one is kept: every run asks for the date, and making one takes far longer than using it. */
-let kept: { readonly timeZone: string; readonly format: Intl.DateTimeFormat } | undefined;
+/** The newest one and what it showed last are kept: every run asks for the date. */
+let kept: { readonly timeZone: string; readonly format: Intl.DateTimeFormat; minute: number; text: string } | undefined;
 
 /** `2026-12-24 18:00`, as a clock on the wall shows it there. Throws where there is no such time zone. */
 export function wallTime(at: number, timeZone: string): string {
-  if (kept?.timeZone !== timeZone)
-    kept = { timeZone, format: new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone }) };
-  return kept.format.format(at);
+  if (kept?.timeZone !== timeZone) kept = { timeZone, format: formatOf(timeZone), minute: Number.NaN, text: '' };
+  const minute = Math.floor(at / 60_000);
+  if (kept.minute !== minute) Object.assign(kept, { minute, text: kept.format.format(at) });
+  return kept.text;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone });
 }
 
 /** Goes with the answer about a time that was asked for: only the clock that it is read by explains it. */

@@ -18,8 +18,9 @@ export function priceOf(
   now = systemClock.now(),
 ): Price | null {
   if (isLocal(provider, model, baseUrl)) return FREE;
-  const { price, later } = findRow(provider, model) ?? {};
-  return price ? priceAt(later ? { ...price, later } : price, now) : bound(provider, model);
+  const key = `${provider}/${model}`;
+  const { price, later } = (bounds.has(key) ? undefined : findRow(provider, model)) ?? {};
+  return price ? priceAt(later ? { ...price, later } : price, now) : bound(key, provider, model);
 }
 
 /** What a price has become by `now`: a daemon may run past the day from which another one is announced. */
@@ -28,15 +29,14 @@ export function priceAt(price: Price | null, now: number): Price | null {
 }
 
 /**
- * Of models that answered lately: a look through the whole catalog takes a millisecond, and never ends
- * otherwise.
+ * Of models without a stated price that answered lately: a look through the whole catalog takes a
+ * millisecond.
  */
 const bounds = new Map<string, Price | null>();
 /** A server may name another model each time. */
 const MOST_BOUNDS = 256;
 
-function bound(provider: string, model: string): Price | null {
-  const key = `${provider}/${model}`;
+function bound(key: string, provider: string, model: string): Price | null {
   const known = bounds.get(key);
   if (known !== undefined) return known;
   if (bounds.size >= MOST_BOUNDS) bounds.clear();
