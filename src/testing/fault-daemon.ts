@@ -3,7 +3,7 @@
 import { loadConfig } from '../../config/load.ts';
 import { runGateway } from '../app/run-gateway.ts';
 import type { Journal } from '../core/journal.ts';
-import { faultParts } from './fault-parts.ts';
+import { endWithReader, faultParts } from './fault-parts.ts';
 
 const [file = '', dataDir = '', killAt = 'none', countFile = ''] = process.argv.slice(2);
 const [place = '', moment = '', times = '1'] = killAt.split(':');
@@ -34,6 +34,7 @@ function dying(journal: Journal): Journal {
   });
 }
 
+endWithReader();
 const { registry, extraTools } = faultParts(countFile, (when) => maybeDie('tool', when));
 const config = await loadConfig({
   file,

@@ -29,3 +29,11 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
   const registry = { ...CHANNELS, double: async () => doubleChannel };
   return { registry, extraTools: [() => [count], waitingTools] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
 }
+
+/**
+ * Ends the process once nothing reads its log: whoever started it is gone. Each line would fail, and the
+ * failure would be logged.
+ */
+export function endWithReader(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(1));
+}

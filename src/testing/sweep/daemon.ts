@@ -4,7 +4,7 @@ import { loadConfig } from '../../../config/load.ts';
 import { runGateway } from '../../app/run-gateway.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { Admission } from '../../core/run.ts';
-import { faultParts } from '../fault-parts.ts';
+import { endWithReader, faultParts } from '../fault-parts.ts';
 
 const [file = '', dataDir = '', variant = 'none', countFile = ''] = process.argv.slice(2);
 
@@ -65,6 +65,7 @@ function override(journal: Journal, methods: Partial<Journal>): Journal {
   });
 }
 
+endWithReader();
 const { registry, extraTools } = faultParts(countFile);
 const config = await loadConfig({
   file,
