@@ -136,3 +136,16 @@ export function isPieceOfAnswer(key: string): boolean {
 export function shortHash(text: string, length = 16): string {
   return hash('sha256', text).slice(0, length);
 }
+
+const SESSIONS_KEPT = 1_000;
+const sessionHashes = new Map<string, string>();
+
+/** 32 digits of a session's key, made once for each session that was busy lately: every run asks for it twice. */
+export function sessionHash(session: string): string {
+  const known = sessionHashes.get(session);
+  if (known !== undefined) return known;
+  if (sessionHashes.size >= SESSIONS_KEPT) sessionHashes.clear();
+  const made = shortHash(session, 32);
+  sessionHashes.set(session, made);
+  return made;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { instantOf, wallTime } from './wall-time.ts';
+import { instantOf, startOfLocalDay, wallTime } from './wall-time.ts';
 
 const at = (text: string, zone = 'Europe/Berlin'): string | undefined => {
   const found = instantOf(text, zone);
@@ -36,4 +36,21 @@ test('a clock on the wall shows the time of its own zone', () => {
   expect(shown).toEqual(['2026-07-01 14:00', '2026-07-01 17:30', '2026-07-01 14:00', '2026-07-01 12:00']);
   expect(() => wallTime(noon, 'Mars/Base')).toThrow(RangeError);
   expect(wallTime(noon, 'UTC')).toBe('2026-07-01 12:00');
+});
+
+test('a day begins at its midnight, whichever day was asked about before', () => {
+  const first = Date.UTC(2026, 0, 1, 0, 30);
+  // Jumps to and fro over two years, hours apart within a day too.
+  for (let n = 0; n < 4_000; n += 1) {
+    const at = first + ((n * 7_919) % 17_520) * 3_600_000;
+    expect(startOfLocalDay(at)).toBe(new Date(at).setHours(0, 0, 0, 0));
+    expect(startOfLocalDay(at + 1)).toBe(new Date(at + 1).setHours(0, 0, 0, 0));
+  }
+  expect(startOfLocalDay(Number.NaN)).toBeNaN();
+});
+
+test('the time of each minute is its own, in any order of asking', () => {
+  const at = Date.UTC(2026, 5, 1, 12, 0);
+  const asked = [at, at + 59_999, at + 60_000, at - 1, at].map((one) => wallTime(one, 'UTC'));
+  expect(asked).toEqual(['12:00', '12:00', '12:01', '11:59', '12:00'].map((time) => `2026-06-01 ${time}`));
 });

@@ -59,7 +59,15 @@ function shownAt(at: number, timeZone: string): number {
   );
 }
 
+/** The day that was asked about last: every call of a model asks which one it is. Epoch ms, the end exclusive. */
+let lastDay = { start: 0, end: 0 };
+
 /** The last midnight at or before `at` (epoch ms) in the time zone of the process. */
 export function startOfLocalDay(at: number): number {
-  return new Date(at).setHours(0, 0, 0, 0);
+  if (!(at >= lastDay.start && at < lastDay.end)) {
+    const date = new Date(at);
+    const start = date.setHours(0, 0, 0, 0);
+    lastDay = { start, end: date.setDate(date.getDate() + 1) };
+  }
+  return lastDay.start;
 }

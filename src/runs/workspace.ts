@@ -1,14 +1,14 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { userDirectory } from '../../sessions/file-name.ts';
-import { shortHash } from '../core/ids.ts';
+import { sessionHash } from '../core/ids.ts';
 
 /**
  * The directory of a session's files; made when it is not there. It is named by a digest of the session's
  * key, so that no two sessions share one (attack A37).
  */
 export function sessionWorkspace(dataDir: string, session: string): string {
-  const path = join(userDirectory(dataDir, session), 'workspaces', shortHash(session, 32));
+  const path = join(userDirectory(dataDir, session), 'workspaces', sessionHash(session));
   // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than
   // creating what is there.
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });

@@ -135,8 +135,9 @@ export class Budget {
   }
 
   /** Whether any limit counts this call. */
-  limited(context: ModelCallContext): boolean {
-    return this.#statesOf(context).length > 0;
+  limited({ job }: ModelCallContext): boolean {
+    const { dailyUsd, sessionUsd, senderUsd, jobUsd } = this.#limits;
+    return (dailyUsd ?? sessionUsd ?? senderUsd ?? (job === undefined ? undefined : jobUsd)) !== undefined;
   }
 
   /** The limit of which the smallest share is left, or the one of this name; undefined: there is none. */

@@ -148,8 +148,8 @@ class BudgetedCall {
     const { contextWindow, id } = this.#model;
     const booked = reported && this.#estimate.booked(reported, contextWindow, served);
     const usage = booked?.usage ?? this.#estimate.partly(this.#streamed);
-    const detail = `reported ${JSON.stringify(reported)}, booked ${JSON.stringify(usage)}`;
-    if (booked?.odd) this.#options.onOddUsage?.({ model: id, detail });
+    const told = booked?.odd ? this.#options.onOddUsage : undefined;
+    told?.({ model: id, detail: `reported ${JSON.stringify(reported)}, booked ${JSON.stringify(usage)}` });
     return usage;
   }
 

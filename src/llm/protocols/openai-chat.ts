@@ -1,5 +1,5 @@
 /** The OpenAI chat completions wire: request -> SDK stream -> events. */
-import { shortHash } from '../../core/ids.ts';
+import { sessionHash } from '../../core/ids.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import { type ChatHabits, chatHabits } from './chat-habits.ts';
 import { toHistory } from './history.ts';
@@ -39,7 +39,7 @@ function requestBody(
     ...(temperature === undefined || !takesTemperature(provider, model) ? {} : { temperature }),
     ...effort(thinkingWord(thinking, facts?.thinking), habits),
     // The name of the conversation itself is the operator's business.
-    ...(habits.cacheKey ? { prompt_cache_key: shortHash(context.session, 32) } : {}),
+    ...(habits.cacheKey ? { prompt_cache_key: sessionHash(context.session) } : {}),
     ...(habits.cacheControl && /^anthropic\//.test(model) ? { cache_control: { type: 'ephemeral' } } : {}),
   };
 }

@@ -1,5 +1,5 @@
 /** The OpenAI Responses wire (o-series, gpt-5 and later, Grok): request -> SDK stream -> events. */
-import { shortHash } from '../../core/ids.ts';
+import { sessionHash } from '../../core/ids.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import { chatHabits } from './chat-habits.ts';
 import { toHistory } from './history.ts';
@@ -62,6 +62,6 @@ function requestBody(
     // Some servers give the state of the reasoning only when they are asked for it.
     ...(REASONS.test(model) ? { include: ['reasoning.encrypted_content' as const] } : {}),
     // The name of the conversation itself is the operator's business.
-    ...(chatHabits(provider).cacheKey ? { prompt_cache_key: shortHash(context.session, 32) } : {}),
+    ...(chatHabits(provider).cacheKey ? { prompt_cache_key: sessionHash(context.session) } : {}),
   };
 }
