@@ -1,7 +1,7 @@
 // Keys, headers, purposes and levels of thinking as a model server sees them, through the real program.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
-import type { ModelRequest } from '../core/model.ts';
+import type { ModelFacts, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ThinkingLevel } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -169,4 +169,22 @@ test('/think is said to the model with every call from then on; the channel and 
   await say('/reset');
   expect(await say('five')).toEqual(['thought', 'low']);
   expect(model.requests).toHaveLength(5);
+});
+
+test.each([
+  { thinking: ['on'], says: 'openai/m cannot be told how much to think: this will count when another model answers.' },
+  { thinking: [], says: 'openai/m does not think: this will count when another model answers.' },
+])('/think says that a level changes nothing at a model that has the levels $thinking', async ({ thinking, says }) => {
+  await using dir = await tempDir();
+  const facts: ModelFacts = { maxOutputTokens: 1_000, vision: false, tools: true, price: null, thinking };
+  const model = { ...scriptedModel(() => 'thought'), id: 'openai/m', facts };
+  await using at = await testDaemon({ dataDir: dir.path, model });
+  const say = async (text: string): Promise<string | undefined> => {
+    await at.channel.deliver({ text });
+    await at.daemon.gateway.idle();
+    return at.channel.texts().at(-1);
+  };
+  expect(await say('/think high')).toBe(`From now on thinking is high here. ${says} \`/think default\` goes back.`);
+  expect(await say('/think')).toContain(says);
+  expect(await say('/think auto')).not.toContain('another model');
 });

@@ -5,6 +5,7 @@ import type { Model } from '../../core/model.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { ThinkingLevel } from '../../core/session.ts';
 import { oneLine } from '../../lib/one-line.ts';
+import { thinkingWord } from '../../llm/protocols/thinking.ts';
 import type { ProviderRouter, RouterEntry } from '../../llm/routing/provider-router.ts';
 import type { Choices } from '../../runs/choices.ts';
 import type { ChoiceCommand } from './command.ts';
@@ -18,7 +19,7 @@ const QUOTE_CHARS = 60;
 export interface ModelChoiceOptions {
   readonly choices: Pick<Choices, 'inForce' | 'choose'>;
   /** The default. */
-  readonly model: Pick<Model, 'id'>;
+  readonly model: Pick<Model, 'id' | 'facts'>;
   /** Absent: there is nothing to choose from. */
   readonly named?: ProviderRouter | undefined;
   readonly thinking: ThinkingLevel;
@@ -79,8 +80,8 @@ export class ModelChoice {
   }
 
   async #showThinking(row: ChatRow): Promise<string> {
-    const { thinking, thinkingFrom } = await this.#options.choices.inForce(row);
-    const words = `Thinking: ${thinking ?? this.#options.thinking}, ${thinkingFrom}.`;
+    const { thinking = this.#options.thinking, thinkingFrom, entry } = await this.#options.choices.inForce(row);
+    const words = `Thinking: ${thinking}, ${thinkingFrom}.${unheard(entry?.model ?? this.#options.model, thinking)}`;
     return `${words}\n\n/think ${LEVELS.join(' | ')} – auto: as the model does by itself\n/think ${DEFAULT} – as the config says`;
   }
 
@@ -98,8 +99,18 @@ export class ModelChoice {
       return `There is no level “${quoted}”. Nothing was changed. There are: ${LEVELS.join(', ')}, ${DEFAULT}.`;
     }
     await choices.choose(row, { thinking: level });
-    return `From now on thinking is ${level} here. \`/think ${DEFAULT}\` goes back.`;
+    const { entry } = await choices.inForce(row);
+    const answer = `From now on thinking is ${level} here.${unheard(entry?.model ?? this.#options.model, level)}`;
+    return `${answer} \`/think ${DEFAULT}\` goes back.`;
   }
+}
+
+/** Said of a level that the model has no word for, or that its provider takes none for. */
+function unheard({ id, facts }: ModelChoiceOptions['model'], level: ThinkingLevel): string {
+  const known = facts?.thinking;
+  if (level === 'auto' || !known || thinkingWord(level, known) !== undefined) return '';
+  const why = known.length === 0 ? 'does not think' : 'cannot be told how much to think';
+  return ` ${id} ${why}: this will count when another model answers.`;
 }
 
 function nameOf({ key, model }: RouterEntry): string {
