@@ -31,8 +31,8 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
 }
 
 /**
- * Ends the process once nothing reads its log: whoever started it is gone. Each line would fail, and the
- * failure would be logged.
+ * Ends the process once nothing reads its log: the process that started it is gone. Each line would fail,
+ * and the failure would be logged.
  */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(1));
