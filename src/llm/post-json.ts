@@ -3,8 +3,8 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { ModelFailure } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import { connectLimitedFetch } from '../lib/connect-limited-fetch.ts';
 import { createEchoRedactor, urlSecrets } from '../lib/echo-redactor.ts';
+import { createHttpFetch, type HttpAnswer, type HttpFetch } from '../lib/http-fetch.ts';
 import { readAtMost } from '../lib/read-at-most.ts';
 import { timeLimit } from '../lib/time-limit.ts';
 import { CallTimeout } from './deadlines.ts';
@@ -26,7 +26,7 @@ export interface Endpoint {
   readonly clock: Clock;
   /** 0 <= x < 1, for waits. */
   readonly random: () => number;
-  readonly fetch?: typeof fetch;
+  readonly fetch?: HttpFetch;
 }
 
 export interface PostRequest {
@@ -44,7 +44,7 @@ const MAX_RETRIES = 3;
 const CONNECT_MS = 10_000;
 const MAX_ERROR_BYTES = 64_000;
 
-const connect = connectLimitedFetch(CONNECT_MS);
+const connect = createHttpFetch(CONNECT_MS);
 
 /**
  * The JSON of a 2xx answer. Rejects with a `WireFault`, or with `signal.reason`. Where the wait before a
@@ -81,17 +81,17 @@ async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSig
   let answered = false;
   try {
     const body = request.body();
+    // Writes a form as its bytes, and names their type.
+    const form = typeof body === 'string' ? undefined : new Response(body);
     const response = await (endpoint.fetch ?? connect)(endpoint.baseUrl + request.path, {
       method: 'POST',
       headers: {
         'user-agent': 'gatehouse',
         accept: 'application/json',
-        ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
+        'content-type': form?.headers.get('content-type') ?? 'application/json',
         ...keyHeaders(endpoint.apiKey, request.keyHeader),
       },
-      body,
-      // A redirect would carry the content, on the same host with the key, to an address not in the config.
-      redirect: 'manual',
+      body: form ? new Uint8Array(await form.arrayBuffer()) : String(body),
       signal: until,
     });
     answered = true;
@@ -101,11 +101,11 @@ async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSig
   }
 }
 
-async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: number): Promise<unknown> {
+async function readAnswer(endpoint: Endpoint, response: HttpAnswer, maxBytes: number): Promise<unknown> {
   const { provider } = endpoint;
   const { status, headers, ok } = response;
   if (status >= 300 && status < 400) {
-    await response.body?.cancel();
+    await readAtMost(response.body, 0);
     throw notAnApi(`${provider} redirects (status ${status})`, status);
   }
   const { bytes, complete } = await readAtMost(response.body, ok ? maxBytes : MAX_ERROR_BYTES);

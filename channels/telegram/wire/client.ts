@@ -1,6 +1,8 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
-import { Api, GrammyError, HttpError, InputFile } from 'grammy';
+import { Api, type ApiClientOptions, GrammyError, HttpError, InputFile } from 'grammy';
 import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
+import { type SentRequest, sendRequest } from '../../../src/lib/http-fetch.ts';
+import { readAtMost } from '../../../src/lib/read-at-most.ts';
 import { CallError, type CallFailure, guardCall, networkFailure } from '../../kit/call-error.ts';
 import { createHttpAgent } from '../../kit/http-agent.ts';
 
@@ -46,7 +48,8 @@ export class TelegramClient {
     this.#fileRoot = `${options.apiRoot}/file/bot${options.token}`;
     const api = new Api(options.token, {
       apiRoot: options.apiRoot,
-      baseFetchConfig: { agent: this.#agent, compress: true },
+      fetch: ((url: string, request: Omit<SentRequest, 'agent'>) =>
+        answerTo(url, { ...request, agent: this.#agent })) as unknown as NonNullable<ApiClientOptions['fetch']>,
       // Every call of ours has a shorter limit of its own; this one only must never win.
       timeoutSeconds: 600,
     });
@@ -136,6 +139,21 @@ export class TelegramClient {
   }
 }
 
+/** A hundred updates are far below it. */
+const MAX_ANSWER_BYTES = 32_000_000;
+
+/** The part of a `Response` that grammY reads. */
+async function answerTo(url: string, request: SentRequest): Promise<Pick<Response, 'json'>> {
+  const answer = await sendRequest(url, request);
+  return {
+    async json() {
+      const { bytes, complete } = await readAtMost(answer.body, MAX_ANSWER_BYTES);
+      if (!complete) throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+      return JSON.parse(bytes.toString('utf8'));
+    },
+  };
+}
+
 function toFailure(error: unknown): CallFailure {
   if (error instanceof GrammyError) {
     const { retry_after, migrate_to_chat_id } = error.parameters;
@@ -147,6 +165,5 @@ function toFailure(error: unknown): CallFailure {
       ...(migrate_to_chat_id !== undefined && { data: { migrateToChatId: String(migrate_to_chat_id) } }),
     };
   }
-  // node-fetch writes the whole URL, token included, into its messages.
   return networkFailure(error instanceof HttpError ? error.error : error);
 }

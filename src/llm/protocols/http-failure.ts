@@ -138,7 +138,7 @@ export function failureOfConnection(error: unknown, origin: string, context: Fai
   return createFailure('network', {
     message: `${context.provider} at ${origin} cannot be reached (${code || 'no detail'})`,
     hint: connectionHint(code, origin),
-    ...(code === NO_TLS || code === BAD_PORT ? { retryable: false } : {}),
+    ...(code === NO_TLS ? { retryable: false } : {}),
   });
 }
 
@@ -151,18 +151,12 @@ function connectionHint(code: string, origin: string): string {
       return 'the host name does not resolve: check base_url and DNS';
     case NO_TLS:
       return 'the server does not speak TLS as https:// demands: write http:// in base_url, or check its port';
-    case BAD_PORT:
-      return 'programs may not call this port, which belongs to another protocol: check base_url';
-    case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
       return 'no connection in time: check base_url, the network and any firewall';
     default:
       return 'check base_url and the network';
   }
 }
-
-/** The message, without a code, of Node's fetch for a port that the Fetch standard blocks. */
-const BAD_PORT = 'bad port';
 
 /** What answers is no TLS, such as plain HTTP. */
 const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
@@ -172,7 +166,6 @@ function causeCode(error: unknown): string {
   let at = error;
   for (let depth = 0; at instanceof Error && depth < 6; depth += 1) {
     if ('code' in at && typeof at.code === 'string') return at.code;
-    if (at.message === BAD_PORT) return BAD_PORT;
     at = at.cause ?? (at instanceof AggregateError ? at.errors[0] : undefined);
   }
   return '';

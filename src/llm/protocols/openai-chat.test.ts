@@ -323,14 +323,6 @@ describe('failures', () => {
     });
   });
 
-  test('a port that no program may fetch from is named as the cause', async () => {
-    const failure = failureOf(await collect(chat('http://127.0.0.1:9').call(modelRequest('hi'), new AbortController().signal)));
-    expect(failure).toMatchObject({
-      message: expect.stringMatching(/cannot be reached \(bad port\)$/),
-      hint: 'programs may not call this port, which belongs to another protocol: check base_url',
-    });
-  });
-
   test('an expired certificate is named and not tried again', async () => {
     const refuse = async () => {
       throw new TypeError('fetch failed', { cause: Object.assign(new Error('certificate'), { code: 'CERT_HAS_EXPIRED' }) });

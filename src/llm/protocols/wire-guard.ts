@@ -1,7 +1,9 @@
 /** A fetch that bounds what a server may do to us before a client library sees it. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { text as textOf } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import type { ModelFailure } from '../../core/model.ts';
+import type { HttpAnswer, HttpFetch } from '../../lib/http-fetch.ts';
 import { isDeep } from '../../lib/json-depth.ts';
 import { createFailure, quote } from '../failure.ts';
 
@@ -64,7 +66,7 @@ export class WireFault extends Error {
 }
 
 /** Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded lines and bodies, plain JSON turned into one SSE event. */
-export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
+export function guardFetch(fetchFn: HttpFetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
   const { pass = SENT_HEADERS, set = {}, extraBody, sign, plainLineEnds = false, wholeAnswer = openAiEvents } = options;
   return async (input, init) => {
     const given = new Headers(init?.headers);
@@ -74,34 +76,30 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
       if (value !== null) headers.set(name, value);
     }
     for (const [name, value] of Object.entries(set)) headers.set(name, value);
-    const body = withFields(init?.body, extraBody);
+    const { method = 'POST', signal } = init ?? {};
+    const url = String(input);
+    const body = withFields(String(init?.body), extraBody);
     if (sign) {
-      const signature = await sign({ method: init?.method ?? 'POST', url: String(input), headers, body: String(body ?? '') });
+      const signature = await sign({ method, url, headers, body });
       for (const [name, value] of Object.entries(signature)) headers.set(name, value);
     }
     // A redirect would carry the prompt, and on the same host the key, to an address that is not in the
     // config.
-    const response = await fetchFn(input, { ...init, ...(body ? { body } : {}), headers, redirect: 'manual' });
-    if (response.status >= 300 && response.status < 400) {
-      await response.body?.cancel();
-      throw fault('bad-request', `the server redirects (status ${response.status})`, response.status);
-    }
+    const response = await fetchFn(url, { method, headers, body, signal: signal ?? null });
+    if (response.status >= 300 && response.status < 400)
+      return await refuse(response, `the server redirects (status ${response.status})`);
     const type = response.headers.get('content-type') ?? '';
-    if (response.ok && /\btext\/html\b/i.test(type)) {
-      await response.body?.cancel();
-      throw fault('bad-request', 'the server answered with a web page', response.status);
-    }
+    if (response.ok && /\btext\/html\b/i.test(type)) return await refuse(response, 'the server answered with a web page');
     if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
     const { status, headers: received } = response;
-    const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
+    const text = response.body ? await textOf(bounded(response.body)) : '';
     return response.ok
       ? jsonAsEvents(text, status, wholeAnswer)
       : new Response(asErrorObject(text), { status, headers: received });
   };
 }
 
-function withFields(body: RequestInit['body'], extra: GuardOptions['extraBody']): RequestInit['body'] {
-  if (typeof body !== 'string') return body;
+function withFields(body: string, extra: GuardOptions['extraBody']): string {
   const json = extra ? JSON.stringify({ ...(JSON.parse(body) as object), ...extra }) : body;
   // Half of a surrogate pair is escaped so; Anthropic refuses the body, and with it the conversation for
   // good.
@@ -114,9 +112,16 @@ function fault(kind: 'bad-request' | 'malformed', message: string, status?: numb
 }
 
 /** The client library reads a body as any async iterable; a stream and a response of our own around it cost a tenth of a message. */
-function boundBody(response: Response, plainLineEnds: boolean, onBytes: (() => void) | undefined): Response {
-  if (!response.body) return response;
-  return Object.defineProperty(response, 'body', { value: bounded(response.body, { events: true, plainLineEnds, onBytes }) });
+function boundBody(answer: HttpAnswer, plainLineEnds: boolean, onBytes: (() => void) | undefined): Response {
+  const { status, headers, body } = answer;
+  const value = body && bounded(body, { events: true, plainLineEnds, onBytes });
+  return Object.defineProperty(new Response(null, { status, headers }), 'body', { value });
+}
+
+/** Reads none of it. */
+async function refuse({ status, body }: HttpAnswer, message: string): Promise<never> {
+  await body?.[Symbol.asyncIterator]().return?.();
+  throw fault('bad-request', message, status);
 }
 
 /**
@@ -124,18 +129,18 @@ function boundBody(response: Response, plainLineEnds: boolean, onBytes: (() => v
  * event without one (F28). `plainLineEnds`: no carriage return; none of the data is lost, because JSON writes it as an escape.
  */
 async function* bounded(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
   { events, plainLineEnds, onBytes }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
 ): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
+  const chunks = body[Symbol.asyncIterator]();
   let next: ReturnType<typeof read> | undefined;
   let line = 0;
   let total = 0;
   let ended = false;
   let blank = true;
   const read = async () => {
-    const chunk = await reader.read();
-    ended = chunk.done;
+    const chunk = await chunks.next();
+    ended = chunk.done === true;
     return chunk;
   };
   try {
@@ -164,7 +169,7 @@ async function* bounded(
     // The client library leaves at the last event, and the end often lies one turn of the loop behind it. A
     // body that is cancelled costs the connection.
     if (!ended) await Promise.race([next, setImmediate()]).catch(() => undefined);
-    if (!ended) await reader.cancel();
+    if (!ended) await chunks.return?.();
   }
 }
 

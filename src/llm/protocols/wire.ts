@@ -2,6 +2,7 @@
 import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
+import type { HttpFetch } from '../../lib/http-fetch.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, Watchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
@@ -33,7 +34,7 @@ export interface WireOptions {
   readonly promisesSigns?: boolean;
   readonly timeouts: ModelTimeouts;
   readonly clock: Clock;
-  readonly fetch?: typeof fetch;
+  readonly fetch?: HttpFetch;
 }
 
 /** A model that can load its SDK ahead of the first call. */
