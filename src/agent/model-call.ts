@@ -19,6 +19,8 @@ export interface ModelCall {
   readonly emit: AgentEmit;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** As of `AgentRun`. */
+  readonly ready: Promise<unknown> | undefined;
 }
 
 /** Session, channel, sender and purpose that a run's calls are booked under. */
@@ -27,9 +29,10 @@ export function callerOf({ session, channel, principal: sender, job }: AgentRun)
   return job === undefined ? { ...who, purpose: 'turn' } : { ...who, purpose: 'job', job };
 }
 
-/** One call with its events reported. Never rejects: a model that throws or stops without an end is a failed call. */
+/** One call with its events reported. A model that throws or stops without an end is a failed call. Rejects as `ready` does. */
 export async function callModel(call: ModelCall): Promise<ModelOutcome> {
-  const { model, clock, emit, signal } = call;
+  const { model, clock, emit, signal, ready } = call;
+  await ready;
   const startedAt = clock.monotonic();
   emit({ type: 'model.started', model: model.id, iteration: call.iteration });
   const settled = await settleOrLeave(consume(call), signal, clock);

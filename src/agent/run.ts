@@ -163,10 +163,10 @@ class AgentLoop {
 
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure } | { readonly wait: NewWait }> {
-    const { model, clock, steps, runId } = this.#run;
+    const { model, clock, steps, runId, ready } = this.#run;
     this.#resumedAt ??= this.#lines.length;
     await this.#loadImages();
-    const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
+    const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal, ready };
     const outcome = await callWithinWindow(this.#run, this.#request, (request) => callModel({ ...call, request }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     if (outcome.kind === 'wait') return { wait: { ...outcome.wait, callId: modelWait(this.#replay.n) } };

@@ -274,9 +274,10 @@ export interface Runs {
   waiting(lane: string, limit: number, afterSeq?: number): Promise<readonly RunRow[]>;
   /**
    * NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled,
-   * merged, taken).
+   * merged, taken). `onCommit` gets the same before it is on disk: until this resolves, nothing of the run
+   * may leave the process.
    */
-  claim(seq: number): Promise<RunRow | undefined>;
+  claim(seq: number, onCommit?: (row: RunRow | undefined) => void): Promise<RunRow | undefined>;
   /** RUNNING -> NEW without counting the attempt: the daemon is shutting down. `false` = fenced. */
   release(seq: number, generation: number): Promise<boolean>;
 

@@ -79,6 +79,8 @@ export interface AgentRun {
   readonly emit: Emit;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The first model call waits for it; until then nothing of the run leaves the process. Absent: no wait. */
+  readonly ready?: Promise<unknown>;
 }
 
 export interface RunNotes {

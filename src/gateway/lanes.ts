@@ -20,6 +20,12 @@ interface Waiting {
   readonly onBus: boolean;
 }
 
+interface Claimed {
+  readonly row: RunRow;
+  /** Rejects when the claim could not be written. */
+  readonly durable: Promise<unknown>;
+}
+
 interface Lane {
   readonly key: string;
   rows: Waiting[];
@@ -44,11 +50,11 @@ export interface LanesOptions {
   /** Channels that share these, asked at each use; default 1. */
   readonly channels?: number;
   /**
-   * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After
-   * a rejection the lane runs the same claim again, after a back-off: recorded steps are replayed and nothing
-   * is lost.
+   * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. The
+   * claim is committed; nothing of the turn may leave the process before `durable` resolves. After a rejection
+   * the lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
    */
-  readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
+  readonly turn: (row: RunRow, signal: AbortSignal, durable: Promise<unknown>) => Promise<Finish | undefined>;
   readonly onTurnError: (row: QueuedRow, error: unknown, retryInMs: number) => void;
   readonly clock: Clock;
   readonly emit: Emit;
@@ -228,13 +234,13 @@ export class Lanes {
     const controller = new AbortController();
     lane.current = { seq: waiting.seq, controller };
     const { signal } = controller;
-    let claimed: RunRow | undefined;
+    let claimed: Claimed | undefined;
     const turn = async (): Promise<Finish | undefined> => {
       if (this.#stopping.signal.aborted || signal.aborted) return undefined;
-      claimed ??= await this.#options.journal.claim(waiting.seq);
+      claimed ??= await this.#claim(waiting.seq);
       // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second
       // time.
-      return claimed && (await this.#options.turn(claimed, signal));
+      return claimed && (await this.#options.turn(claimed.row, signal, claimed.durable));
     };
     let finish: Finish | undefined;
     try {
@@ -254,6 +260,15 @@ export class Lanes {
     } finally {
       delete lane.current;
     }
+  }
+
+  /** Resolves at the commit of the claim: the turn prepares its first call while the disk is at work. */
+  #claim(seq: number): Promise<Claimed | undefined> {
+    return new Promise((resolve, reject) => {
+      const handOver = (row: RunRow | undefined): void => resolve(row && { row, durable });
+      const durable = this.#options.journal.claim(seq, handOver);
+      durable.then(handOver, reject);
+    });
   }
 
   /** Ends early when the signal aborts: the caller looks at it next. */

@@ -25,11 +25,12 @@ export class OwnAnswers {
     this.#options = options;
   }
 
-  readonly of = async (row: RunRow): Promise<End | undefined> => {
+  readonly of = async (row: RunRow, ready: Promise<unknown>): Promise<End | undefined> => {
     const { message } = row;
     const isMute = this.#options.model.demo && !this.#options.demoAllowed(channelOf(row));
     if (!message) return isMute ? { state: 'DONE', outcome: 'no-model' } : undefined;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
+    if (command) await ready;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };

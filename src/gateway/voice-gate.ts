@@ -20,7 +20,7 @@ import type { Backlog } from './backlog.ts';
 const NOT_MENTIONED = 'not-mentioned';
 
 export interface VoiceGateOptions {
-  readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
+  readonly turn: (row: RunRow, signal: AbortSignal, durable: Promise<unknown>) => Promise<Finish | undefined>;
   /** Absent: no message is overheard. */
   readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** What the agent is called in groups of the channel. */
@@ -58,8 +58,9 @@ export class VoiceGate {
   }
 
   /** As `LanesOptions.turn`. */
-  async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
-    if (!row.message?.overheard) return await this.#options.turn(row, signal);
+  async run(row: RunRow, signal: AbortSignal, durable: Promise<unknown>): Promise<Finish | undefined> {
+    if (!row.message?.overheard) return await this.#options.turn(row, signal, durable);
+    await durable;
     try {
       return await this.#listen(row, signal);
     } catch (error) {
@@ -91,7 +92,7 @@ export class VoiceGate {
       if (taken) backlog.hold(row, taken);
       const background = taken ? { background: taken.lines } : {};
       try {
-        return await this.#options.turn({ ...row, message: { ...message, ...background } }, signal);
+        return await this.#options.turn({ ...row, message: { ...message, ...background } }, signal, Promise.resolve());
       } catch (error) {
         backlog.untold(message.id); // the next attempt takes it again
         throw error;

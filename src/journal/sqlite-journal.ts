@@ -94,8 +94,8 @@ export class SqliteJournal implements Journal {
     return this.#queue.peek(() => waitingRows(this.#store, lane, limit, afterSeq));
   }
 
-  claim(seq: number): Promise<RunRow | undefined> {
-    return this.#queue.write(() => claimRow(this.#store, seq));
+  claim(seq: number, onCommit?: (row: RunRow | undefined) => void): Promise<RunRow | undefined> {
+    return this.#queue.write(() => claimRow(this.#store, seq), onCommit);
   }
 
   release(seq: number, generation: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** What every journal keeps of a turn, from its claim over its steps to its end and its session lines. */
 import { expect, it } from 'vitest';
-import type { Admission, StepRecord } from '../core/run.ts';
+import type { Admission, RunRow, StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { type CreateJournal as Create, pendingKeys, texts } from '../testing/journal-harness.ts';
 import { admit, begin, done, LANE, line, message, part, SESSION, usage } from '../testing/journal-rows.ts';
@@ -30,6 +30,23 @@ export function turnContract(create: Create): void {
     const again = await journal.claim(seq);
     expect(again?.generation).toBeGreaterThan(won[0]?.generation ?? 0);
     expect(await journal.claim(999)).toBeUndefined();
+  });
+
+  it('F12 a claim is told when readers see it, before it is promised to be on disk; so is that there is none', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await journal.accept([admit(message(1))]);
+    const seq = (await journal.waiting(LANE, 1))[0]?.seq ?? 0;
+    const order: string[] = [];
+    let seen: Promise<readonly RunRow[]> | undefined;
+    const claiming = journal.claim(seq, (row) => {
+      order.push(`committed ${row?.attempts}`);
+      seen = journal.waiting(LANE, 1);
+    });
+    expect((await claiming.finally(() => order.push('on disk')))?.attempts).toBe(1);
+    expect(await journal.claim(seq, (row) => order.push(`taken ${row}`))).toBeUndefined();
+    expect(order).toEqual(['committed 1', 'on disk', 'taken undefined']);
+    expect(await seen).toEqual([]);
   });
 
   it('a parked turn gives its attempt back', async () => {

@@ -3,6 +3,7 @@ import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import type { RunRow } from '../core/run.ts';
 import { oneLine } from '../lib/one-line.ts';
 import { visibleText } from '../lib/visible-text.ts';
 import { type FindChannel, fetchFile, type StoredFile } from '../media/fetch-file.ts';
@@ -57,6 +58,11 @@ interface Fetched {
   readonly file?: StoredFile;
   /** Why there is no file. */
   readonly code?: ErrorCode;
+}
+
+/** Whether the first thing outside this process that the run does is a model call, or a command. */
+export function startsWithCall({ generation, message }: RunRow): boolean {
+  return generation === 1 && message?.kind === 'message' && message.media.length === 0;
 }
 
 /**

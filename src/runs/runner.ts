@@ -24,7 +24,7 @@ import { type Finish, RunStopped } from './finish.ts';
 import { asJob } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { placeWaits } from './parking.ts';
-import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
+import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
 import type { Profiles } from './profile.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
@@ -45,10 +45,8 @@ export interface RunnerOptions {
   readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
   readonly choices: Pick<Choices, 'of'>;
-  /**
-   * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
-   */
-  readonly instead: (row: RunRow) => Promise<End | undefined>;
+  /** What needs no model, such as a command, once `ready` resolved. Undefined = the agent runs. */
+  readonly instead: (row: RunRow, ready: Promise<unknown>) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
   readonly tools: (row: RunRow, taint: number) => readonly Tool[];
   /** Asks what a run wants to know of people. */
@@ -82,6 +80,8 @@ export interface RunnerOptions {
 /** One attempt at a run. */
 interface Running {
   readonly row: RunRow;
+  /** The claim is on disk, and what an earlier attempt showed is known. */
+  readonly ready: Promise<unknown>;
   readonly writes: StepWrites;
 }
 
@@ -106,7 +106,7 @@ export class Runner {
    * not be written (nothing was committed then): every other failure is an outcome, with a notice in the
    * chat.
    */
-  async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
+  async run(row: RunRow, signal: AbortSignal, durable: Promise<unknown>): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
     const started = clock.monotonic();
     const { key: messageId } = row;
@@ -116,9 +116,12 @@ export class Runner {
     const place = this.#options.answers.answer(row);
     const writes = new StepWrites(row, signal, this.#options);
     try {
-      await place.open();
-      const result = await this.#result({ row, writes }, signal);
+      const ready = Promise.all([durable, place.open()]);
+      ready.catch(() => undefined); // seen below
+      if (!startsWithCall(row)) await ready;
+      const result = await this.#result({ row, writes, ready }, signal);
       if (!result) return undefined;
+      await ready;
       const placed = { ...result, ...(await place.of(result)) };
       return async () => {
         // A failed step is on disk before what came of it. One that is not judged yet shares the transaction.
@@ -142,9 +145,7 @@ export class Runner {
       transcripts.committed(row.session, result.lines);
       result.onDisk?.();
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
-    const { key: messageId } = row;
-    const channel = channelOf(row);
-    const about = { at: clock.now(), messageId, session: row.session, channel, ms };
+    const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };
     const { waits } = result;
     if (waits) emit({ ...about, type: 'parked', waits: waits.length, kinds: kindsOf(waits) });
     else emit({ ...about, type: 'finished', outcome: result.outcome });
@@ -166,8 +167,8 @@ export class Runner {
   }
 
   async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
-    const { row } = running;
-    const end = await this.#options.instead(row);
+    const { row, ready } = running;
+    const end = await this.#options.instead(row, ready);
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
@@ -251,7 +252,7 @@ export class Runner {
   }
 
   async #runAgent(
-    { row, writes }: Running,
+    { row, writes, ready }: Running,
     turn: Prepared & Told & { readonly workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
@@ -289,7 +290,7 @@ export class Runner {
       ...(row.source.kind === 'job' ? { job: key } : {}),
       queuedMs: clock.now() - row.acceptedAt,
       emit: delay?.emit ?? this.#options.emit,
-      clock,
+      ...{ clock, ready },
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay?.settled();

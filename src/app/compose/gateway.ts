@@ -34,7 +34,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
   });
   const gate = new VoiceGate({
-    turn: (row, signal) => runner.run(row, signal),
+    turn: (row, signal, durable) => runner.run(row, signal, durable),
     get transcriber() {
       return models().transcriber;
     },
@@ -75,7 +75,7 @@ function composeLanes({ options, events, journal, channels, live }: Base, bus: I
     get channels() {
       return channels.size;
     },
-    turn: (row, signal) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal)),
+    turn: (row, signal, durable) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal, durable)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({
         type: 'failed',
