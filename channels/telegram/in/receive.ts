@@ -1,4 +1,5 @@
 /** The long poll: updates -> `host.receive` -> only then the poll whose higher offset acknowledges them. */
+import { setImmediate } from 'node:timers/promises';
 import type { Update } from 'grammy/types';
 import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
@@ -98,6 +99,8 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     });
     offset = next;
     await answerPresses(updates, options);
+    // The turns that this began come first: to build a poll takes as long as to ask a model.
+    await setImmediate();
   }
 }
 
