@@ -99,11 +99,10 @@ function chunkEvents(answer: unknown): string {
 }
 
 /** A body's reader: all that the client library uses. It never cancels; the call's signal does. */
-function withReader({ status, headers, body }: Response): Response {
+function withReader({ status, ok, headers, body }: Response): Response {
   const chunks: AsyncIterator<Uint8Array> | undefined = body?.[Symbol.asyncIterator]();
   const read = async () => (await chunks?.next()) ?? { done: true };
-  const value = { getReader: () => ({ read, releaseLock: () => undefined }) };
-  return Object.defineProperty(new Response(null, { status, headers }), 'body', { value });
+  return { status, ok, headers, body: { getReader: () => ({ read, releaseLock: () => undefined }) } } as unknown as Response;
 }
 
 function answeredError(status: number, body: string, headers: HeaderLookup): AnsweredError {

@@ -79,6 +79,7 @@ export async function* callWire(
   const race = createRace(controller.signal);
   const burst = new Burst(race.interrupt);
   let streaming = false;
+  let isOver = false;
   let closing: readonly ModelEvent[];
   const { clock, timeouts, promisesSigns = false } = options;
   const thinks = mayThink(request.thinking, options.facts?.thinking);
@@ -100,6 +101,7 @@ export async function* callWire(
         due = burst.take();
       } else {
         waiting = undefined;
+        isOver = step.done === true;
         if (step.done) break;
         const { events, progress } = assembly.add(step.value);
         const isThought = progress === 'thinking' || (events.length > 0 && events.every(({ type }) => type === 'reasoning'));
@@ -129,8 +131,8 @@ export async function* callWire(
     }
   } finally {
     signal.removeEventListener('abort', onAbort);
-    // Closes the socket when the consumer left early; after a complete answer there is nothing left to close.
-    controller.abort(NO_LONGER_NEEDED);
+    // Closes the socket when the consumer left early; after the end of the stream there is nothing left to close.
+    if (!isOver) controller.abort(NO_LONGER_NEEDED);
   }
   yield* closing;
 }
