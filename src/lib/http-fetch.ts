@@ -1,11 +1,10 @@
 /**
- * One HTTP request over `node:http`, for what is sent with every message: the platform's `fetch` costs twice
- * the CPU (`bench/`, model-calls). Redirects are handed to the caller and never followed.
+ * One HTTP request by the dispatcher below the platform's `fetch`, for what is sent with every message: `fetch`
+ * itself costs twice the CPU (`bench/`, model-calls). Redirects are handed to the caller and never followed.
  */
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestPlain } from 'node:http';
-import { Agent as HttpsAgent, request as requestTls } from 'node:https';
-import type { Readable } from 'node:stream';
+import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { GatheredChunks } from './gathered-chunks.ts';
 
 export interface HttpRequest {
   /** Default GET. */
@@ -30,163 +29,136 @@ export interface HttpAnswer {
 export type HttpFetch = (url: string, request: HttpRequest) => Promise<HttpAnswer>;
 
 /**
- * An idle connection is dropped after this. Servers drop theirs after 5 s and more (Node's default is 5 s),
- * and a request that meets the closing end is lost.
+ * Node publishes its dispatcher under this symbol (undici, lib/global.js). Another one of the same class goes
+ * through the same proxies (`NODE_USE_ENV_PROXY`), with limits of its own.
  */
-const IDLE_MS = 4_000;
+const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 
-/** A pool of connections of its own; one that is not set up after `connectMs` ends with ETIMEDOUT. */
+/** The part of undici's `Dispatcher` that is used here (undici, docs/api/Dispatcher.md). */
+interface Dispatcher {
+  dispatch(request: object, handler: Handler): boolean;
+}
+
+interface Controller {
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+}
+
+interface Handler {
+  onRequestStart(controller: Controller): void;
+  onResponseStart(controller: Controller, status: number, headers: Readonly<Record<string, string | readonly string[]>>): void;
+  onResponseData(controller: Controller, chunk: Buffer): void;
+  onResponseEnd(): void;
+  onResponseError(controller: Controller, error: Error): void;
+}
+
+/**
+ * A pool of connections of its own; one that is not set up after `connectMs` ends with UND_ERR_CONNECT_TIMEOUT.
+ * For the answer there is no limit: callers have their own.
+ */
 export function createHttpFetch(connectMs: number): HttpFetch {
-  const plain = new HttpAgent({ keepAlive: true, timeout: IDLE_MS });
-  let tls: HttpsAgent | undefined;
+  let dispatcher: Dispatcher | undefined;
   return (url, request) => {
-    const isTls = url.startsWith('https:');
-    if (isTls) tls ??= new HttpsAgent({ keepAlive: true, timeout: IDLE_MS });
-    return sendRequest(url, { ...request, agent: isTls && tls ? tls : plain, connectMs });
+    dispatcher ??= createDispatcher(connectMs);
+    return send(dispatcher, url, request);
   };
 }
 
-export interface SentRequest extends Omit<HttpRequest, 'body'> {
-  /** A stream is sent in chunks and destroyed with the request. */
-  readonly body?: HttpRequest['body'] | Readable;
-  /** Of the scheme of the address. */
-  readonly agent: HttpAgent;
-  /** Absent: the agent has a limit of its own. */
-  readonly connectMs?: number;
+function createDispatcher(connectMs: number): Dispatcher {
+  // Node loads undici, and with it the dispatcher, when the first of its classes is used.
+  void new Headers();
+  const { constructor: Agent } = Reflect.get(globalThis, GLOBAL_DISPATCHER) as {
+    constructor: new (options: object) => Dispatcher;
+  };
+  return new Agent({ connect: { timeout: connectMs }, headersTimeout: 0, bodyTimeout: 0 });
 }
 
-/** As `HttpFetch`, over the connections of an agent. */
-export function sendRequest(url: string, options: SentRequest): Promise<HttpAnswer> {
-  const { method = 'GET', headers = {}, body, signal, agent, connectMs } = options;
+function send(dispatcher: Dispatcher, url: string, request: HttpRequest): Promise<HttpAnswer> {
+  const { method = 'GET', headers: given = {}, body, signal } = request;
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(reasonOf(signal));
-    const address = new URL(url);
-    // It would be sent with the request, and quoted by whoever logs the address.
-    if (address.username !== '' || address.password !== '')
-      return reject(new TypeError('an address that holds a password is not called'));
-    const isTls = address.protocol === 'https:';
-    const given = headers instanceof Headers ? Object.fromEntries(headers) : headers;
+    signal?.throwIfAborted();
+    const { origin, pathname, search, username, password } = new URL(url);
+    // It would be left out without a word.
+    if (username !== '' || password !== '') throw new TypeError('an address that holds a password is not called');
     // An event stream that is packed comes in lumps.
-    const all = { 'accept-encoding': 'identity', ...given };
-    const request = (isTls ? requestTls : requestPlain)(address, { method, headers: all, agent });
-    let answer: IncomingMessage | undefined;
-    const onAbort = (): void => {
-      const reason = reasonOf(signal);
-      if (answer) close(answer, reason);
-      else request.destroy(reason);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    request.once('response', (message) => {
-      answer = message;
-      resolve(answerOf(message));
-    });
-    request.on('error', (error) => reject(signal?.aborted ? reasonOf(signal) : named(error)));
-    request.once('close', () => {
-      signal?.removeEventListener('abort', onAbort);
-      if (!answer) reject(new Error('the connection was closed without an answer'));
-    });
-    if (connectMs !== undefined) limitConnecting(request, isTls ? 'secureConnect' : 'connect', connectMs);
-    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) request.end(body);
-    else {
-      body.once('error', (error) => request.destroy(error));
-      request.once('close', () => body.destroy());
-      body.pipe(request);
-    }
+    const headers = { 'accept-encoding': 'identity', ...(given instanceof Headers ? Object.fromEntries(given) : given) };
+    const answer = new Answer(resolve, reject, signal);
+    dispatcher.dispatch({ origin, path: pathname + search, method, headers, body }, answer);
   });
 }
 
-function limitConnecting(request: ClientRequest, connected: 'connect' | 'secureConnect', connectMs: number): void {
-  request.once('socket', (socket) => {
-    if (!socket.connecting) return;
-    const tooLate = Object.assign(new Error(`not connected after ${connectMs} ms`), { code: 'ETIMEDOUT' });
-    const timer = setTimeout(() => socket.destroy(tooLate), connectMs);
-    socket.once(connected, () => clearTimeout(timer));
-    socket.once('close', () => clearTimeout(timer));
-  });
-}
+const UNPACK: ReadonlyMap<string, () => Transform> = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
 
-/** A TLS error that meets a pending write has no code of its own: it stands in the words of OpenSSL. */
-function named(error: Error & { code?: string }): Error {
-  const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(error.code === 'EPROTO' ? error.message : '') ?? [];
-  if (reason) error.code = `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`;
-  return error;
-}
+/** Follows one request from its start to the end of its answer. */
+class Answer implements Handler {
+  readonly #resolve: (answer: HttpAnswer) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #signal: AbortSignal | null | undefined;
+  #controller: Controller | undefined;
+  #body: GatheredChunks | undefined;
+  /** Some servers pack what they were not asked to pack. */
+  #unpack: Transform | undefined;
 
-function answerOf(message: IncomingMessage): HttpAnswer {
-  const status = message.statusCode ?? 0;
-  const headers = new Headers();
-  for (let at = 0; at < message.rawHeaders.length; at += 2)
-    headers.append(message.rawHeaders[at] ?? '', message.rawHeaders[at + 1] ?? '');
-  return { status, ok: status >= 200 && status < 300, headers, body: new Chunks(unpacked(message), () => close(message)) };
-}
-
-/** A connection whose answer has arrived whole is kept for the next request. */
-function close(message: IncomingMessage, reason?: Error): void {
-  if (message.complete) message.resume();
-  else message.destroy(reason);
-}
-
-/** Signals of client libraries may have none. */
-function reasonOf(signal: AbortSignal | null | undefined): Error {
-  return (signal?.reason as Error | undefined) ?? new DOMException('the request was aborted', 'AbortError');
-}
-
-/** Some servers pack what nobody asked them to pack. */
-function unpacked(message: IncomingMessage): Readable {
-  const packing = message.headers['content-encoding']?.trim().toLowerCase();
-  const unpack = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress }[
-    packing ?? ''
-  ];
-  if (!unpack) return message;
-  const body = unpack();
-  message.on('error', (error) => body.destroy(error));
-  body.once('close', () => close(message));
-  return message.pipe(body);
-}
-
-/** Half the cost of a stream's own iterator. */
-class Chunks implements AsyncIterableIterator<Uint8Array> {
-  readonly #stream: Readable;
-  readonly #close: () => void;
-  #end: { readonly error: unknown } | undefined;
-  #wake: (() => void) | undefined;
-
-  constructor(stream: Readable, close: () => void) {
-    this.#stream = stream;
-    this.#close = close;
-    const ended = (error?: unknown): void => {
-      this.#end ??= { error };
-      this.#wake?.();
-    };
-    stream.on('readable', () => this.#wake?.());
-    stream.once('end', () => ended());
-    stream.on('error', ended);
-    stream.once('close', () =>
-      ended(stream.readableEnded ? undefined : new Error('the connection broke in the middle of the answer')),
-    );
+  constructor(resolve: (answer: HttpAnswer) => void, reject: (reason: unknown) => void, signal: HttpRequest['signal']) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#abort, { once: true });
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
+  /** Not before the connection is there, which an abort need not wait for. */
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller;
+    if (this.#signal?.aborted) this.#abort();
   }
 
-  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    for (;;) {
-      const value = this.#stream.read() as Uint8Array | null;
-      if (value !== null) return { done: false, value };
-      if (this.#end?.error) throw this.#end.error;
-      if (this.#end) return { done: true, value: undefined };
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  onResponseStart(controller: Controller, status: number, received: Readonly<Record<string, string | readonly string[]>>): void {
+    // An answer that is still to come is announced by these.
+    if (status < 200) return;
+    const headers = new Headers();
+    for (const [name, values] of Object.entries(received))
+      for (const value of typeof values === 'string' ? [values] : values) headers.append(name, value);
+    const left = new Error('the rest of the answer is not wanted');
+    this.#body = new GatheredChunks(controller, () => controller.abort(left));
+    const packing = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
+    this.#unpack = UNPACK.get(packing)?.();
+    this.#unpack?.on('data', (chunk: Buffer) => this.#body?.push(chunk));
+    this.#unpack?.once('end', () => this.#body?.end());
+    this.#unpack?.on('error', (error) => this.#body?.end(error));
+    this.#resolve({ status, ok: status >= 200 && status < 300, headers, body: this.#body });
   }
 
-  /** Reads no more. */
-  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#end ??= { error: undefined };
-    this.#close();
-    this.#wake?.();
-    return { done: true, value: undefined };
+  onResponseData(_controller: Controller, chunk: Buffer): void {
+    if (this.#unpack) this.#unpack.write(chunk);
+    else this.#body?.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#settled();
+    if (this.#unpack) this.#unpack.end();
+    else this.#body?.end();
+  }
+
+  onResponseError(_controller: Controller, error: Error): void {
+    this.#settled();
+    this.#reject(error);
+    this.#body?.end(error);
+  }
+
+  readonly #abort = (): void => {
+    const reason = this.#signal?.reason as Error;
+    this.#reject(reason);
+    this.#body?.end(reason);
+    this.#controller?.abort(reason);
+  };
+
+  #settled(): void {
+    this.#signal?.removeEventListener('abort', this.#abort);
   }
 }

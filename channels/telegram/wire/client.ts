@@ -1,10 +1,10 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
 import { Api, type ApiClientOptions, GrammyError, HttpError, InputFile } from 'grammy';
 import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
-import { type SentRequest, sendRequest } from '../../../src/lib/http-fetch.ts';
 import { readAtMost } from '../../../src/lib/read-at-most.ts';
 import { CallError, type CallFailure, guardCall, networkFailure } from '../../kit/call-error.ts';
 import { createHttpAgent } from '../../kit/http-agent.ts';
+import { type HttpRequest, sendRequest } from '../../kit/http-request.ts';
 
 /** A file to upload, named by the field that carries it. */
 export interface Upload {
@@ -48,7 +48,7 @@ export class TelegramClient {
     this.#fileRoot = `${options.apiRoot}/file/bot${options.token}`;
     const api = new Api(options.token, {
       apiRoot: options.apiRoot,
-      fetch: ((url: string, request: Omit<SentRequest, 'agent'>) =>
+      fetch: ((url: string, request: Omit<HttpRequest, 'agent'>) =>
         answerTo(url, { ...request, agent: this.#agent })) as unknown as NonNullable<ApiClientOptions['fetch']>,
       // Every call of ours has a shorter limit of its own; this one only must never win.
       timeoutSeconds: 600,
@@ -143,11 +143,11 @@ export class TelegramClient {
 const MAX_ANSWER_BYTES = 32_000_000;
 
 /** The part of a `Response` that grammY reads. */
-async function answerTo(url: string, request: SentRequest): Promise<Pick<Response, 'json'>> {
+async function answerTo(url: string, request: HttpRequest): Promise<Pick<Response, 'json'>> {
   const answer = await sendRequest(url, request);
   return {
     async json() {
-      const { bytes, complete } = await readAtMost(answer.body, MAX_ANSWER_BYTES);
+      const { bytes, complete } = await readAtMost(answer, MAX_ANSWER_BYTES);
       if (!complete) throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
       return JSON.parse(bytes.toString('utf8'));
     },

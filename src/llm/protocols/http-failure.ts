@@ -151,6 +151,7 @@ function connectionHint(code: string, origin: string): string {
       return 'the host name does not resolve: check base_url and DNS';
     case NO_TLS:
       return 'the server does not speak TLS as https:// demands: write http:// in base_url, or check its port';
+    case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
       return 'no connection in time: check base_url, the network and any firewall';
     default:
