@@ -86,16 +86,13 @@ export function guardFetch(fetchFn: HttpFetch, userAgent: string, options: Guard
     // A redirect would carry the prompt, and on the same host the key, to an address that is not in the
     // config.
     const response = await fetchFn(url, { method, headers, body, signal: signal ?? null });
-    if (response.status >= 300 && response.status < 400)
-      return await refuse(response, `the server redirects (status ${response.status})`);
-    const type = response.headers.get('content-type') ?? '';
-    if (response.ok && /\btext\/html\b/i.test(type)) return await refuse(response, 'the server answered with a web page');
-    if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
-    const { status, headers: received } = response;
+    const { status, ok, headers: received } = response;
+    if (status >= 300 && status < 400) return await refuse(response, `the server redirects (status ${status})`);
+    const type = received.get('content-type') ?? '';
+    if (ok && /\btext\/html\b/i.test(type)) return await refuse(response, 'the server answered with a web page');
+    if (ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
     const text = response.body ? await textOf(bounded(response.body)) : '';
-    return response.ok
-      ? jsonAsEvents(text, status, wholeAnswer)
-      : new Response(asErrorObject(text), { status, headers: received });
+    return ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(asErrorObject(text), { status, headers: received });
   };
 }
 
