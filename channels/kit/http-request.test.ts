@@ -93,3 +93,22 @@ test('one connection serves one request after the other, also after an abort tha
   }
   expect(ports.size).toBe(1);
 });
+
+test('an answer that comes before the whole body was sent ends the sending', async () => {
+  await using server = await serve((_request, response) => response.writeHead(413).end('too large'));
+  const { url, agent } = server;
+  const endless = new Readable({ read: () => undefined });
+  endless.push('begin');
+  const answer = await sendRequest(url, { method: 'POST', body: endless, agent, signal: new AbortController().signal });
+  expect([answer.statusCode, await text(answer)]).toEqual([413, 'too large']);
+  await expect.poll(() => endless.destroyed).toBe(true);
+});
+
+test('a body that broke before the request is its error', async () => {
+  await using server = await serve((_request, response) => response.end());
+  const body = new Readable({ read: () => undefined });
+  body.on('error', () => undefined);
+  body.destroy(new Error('the file is gone'));
+  const { url, agent } = server;
+  await expect(sendRequest(url, { body, agent, signal: new AbortController().signal })).rejects.toThrow('the file is gone');
+});

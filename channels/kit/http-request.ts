@@ -13,9 +13,9 @@ export interface HttpRequest {
 }
 
 /**
- * One request over the connections of `agent`, for SDKs that let their `fetch` be replaced: `node-fetch` costs
- * twice the CPU. Resolves with the unread answer; a redirect is one. Rejects with the error of the connection,
- * or with the signal's reason; so does the answer while it is read.
+ * One request over the connections of `agent`, for SDKs that let their `fetch` be replaced: `node-fetch`
+ * costs twice the CPU. Resolves with the unread answer; a redirect is one. Rejects with the error of the
+ * connection, or with the signal's reason; so does the answer while it is read.
  */
 export function sendRequest(
   url: string,
@@ -23,16 +23,19 @@ export function sendRequest(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(reasonOf(signal));
+    if (typeof body === 'object' && body.destroyed) return reject(body.errored ?? new Error('the body is gone'));
     const request = (url.startsWith('https:') ? requestTls : requestPlain)(url, { method, headers, agent });
     let answer: IncomingMessage | undefined;
     const onAbort = (): void => {
       const reason = reasonOf(signal);
-      if (!answer) request.destroy(reason);
-      else if (!answer.complete) answer.destroy(reason);
+      if (!answer || !request.writableFinished) request.destroy(reason);
+      if (!answer?.complete) answer?.destroy(reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
     request.once('response', (message) => {
       answer = message;
+      // An answer may come before the whole of a file was sent, and then the rest is not taken.
+      message.once('end', () => request.writableFinished || request.destroy());
       resolve(message);
     });
     request.on('error', (error) => reject(signal.aborted ? reasonOf(signal) : error));

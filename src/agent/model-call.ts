@@ -29,7 +29,10 @@ export function callerOf({ session, channel, principal: sender, job }: AgentRun)
   return job === undefined ? { ...who, purpose: 'turn' } : { ...who, purpose: 'job', job };
 }
 
-/** One call with its events reported. A model that throws or stops without an end is a failed call. Rejects as `ready` does. */
+/**
+ * One call with its events reported. A model that throws or stops without an end is a failed call. Rejects as
+ * `ready` does.
+ */
 export async function callModel(call: ModelCall): Promise<ModelOutcome> {
   const { model, clock, emit, signal, ready } = call;
   await ready;

@@ -1,9 +1,8 @@
 /**
- * One HTTP request by the dispatcher below the platform's `fetch`, for what is sent with every message: `fetch`
- * itself costs twice the CPU (`bench/`, model-calls). Redirects are handed to the caller and never followed.
+ * One HTTP request by the dispatcher below the platform's `fetch`, for what is sent with every message:
+ * `fetch` itself costs twice the CPU (`bench/`, model-calls). Redirects are handed to the caller and never
+ * followed.
  */
-import type { Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { GatheredChunks } from './gathered-chunks.ts';
 
 export interface HttpRequest {
@@ -21,7 +20,7 @@ export interface HttpAnswer {
   /** The status is 2xx. */
   readonly ok: boolean;
   readonly headers: Headers;
-  /** Unpacked. May be iterated once; leaving early closes the connection. */
+  /** May be iterated once; leaving early closes the connection. */
   readonly body: AsyncIterable<Uint8Array> | null;
 }
 
@@ -54,8 +53,8 @@ interface Handler {
 }
 
 /**
- * A pool of connections of its own; one that is not set up after `connectMs` ends with UND_ERR_CONNECT_TIMEOUT.
- * For the answer there is no limit: callers have their own.
+ * A pool of connections of its own; one that is not set up after `connectMs` ends with
+ * UND_ERR_CONNECT_TIMEOUT. For the answer there is no limit: callers have their own.
  */
 export function createHttpFetch(connectMs: number): HttpFetch {
   let dispatcher: Dispatcher | undefined;
@@ -81,19 +80,12 @@ function send(dispatcher: Dispatcher, url: string, request: HttpRequest): Promis
     const { origin, pathname, search, username, password } = new URL(url);
     // It would be left out without a word.
     if (username !== '' || password !== '') throw new TypeError('an address that holds a password is not called');
-    // An event stream that is packed comes in lumps.
+    // An event stream that is packed comes in lumps, and a packed answer may be a thousand times its size.
     const headers = { 'accept-encoding': 'identity', ...(given instanceof Headers ? Object.fromEntries(given) : given) };
     const answer = new Answer(resolve, reject, signal);
     dispatcher.dispatch({ origin, path: pathname + search, method, headers, body }, answer);
   });
 }
-
-const UNPACK: ReadonlyMap<string, () => Transform> = new Map([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-]);
 
 /** Follows one request from its start to the end of its answer. */
 class Answer implements Handler {
@@ -102,8 +94,8 @@ class Answer implements Handler {
   readonly #signal: AbortSignal | null | undefined;
   #controller: Controller | undefined;
   #body: GatheredChunks | undefined;
-  /** Some servers pack what they were not asked to pack. */
-  #unpack: Transform | undefined;
+  /** Set where the server packs what it was asked not to pack, which is not read. */
+  #packed: { readonly error: Error | undefined } | undefined;
 
   constructor(resolve: (answer: HttpAnswer) => void, reject: (reason: unknown) => void, signal: HttpRequest['signal']) {
     this.#resolve = resolve;
@@ -126,23 +118,23 @@ class Answer implements Handler {
       for (const value of typeof values === 'string' ? [values] : values) headers.append(name, value);
     const left = new Error('the rest of the answer is not wanted');
     this.#body = new GatheredChunks(controller, () => controller.abort(left));
+    const ok = status >= 200 && status < 300;
     const packing = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
-    this.#unpack = UNPACK.get(packing)?.();
-    this.#unpack?.on('data', (chunk: Buffer) => this.#body?.push(chunk));
-    this.#unpack?.once('end', () => this.#body?.end());
-    this.#unpack?.on('error', (error) => this.#body?.end(error));
-    this.#resolve({ status, ok: status >= 200 && status < 300, headers, body: this.#body });
+    // The status of a failure says enough without the words beside it.
+    if (packing !== '' && packing !== 'identity') this.#packed = { error: ok ? packedError(packing) : undefined };
+    this.#resolve({ status, ok, headers, body: this.#body });
   }
 
-  onResponseData(_controller: Controller, chunk: Buffer): void {
-    if (this.#unpack) this.#unpack.write(chunk);
-    else this.#body?.push(chunk);
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.#packed) {
+      this.#body?.end(this.#packed.error);
+      controller.abort(packedError());
+    } else this.#body?.push(chunk);
   }
 
   onResponseEnd(): void {
     this.#settled();
-    if (this.#unpack) this.#unpack.end();
-    else this.#body?.end();
+    this.#body?.end();
   }
 
   onResponseError(_controller: Controller, error: Error): void {
@@ -152,13 +144,18 @@ class Answer implements Handler {
   }
 
   readonly #abort = (): void => {
-    const reason = this.#signal?.reason as Error;
+    const { reason } = this.#signal ?? {};
+    const error = reason instanceof Error ? reason : new DOMException('the request was aborted', 'AbortError');
     this.#reject(reason);
-    this.#body?.end(reason);
-    this.#controller?.abort(reason);
+    this.#body?.end(error);
+    this.#controller?.abort(error);
   };
 
   #settled(): void {
     this.#signal?.removeEventListener('abort', this.#abort);
   }
+}
+
+function packedError(packing = 'unasked'): Error {
+  return Object.assign(new Error('the server packs its answer, which it was asked not to do'), { code: `packed: ${packing}` });
 }

@@ -92,7 +92,9 @@ export function guardFetch(fetchFn: HttpFetch, userAgent: string, options: Guard
     if (ok && /\btext\/html\b/i.test(type)) return await refuse(response, 'the server answered with a web page');
     if (ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
     const text = response.body ? await textOf(bounded(response.body)) : '';
-    return ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(asErrorObject(text), { status, headers: received });
+    return ok
+      ? jsonAsEvents(text, status, wholeAnswer)
+      : new Response(asErrorObject(text), { status: Math.min(status, 599), headers: received });
   };
 }
 
@@ -108,7 +110,7 @@ function fault(kind: 'bad-request' | 'malformed', message: string, status?: numb
   return new WireFault(createFailure(kind, { message, status, ...(hint ? { hint } : {}) }));
 }
 
-/** What client libraries read of an answer that is a stream: a `Response` around it costs a tenth of a message. */
+/** What client libraries read of a stream: a `Response` around it costs a tenth of a message. */
 function boundBody(answer: HttpAnswer, plainLineEnds: boolean, onBytes: (() => void) | undefined): Response {
   const { status, ok, headers } = answer;
   const body = answer.body && bounded(answer.body, { events: true, plainLineEnds, onBytes });
