@@ -33,7 +33,8 @@ export function createHttpAgent({ tls, keepAlive = true, onSocket }: HttpAgentOp
     // Name, route, port, TLS: whatever fails by now is proof that nothing was sent. Only the code survives the wrapping of SDKs,
     // and this listener comes before those of the HTTP client.
     const onError = (error: Error): void => {
-      Object.assign(error, { code: `${NOT_CONNECTED}${errorCodeOf(error) ?? 'no code'}` });
+      // Not assigned: the code of a DOMException, such as an abort's reason, has no setter.
+      Object.defineProperty(error, 'code', { value: `${NOT_CONNECTED}${errorCodeOf(error) ?? 'no code'}`, configurable: true });
     };
     socket.on('error', onError);
     limitConnecting(socket, tls, () => socket.removeListener('error', onError));

@@ -3,6 +3,7 @@ import { Agent, createServer, type IncomingMessage, type RequestListener } from 
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { createHttpAgent } from './http-agent.ts';
 import { sendRequest } from './http-request.ts';
 
 async function serve(answer: RequestListener) {
@@ -111,4 +112,18 @@ test('a body that broke before the request is its error', async () => {
   body.destroy(new Error('the file is gone'));
   const { url, agent } = server;
   await expect(sendRequest(url, { body, agent, signal: new AbortController().signal })).rejects.toThrow('the file is gone');
+});
+
+test('an abort while a connection is set up is an error of the request alone, whatever its reason is', async () => {
+  await using server = await serve((_request, response) => response.end());
+  const agent = createHttpAgent({ tls: false });
+  for (const reason of [undefined, new DOMException('late', 'TimeoutError'), new Error('enough')]) {
+    const controller = new AbortController();
+    const sent = sendRequest(server.url, { agent, signal: controller.signal });
+    // By then the request has its socket, which does not stand yet.
+    process.nextTick(() => process.nextTick(() => controller.abort(reason)));
+    await expect(sent).rejects.toMatchObject({ message: (reason ?? AbortSignal.abort().reason).message });
+    await new Promise(setImmediate);
+  }
+  agent.destroy();
 });
