@@ -105,7 +105,7 @@ async function measureLoaded(work: WorkDir): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [wire, own] of Object.entries(SDKS)) {
     const dir = await work.make(`loaded-${wire}`);
-    const args = [join(import.meta.dirname, 'loaded-packages.ts'), wire, server.baseUrl, dir];
+    const args = ['--expose-gc', join(import.meta.dirname, 'loaded-packages.ts'), wire, server.baseUrl, dir];
     await using child = new Child({ args });
     const [, line = ''] = await child.waitFor(/^(\{"packages".*\})$/m, TIMEOUT_MS);
     const loaded = JSON.parse(line) as LoadedPackages;
