@@ -9,6 +9,9 @@ function isPattern(text: string): boolean {
   }
 }
 
+/** One, or none. Which of them a platform takes is its own choice. */
+const emoji = z.string().regex(/^(?:\p{RGI_Emoji})?$/v, { error: 'must be one emoji, or empty' });
+
 /** What every channel entry has, whatever its type; `settings` is checked by the channel's own schema. */
 export const channelEntry = z.strictObject({
   type: z.string().min(1).describe('Which kind of channel, for example cli, telegram or email.'),
@@ -53,6 +56,16 @@ export const channelEntry = z.strictObject({
     .default('edit')
     .describe(
       'edit: an answer that takes longer than a second is shown while it is written, by editing its message, where the platform can. off: it is sent when it is complete.',
+    ),
+  reactions: z
+    .strictObject({
+      working: emoji.default('👀').describe('From 3 seconds on, while the agent works on a message. "" puts none.'),
+      done: emoji.default('').describe('After an answer. "" takes the one for working away.'),
+      failed: emoji.default('').describe('After a failure. "" takes the one for working away.'),
+    })
+    .optional()
+    .describe(
+      'Emoji that the agent puts under a message as signs of life, where the platform has reactions. Default: 👀 while it works.',
     ),
   model: z.string().min(1).optional().describe('Name in "models" of the model that answers on this channel.'),
   sender_models: z

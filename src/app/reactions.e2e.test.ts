@@ -56,3 +56,14 @@ test.each([
   expect(at.model.requests[0]?.tools.some(({ name }) => name === 'react')).toBe(offered);
   if (!offered) expect(at.resultOf()).toMatch(/^Error: unknown tool react\. Available: read_file/);
 });
+
+test('the sign that the channel’s entry names stands under the message in the end', async () => {
+  await using dir = await tempDir();
+  const channel = new TestChannel('test').withReactions();
+  const entry = { reactions: { done: '✅' } };
+  const { daemon, ...running } = await testDaemon({ dataDir: dir.path, model: scriptedModel(['Hello!']), channel, entry });
+  await channel.deliver({ platformId: 'm1', text: 'hi' });
+  await daemon.gateway.idle();
+  await running[Symbol.asyncDispose]();
+  expect(channel.reactions).toEqual([{ platformId: 'm1', emoji: '✅' }]);
+});

@@ -7,6 +7,7 @@ import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { channelOf, isAwaited, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { Draft } from './draft.ts';
+import type { WorkingSign } from './working-sign.ts';
 
 /** Below the text of an answer that was stopped. */
 export const STOPPED_MARK = '\n\n🛑 Stopped here.';
@@ -21,6 +22,8 @@ export interface AnswerPlaceOptions {
   readonly streams: (channel: string) => boolean;
   /** Whether messages of ours can be changed on this channel. */
   readonly edits: (channel: string) => boolean;
+  /** Shows under the message that there is work on it. */
+  readonly sign: WorkingSign | undefined;
   /** The lane has a new part. */
   readonly poke: (lane: string) => void;
   /** Nothing more of it is shown. */
@@ -46,6 +49,7 @@ export class AnswerPlace {
   readonly #options: AnswerPlaceOptions;
   #draft: Draft | undefined;
   #standing: Standing | undefined;
+  #isOver = false;
 
   constructor(row: RunRow, options: AnswerPlaceOptions) {
     this.#row = row;
@@ -72,18 +76,21 @@ export class AnswerPlace {
 
   /** Takes every event of the run; only its text matters. */
   observe(event: RunEvent): void {
+    this.#options.sign?.observe(event);
     if (this.#options.streams(channelOf(this.#row))) this.#draft?.observe(event);
   }
 
-  /** Nothing more of this attempt is shown. */
-  end(): void {
+  /** Nothing more of this attempt is shown, which came to `result`, or to none. */
+  end(result?: TurnResult): void {
     this.#draft?.end();
+    if (!this.#isOver) this.#options.sign?.end(result);
+    this.#isOver = true;
     this.#options.ended(this);
   }
 
   /** The result with parts that know which messages they become. Rejects when the journal cannot be read. */
   async of(result: TurnResult): Promise<TurnResult> {
-    this.end();
+    this.end(result);
     const parts = this.#draft?.finishedBy(result.parts) ?? result.parts;
     const isAnswer = result.outcome === 'answered' || result.outcome.startsWith('limit:');
     const { message } = this.#row;

@@ -24,8 +24,8 @@ import { ParkedLanes, type Sender } from './parked.ts';
 import { putReaction } from './react.ts';
 import { RowTimes } from './row-times.ts';
 import { settleInterrupted } from './settle-interrupted.ts';
+import { type Reactions, Signs } from './signs.ts';
 import { createSlots } from './slots.ts';
-import { showTyping } from './typing.ts';
 
 export interface DeliveryOptions {
   readonly journal: OutboxRows;
@@ -39,6 +39,8 @@ export interface DeliveryOptions {
   readonly emit: Emit;
   /** Whether answers of this channel are shown while they are written. Default: yes. */
   readonly streams?: (channel: string) => boolean;
+  /** Reactions under the messages that are worked on. Default: none. */
+  readonly reactions?: Reactions;
   /**
    * What channels of class `blind` do when it cannot be known whether a part arrived. Default at_most_once.
    */
@@ -102,7 +104,7 @@ class Outbox implements Delivery {
   readonly #stop = new AbortController();
   readonly #kill = new AbortController();
   readonly #lanes = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
-  readonly #typings = new Set<Promise<void>>();
+  readonly #signs: Signs;
   /** Poked lanes that start in the next microtask. */
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
@@ -139,6 +141,9 @@ class Outbox implements Delivery {
       deadline: () => this.#deadline,
     };
     this.#streams = options.streams ?? (() => true);
+    const { reactions } = options;
+    const channel = (message: InboundMessage): Channel | undefined => this.#channelOf(message);
+    this.#signs = new Signs({ channels, channel, budget, clock, reactions, stop: this.#stop.signal });
     const canSend = (sender: Sender): boolean => this.#channelOf(sender) !== undefined;
     this.#parked = new ParkedLanes({ clock, ready: canSend, start: (lane) => this.#start(lane) });
   }
@@ -173,10 +178,7 @@ class Outbox implements Delivery {
   }
 
   typing(ref: Place): Disposable {
-    const shown = showTyping(ref, { ...this.#context, signal: this.#stop.signal });
-    const done = shown.done.finally(() => this.#typings.delete(done));
-    this.#typings.add(done);
-    return shown;
+    return this.#signs.typing(ref);
   }
 
   react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void> {
@@ -187,7 +189,7 @@ class Outbox implements Delivery {
   answer(row: RunRow): AnswerPlace {
     const { journal, clock, emit, channels, drafts } = this.#context;
     const place = new AnswerPlace(row, {
-      ...{ journal, clock, emit, streams: this.#streams },
+      ...{ journal, clock, emit, streams: this.#streams, sign: this.#signs.begin(row) },
       edits: (name) => channels.get(name)?.edit !== undefined,
       draft: (target) => {
         const channel = channels.get(target.channel);
@@ -283,7 +285,7 @@ class Outbox implements Delivery {
     await this.#idleWithin(LAST_SENDS_MS);
     this.#kill.abort(new Error('delivery stopped'));
     await this.idle();
-    await Promise.all(this.#typings);
+    await this.#signs.settled();
     await this.#context.drafts.stop();
   }
 

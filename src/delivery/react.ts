@@ -16,10 +16,10 @@ export interface ReactOptions {
 }
 
 /**
- * See `Delivery.react`. No row of the outbox: a reaction that is lost costs no person an answer, and the same
+ * See `Delivery.react`; undefined takes ours away. No row of the outbox: a reaction that is lost costs no person an answer, and the same
  * one again changes nothing.
  */
-export async function putReaction(message: InboundMessage, emoji: string, options: ReactOptions): Promise<void> {
+export async function putReaction(message: InboundMessage, emoji: string | undefined, options: ReactOptions): Promise<void> {
   const { channel, clock, signal } = options;
   if (!channel?.react) throw new Error('the channel is not connected, or has no reactions');
   const waitMs = await untilAllowed(message, channel, options);

@@ -34,6 +34,7 @@ export class ScriptedChannel implements Channel {
   /** As `script`, for the n-th edit. */
   editScript: (part: OutboundPart, call: number) => Script | undefined = () => undefined;
   edit?: NonNullable<Channel['edit']>;
+  react?: NonNullable<Channel['react']>;
   /** What happens to the n-th call (0-based) and part; `accept` when it returns undefined. */
   script: (part: OutboundPart, call: number) => Script | undefined = () => undefined;
   /** What `find` says instead of the truth. */

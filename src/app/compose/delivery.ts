@@ -12,6 +12,9 @@ const SEND_ATTEMPTS = 200;
 /** A terminal answer may be any size; every real channel states its own limits. */
 const ANY_SIZE = { text: 4_000, unit: 'codepoint', caption: 0, uploadBytes: 0, downloadBytes: 0 } as const;
 
+/** Of a channel whose entry names none. */
+const DEFAULT_SIGNS = { working: '👀', done: '', failed: '' };
+
 /** Cuts an answer into parts that fit the channel it goes to. */
 export type PlanAnswer = (
   target: AnswerTarget,
@@ -45,6 +48,10 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
+    reactions: {
+      of: (channel) => channels.rules(channel)?.reactions ?? DEFAULT_SIGNS,
+      hasReacted: async ({ seq }) => (await journal.steps(seq)).some(({ tool }) => tool === 'react'),
+    },
   });
   events.observe(delivery.observe);
   events.observe((event) => {

@@ -1,0 +1,77 @@
+import type { Channel } from '../core/channel.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { isAwaited, type RunRow } from '../core/run.ts';
+import type { Budget, Place } from './budget.ts';
+import { putReaction } from './react.ts';
+import { showTyping } from './typing.ts';
+import { type SignEmoji, WorkingSign } from './working-sign.ts';
+
+/** Reactions of ours under the messages that are worked on. */
+export interface Reactions {
+  readonly of: (channel: string) => SignEmoji;
+  /** Whether an earlier attempt at the run put a reaction that the agent chose. */
+  readonly hasReacted: (row: RunRow) => Promise<boolean>;
+}
+
+export interface SignsOptions {
+  /** Absent: none. */
+  readonly reactions: Reactions | undefined;
+  readonly channels: ReadonlyMap<string, Channel>;
+  /** The channel when it can send now. */
+  readonly channel: (message: InboundMessage) => Channel | undefined;
+  readonly budget: Budget;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+}
+
+/** What shows that there is work on a message until its answer comes. None of it holds up an answer. */
+export class Signs {
+  readonly #options: SignsOptions;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: SignsOptions) {
+    this.#options = options;
+  }
+
+  /** See `Delivery.typing`. */
+  typing(ref: Place): Disposable {
+    const shown = showTyping(ref, { ...this.#options, signal: this.#options.stop });
+    this.#own(shown.done);
+    return shown;
+  }
+
+  /** Of one attempt at a run, which ends it. Undefined where no person waits for an answer to a message. */
+  begin(row: RunRow): WorkingSign | undefined {
+    const { message } = row;
+    const { channels, reactions, clock, stop } = this.#options;
+    if (!message || !reactions) return undefined;
+    const emoji = reactions.of(message.channel);
+    // What is only overheard may be meant for nobody here.
+    if (message.overheard || !isAwaited(row) || !channels.get(message.channel)?.react) return undefined;
+    return new WorkingSign(row, message, {
+      ...{ emoji, clock, signal: stop },
+      put: (about, one, signal) => this.#put(about, one, signal),
+      hasReacted: () => reactions.hasReacted(row),
+      ended: (sign) => this.#own(sign.settled()),
+    });
+  }
+
+  /** Resolves when nothing of them runs any more. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  async #put(message: InboundMessage, emoji: string | undefined, signal: AbortSignal): Promise<void> {
+    const { budget, clock } = this.#options;
+    const channel = this.#options.channel(message);
+    // What stands is taken away even where that has to wait; a new sign can be done without.
+    if (emoji !== undefined && channel && !budget.plentiful(message, channel.limits.rate)) return;
+    await putReaction(message, emoji, { channel, budget, clock, signal });
+  }
+
+  #own(running: Promise<void>): void {
+    const owned = running.finally(() => this.#running.delete(owned));
+    this.#running.add(owned);
+  }
+}

@@ -1,0 +1,105 @@
+// a run begins -> 3 s -> 👀 under its message -> the run ends -> taken away, or ✅, or ❌
+import type { RunEvent } from '../core/events.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import type { RunRow, TurnResult } from '../core/run.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+
+/** An answer that comes sooner needs no sign, which costs two calls within the platform's rate limits. */
+const AFTER_MS = 3_000;
+
+/** Emoji under the message that is worked on; an empty one puts none. */
+export interface SignEmoji {
+  readonly working: string;
+  /** Of a run that answered. Empty: `working` is taken away. */
+  readonly done: string;
+  /** Of a run that failed. Empty: `working` is taken away. */
+  readonly failed: string;
+}
+
+export interface WorkingSignOptions {
+  readonly emoji: SignEmoji;
+  /** Puts it, or takes ours away with undefined, when no answer needs the place in the rate limits. Rejects else. */
+  readonly put: (message: InboundMessage, emoji: string | undefined, signal: AbortSignal) => Promise<void>;
+  /** Whether an earlier attempt at the run put a reaction that the agent chose. */
+  readonly hasReacted: () => Promise<boolean>;
+  readonly clock: Clock;
+  /** Nothing is shown any more; the last call may be under way. */
+  readonly ended: (sign: WorkingSign) => void;
+  /** Delivery stops. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The sign of life of one attempt at a run: a reaction under its message, from 3 s after the message was
+ * accepted until the attempt ends. A reaction that the agent chose stays. Failures reach nobody: it is a sign
+ * and no answer. What a killed process left is taken away by the attempt that ends the run.
+ */
+export class WorkingSign {
+  readonly #message: InboundMessage;
+  readonly #options: WorkingSignOptions;
+  readonly #over = new AbortController();
+  /** One call follows the other. */
+  #calls: Promise<unknown> = Promise.resolve();
+  /** There may be one. */
+  #stands: boolean;
+  #isAgents = false;
+
+  constructor(row: RunRow, message: InboundMessage, options: WorkingSignOptions) {
+    this.#message = message;
+    this.#options = options;
+    this.#stands = row.generation > 1 && options.emoji.working !== '';
+    if (this.#stands) this.#queue(() => this.#lookBack());
+    if (options.emoji.working !== '') void this.#show(AFTER_MS - (options.clock.now() - row.acceptedAt));
+  }
+
+  /** Takes every event of the run. */
+  observe(event: RunEvent): void {
+    if (event.type === 'tool.done' && event.tool === 'react' && event.ok) this.#isAgents = true;
+  }
+
+  /** The attempt is over, with this result, or without one. Call it once. */
+  end(result?: Pick<TurnResult, 'state' | 'outcome'>): void {
+    this.#over.abort(NO_LONGER_NEEDED);
+    const last = this.#last(result);
+    this.#queue(async () => {
+      if (this.#isAgents || (last === undefined && !this.#stands)) return;
+      await this.#options.put(this.#message, last, this.#options.signal);
+    });
+    this.#options.ended(this);
+  }
+
+  /** Resolves when no call is under way. */
+  async settled(): Promise<void> {
+    await this.#calls;
+  }
+
+  #last(result: Pick<TurnResult, 'state' | 'outcome'> | undefined): string | undefined {
+    const { done, failed } = this.#options.emoji;
+    if (!result || result.state === 'PARKED' || result.outcome === 'cancelled') return undefined;
+    const isFailed = result.state === 'DEAD' || result.outcome.startsWith('failed:');
+    return (isFailed ? failed : done) || undefined;
+  }
+
+  async #lookBack(): Promise<void> {
+    if (await this.#options.hasReacted()) this.#isAgents = true;
+  }
+
+  async #show(waitMs: number): Promise<void> {
+    const { clock, emoji, put, signal } = this.#options;
+    try {
+      await clock.sleep(Math.max(0, waitMs), this.#over.signal);
+    } catch {
+      return; // the run ended sooner
+    }
+    this.#queue(async () => {
+      if (this.#isAgents || this.#over.signal.aborted) return;
+      this.#stands = true;
+      await put(this.#message, emoji.working, signal);
+    });
+  }
+
+  #queue(call: () => Promise<void>): void {
+    this.#calls = this.#calls.then(call).catch(() => undefined);
+  }
+}
