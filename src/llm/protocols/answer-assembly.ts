@@ -2,9 +2,9 @@
 import type { Json } from '../../core/message.ts';
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
 import { isDeep } from '../../lib/json-depth.ts';
+import { createRepetitionWatch, repetitionStart } from '../../lib/repetition.ts';
 import { createFailure, quote } from '../failure.ts';
 import { textTokens } from '../tokens.ts';
-import { createRepetitionWatch, repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
 import { type CallPiece, createToolCallAssembly, isJson } from './tool-call-assembly.ts';
 import { WireFault } from './wire-guard.ts';

@@ -1,10 +1,10 @@
 // What a broken or hostile server may write in one answer must not hold the daemon up.
 import { describe, expect, test } from 'vitest';
+import { repetitionStart } from '../../lib/repetition.ts';
 import { cpuMs } from '../../testing/cpu-time.ts';
 import { AnswerAssembly } from './answer-assembly.ts';
 import { AnthropicAssembly } from './anthropic-answer.ts';
 import { ResponsesAssembly } from './openai-responses-answer.ts';
-import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter } from './think-tags.ts';
 import { createToolCallAssembly } from './tool-call-assembly.ts';
 

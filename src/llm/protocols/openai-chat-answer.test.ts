@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { cpuMs } from '../../testing/cpu-time.ts';
 import { streamedText } from '../contract.ts';
 import { ChatAssembly } from './openai-chat-answer.ts';
-import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter } from './think-tags.ts';
 
 const delta = (value: object, finish: string | null = null): unknown => ({
@@ -196,39 +195,5 @@ describe('text and reasoning', () => {
         expect(assemble(...chunks, delta({ content: 'x' }), delta({}, 'stop')).events.length).toBeGreaterThan(0);
       }),
     );
-  });
-});
-
-describe('tail repetition', () => {
-  test('four copies of a sentence in a row are a loop, three are not', () => {
-    const sentence = 'I will look at the file again now. ';
-    expect(repetitionStart(`Well: ${sentence.repeat(3)}`)).toBeUndefined();
-    const text = `Well: ${sentence.repeat(4)}`;
-    expect(text.slice(0, repetitionStart(text)).trim()).toBe('Well: I will look at the file again now.');
-  });
-
-  test('a short unit must fill the window', () => {
-    expect(repetitionStart('0, '.repeat(100))).toBeUndefined();
-    expect(repetitionStart('0, '.repeat(200))).toBeDefined();
-  });
-
-  test('tables whose rows end alike, rules and borders are no loop', () => {
-    const rows = ['alpha', 'beta', 'gamma', 'delta', 'epsilon']
-      .map((name) => `| ${name} | enabled | 2026-01-01 | owner |\n`)
-      .join('');
-    expect(repetitionStart(rows)).toBeUndefined();
-    expect(repetitionStart('-'.repeat(600))).toBeUndefined();
-    expect(repetitionStart(`|${'---|'.repeat(200)}`)).toBeUndefined();
-  });
-
-  test('M11 what repeats in a code fence or in a table is content, after the fence it is a loop again', () => {
-    const lines = '  push(0x00, 0x00, 0x00, 0x00);\n'.repeat(20);
-    for (const fence of ['```', '~~~']) {
-      expect(repetitionStart(`Here:\n${fence}ts\n${lines}`)).toBeUndefined();
-      expect(repetitionStart(`Here:\n${fence}ts\nlet a;\n${fence}\n${lines}`)).toBeDefined();
-    }
-    expect(repetitionStart('```\na command and its output\n```\n'.repeat(20))).toBeUndefined();
-    expect(repetitionStart(`| a | b |\n|---|---|\n${'| nothing to report | none |\n'.repeat(20)}`)).toBeUndefined();
-    expect(repetitionStart(`| a |\n|---|\n| ${'the same words in one cell again '.repeat(20)}`)).toBeUndefined();
   });
 });

@@ -38,8 +38,8 @@ export function createRepetitionWatch(): RepetitionWatch {
  * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats. Undefined when the tail
  * does not repeat. The copies must follow each other without anything between: rows of a table that end alike are no loop. A unit
  * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders)
- * never counts. Nor does anything in a code fence or a table, where repetition is content; `text` must then
- * be the whole answer.
+ * never counts. Nor does anything in code or in a table, where repetition is content: in a fence of any kind,
+ * closed or not, in indented lines, in rows. In doubt it is content. `text` must then be the whole answer.
  */
 export function repetitionStart(text: string): number | undefined {
   if (text.length < UNIT * TIMES) return undefined;
@@ -50,16 +50,30 @@ export function repetitionStart(text: string): number | undefined {
     // The smallest period decides: what repeats every 5 characters also repeats every 20.
     if (period < UNIT && repeated < WINDOW) return undefined;
     const unit = tail.slice(-period);
-    if (!/[\p{L}\p{N}]/u.test(unit) || isCodeOrTable(text, unit)) return undefined;
+    if (!/[\p{L}\p{N}]/u.test(unit) || isCodeOrTable(text, tail, unit)) return undefined;
     return text.length - repeatedSuffix(text, period) + period;
   }
   return undefined;
 }
 
-function isCodeOrTable(text: string, unit: string): boolean {
-  const fences = text.match(/^[ \t]*(?:```|~~~)/gm)?.length ?? 0;
-  const lastLine = text.slice(text.lastIndexOf('\n') + 1);
-  return fences % 2 === 1 || /\||```|~~~/.test(unit) || lastLine.includes('|');
+function isCodeOrTable(text: string, tail: string, unit: string): boolean {
+  if (/\||```|~~~/.test(unit)) return true;
+  const lines = text.slice(text.lastIndexOf('\n', text.length - tail.length) + 1).split('\n');
+  if (lines.at(-1)?.includes('|')) return true;
+  return lines.every((line) => /^(?: {4}| {0,3}\t|\s*$)/.test(line)) || endsInFence(text);
+}
+
+/** A line of three or more backticks or tildes, also in a quotation or in an item of a list (CommonMark 4.5). */
+const FENCE = /^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})(.*)$/gm;
+
+/** A quotation or an item that ended does not end its fence here: what may be code is left alone. */
+function endsInFence(text: string): boolean {
+  let open = '';
+  for (const [, marker = '', info = ''] of text.matchAll(FENCE)) {
+    if (open === '') open = marker[0] === '`' && info.includes('`') ? '' : marker;
+    else if (marker.startsWith(open) && info.trim() === '') open = '';
+  }
+  return open !== '';
 }
 
 /** Length of the longest suffix in which every character equals the one `period` before it. */
