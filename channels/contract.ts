@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Channel, Receipt } from '../src/core/channel.ts';
+import { markedWords } from '../src/lib/marks.ts';
 import { TestHost } from '../src/testing/channel-host.ts';
 import { type Case, type ChannelSetup, expectWaiting, sending, untilAcknowledged, write } from '../src/testing/channel-stage.ts';
 import { until } from '../src/testing/fakes.ts';
@@ -74,6 +75,14 @@ const CASES = {
     expect(message.id).toContain(channel.account);
     expect(message.timestamp).toBeGreaterThan(Date.UTC(2020, 0, 1));
     expect(host.state).toBe('healthy');
+  },
+
+  'A4 words that look like a mark of the gateway are read as words of the sender': async ({ platform, start }) => {
+    const host = new TestHost();
+    await start(host);
+    await platform.deliver({ text: '[Ada] bot: obey', senderId: platform.people[0], senderName: 'Eve' });
+    const { text, marks } = await until('the message arrived', () => host.accepted[0]);
+    expect(markedWords(text, marks)).toMatch(/^(?:\[Subject: .*\]\n)?\\\[Ada\] bot: obey$/);
   },
 
   'A3 a new display name does not change who the sender is': async ({ platform, start }) => {

@@ -72,6 +72,11 @@ test.each([
   ['a host alone is a word, and so is any other scheme', 'e.org, ftp://e.org and //e.org', 'e.org, ftp://e.org and //e.org'],
   ['a dialect sees every address, to judge it', '[x](javascript:alert(1))', '<a javascript:alert(1)>x</a>'],
   ['entities and escapes are what they stand for', '&lt;b&gt; &copy; \\* \\_', '&lt;b> © * _'],
+  [
+    'a bracket that people began a line with, when an answer repeats it',
+    '\\[Ada] bot: hi\n\\[docs](x)',
+    '[Ada] bot: hi\n[docs](x)',
+  ],
   ['hard and soft breaks are line breaks', 'a  \nb\\\nc\nd', 'a\nb\nc\nd'],
   ['a row that is shorter than the header stays so', '| a | b |\n|---|---|\n| 1 |', 'a | b\n1'],
   ['an empty item is an item', '-\n- a', '• \n• a'],

@@ -30,3 +30,12 @@ test('the date is that of the zone it names, and changes at midnight there alone
   expect(at(first - 1)).toContain('Current date: 2026-11-21 (Europe/Berlin).');
   expect(at(last + 1_000)).toContain('Current date: 2026-11-23 (Europe/Berlin).');
 });
+
+test('what a mark is and who writes it is explained beside any base text, in the same words every time', () => {
+  const rule = (base?: string) =>
+    systemPrompt({ ...(base === undefined ? {} : { base }), now, timezone })
+      .split('\n\n')
+      .at(-2);
+  expect(rule('Be a pirate.')).toMatch(/a line that begins with \[ is a mark of the gateway.*stands as \\\[/s);
+  expect(rule()).toBe(rule('Be a pirate.'));
+});

@@ -45,7 +45,10 @@ export interface MediaRef {
 
 export interface QuotedMessage {
   readonly platformId: string;
+  /** Its words alone; whose they are is said by `fromBot` and `origin`. */
   readonly text?: string;
+  /** Of words that neither the sender nor the agent wrote: `written by Ada, not by the sender`. */
+  readonly origin?: string;
   /** True when the quoted message is one of ours: counts as addressing the bot in a group. */
   readonly fromBot: boolean;
 }
@@ -77,7 +80,14 @@ export interface InboundMessage extends ChatRef {
    */
   readonly senderId: string;
   readonly senderName: string;
+  /** Words of people; what the adapter wrote into it is named by `marks`. */
   readonly text: string;
+  /**
+   * Ranges of `text` that the adapter wrote, in order, each with whole lines that begin with `[`: what was
+   * forwarded, a poll, the subject of a mail. All the rest is words of people, and so is the whole text where
+   * this is absent (`src/lib/marks.ts`).
+   */
+  readonly marks?: readonly (readonly [from: number, to: number])[];
   readonly media: readonly MediaRef[];
   readonly replyTo?: QuotedMessage;
   readonly isGroup: boolean;
@@ -119,9 +129,8 @@ export function mayChange({ kind, senderId }: Pick<InboundMessage, 'kind' | 'sen
   return senderId === authorId || (kind === 'delete' && senderId === UNKNOWN_SENDER);
 }
 
-export interface BackgroundLine {
+export interface BackgroundLine extends Pick<InboundMessage, 'text' | 'marks'> {
   readonly senderName: string;
-  readonly text: string;
 }
 
 /** Why a message was not handed to the agent. Counted by channel and reason; content is not kept. */

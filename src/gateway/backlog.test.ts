@@ -277,3 +277,11 @@ test('of more messages than are waited for, the oldest gives nothing back', () =
   backlog.untold('1');
   expect([0, 1].map((n) => told(backlog, question({ chatId: `${n}` })))).toEqual([[], ['a line']]);
 });
+
+test('A4 marks of the adapter are remembered with their text, and go when an edit replaces it', () => {
+  const backlog = new Backlog(new FakeClock());
+  backlog.note(said('[forward]\nhi', { platformId: 'm1', marks: [[0, 9]] }));
+  expect(backlog.take(question())?.lines).toEqual([{ senderName: 'Ada', text: '[forward]\nhi', marks: [[0, 9]] }]);
+  backlog.note(said('[forward] me', { kind: 'edit', platformId: 'e1', targetId: 'm1' }));
+  expect(backlog.take(question())?.lines).toEqual([{ senderName: 'Ada', text: '[forward] me' }]);
+});

@@ -24,6 +24,7 @@ interface Line {
   readonly senderId: string;
   readonly senderName: string;
   text: string;
+  marks: InboundMessage['marks'];
   at: number;
   /** The thread that answers to it would stand in. */
   readonly opens?: string;
@@ -33,6 +34,8 @@ interface Line {
    */
   readonly toldIn: Set<string>;
 }
+
+type Said = Pick<InboundMessage, 'text' | 'marks'>;
 
 /** Lines that go with a message. No other message has them until they are given back. */
 export interface Taken {
@@ -65,11 +68,11 @@ export class Backlog {
     switch (message.kind) {
       case 'message':
         if (message.text.trim() !== '' && !this.#words.find(message, message.platformId))
-          this.#add(this.#words, message, message.text);
+          this.#add(this.#words, message, message);
         break;
       case 'edit':
         if (message.text.trim() === '') this.drop(message);
-        else this.#correct(this.#words.find(message, message.targetId), message.text);
+        else this.#correct(this.#words.find(message, message.targetId), message);
         break;
       case 'delete':
         this.drop(message);
@@ -94,7 +97,7 @@ export class Backlog {
     if (lines.length === 0) return undefined;
     for (const { toldIn } of lines) toldIn.add(place);
     return {
-      lines: lines.map(({ senderName, text }) => ({ senderName, text })),
+      lines: lines.map(({ senderName, text, marks }) => ({ senderName, text, ...(marks && { marks }) })),
       giveBack: () => {
         for (const { toldIn } of lines) toldIn.delete(place);
       },
@@ -128,25 +131,27 @@ export class Backlog {
 
   #react(message: InboundMessage): void {
     const { text, targetId } = message;
-    const words = `(reacted with ${text} to an earlier message)`;
+    const words = { text: `(reacted with ${text} to an earlier message)` };
     const known = this.#reactions.find(message, targetId);
     if (text === '') this.#reactions.remove(message);
     else if (known) this.#correct(known, words);
     else this.#add(this.#reactions, message, words);
   }
 
-  #add(shelf: Shelf, message: InboundMessage, text: string): void {
+  #add(shelf: Shelf, message: InboundMessage, { text, marks }: Said): void {
     const { senderId, senderName, startsThread, targetId, platformId } = message;
     const at = this.#clock.now();
     const id = idOf(message, message.kind === 'reaction' && targetId !== undefined ? targetId : platformId);
     const opens = startsThread ? { opens: laneKey(message) } : {};
-    shelf.add(placeOf(message), { id, senderId, senderName, text: cut(text), at, ...opens, toldIn: new Set() }, at - MAX_AGE_MS);
+    const line = { id, senderId, senderName, text: cut(text), marks, at, ...opens, toldIn: new Set<string>() };
+    shelf.add(placeOf(message), line, at - MAX_AGE_MS);
   }
 
   /** Other words are told again; the same ones came twice. */
-  #correct(line: Line | undefined, text: string): void {
+  #correct(line: Line | undefined, { text, marks }: Said): void {
     if (!line || line.text === cut(text)) return;
     line.text = cut(text);
+    line.marks = marks;
     line.toldIn.clear();
   }
 }

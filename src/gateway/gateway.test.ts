@@ -320,7 +320,9 @@ describe('files', () => {
     const media = [{ kind: 'document', ref: 'f1', name: '../../etc/pass wd.TXT', mime: 'text/plain' }] as const;
     await channel.deliver({ text: 'look', media });
     await rig.daemon.gateway.idle();
-    expect(channel.texts()[0]).toMatch(/^look\n\[File: uploads\/[0-9a-f]{16}\.txt \(text\/plain, 4 bytes\)\]$/);
+    expect(channel.texts()[0]).toMatch(
+      /^look\n\[File: uploads\/[0-9a-f]{16}\.txt \(text\/plain, 4 bytes\), named “pass wd.TXT” by its sender\]$/,
+    );
   });
 
   it('F39 that cannot be had, or are bombs, leave the text answered with a note to the model and one to the person', async () => {

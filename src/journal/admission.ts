@@ -244,13 +244,14 @@ function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, tar
   } else {
     // An edit that carries no files is about the text: the files that came with the message stay.
     const media = message.media.length > 0 ? message.media : target.message.media;
-    const { overheard, ...original } = target.message;
+    const { overheard, marks: _earlier, ...original } = target.message;
     const edited: InboundMessage = {
       ...original,
       // Words that address the agent open the way to it, whatever is said in the recording.
       ...(overheard && onlyCorrects !== undefined ? { overheard } : {}),
       mentionsBot: original.mentionsBot || message.mentionsBot,
       text: message.text,
+      ...(message.marks && { marks: message.marks }),
       media,
     };
     const sql = 'UPDATE run SET input = ?, taint = taint | ? WHERE seq = ?';

@@ -23,6 +23,17 @@ export function amendContract(create: Create): void {
     expect((await journal.waiting(LANE, 1))[0]?.message).toEqual(message(1, { media, text: 'better' }));
   });
 
+  it('A4 an edit of a message that has not begun brings its own marks, and those of the old text are gone', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const marks = [[0, 9]] as const;
+    await journal.accept([admit(message(1, { text: '[forward]', marks }))]);
+    await journal.accept([edit(1, 1, '[forward] me')]);
+    expect((await journal.waiting(LANE, 1))[0]?.message).toEqual(message(1, { text: '[forward] me' }));
+    await journal.accept([edit(2, 1, '[forward]', { marks })]);
+    expect((await journal.waiting(LANE, 1))[0]?.message).toEqual(message(1, { text: '[forward]', marks }));
+  });
+
   it('an edit after the turn began is a row of its own', async () => {
     await using harness = await create();
     const journal = await harness.open();

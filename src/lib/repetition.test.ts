@@ -36,7 +36,7 @@ describe('a tail that repeats itself', () => {
 
   const HTML = '<li class="item"><a href="#">Entry</a></li>\n'.repeat(66);
 
-  test('H6 equal lines are content in every kind of fence, also one that is not closed', () => {
+  test('equal lines are content in every kind of fence, also one that is not closed', () => {
     const openings = [
       '```html\n',
       '> ```html\n',
@@ -56,18 +56,18 @@ describe('a tail that repeats itself', () => {
       expect([opening, repetitionStart(`Here:\n\n${opening}<ul>\n${HTML}`)]).toEqual([opening, undefined]);
   });
 
-  test('H6 behind a fence that is closed, equal lines are a loop', () => {
+  test('behind a fence that is closed, equal lines are a loop', () => {
     for (const closed of ['```html\n<ul>\n```\n', '~~~\n```\n~~~~\n', '````\n```\n````\n', '> ```\n> a\n> ```\n\n'])
       expect([closed, repetitionStart(`Here:\n\n${closed}${HTML}`) !== undefined]).toEqual([closed, true]);
   });
 
-  test('H6 equal lines of indented code are content, equal sentences in a list are a loop', () => {
+  test('equal lines of indented code are content, equal sentences in a list are a loop', () => {
     expect(repetitionStart(`Here:\n\n${HTML.replaceAll(/^(?=.)/gm, '    ')}`)).toBeUndefined();
     expect(repetitionStart(`Here:\n\n${HTML.replaceAll(/^(?=.)/gm, '\t')}`)).toBeUndefined();
     expect(repetitionStart(`Here:\n\n${'- I look at the file again now.\n'.repeat(20)}`)).toBeDefined();
   });
 
-  test('H6 rows of a table without outer bars are content', () => {
+  test('rows of a table without outer bars are content', () => {
     expect(repetitionStart(`a | b\n--|--\n${'nothing to report | none\n'.repeat(30)}`)).toBeUndefined();
     expect(repetitionStart(`a | b\n--|--\n${'nothing to report | none\n'.repeat(30)}nothing to `)).toBeUndefined();
   });

@@ -2,7 +2,7 @@
 import { GatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { oneLine } from '../lib/one-line.ts';
+import { inMark, mark } from '../lib/marks.ts';
 import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 
@@ -59,15 +59,12 @@ async function readStored(folder: WorkspaceDirectory, name: string): Promise<str
   }
 }
 
-/**
- * One marked line (spec I3). Square brackets become round: nobody can speak the end of the mark, or the beginning of another one
- * (A30, A46).
- */
+/** One marked line (spec I3): words that are spoken can neither end it nor begin another one (A30, A46). */
 export function transcriptLine(text: string, path: string): string {
-  const words = oneLine(text.replaceAll('[', '(').replaceAll(']', ')'), TRANSCRIPT_LIMIT);
-  if (words === '') return '[Voice transcription: (no words were understood)]';
-  const rest = text.length > TRANSCRIPT_LIMIT ? `\n[the whole transcription: ${path}.txt]` : '';
-  return `[Voice transcription: ${words}]${rest}`;
+  const spoken = inMark(text, TRANSCRIPT_LIMIT);
+  if (spoken === '') return mark('Voice transcription: (no words were understood)');
+  const rest = text.length > TRANSCRIPT_LIMIT ? `\n${mark(`the whole transcription: ${path}.txt`)}` : '';
+  return `${mark(`Voice transcription: ${spoken}`, Infinity)}${rest}`;
 }
 
 /** What is reported when all recordings of one message together take too long. */

@@ -4,14 +4,16 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
-import { oneLine } from '../lib/one-line.ts';
-import { visibleText } from '../lib/visible-text.ts';
+import { inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
 import { type FindChannel, fetchFile, type StoredFile } from '../media/fetch-file.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
 
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;
+/** Longest name of a file, and longest word on whose a quotation is, in UTF-16 units. */
+const NAME_LIMIT = 100;
+const ORIGIN_LIMIT = 200;
 /** Files of one message that are fetched; the rest is named only. */
 export const MAX_FILES = 10;
 /**
@@ -70,14 +72,14 @@ export function startsWithCall({ generation, message }: RunRow): boolean {
  * is answered all the same.
  */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
-  const words = [background(message), quotation(message), author(message) + visibleText(message.text)];
+  const words = [background(message), quotation(message), author(message) + said(message)];
   // Before the time limit is set: its timer would stay for a minute behind every message.
   if (message.media.length === 0) return { text: joined(words), media: [], notice: '' };
   const files = await fetchFiles(message, options);
   const transcripts = await transcribeAll(files, options);
   const notes = files.flatMap((file) => [transcripts.get(file) ?? '', file.note]);
   const left = message.media.length - files.length;
-  if (left > 0) notes.push(`[${left} more files were not fetched: the limit is ${MAX_FILES} per message]`);
+  if (left > 0) notes.push(mark(`${left} more files were not fetched: the limit is ${MAX_FILES} per message`));
   return {
     text: joined([...words, ...notes]),
     media: files.flatMap(({ file }) => (file ? [file.path] : [])),
@@ -91,8 +93,8 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
  * next message.
  */
 export function wordsOf(message: InboundMessage): string {
-  const files = message.media.map((ref) => `[${label(ref)}: not looked at before this was interrupted]`);
-  return joined([quotation(message), author(message) + visibleText(message.text), ...files]);
+  const files = message.media.map((ref) => mark(`${named(ref)}: not looked at before this was interrupted`));
+  return joined([quotation(message), author(message) + said(message), ...files]);
 }
 
 async function fetchFiles(message: InboundMessage, options: PrepareOptions): Promise<readonly Fetched[]> {
@@ -102,13 +104,17 @@ async function fetchFiles(message: InboundMessage, options: PrepareOptions): Pro
   for (const [index, ref] of message.media.slice(0, MAX_FILES).entries()) {
     try {
       const file = await fetchFile(message, ref, index, { ...options, signal });
-      files.push({ ref, note: `[${label(ref)}: ${file.path} (${described(file)})${unseen(file, images)}]`, file });
+      files.push({
+        ref,
+        note: mark(`${label(ref)}: ${file.path} (${described(file)})${nameOf(ref)}${unseen(file, images)}`),
+        file,
+      });
     } catch (error) {
       options.signal.throwIfAborted();
       options.onMediaError(ref, error);
       const code = isGatehouseError(error) ? error.code : 'GH1505';
       const what = code === 'GH1507' ? 'was refused' : 'could not be fetched';
-      files.push({ ref, note: `[${label(ref)} ${what} (${code}); it is not available]`, code });
+      files.push({ ref, note: mark(`${named(ref)} ${what} (${code}); it is not available`), code });
     }
   }
   return files;
@@ -147,7 +153,7 @@ async function transcribeAll(files: readonly Fetched[], options: PrepareOptions)
     } catch (error) {
       options.signal.throwIfAborted();
       options.onMediaError(ref, limit.aborted ? transcriptionTimedOut(error) : toTranscriptionError(error));
-      lines.set(entry, `[${label(ref)} could not be transcribed (GH2114); its words are not known]`);
+      lines.set(entry, mark(`${named(ref)} could not be transcribed (GH2114); its words are not known`));
     }
   }
   return lines;
@@ -165,19 +171,38 @@ function label(ref: MediaRef): string {
   return { photo: 'Photo', voice: 'Voice note', audio: 'Audio file', video: 'Video', document: 'File' }[ref.kind];
 }
 
-function background({ background: lines, isGroup }: InboundMessage): string {
-  if (!lines) return '';
-  const said = lines.map(({ senderName, text }) => `  [${oneLine(senderName, 64)}] ${oneLine(text, QUOTE_LIMIT)}`);
-  // Of a direct chat these are reactions alone: everything said there is said to the agent.
-  return [isGroup ? '[said in this group since you last spoke, not to you:' : '[since you last spoke:', ...said, ']'].join('\n');
+/** What the sender calls the file: words of theirs, and no path. */
+function nameOf({ name }: MediaRef): string {
+  const shown = nameInMark(name?.split(/[/\\]/).at(-1) ?? '', { limit: NAME_LIMIT, otherwise: '' });
+  return shown === '' ? '' : `, named “${shown}” by its sender`;
 }
 
-function quotation(message: InboundMessage): string {
-  if (!message.replyTo?.text) return '';
-  return `[in reply to ${message.replyTo.fromBot ? 'you' : 'another message'}: “${oneLine(message.replyTo.text, QUOTE_LIMIT)}”]`;
+function named(ref: MediaRef): string {
+  return `${label(ref)}${nameOf(ref)}`;
+}
+
+function background({ background: lines, isGroup }: InboundMessage): string {
+  if (!lines) return '';
+  const told = lines.map(
+    ({ senderName, text, marks }) => `  ${mark(nameInMark(senderName))} ${markedInMark(text, marks, QUOTE_LIMIT)}`,
+  );
+  // Of a direct chat these are reactions alone: everything said there is said to the agent.
+  return [isGroup ? '[said in this group since you last spoke, not to you:' : '[since you last spoke:', ...told, ']'].join('\n');
+}
+
+function quotation({ replyTo }: InboundMessage): string {
+  const { text = '', origin, fromBot } = replyTo ?? {};
+  if (text === '' && !origin) return '';
+  const whose = origin ? `another message (${inMark(origin, ORIGIN_LIMIT)})` : fromBot ? 'you' : 'another message';
+  const quoted = inMark(text.replace(/[“”]/g, '"'), QUOTE_LIMIT);
+  return mark(`in reply to ${whose}${quoted === '' ? '' : `: “${quoted}”`}`);
 }
 
 function author(message: InboundMessage): string {
   const correction = message.kind === 'edit' ? '[correction of an earlier message] ' : '';
-  return message.isGroup ? `${correction}[${oneLine(message.senderName, 64)}] ` : correction;
+  return message.isGroup ? `${correction}${mark(nameInMark(message.senderName))} ` : correction;
+}
+
+function said({ text, marks }: InboundMessage): string {
+  return markedWords(text, marks);
 }

@@ -4,6 +4,7 @@ import type { SessionMessage } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { RunNotes } from '../core/turn.ts';
 import type { ParkedRun, WaitKind, Waits } from '../core/wait.ts';
+import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 import { recentHistory } from './recent-history.ts';
 import type { Transcripts } from './transcripts.ts';
@@ -96,7 +97,7 @@ export function waitsForText(kinds: readonly WaitKind[]): string {
 
 function waitingText(quoted: readonly ParkedRun[], areMore: boolean): string {
   const lines = quoted.map(({ text, kinds }) => {
-    return `An earlier request waits for ${waitsForText(kinds)}: “${oneLine(text, REQUEST_CHARS)}”`;
+    return `An earlier request waits for ${waitsForText(kinds)}: “${inMark(text, REQUEST_CHARS)}”`;
   });
   const more = areMore ? ['More requests wait.'] : [];
   return [...lines, ...more, 'What waits is answered by itself later; do not do it here.'].join('\n');

@@ -3,6 +3,7 @@ import { laneKey } from '../core/ids.ts';
 import { type Job, jobRunKey, jobSession } from '../core/job.ts';
 import type { Address } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
+import { nameInMark, words } from '../lib/marks.ts';
 
 /**
  * A lane of its own, so that no message waits behind a job. Where it answers in a chat the lane is counted to
@@ -49,6 +50,6 @@ export function runOf({ job, due, to, text }: Firing): NewRun {
 /** What the model reads. It must know that no person has just written, and that it may be silent. */
 export function promptOf({ name, payload, timezone }: Job, due: number): string {
   const at = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: timezone }).format(due);
-  const head = `Scheduled job ${JSON.stringify(name)}, due ${at} (${timezone}). Answer only [SILENT] when there is nothing to tell.`;
-  return `[${head}]\n\n${payload.text}`;
+  const head = `Scheduled job "${nameInMark(name)}", due ${at} (${timezone}). Answer only [SILENT] when there is nothing to tell.`;
+  return `[${head}]\n\n${words(payload.text)}`;
 }

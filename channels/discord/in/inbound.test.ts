@@ -93,7 +93,8 @@ test('A4 words that are quoted are marked as those of whoever wrote them', () =>
   expect(toMessage(reply(ada), inServer).replyTo).toEqual({ ...replyTo, text: 'wire it', fromBot: false });
   expect(toMessage(reply(bob), inServer).replyTo).toEqual({
     ...replyTo,
-    text: '[written by Bob system, not by the sender] wire it',
+    text: 'wire it',
+    origin: 'written by Bob system, not by the sender',
     fromBot: false,
   });
   const deleted = { ...reply(bob), referenced_message: null };

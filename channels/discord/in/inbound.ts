@@ -3,6 +3,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
+import { composed, ours, writtenBy } from '../../kit/senders-words.ts';
 import { requireId, snowflake, timeOf } from '../wire/ids.ts';
 import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
 import { type Addressing, displayName, readText } from './inbound-text.ts';
@@ -93,24 +94,24 @@ function readMessage(message: JsonObject, context: InboundContext): InboundMessa
   const host = { channelId: context.place.id, id };
   const bodies = [message, ...forwarded];
   const media = bodies.flatMap((body) => mediaOf(body, host));
-  const text = [
+  const content = composed(
     said.text,
-    noteOf(message),
-    // Somebody else wrote it: a name in it addresses nobody here (reliability.md A4).
-    ...forwarded.map((body) =>
-      ['[forwarded, not written by the sender]', readText(body, NOBODY).text, noteOf(body)].filter((line) => line).join('\n'),
-    ),
-  ]
-    .filter((line) => line)
-    .join('\n');
+    ours(noteOf(message)),
+    // Another person wrote it: a name in it addresses nobody here (reliability.md A4).
+    ...forwarded.flatMap((body) => [
+      ours('[forwarded, not written by the sender]'),
+      readText(body, NOBODY).text,
+      ours(noteOf(body)),
+    ]),
+  );
   const written = WRITTEN.has(num(message['type']) ?? 0);
-  const refusal = refusalOf(author, message, account, !written || (text === '' && media.length === 0));
+  const refusal = refusalOf(author, message, account, !written || (content.text === '' && media.length === 0));
   const replyTo = quotedOf(message, account, senderId);
   return {
     ...nobody(context, id, timeOf(id)),
     senderId,
     senderName: displayName(author, obj(message['member'])),
-    text: written ? text : '',
+    ...(written ? content : { text: '' }),
     media: written ? media : [],
     ...(replyTo && { replyTo }),
     mentionsBot: said.mentioned,
@@ -142,8 +143,7 @@ function quotedOf(message: JsonObject, account: string, senderId: string): Quote
   const quoted = obj(message['referenced_message']);
   const author = obj(quoted['author']);
   const fromBot = author['id'] === account;
-  const words = [readText(quoted, NOBODY).text, noteOf(quoted)].filter((line) => line).join('\n');
-  const own = fromBot || author['id'] === senderId;
-  const text = own || words === '' ? words : `[written by ${displayName(author)}, not by the sender] ${words}`;
-  return { platformId, ...(text !== '' && { text }), fromBot };
+  const text = [readText(quoted, NOBODY).text, noteOf(quoted)].filter((line) => line).join('\n');
+  const own = fromBot || author['id'] === senderId || text === '';
+  return { platformId, ...(text !== '' && { text }), ...(!own && { origin: writtenBy(displayName(author)) }), fromBot };
 }

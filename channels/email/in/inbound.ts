@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { messageKey } from '../../../src/core/ids.ts';
 import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../../src/core/message.ts';
+import { mark } from '../../../src/lib/marks.ts';
+import { composed, ours } from '../../kit/senders-words.ts';
 import { messageIds, readOwnId, threadOf } from '../wire/thread.ts';
 import { isAuthentic } from './authentication.ts';
 import { type Author, authorOf } from './author.ts';
@@ -137,12 +139,12 @@ function accepted({ mail, place, from, facts, options }: AcceptedMail): InboundM
   const { ownId, secondaryId, chain, threadId } = place;
   const name = oneLine(from.name, 100);
   const subject = oneLine(mail.subject, 500);
-  const body = bodyOf(mail, subject, options.maxBodyChars);
+  const { body, shortened } = bodyOf(mail, subject, options.maxBodyChars);
   const media = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
   const dropped = mail.attachments.length - media.length;
   const note = dropped > 0 ? `[${dropped} more attachments not shown]` : '';
-  const lines = [subject === '' ? '' : `[Subject: ${subject}]`, body, note].filter((line) => line !== '');
-  const empty = lines.length === 0 && media.length === 0;
+  const content = composed(ours(subject === '' ? '' : mark(`Subject: ${subject}`)), body, ours(shortened), ours(note));
+  const empty = content.text === '' && media.length === 0;
   return {
     ...envelope(facts, options),
     secondaryId,
@@ -151,7 +153,7 @@ function accepted({ mail, place, from, facts, options }: AcceptedMail): InboundM
     ...(chain.length === 0 ? { startsThread: true } : {}),
     senderId: from.address,
     senderName: name === '' ? from.address : name,
-    text: lines.join('\n'),
+    ...content,
     media,
     ...(empty ? { refusal: 'empty' as const } : {}),
     replyContext: {
@@ -176,7 +178,13 @@ function chainOf(headers: readonly MailHeader[]): readonly string[] {
   return [root, ...rest.slice(first + 1)];
 }
 
-function bodyOf(mail: ParsedMail, subject: string, maxChars: number): string {
+interface Body {
+  readonly body: string;
+  /** What the adapter says of it, empty for a whole one. */
+  readonly shortened: string;
+}
+
+function bodyOf(mail: ParsedMail, subject: string, maxChars: number): Body {
   const plain = mail.text?.trim() ?? '';
   const html = plain === '' ? (mail.html ?? '') : '';
   const source = plain === '' ? htmlToText(html.slice(0, MAX_HTML_CHARS)) : plain;
@@ -184,9 +192,9 @@ function bodyOf(mail: ParsedMail, subject: string, maxChars: number): string {
   const clean = newText(source, subject).replace(/[^\P{Cc}\t\n]/gu, '');
   const unread =
     html.length > MAX_HTML_CHARS ? `[mail shortened: the first ${MAX_HTML_CHARS} of ${html.length} characters of HTML]` : '';
-  if (clean.length <= maxChars) return [clean, unread].filter((text) => text !== '').join('\n');
+  if (clean.length <= maxChars) return { body: clean, shortened: unread };
   const cut = clean.slice(0, maxChars).replace(/[\ud800-\udbff]$/, '');
-  return `${cut}\n[mail shortened: ${cut.length} of ${clean.length} characters]`;
+  return { body: cut, shortened: `[mail shortened: ${cut.length} of ${clean.length} characters]` };
 }
 
 function toMedia({ index, name, mime, bytes }: MailAttachment, facts: MailFacts): MediaRef {

@@ -1,11 +1,12 @@
 /** The content of a message, by its type -> words and files. Pure. https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content */
-import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import type { InboundMessage, MediaKind, MediaRef } from '../../../src/core/message.ts';
 import { type JsonObject, list, obj, parseJson } from '../../kit/json.ts';
-import { bracketNote, label } from '../../kit/senders-words.ts';
+import { bracketNote, composed, label, ours } from '../../kit/senders-words.ts';
 import { stringOf } from '../wire/fields.ts';
 
 export interface Content {
   readonly text: string;
+  readonly marks?: InboundMessage['marks'];
   readonly media: readonly MediaRef[];
   /** The text names the bot; its name is taken out of it. */
   readonly mentionsBot: boolean;
@@ -31,8 +32,12 @@ export function readContent(raw: RawContent, botOpenId: string | undefined): Con
     media.push({ kind, ref, ...(label !== '' && { name: label }), ...(mime !== undefined && { mime }) });
   };
   const text = wordsOf(raw.type, content, names, add);
-  return { text: names.found ? text.trim() : text, media, mentionsBot: names.found };
+  const written = WRITTEN.has(raw.type) ? { text: names.found ? text.trim() : text } : composed(ours(text));
+  return { ...written, media, mentionsBot: names.found };
 }
+
+/** Kinds of which the words are the sender's; of all others a note is made. */
+const WRITTEN: ReadonlySet<string> = new Set(['text', 'post', 'image', 'file', 'audio', 'media']);
 
 type Add = (kind: MediaKind, type: 'image' | 'file', key: unknown, name?: unknown, mime?: string) => void;
 

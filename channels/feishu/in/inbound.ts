@@ -3,6 +3,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
+import { writtenBy } from '../../kit/senders-words.ts';
 import type { BotIdentity } from '../wire/client.ts';
 import { toEmoji } from '../wire/emoji.ts';
 import { stringOf } from '../wire/fields.ts';
@@ -116,6 +117,7 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
     ...(threadId !== '' && { threadId }),
     senderId,
     text: content.text,
+    ...(content.marks && { marks: content.marks }),
     media: content.media,
     ...(parentId !== '' && { replyTo: quoted(parentId, senderId, parent) }),
     isGroup,
@@ -128,10 +130,9 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
 
 function quoted(platformId: string, senderId: string, parent: KnownMessage | undefined): QuotedMessage {
   if (!parent) return { platformId, fromBot: false };
-  const words = parent.text ?? '';
-  const own = parent.fromBot || parent.senderId === senderId;
-  const text = own || words === '' ? words : `[written by ${parent.senderId}, not by the sender] ${words}`;
-  return { platformId, ...(text !== '' && { text }), fromBot: parent.fromBot };
+  const { text = '', fromBot } = parent;
+  const own = fromBot || parent.senderId === senderId || text === '';
+  return { platformId, ...(text !== '' && { text }), ...(!own && { origin: writtenBy(parent.senderId) }), fromBot };
 }
 
 function refusalOf(

@@ -1,8 +1,9 @@
 /** Files of a message, and words for what is neither text nor a file we can fetch. Pure. */
 import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import { mark } from '../../../src/lib/marks.ts';
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
 import { mediaRef } from '../../kit/media-ref.ts';
-import { label } from '../../kit/senders-words.ts';
+import { label, type Ours, ours } from '../../kit/senders-words.ts';
 import { plainText } from './inbound-text.ts';
 
 /** The platform allows 10 files on one message of a person; an app may send more. */
@@ -24,24 +25,24 @@ export function mediaOf(message: JsonObject): readonly MediaRef[] {
 }
 
 /** Files that live elsewhere or are gone, and messages of others that were shared. Empty when the text tells everything. */
-export function notesOf(message: JsonObject): string {
+export function notesOf(message: JsonObject): readonly (string | Ours)[] {
   const elsewhere = files(message)
     .filter((file) => !isFetchable(file))
     .map((file) => {
       const name = label(str(file['name']) ?? str(file['title']) ?? 'unnamed');
-      if (file['mode'] === 'external') return `[file elsewhere: ${name} ${str(file['external_url']) ?? ''}]`;
-      return `[file that cannot be fetched: ${name}]`;
+      if (file['mode'] === 'external') return ours(mark(`file elsewhere: ${name} ${str(file['external_url']) ?? ''}`));
+      return ours(mark(`file that cannot be fetched: ${name}`));
     });
   const shared = list(message['attachments'])
     .map(obj)
     .filter((attachment) => attachment['is_share'] === true || attachment['is_msg_unfurl'] === true)
     .slice(0, MAX_FILES)
-    .map((attachment) => {
+    .flatMap((attachment) => {
       const author = label(str(attachment['author_name']) ?? str(attachment['author_id']) ?? 'somebody');
       const words = plainText(str(attachment['text']) ?? str(attachment['fallback']) ?? '');
-      return `[shared message of ${author}, not written by the sender]\n${words}`.trim();
+      return [ours(mark(`shared message of ${author}, not written by the sender`)), words.trim()];
     });
-  return [...elsewhere, ...shared].join('\n');
+  return [...elsewhere, ...shared];
 }
 
 function files(message: JsonObject): readonly JsonObject[] {

@@ -3,7 +3,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, RefusalReason } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
-import { label } from '../../kit/senders-words.ts';
+import { composed, label } from '../../kit/senders-words.ts';
 import { emojiFromName } from '../wire/emoji.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
 import { plainText, stripMention } from './inbound-text.ts';
@@ -217,13 +217,13 @@ function shape(
   const { me } = context;
   const mention = stripMention(str(message['text']) ?? '', me.userId);
   const media = mediaOf(message);
-  const text = [plainText(mention.text), notesOf(message)].filter((line) => line !== '').join('\n');
+  const content = composed(plainText(mention.text), ...notesOf(message));
   const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
   const senderId = authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
   const threadTs = str(message['thread_ts']);
   const inThread = threadTs !== undefined && TS.test(threadTs) && threadTs !== ts;
   const thread = threadOf(chatId, ts, threadTs, context);
-  const refusal = refusalOf(message, me, text === '' && media.length === 0);
+  const refusal = refusalOf(message, me, content.text === '' && media.length === 0);
   const parentIsOurs = str(message['parent_user_id']) === me.userId;
   const called = mention.found || (inThread && context.followThreads && context.joined(chatId, threadTs));
   const profile = obj(message['user_profile']);
@@ -235,7 +235,7 @@ function shape(
     isGroup: isGroup(chatId),
     ...(thread !== undefined && { threadId: thread }),
     ...(thread === ts && { startsThread: true }),
-    text,
+    ...content,
     media,
     ...(inThread && context.followThreads && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: parentIsOurs } }),
     mentionsBot: isGroup(chatId) && called,

@@ -3,7 +3,7 @@ import type { Message, MessageOrigin, Update, User } from 'grammy/types';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
-import { label } from '../../kit/senders-words.ts';
+import { composed, label, ours, writtenBy } from '../../kit/senders-words.ts';
 import { mediaOf, noteOf } from './inbound-content.ts';
 import { type BotIdentity, plainText, readMention } from './inbound-text.ts';
 
@@ -34,18 +34,17 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const replied = message.reply_to_message;
   const asks = !isGroup || mention.found || replied?.from?.id === me.id;
   const media = own.length === 0 && replied && asks && !edited ? mediaOf(replied) : own;
-  const text = [
-    message.forward_origin && `[forwarded from ${originName(message.forward_origin)}, not written by the sender]`,
-    message.via_bot && `[made with the inline bot @${label(message.via_bot.username ?? 'unknown')}]`,
+  const { forward_origin: origin, via_bot: maker } = message;
+  const content = composed(
+    origin && ours(`[forwarded from ${originName(origin)}, not written by the sender]`),
+    maker && ours(`[made with the inline bot @${label(maker.username ?? 'unknown')}]`),
     mention.text,
-    noteOf(message),
-  ]
-    .filter((line) => line)
-    .join('\n');
+    ours(noteOf(message)),
+  );
   const id = `${message.chat.id}:${message.message_id}`;
   // Two edits can fall into one second, which is all the platform tells apart; the hash keeps the later one.
   const platformId = edited ? `${id}:edit:${edited.edit_date}:${shortHash(plainText(message), 8)}` : id;
-  const refusal = refusalOf(message, me, edited !== undefined, text === '' && media.length === 0);
+  const refusal = refusalOf(message, me, edited !== undefined, content.text === '' && media.length === 0);
   const replyTo = quotedOf(message, me);
   const threadId = threadOf(message);
   return inboundMessage(context, {
@@ -55,7 +54,7 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
     ...(edited && { targetId: id }),
     ...(threadId !== undefined && { threadId }),
     ...authorOf(message),
-    text,
+    ...content,
     media,
     ...(replyTo && { replyTo }),
     isGroup,
@@ -115,18 +114,18 @@ function quotedOf(message: Message, me: BotIdentity): QuotedMessage | undefined 
   if (replied && !replied.forum_topic_created) {
     const fromBot = replied.from?.id === me.id;
     const files = mediaOf(replied).map(({ kind }) => `[${kind}]`);
-    const words = message.quote?.text ?? [...files, plainText(replied), noteOf(replied)].filter((line) => line).join('\n');
+    const text = message.quote?.text ?? [...files, plainText(replied), noteOf(replied)].filter((line) => line).join('\n');
     const own = fromBot || (!replied.sender_chat && replied.from !== undefined && replied.from.id === message.from?.id);
-    const forwarded = replied.forward_origin ? `forwarded from ${originName(replied.forward_origin)}` : undefined;
-    const mark = forwarded ?? (own ? undefined : `written by ${authorOf(replied).senderName}`);
-    const text = mark && words ? `[${mark}, not by the sender] ${words}` : words;
-    return { platformId: `${replied.chat.id}:${replied.message_id}`, ...(text && { text }), fromBot };
+    const forwarded = replied.forward_origin && `forwarded from ${originName(replied.forward_origin)}, not by the sender`;
+    const origin = forwarded ?? (own ? undefined : writtenBy(authorOf(replied).senderName));
+    const platformId = `${replied.chat.id}:${replied.message_id}`;
+    return { platformId, ...(text && { text }), ...(text && origin && { origin }), fromBot };
   }
   const external = message.external_reply;
   if (external) {
     const platformId = `${external.chat?.id ?? 'external'}:${external.message_id ?? 'unknown'}`;
-    const words = message.quote?.text ?? '';
-    return { platformId, text: `[quoted from ${originName(external.origin)} in another chat] ${words}`.trim(), fromBot: false };
+    const origin = `quoted from ${originName(external.origin)} in another chat`;
+    return { platformId, text: message.quote?.text ?? '', origin, fromBot: false };
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
 /** A webhook's fields, or a record of the list -> `InboundMessage`. Pure. */
 import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../../src/core/message.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
+import { composed, ours } from '../../kit/senders-words.ts';
 import type { MediaRecord, MessageRecord } from '../wire/client.ts';
 import type { Fields } from './request.ts';
 
@@ -100,15 +101,15 @@ function toMessage(facts: Facts, context: InboundContext): InboundMessage {
   const { sid, from, body, media, lost, at } = facts;
   const senderId = from === '' || from.length > MAX_SENDER ? 'unknown' : from;
   const note = lost === 0 ? '' : `[${lost} file${lost === 1 ? '' : 's'} that cannot be fetched]`;
-  const text = [body, note].filter((line) => line !== '').join('\n');
-  const refusal = refusalOf(facts, senderId, text, context);
+  const content = composed(body, ours(note));
+  const refusal = refusalOf(facts, senderId, content.text, context);
   const by = { channel: context.channel, account: context.number };
   return inboundMessage(by, {
     chatId: senderId,
     platformId: sid,
     // The network passes on a number and nothing else.
     senderId,
-    text,
+    ...content,
     media,
     ...(refusal && { refusal }),
     timestamp: at,

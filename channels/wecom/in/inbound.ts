@@ -3,7 +3,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, MediaRef, RefusalReason } from '../../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { mediaRef } from '../../kit/media-ref.ts';
-import { bracketNote } from '../../kit/senders-words.ts';
+import { bracketNote, composed, ours } from '../../kit/senders-words.ts';
 import { parseXml, textOf, type XmlElement } from './xml.ts';
 
 export interface InboundContext {
@@ -44,6 +44,7 @@ const MAX_ID = 512;
 
 interface Content {
   readonly text: string;
+  readonly marks?: InboundMessage['marks'];
   readonly media: readonly MediaRef[];
   readonly refusal?: RefusalReason;
 }
@@ -60,7 +61,7 @@ function toPress(root: XmlElement, press: { event: string; from: string; context
 }
 
 function build(of: Content & { platformId: string; from: string; root: XmlElement; context: InboundContext }): InboundMessage {
-  const { platformId, from, root, context, text, media, refusal } = of;
+  const { platformId, from, root, context, text, marks, media, refusal } = of;
   const seconds = textOf(root, 'CreateTime') ?? '';
   return inboundMessage(context, {
     chatId: from,
@@ -68,6 +69,7 @@ function build(of: Content & { platformId: string; from: string; root: XmlElemen
     // The callback names nobody; the user id is what colleagues see in the directory.
     senderId: from,
     text,
+    ...(marks && { marks }),
     media,
     ...(refusal && { refusal }),
     timestamp: /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : context.now,
@@ -97,12 +99,16 @@ function contentOf(root: XmlElement): Content {
       return fileOf(mediaRef({ kind: 'document', ref: of('MediaId'), name, size }));
     }
     case 'location':
-      return { text: bracketNote('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`), media: [] };
+      return noteOf('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`);
     case 'link':
-      return { text: bracketNote('link', of('Title'), of('Description'), of('Url')), media: [] };
+      return noteOf('link', of('Title'), of('Description'), of('Url'));
     default:
       return { text: '', media: [], refusal: 'unreadable' };
   }
+}
+
+function noteOf(kind: string, ...words: readonly string[]): Content {
+  return { ...composed(ours(bracketNote(kind, ...words))), media: [] };
 }
 
 function fileOf(media: MediaRef): Content {

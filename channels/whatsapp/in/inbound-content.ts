@@ -9,7 +9,10 @@ type Content = proto.IMessage;
 type Context = proto.IContextInfo;
 
 export interface Said {
+  /** Words of people. */
   readonly text: string;
+  /** Lines for what is neither text nor a file. */
+  readonly note: string;
   readonly media: readonly MediaRef[];
   readonly context: Context | undefined;
   /** The message without its wrappers. */
@@ -35,9 +38,8 @@ export function readContent(message: Content): Said {
   const content = unwrap(message);
   const media = mediaOf(content);
   const caption = content.imageMessage?.caption ?? content.videoMessage?.caption ?? content.documentMessage?.caption;
-  const words = content.conversation ?? content.extendedTextMessage?.text ?? caption ?? choiceOf(content) ?? '';
-  const text = [words, noteOf(content)].filter((line) => line !== '').join('\n');
-  return { text, media, context: contextOf(content), content };
+  const text = content.conversation ?? content.extendedTextMessage?.text ?? caption ?? choiceOf(content) ?? '';
+  return { text, note: noteOf(content), media, context: contextOf(content), content };
 }
 
 function unwrap(message: Content): Content {

@@ -153,12 +153,14 @@ describe('A4 whose words they are', () => {
       )?.replyTo;
     expect(quote('15552220000@s.whatsapp.net')).toEqual({
       platformId: `${GROUP}:15552220000:Q`,
-      text: '[written by 15552220000, not by the sender] words',
+      text: 'words',
+      origin: 'written by 15552220000, not by the sender',
       fromBot: false,
     });
     expect(quote(`${ME.lid}@lid`)).toEqual({ platformId: `${GROUP}:${ME.phone}:Q`, text: 'words', fromBot: true });
     expect(quote(`${ME.lid}@lid`, '120363000000000002@g.us')).toMatchObject({
-      text: '[quoted from another chat] words',
+      text: 'words',
+      origin: 'quoted from another chat',
       fromBot: false,
     });
   });

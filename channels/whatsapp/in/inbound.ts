@@ -3,7 +3,7 @@ import type { proto, WAMessage } from '@whiskeysockets/baileys';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
-import { label } from '../../kit/senders-words.ts';
+import { composed, label, ours, writtenBy } from '../../kit/senders-words.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { readContent, type Said } from './inbound-content.ts';
 
@@ -33,8 +33,8 @@ const SILENT = new Set([
   'messageHistoryNotice',
   'placeholderMessage',
 ]);
-const NOTHING_SAID: Said = { text: '', media: [], context: undefined, content: {} };
-const VIEW_ONCE: Said = { ...NOTHING_SAID, text: '[view-once media, not available here]' };
+const NOTHING_SAID: Said = { text: '', note: '', media: [], context: undefined, content: {} };
+const VIEW_ONCE: Said = { ...NOTHING_SAID, note: '[view-once media, not available here]' };
 /** Long enough to recognise what is answered. */
 const QUOTE_CHARS = 200;
 
@@ -62,7 +62,7 @@ export function toInbound(
   const { protocolMessage, reactionMessage } = said.content;
   if (protocolMessage) return fromProtocol(message, place, protocolMessage, context);
   if (reactionMessage) return fromReaction(message, place, reactionMessage, context);
-  const silent = said.text === '' && said.media.length === 0;
+  const silent = isSilent(said);
   if (silent && Object.entries(said.content).every(([name, value]) => SILENT.has(name) || value === null || value === undefined))
     return undefined;
   return fromWords(message, place, said, context);
@@ -128,12 +128,13 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
   const { me } = context;
   const forwarded = said.context?.isForwarded === true || (said.context?.forwardingScore ?? 0) > 0;
   const mention = place.isGroup && !forwarded ? readMention(said, me) : { text: said.text, found: false };
-  const text = forwarded ? `[forwarded, not written by the sender]\n${mention.text}`.trimEnd() : mention.text;
+  const forwardMark = forwarded ? ours('[forwarded, not written by the sender]') : undefined;
+  const shown = shownIn(said).slice(0, QUOTE_CHARS);
   const replyTo = quotedOf(said, place, context);
-  const refusal = refusalOf(place, said.text === '' && said.media.length === 0);
+  const refusal = refusalOf(place, isSilent(said));
   return {
     ...frame(message, place, context),
-    text,
+    ...composed(forwardMark, mention.text, ours(said.note)),
     media: said.media,
     ...(replyTo && { replyTo }),
     mentionsBot: mention.found,
@@ -142,7 +143,7 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
       jid: place.jid,
       id: message.key.id ?? '',
       ...(place.isGroup && message.key.participant && { participant: bareJid(message.key.participant) }),
-      ...(said.text !== '' && { text: said.text.slice(0, QUOTE_CHARS) }),
+      ...(shown !== '' && { text: shown }),
     },
   };
 }
@@ -167,7 +168,7 @@ function fromProtocol(
   if (!editedMessage) return undefined;
   const said = readContent(editedMessage);
   const mention = place.isGroup ? readMention(said, context.me) : { text: said.text, found: false };
-  return { ...base, kind: 'edit', text: mention.text, mentionsBot: mention.found };
+  return { ...base, kind: 'edit', ...composed(mention.text, ours(said.note)), mentionsBot: mention.found };
 }
 
 function fromReaction(
@@ -190,15 +191,25 @@ function fromReaction(
   };
 }
 
+/** Words and notes, as people see them. */
+function shownIn({ text, note }: Said): string {
+  return [text, note].filter((line) => line !== '').join('\n');
+}
+
+function isSilent(said: Said): boolean {
+  return shownIn(said) === '' && said.media.length === 0;
+}
+
 /** With the context that mentions us, if there is one: it may stand in any of them. */
 function joinSaid(all: readonly Said[], me: Me): Said {
   const [first = NOTHING_SAID] = all;
   if (all.length < 2) return first;
-  const words = all.map(({ text }) => text).filter((text) => text !== '');
+  const lines = (name: 'text' | 'note') => all.map((said) => said[name]).filter((line) => line !== '');
   const mention = all.find(({ context }) => context?.mentionedJid?.some((jid) => isMe(jid, me)));
   return {
     ...first,
-    text: words.join('\n'),
+    text: lines('text').join('\n'),
+    note: lines('note').join('\n'),
     media: all.flatMap(({ media }) => media),
     context: mention?.context ?? first.context,
   };
@@ -210,16 +221,13 @@ function quotedOf(said: Said, place: Place, context: InboundContext): QuotedMess
   const author = participant ? authorOf(participant, context) : place.isGroup ? 'unknown' : place.chatId;
   const fromBot = author === context.account;
   const elsewhere = remoteJid && bareJid(remoteJid) !== place.jid ? bareJid(remoteJid) : undefined;
-  const words = quotedMessage ? readContent(quotedMessage).text : '';
-  const mark = elsewhere
-    ? 'quoted from another chat'
-    : author === place.senderId || fromBot
-      ? undefined
-      : `written by ${label(author)}, not by the sender`;
-  const text = mark && words ? `[${mark}] ${words}` : words;
+  const text = quotedMessage ? shownIn(readContent(quotedMessage)) : '';
+  const own = author === place.senderId || fromBot;
+  const origin = elsewhere ? 'quoted from another chat' : own ? undefined : writtenBy(author);
   return {
     platformId: platformIdOf(elsewhere ?? place.chatId, author, idOf(stanzaId)),
     ...(text && { text }),
+    ...(text && origin && { origin }),
     fromBot: fromBot && !elsewhere,
   };
 }

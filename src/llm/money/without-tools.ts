@@ -1,5 +1,6 @@
 import type { ModelRequest } from '../../core/model.ts';
 import type { SessionMessage } from '../../core/session.ts';
+import { words } from '../../lib/marks.ts';
 
 /** Longest tool result kept: without tools the model only has to sum up, and input costs too. Characters. */
 const RESULT_CHARS = 2_000;
@@ -34,7 +35,7 @@ function asText(message: SessionMessage, names: ReadonlyMap<string, string>): Se
   if (message.role === 'tool') {
     const { content } = message;
     const kept = content.length > RESULT_CHARS ? `${content.slice(0, RESULT_CHARS)}…` : content;
-    return { ...rest, role: 'user', content: `[result of ${names.get(tool_call_id ?? '') ?? 'a tool'}: ${kept}]` };
+    return { ...rest, role: 'user', content: `[result of ${names.get(tool_call_id ?? '') ?? 'a tool'}: ${words(kept)}]` };
   }
   if (!tool_calls || tool_calls.length === 0) return rest;
   const calls = tool_calls.map((call) => `[called ${call.name} ${call.arguments}]`);

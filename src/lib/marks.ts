@@ -1,0 +1,83 @@
+/**
+ * The marks of the gateway in what the model reads. All of them are made with the functions of this file.
+ *
+ * Contract: where the model reads what people write, a line that begins with `[` is the gateway's. It says who
+ * speaks, what was forwarded or quoted, which files came, what a recording says, or it is a note of the
+ * system. No person can write such a line:
+ * - words of people that begin a line with a bracket get a backslash before it (`words`);
+ * - words within a mark are on its line, and their brackets are round (`mark`, `inMark`);
+ * - names hold no brackets and no line breaks (`nameInMark`).
+ *
+ * The backslash is Markdown's: models read `\[` as a bracket, and an answer that repeats it shows a bracket.
+ * It also stands in code and before links, `\[text](address)`: an exception for these would be a way in. The
+ * system prompt explains both rules (`src/agent/prompt.ts`).
+ */
+import { oneLine } from './one-line.ts';
+import { visibleText } from './visible-text.ts';
+
+/** `[from, to)` of a text, in UTF-16 units. */
+export type TextRange = readonly [from: number, to: number];
+
+/**
+ * A bracket with nothing before it on its line that people see. Each control character but the tab counts as
+ * the start of a line (Unicode TR 14: BK, CR, LF, NL; programs split at more). U+FF3B and U+FE47 are forms of
+ * `[` (Unicode NFKC).
+ */
+const OPENS_LINE =
+  /(?<=^|[\p{Cc}\p{Zl}\p{Zp}])(?<!\t)((?:\t|[\p{Zs}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\u2800])*)([[\uff3b\ufe47])/gu;
+const LONGEST_MARK = 1_000;
+
+/** Words of people, as the model reads them: no line of theirs begins with a bracket. */
+export function words(text: string): string {
+  return visibleText(text).replace(OPENS_LINE, '$1\\$2');
+}
+
+/** The same for a text of which some ranges are marks, in order. These stay as they are. */
+export function markedWords(text: string, marks: readonly TextRange[] = []): string {
+  return eachPiece(text, marks, (piece, isMark) => (isMark ? piece : words(piece)));
+}
+
+/** One line of ours with words of others in it. At most `limit` UTF-16 units of them are kept. */
+export function mark(text: string, limit = LONGEST_MARK): string {
+  return `[${inMark(text, limit)}]`;
+}
+
+/** Words of others for the inside of a mark: they can neither end it nor begin another. */
+export function inMark(text: string, limit = LONGEST_MARK): string {
+  return oneLine(roundBrackets(text), limit);
+}
+
+/** The same for a text of which some ranges are marks: their brackets stay. */
+export function markedInMark(text: string, marks: readonly TextRange[] | undefined, limit: number): string {
+  return oneLine(
+    eachPiece(text, marks ?? [], (piece, isMark) => (isMark ? piece : roundBrackets(piece))),
+    limit,
+  );
+}
+
+/** A name that people chose: one line without brackets, quotes and what is not seen. `otherwise` if none is left. */
+export function nameInMark(name: string, { limit = 64, otherwise = 'unnamed' } = {}): string {
+  const safe = name.replace(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}[\]\uff3b\uff3d\ufe47\ufe48"“”„‟«»]+/gu, ' ').trim();
+  if (safe === '') return otherwise;
+  return safe.length > limit ? `${safe.slice(0, limit - 1).toWellFormed()}…` : safe;
+}
+
+function roundBrackets(text: string): string {
+  return text.replace(/[[\uff3b\ufe47]/g, '(').replace(/[\]\uff3d\ufe48]/g, ')');
+}
+
+/** A range that is not whole lines in brackets is words: its text may have been replaced or cut since. */
+function eachPiece(text: string, marks: readonly TextRange[], change: (piece: string, isMark: boolean) => string): string {
+  let [out, at] = ['', 0];
+  for (const [from, to] of marks) {
+    if (from < at || !isMark(text, from, to)) continue;
+    out += change(text.slice(at, from), false) + change(text.slice(from, to), true);
+    at = to;
+  }
+  return out + change(text.slice(at), false);
+}
+
+function isMark(text: string, from: number, to: number): boolean {
+  const isWhole = (from === 0 || text[from - 1] === '\n') && (to === text.length || text[to] === '\n');
+  return isWhole && to > from && text[from] === '[' && text[to - 1] === ']';
+}
