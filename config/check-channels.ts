@@ -1,15 +1,17 @@
 import type { z } from 'zod';
 import { nearest } from '../src/lib/edit-distance.ts';
+import { checkOwner, type OwnersChannel } from './check-owner.ts';
 import { checkValue, describeChoice, valueAt } from './check-value.ts';
 import type { Finding } from './problem.ts';
 
 const LIST = ['gateway', 'channels'] as const;
-const OWNER = ['gateway', 'owner'] as const;
 
 export interface ChannelSchemas {
   /** The settings schema of a channel type; undefined for an unknown type. Loads the channel's descriptor. */
   readonly channelSettings: (type: string) => Promise<z.ZodType | undefined>;
   readonly channelTypes: readonly string[];
+  /** See `ChannelDescriptor.groupId`. Absent: of no type it is known. */
+  readonly groupIds?: ((type: string) => Promise<RegExp | undefined>) | undefined;
 }
 
 export interface CheckedChannels {
@@ -25,7 +27,7 @@ export interface CheckedChannels {
 export async function checkChannels(value: unknown, original: unknown, schemas: ChannelSchemas): Promise<CheckedChannels> {
   const findings: Finding[] = [];
   const settings: (Readonly<Record<string, unknown>> | undefined)[] = [];
-  const names = new Set<string>();
+  const channels = new Map<string, OwnersChannel>();
   const list = valueAt(value, LIST) ?? [{ type: 'cli' }];
   for (const [index, entry] of Array.isArray(list) ? list.entries() : []) {
     const type = valueAt(entry, ['type']);
@@ -34,7 +36,8 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
       continue;
     }
     const path = [...LIST, index];
-    findings.push(...checkName(valueAt(entry, ['name']), type, path, names));
+    const given = valueAt(entry, ['name']);
+    findings.push(...checkName(given, type, path, channels));
     findings.push(...checkVoice(value, entry, path));
     const schema = schemas.channelTypes.includes(type) ? await schemas.channelSettings(type) : undefined;
     if (!schema) {
@@ -46,20 +49,12 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     const settingsPath = [...path, 'settings'];
     const checked = checkValue(schema, valueAt(entry, ['settings']) ?? {}, valueAt(original, settingsPath) ?? {});
     findings.push(...checked.findings.map((finding) => ({ ...finding, path: [...settingsPath, ...finding.path] })));
-    settings.push(checked.data as Readonly<Record<string, unknown>> | undefined);
+    const data = checked.data as Readonly<Record<string, unknown>> | undefined;
+    settings.push(data);
+    channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId: await schemas.groupIds?.(type) });
   }
-  findings.push(...checkOwner(value, original, names));
+  findings.push(...checkOwner(value, original, channels));
   return { settings, findings };
-}
-
-function checkOwner(value: unknown, original: unknown, names: ReadonlySet<string>): Finding[] {
-  const chats = valueAt(value, OWNER);
-  return (Array.isArray(chats) ? chats : []).flatMap((chat: unknown, index): Finding[] => {
-    const name = valueAt(chat, ['channel']);
-    const path = [...OWNER, index, 'channel'];
-    if (typeof name !== 'string' || name === '' || names.has(name)) return [];
-    return [{ severity: 'error', path, ...describeChoice([...names], valueAt(original, path)) }];
-  });
 }
 
 /** Words that nobody writes down, or that are compared with nothing, would be paid for and never answered. */
@@ -81,10 +76,10 @@ function checkVoice(value: unknown, entry: unknown, path: readonly PropertyKey[]
   return missing;
 }
 
-function checkName(given: unknown, type: string, path: readonly PropertyKey[], names: Set<string>): Finding[] {
+function checkName(given: unknown, type: string, path: readonly PropertyKey[], channels: Map<string, OwnersChannel>): Finding[] {
   const name = typeof given === 'string' ? given : type;
-  if (!names.has(name)) {
-    names.add(name);
+  if (!channels.has(name)) {
+    channels.set(name, { type });
     return [];
   }
   return [

@@ -5,6 +5,7 @@ import { IrcSettings } from './settings.ts';
 export const channel: ChannelDescriptor<IrcSettings> = {
   type: 'irc',
   settings: IrcSettings,
+  groupId: /^[#&]/,
   guarantee: {
     inbound: 'C',
     inboundHow: 'a server repeats nothing',

@@ -6,6 +6,7 @@ import { SlackSettings } from './settings.ts';
 export const channel: ChannelDescriptor<SlackSettings> = {
   type: 'slack',
   settings: SlackSettings,
+  groupId: /^[CG]/,
   guarantee: {
     inbound: 'A',
     inboundHow: 'acknowledged after the commit, with a catch-up over the history after each outage',

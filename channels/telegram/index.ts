@@ -8,6 +8,7 @@ const TOKEN = /^(\d{1,20}):[A-Za-z0-9_-]{1,255}$/;
 export const channel: ChannelDescriptor<TelegramSettings> = {
   type: 'telegram',
   settings: TelegramSettings,
+  groupId: /^-\d/,
   guarantee: {
     inbound: 'B',
     inboundHow: 'the offset moves after the commit',

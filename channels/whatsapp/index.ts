@@ -7,6 +7,7 @@ import { LoginStore } from './wire/store.ts';
 export const channel: ChannelDescriptor<WhatsAppSettings> = {
   type: 'whatsapp',
   settings: WhatsAppSettings,
+  groupId: /@g\.us$/,
   guarantee: {
     inbound: 'A',
     inboundHow: 'the receipt goes out after the commit, and what was decrypted stays readable',

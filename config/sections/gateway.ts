@@ -61,7 +61,7 @@ export const gatewaySection = z
             .array(z.string().min(1))
             .default([])
             .describe(
-              'Your immutable sender ids on that channel; not needed where the id of your private chat is your own id. In a group only these ids choose the model, see config keys in /why, and answer questions to you. If no id is named for the channel, any member of a group listed here may answer, except for their own request.',
+              'Your immutable sender ids on that channel; not needed where the id of your private chat is your own id. Required where the chat is a group: only these ids choose the model there, see config keys in /why, and answer questions to you.',
             ),
         }),
       )

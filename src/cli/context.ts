@@ -33,11 +33,11 @@ export async function readConfig(
   { deps, globals }: CommandContext,
   more: Pick<LoadOptions, 'providers' | 'judge' | 'bytes'> = {},
 ): Promise<LoadedConfig> {
-  const { cwd, home, env, channelTypes, channelSettings } = deps;
+  const { cwd, home, env, channelTypes, channelSettings, groupIds } = deps;
   const file = globals.config === undefined ? {} : { file: globals.config };
   // On demand: half the time of a command that reads no config would go into the schema's library.
   const { loadConfig } = await import('../../config/load.ts');
-  return await loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file, ...more });
+  return await loadConfig({ cwd, home, env, channelTypes, channelSettings, groupIds, ...file, ...more });
 }
 
 /** Shows warnings of a config on stderr. */

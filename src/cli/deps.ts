@@ -33,6 +33,8 @@ export interface CliDeps {
   readonly packageRoot: string;
   readonly channelTypes: readonly string[];
   readonly channelSettings: (type: string) => Promise<ZodType | undefined>;
+  /** See `ChannelSchemas.groupIds`. */
+  readonly groupIds?: (type: string) => Promise<RegExp | undefined>;
   /** Resolves with the process's exit code once the daemon has stopped. Handles SIGINT and SIGTERM. */
   readonly runGateway: (options: RunOptions) => Promise<number>;
   readonly runChat: (options: RunOptions) => Promise<number>;

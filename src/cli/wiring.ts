@@ -25,6 +25,7 @@ export function processDeps(): CliDeps {
     packageRoot: packageRoot(),
     channelTypes: Object.keys(CHANNELS),
     channelSettings: async (type) => (await CHANNELS[type]?.())?.settings,
+    groupIds: async (type) => (await CHANNELS[type]?.())?.groupId,
     runGateway: async (options) => {
       // A terminal that is gone ends its channel, not a daemon that serves others: the channel sees the failed write.
       process.stdout.removeAllListeners('error').on('error', () => undefined);

@@ -17,9 +17,7 @@ export interface ChannelLimits {
   readonly unit: 'utf16' | 'codepoint' | 'byte';
   /** Longest text next to a file; 0 = a file carries no text. */
   readonly caption: number;
-  /**
-   * Most parts of one text; one more then says how much was left out. Where each is paid for. Absent = 50.
-   */
+  /** Most parts of one text; one more says how much was left out. Where each is paid for. Absent = 50. */
   readonly parts?: number;
   readonly uploadBytes: number;
   readonly downloadBytes: number;
@@ -191,9 +189,7 @@ export interface ChannelDeps {
 export interface WebhookRequest {
   /** HEAD comes as GET; the body of the answer is then left out. */
   readonly method: 'GET' | 'POST';
-  /**
-   * Path and query as received, `/hooks/sms?x=1`: what signatures are made over, behind the public origin.
-   */
+  /** Path and query as received, `/hooks/sms?x=1`: what is signed, behind the public origin. */
   readonly target: string;
   readonly query: URLSearchParams;
   /** By lower-case name; of a repeated header the first. */
@@ -273,6 +269,8 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly type: string;
   /** A strict object schema with a description per key; becomes part of config/schema.json. */
   readonly settings: ZodType<Settings>;
+  /** What ids of chats look like that are surely groups. Absent where there are none, or an id does not tell. */
+  readonly groupId?: RegExp;
   readonly guarantee: ChannelGuarantee;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;

@@ -145,11 +145,6 @@ export interface Waits {
   byCode(code: string): Promise<StoredWait | undefined>;
   /** Open questions, oldest first; with `chat` those that stand there. */
   questions(chat?: string): Promise<readonly StoredWait[]>;
-  /**
-   * How many parked runs of a principal wait for it: a question of their own by its id, or a signal by its
-   * name.
-   */
-  waiting(name: string, principal: string): Promise<number>;
   /** The newest parked runs of a session, oldest first; without `newest` all of them. */
   parked(session: string, newest?: number): Promise<readonly ParkedRun[]>;
   /** The earliest `due` of all open waits. */

@@ -99,7 +99,6 @@ async function park(journal: Journal): Promise<void> {
   const signal = { callId: 's', kind: 'signal', about: 'budget/x/1' } as const;
   const end = { state: 'PARKED', outcome: 'parked', waits: [timer, signal], historyTo: '', ms: 5 } as const;
   await journal.commit([], { seq, generation, end } satisfies Claim);
-  await journal.waits.waiting('budget/x/1', 'test:user-1');
   await journal.waits.questions(LANE);
   await journal.waits.byCode('ABCD');
   await journal.waits.earliest();

@@ -33,7 +33,6 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
           ? list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id")
           : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
-    waiting: (name, principal) => queue.peek(() => countWaiting(store, name, principal)),
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
@@ -74,7 +73,10 @@ function parkedIn({ db }: Store, session: string, newest: number): readonly Park
   }));
 }
 
-/** See `Waits.waiting`. SQLite uses the index `wait_about` only where the words of its condition stand. */
+/**
+ * How many parked runs of a principal wait for it: a question of their own by its id, or a signal by its name.
+ * SQLite uses the index `wait_about` only where the words of its condition stand.
+ */
 export function countWaiting({ db }: Pick<Store, 'db'>, name: string, principal: string): number {
   const sql = `SELECT count(*) AS n FROM run WHERE principal = ?1 AND seq IN (
     SELECT run FROM wait WHERE id = ?2 AND state = 'OPEN' UNION ALL

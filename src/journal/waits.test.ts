@@ -6,7 +6,7 @@ import type { Accepted, Admission, Cancels, RunRow } from '../core/run.ts';
 import type { NewWait, Question, Settles } from '../core/wait.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
 import { BOUNDS, texts } from '../testing/journal-harness.ts';
-import { admit, begin, LANE, message, part, SESSION, stopLane } from '../testing/journal-rows.ts';
+import { admit, begin, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
 const YES = { ok: true, output: 'allow' };
@@ -193,21 +193,6 @@ test('a signal ends all that wait for it, a question of no run is the signal of 
   await park(journal, third, [{ callId: 'x', kind: 'signal', about: 'build/42' }]);
   await journal.commit([{ kind: 'settle', settled: { ...settled, wait: 'build/42' } }]);
   expect(await states(journal)).toBe('2 0 0 0');
-});
-
-test('it is known how many runs of a principal wait: for a question of their own, or for a signal', async () => {
-  await using at = await setup();
-  const { journal } = at;
-  const own = await begin(journal, 1);
-  await park(journal, own, [person('c', 'BBBBBB')]);
-  const stopped = await begin(journal, 2);
-  await park(journal, stopped, [{ callId: 'model/0', kind: 'signal', about: 'go' }]);
-  const waiting = (name: string, principal = 'test:user-1') => journal.waits.waiting(name, principal);
-  expect([await waiting(`${own.key}#c`), await waiting('go'), await waiting('go', 'test:eve'), await waiting('no')]).toEqual([
-    ...[1, 1, 0, 0],
-  ]);
-  await stopLane(journal);
-  expect([await waiting(`${own.key}#c`), await waiting('go')]).toEqual([0, 0]);
 });
 
 test('of a question that says how many runs of one principal may wait for it, one more is denied at once', async () => {

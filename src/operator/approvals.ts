@@ -172,7 +172,7 @@ export class Approvals {
     if (command !== '/allow' && command !== '/deny' && command !== '/answer') return await this.#readTyped(message);
     const isWhole = command === '/answer' ? words.length > 0 : words.length === 0;
     const wait = code === '' ? undefined : await this.#options.journal.waits.byCode(code.toUpperCase());
-    const may = wait !== undefined && (await this.#mayAnswer(wait, message));
+    const may = wait !== undefined && this.#mayAnswer(wait, message);
     const meant = isWhole && may ? read(wait, command, words.join(' '), message) : undefined;
     if (meant) return meant;
     // Other people do not learn which codes there are.
@@ -189,7 +189,7 @@ export class Approvals {
   async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
     const open = await this.#options.journal.waits.questions(chatKey(message));
     const here: StoredWait[] = [];
-    for (const wait of open) if (await this.#mayAnswer(wait, message)) here.push(wait);
+    for (const wait of open) if (this.#mayAnswer(wait, message)) here.push(wait);
     if (!message.replyTo)
       return ofWords(
         here.find(({ question }) => question?.answer === 'text'),
@@ -210,29 +210,26 @@ export class Approvals {
   async #readReply(message: InboundMessage, quoted: string): Promise<Decision | undefined> {
     for (const code of codesIn(quoted)) {
       const wait = await this.#options.journal.waits.byCode(code);
-      if (wait && (await this.#mayAnswer(wait, message))) return ofWords(wait, message);
+      if (wait && this.#mayAnswer(wait, message)) return ofWords(wait, message);
     }
     return undefined;
   }
 
   /**
-   * A question to the owner is theirs to answer. In a group, where the config names no id of theirs, each
-   * member answers for them, but those whose own request waits for the answer.
+   * A question to the owner is theirs to answer: in a private chat of theirs, or under an id that the config
+   * names. Who else may write in their group decides nothing.
    */
-  async #mayAnswer({ id, question, chat }: StoredWait, message: InboundMessage): Promise<boolean> {
+  #mayAnswer({ question, chat }: StoredWait, message: InboundMessage): boolean {
     if (!question) return false;
-    const { owner, journal } = this.#options;
-    const principal = principalOf(message);
-    if (question.by.length > 0 && !question.by.includes(principal)) return false;
+    const { owner } = this.#options;
+    if (question.by.length > 0 && !question.by.includes(principalOf(message))) return false;
     if (question.to !== OWNER) return chat === chatKey(message);
-    if (!owner.isOwnersChat(message)) return false;
-    if (question.by.length > 0 || owner.wrote(message)) return true;
-    return !owner.namesIds(message.channel) && (await journal.waits.waiting(id, principal)) === 0;
+    return owner.isOwnersChat(message) && (question.by.length > 0 || owner.wrote(message));
   }
 
-  /** Why a member of a group may not answer a question to the owner: the two cases of `#mayAnswer`. */
+  /** Why a member of a group may not answer a question to the owner, who may be that member. */
   #notYours({ channel }: InboundMessage): string {
-    return this.#options.owner.namesIds(channel) ? OWNER_ONLY : OWN_REQUEST;
+    return this.#options.owner.namesIds(channel) ? OWNER_ONLY : NO_IDS;
   }
 
   /**
@@ -267,5 +264,5 @@ function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: 
 }
 
 const OWNER_ONLY = 'Only the owner may answer this.';
-const OWN_REQUEST = 'You cannot answer this yourself: your own request waits for it.';
+const NO_IDS = `${OWNER_ONLY} In a group that is by an id in \`sender_ids\` of \`gateway.owner\`, and the config names none for this channel.`;
 const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;

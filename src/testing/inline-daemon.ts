@@ -32,6 +32,7 @@ export async function startInline(options: InlineOptions): Promise<RunningDaemon
   const channels = parts && {
     channelTypes: Object.keys(parts.registry),
     channelSettings: async (type: string) => (await Reflect.get(parts.registry, type)?.())?.settings,
+    groupIds: async (type: string) => (await Reflect.get(parts.registry, type)?.())?.groupId,
   };
   const argv = ['gateway', '--config', file, '--data-dir', dataDir, ...args];
   const ended = runCli(argv, {
