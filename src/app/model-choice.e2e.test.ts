@@ -174,9 +174,9 @@ test('in a group only the owner changes the model; everybody may ask which it is
     gateway: { owner: [{ channel: 'telegram', chat_id: '1000' }] },
   });
   await using daemon = await at.start();
-  const refused = 'In a group only the owner of this assistant can use /model. Nothing was changed.';
+  const refused = 'In a group only the owner of this assistant can change the model or its thinking. Nothing was changed.';
   expect(await at.say(daemon, '/model fast', { ...group, from: { id: 2 } })).toBe(refused);
-  expect(await at.say(daemon, '/think high', { ...group, from: { id: 2 } })).toBe(refused.replace('/model', '/think'));
+  expect(await at.say(daemon, '/think high', { ...group, from: { id: 3 } })).toBe(refused);
   expect(await at.say(daemon, '/model', { ...group, from: { id: 2 } })).toContain('Model: openai/m');
   expect(await at.say(daemon, 'who?', { ...group, from: { id: 2 } })).toBe('I am main');
   expect(await at.say(daemon, '/model fast', group)).toContain('fast (vllm/f1) answers here');
@@ -191,9 +191,9 @@ test('a group that is a chat of the owner makes no owner of its members: not for
   });
   await using daemon = await at.start();
   const member = { ...group, from: { id: 2 } };
-  const refused = 'In a group only the owner of this assistant can use /model. Nothing was changed.';
+  const refused = 'In a group only the owner of this assistant can change the model or its thinking. Nothing was changed.';
   expect(await at.say(daemon, '/model fast', member)).toBe(refused);
-  expect(await at.say(daemon, '/think high', member)).toBe(refused.replace('/model', '/think'));
+  expect(await at.say(daemon, '/think high', { ...group, from: { id: 3 } })).toBe(refused);
   expect(await at.say(daemon, 'who?', member)).toBe('I am main');
   expect(await at.say(daemon, '/why', member)).not.toContain('✓');
   expect(await at.say(daemon, 'who?', group)).toBe('I am main');

@@ -34,8 +34,10 @@ export class OwnAnswers {
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
-    if (command && command.kind !== 'stop')
-      return { state: 'DONE', outcome: command.kind, text: await runCommand(command, { ...row, message }, this.#options) };
+    if (command && command.kind !== 'stop') {
+      const text = await runCommand(command, { ...row, message }, this.#options);
+      return text === undefined ? { state: 'DONE', outcome: 'not-permitted' } : { state: 'DONE', outcome: command.kind, text };
+    }
     return isMute ? this.#withoutModel(row) : undefined;
   };
 

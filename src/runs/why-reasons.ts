@@ -48,6 +48,7 @@ const OUTCOMES: Reasons = {
   deleted: ['It was taken back before its turn'],
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
   [NOT_HEARD]: ['It was not listened to: it is not known whether it spoke to the assistant', 'transcription'],
+  'not-permitted': ['It was a command of the owner; its author was told so within the hour', 'gateway.owner'],
   'no-model': ['There is no model to answer it', 'provider'],
   pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
   flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'gateway.high_water'],

@@ -113,6 +113,7 @@ function commandsOf({ base, models, operator }: TurnParts, choices: Choices): Mo
       return base.live().thinking;
     },
     isOwner: (message) => operator.owner.wrote(message),
+    clock: base.options.clock,
   });
 }
 

@@ -33,7 +33,7 @@ export interface CommandPorts {
   readonly transcripts: Pick<Transcripts, 'restart'>;
   /** What became of a message of one's own. */
   readonly why: (message: InboundMessage) => Promise<string>;
-  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string>; reset(row: ChatRow): Promise<void> };
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string | undefined>; reset(row: ChatRow): Promise<void> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */
@@ -48,5 +48,8 @@ export interface CommandSpec {
   read(words: readonly string[]): Command | undefined;
 }
 
-/** A command in its lane: does what it says and returns the answer. The caller holds the session's mutex. */
-export type RunCommand<C extends TurnCommand> = (command: C, row: ChatRow, ports: CommandPorts) => Promise<string>;
+/**
+ * A command in its lane: does what it says and returns the answer; undefined where the sender may not use it
+ * and was told so already. The caller holds the session's mutex.
+ */
+export type RunCommand<C extends TurnCommand> = (command: C, row: ChatRow, ports: CommandPorts) => Promise<string | undefined>;

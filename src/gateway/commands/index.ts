@@ -44,7 +44,7 @@ export function isCommandWord(words: string): boolean {
   return words.startsWith('/') || parseCommand(words) !== undefined;
 }
 
-/** Does what a command in its lane says and returns the answer. Rejects as the session store does. */
-export function runCommand(command: TurnCommand, row: ChatRow, ports: CommandPorts): Promise<string> {
+/** See `RunCommand`. Rejects as the session store does. */
+export function runCommand(command: TurnCommand, row: ChatRow, ports: CommandPorts): Promise<string | undefined> {
   return command.kind === 'new' ? startAfresh(command, row, ports) : choose(command, row, ports);
 }

@@ -1,12 +1,15 @@
 // the words of /model and /think
 
+import { principalOf } from '../../core/ids.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { Model } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { ThinkingLevel } from '../../core/session.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { thinkingWord } from '../../llm/protocols/thinking.ts';
 import type { ProviderRouter, RouterEntry } from '../../llm/routing/provider-router.ts';
+import { HourlyCounts } from '../../operator/hourly-counts.ts';
 import type { Choices } from '../../runs/choices.ts';
 import type { ChoiceCommand } from './command.ts';
 
@@ -24,27 +27,36 @@ export interface ModelChoiceOptions {
   readonly named?: ProviderRouter | undefined;
   readonly thinking: ThinkingLevel;
   readonly isOwner: (message: InboundMessage) => boolean;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 /** The two commands that tell and change which model answers in a chat, and how much it thinks. */
 export class ModelChoice {
   readonly #options: ModelChoiceOptions;
+  readonly #refused: HourlyCounts;
 
   constructor(options: ModelChoiceOptions) {
     this.#options = options;
+    this.#refused = new HourlyCounts(options.clock, 1);
   }
 
   /**
    * Does what the command says and returns the answer. On disk when it resolves; the same command again
    * changes nothing. In groups only the owner changes anything: all people there would get another model,
-   * which the owner pays for.
+   * which the owner pays for. Another person is told so once an hour; undefined = they were told already.
    */
-  async run(row: ChatRow, command: ChoiceCommand): Promise<string> {
+  async run(row: ChatRow, command: ChoiceCommand): Promise<string | undefined> {
     const { value } = command;
     if (value === undefined) return command.kind === 'model' ? await this.#showModel(row) : await this.#showThinking(row);
-    if (row.message.isGroup && !this.#options.isOwner(row.message))
-      return `In a group only the owner of this assistant can use \`/${command.kind}\`. Nothing was changed.`;
+    if (row.message.isGroup && !this.#options.isOwner(row.message)) return this.#refuse(row.message);
     return command.kind === 'model' ? await this.#chooseModel(row, value) : await this.#chooseThinking(row, value);
+  }
+
+  #refuse(message: InboundMessage): string | undefined {
+    const person = principalOf(message);
+    if (!this.#refused.hasRoom(person)) return undefined;
+    this.#refused.count(person);
+    return 'In a group only the owner of this assistant can change the model or its thinking. Nothing was changed.';
   }
 
   /** Both go back to what the config says. */
