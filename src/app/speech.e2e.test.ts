@@ -39,7 +39,7 @@ test('A29 a voice note is transcribed by a server of its own, which gets no key 
   say(at, OGG, { mime_type: 'audio/ogg\r\nx: y', file_name: '../../../x.sh"\r\n' });
   await daemon.settled(1);
   expect(at.texts()[0]).toMatch(
-    /^\[Voice transcription: turn off the \(light\)\]\n\[Voice note: uploads\/\w+\.ogg \(audio\/ogg, 60004 bytes\)\]$/,
+    /^\[Voice transcription: turn off the \(light\)\]\n\[Voice note: uploads\/\w+\.ogg \(audio\/ogg, 60004 bytes\), named “x\.sh” by its sender\]$/,
   );
   expect(spoken(at).map(({ headers }) => headers.authorization)).toEqual([undefined]);
   const { groups } = (await cliJson(at.dir, ['usage', '--by', 'purpose'])) as { groups: object[] };
