@@ -24,7 +24,7 @@ import { download } from './in/download.ts';
 import { Receiver } from './in/receive.ts';
 import { receiveByHttp } from './in/webhook.ts';
 import { type Found, findPart } from './out/find.ts';
-import { toSendResult, toUpdate } from './out/outbound.ts';
+import { TEXT_LIMIT, toSendResult, toUpdate } from './out/outbound.ts';
 import { sendPart } from './out/send.ts';
 import type { SlackSettings } from './settings.ts';
 import type { SlackClient } from './wire/client.ts';
@@ -32,18 +32,21 @@ import { nameFromEmoji } from './wire/emoji.ts';
 import { NOT_ALLOWED } from './wire/failure.ts';
 
 const LIMITS: ChannelLimits = {
-  // Below the 4000 that one message should have, and that an edit may have: room for the entities and marks of the dialect.
-  text: 3_500,
-  unit: 'utf16',
-  caption: 3_500,
+  text: TEXT_LIMIT,
+  unit: 'byte',
+  caption: TEXT_LIMIT,
   uploadBytes: 100 * MEGABYTE,
   downloadBytes: 20 * MEGABYTE,
 };
-/** https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a conversation, short bursts allowed. */
+/**
+ * https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a conversation, short bursts allowed. `chat.update` is of
+ * Tier 3, 50 a minute of one app in one workspace: drafts leave eight of them to the last edits of answers.
+ */
 const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 3, perSecond: 1 },
   perGroup: { burst: 3, perSecond: 1 },
   perAccount: { burst: 20, perSecond: 10 },
+  edits: { burst: 10, perSecond: 0.7 },
 };
 const SIDE_CALL_MS = 10_000;
 const MAX_REMEMBERED = 500;
@@ -53,6 +56,8 @@ export interface SlackChannelOptions {
   readonly account: string;
   readonly settings: SlackSettings;
   readonly deps: ChannelDeps;
+  /** See `ChannelLimits`. */
+  readonly sentLength: NonNullable<ChannelLimits['sentLength']>;
   /** Mode `socket`. */
   readonly appToken?: string;
   /** Mode `http`. */
@@ -82,7 +87,8 @@ export class SlackChannel implements Channel {
     this.#client = options.client;
     this.name = options.deps.name;
     this.account = options.account;
-    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
+    const { settings, sentLength } = options;
+    this.limits = { ...LIMITS, sentLength, ...sendTime(settings), ...(settings.rate_limits && { rate: RATES }) };
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -132,6 +138,13 @@ export class SlackChannel implements Channel {
         return settleFailedSend(error, (failure) => toSendResult(failure, 'chat'));
       }
     });
+  }
+
+  /** https://docs.slack.dev/reference/methods/chat.delete: with a bot token, messages of that bot only. */
+  async withdraw({ platformId }: { readonly platformId: string }, signal: AbortSignal): Promise<void> {
+    const target = messageOf(platformId);
+    if (!target) throw new Error('this is no message that can be deleted');
+    await this.#call('chat.delete', { channel: target.chatId, ts: target.ts }, signal, SIDE_CALL_MS, ['message_not_found']);
   }
 
   /** Works before `start` too: what another boot left is settled before any channel starts. */

@@ -1,7 +1,10 @@
 /** The port between a platform adapter and the gateway. */
 import type { ZodType } from 'zod';
+import type { ChannelLimits } from './channel-limits.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from './message.ts';
 import type { Clock, Logger } from './ports.ts';
+
+export type { ChannelLimits, Rate } from './channel-limits.ts';
 
 /**
  * How inbound messages can be made lossless (reliability.md 1.1). A ack-gated, B cursor, C push without ack.
@@ -9,40 +12,6 @@ import type { Clock, Logger } from './ports.ts';
 export type InboundClass = 'A' | 'B' | 'C';
 /** What a crash between "request written" and "reply stored" means (reliability.md 1.2). */
 export type SendClass = 'idem' | 'find' | 'blind';
-
-export interface ChannelLimits {
-  /** Longest text of one part, measured in `unit`s of rendered-free Markdown. */
-  readonly text: number;
-  /** What the platform counts: UTF-16 code units, code points, or UTF-8 bytes. */
-  readonly unit: 'utf16' | 'codepoint' | 'byte';
-  /** Longest text next to a file; 0 = a file carries no text. */
-  readonly caption: number;
-  /** Most parts of one text; one more says how much was left out. Where each is paid for. Absent = 50. */
-  readonly parts?: number;
-  readonly uploadBytes: number;
-  readonly downloadBytes: number;
-  /** How often the platform lets one message be changed; absent = as often as one likes. */
-  readonly edits?: number;
-  /**
-   * With buttons: what one message with them may hold, where that is less than 10 choices under any text.
-   * Text in UTF-16 units.
-   */
-  readonly buttons?: { readonly choices: number; readonly text: number };
-  /**
-   * Longest time the adapter's own limits give one `send`, and one `find`; each is broken off a little later.
-   * ms. Absent: 60 s, 30 s.
-   */
-  readonly sendMs?: number;
-  readonly findMs?: number;
-  /** Sends allowed per chat, per group and per account; absent = unlimited. */
-  readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate };
-}
-
-/** A token bucket: `burst` at once, refilled at `perSecond`. */
-export interface Rate {
-  readonly burst: number;
-  readonly perSecond: number;
-}
 
 export type ChannelHealth = 'starting' | 'healthy' | 'degraded' | 'down' | 'stopped';
 
@@ -145,6 +114,12 @@ export interface Channel {
    * throws. `retry` and `unknown` may be tried again: the same edit twice is one edit.
    */
   edit?(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult>;
+  /**
+   * Takes a message of ours away: the half of an answer that could not be made whole by `edit`. Omit where the
+   * platform cannot; it then stays, and the whole answer stands below it. One that is gone already is a success. Rejects when it may
+   * still be there; the message is the platform's reason and holds no secret.
+   */
+  withdraw?(target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string }, signal: AbortSignal): Promise<void>;
   /**
    * Puts an emoji under a message, or takes ours away with undefined; the same one twice is one. Omit where
    * the platform has none. Rejects when it was not put, also where the platform knows no such reaction; the

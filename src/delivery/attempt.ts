@@ -6,7 +6,7 @@ import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { linkedSignal } from '../lib/linked-signal.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { measure } from './measure.ts';
+import { measureSent } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
 
 /**
@@ -145,5 +145,5 @@ const REPEAT_MARK = '(may be a repeat)\n';
 export function marked(part: OutboundPart, channel: Channel): OutboundPart | undefined {
   const text = `${REPEAT_MARK}${part.text}`;
   const room = part.file ? channel.limits.caption : channel.limits.text;
-  return measure(text, channel.limits.unit) <= room ? { ...part, text } : undefined;
+  return measureSent(text, channel.limits) <= room ? { ...part, text } : undefined;
 }

@@ -85,3 +85,13 @@ test('F35 a group has a rate of its own beside that of its chat; other chats do 
   await clock.advance(10_000);
   expect([budget.plentiful(group, rates), budget.plentiful(chat('d'), rates)]).toEqual([false, true]);
 });
+
+test('edits of drafts have a rate of their own, which all chats of an account share', async () => {
+  const clock = new FakeClock();
+  const budget = createBudget(clock);
+  const counted = { ...rate, edits: { burst: 2, perSecond: 0.5 } };
+  expect(['a', 'b', 'c'].map((id) => budget.takeEdit(chat(id), counted))).toEqual([true, true, false]);
+  expect(budget.takeEdit(chat('a'), rate)).toBe(true);
+  await clock.advance(2_000);
+  expect(['a', 'b'].map((id) => budget.takeEdit(chat(id), counted))).toEqual([true, false]);
+});

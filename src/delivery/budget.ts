@@ -23,6 +23,8 @@ export interface Budget {
    * nothing.
    */
   plentiful(ref: Place, rate: ChannelLimits['rate']): boolean;
+  /** Takes one of the account's edits of drafts; false when there is none to be had now. */
+  takeEdit(ref: ChatRef, rate: ChannelLimits['rate']): boolean;
 }
 
 export interface Reservation {
@@ -46,7 +48,7 @@ export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
   const buckets = new Map<string, Bucket>();
   let sweepAt = SWEEP_ABOVE;
 
-  return { reserve, closedFor, close, plentiful };
+  return { reserve, closedFor, close, plentiful, takeEdit };
 
   function reserve(ref: Place, rate: ChannelLimits['rate']): Reservation {
     const taken = bucketsOf(ref, rate);
@@ -79,6 +81,14 @@ export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
   function plentiful(ref: Place, rate: ChannelLimits['rate']): boolean {
     if (closedFor(ref) > 0) return false;
     return bucketsOf(ref, rate).every((one) => !one.rate || one.tokens >= Math.max(1, one.rate.burst / 2));
+  }
+
+  function takeEdit(ref: ChatRef, rate: ChannelLimits['rate']): boolean {
+    if (!rate?.edits) return true;
+    const edits = bucket(editsKey(ref), rate.edits);
+    if (edits.tokens < 1) return false;
+    edits.tokens -= 1;
+    return true;
   }
 
   function bucketsOf(ref: Place, rate: ChannelLimits['rate']): readonly Bucket[] {
@@ -116,6 +126,10 @@ function refill(one: Bucket, now: number): void {
 
 function groupKey(ref: ChatRef): string {
   return `##${chatKey(ref)}`;
+}
+
+function editsKey(ref: ChatRef): string {
+  return `###${chatKey({ ...ref, chatId: '' })}`;
 }
 
 /** No chat's key begins like this: `#` is escaped there. */

@@ -483,6 +483,25 @@ describe('after a kill', () => {
   });
 });
 
+test.each<[string, boolean, readonly string[]]>([
+  ['goes where the platform can take it away', true, ['whole']],
+  ['stays where the platform refuses that, and it is told', false, [expect.stringMatching(/…$/), 'whole']],
+])('a draft that cannot be made whole %s; the whole answer is sent once', async (_name, works, shown) => {
+  const rig = setup();
+  rig.channel.withdraw = async ({ platformId }) => {
+    if (!works) throw new Error('not now');
+    rig.channel.take(platformId);
+  };
+  const draft = await begin(rig);
+  await write(rig, draft, 2_500);
+  rig.channel.editScript = () => refused('too-long');
+  await finish(rig, draft, 'whole');
+  await rig.clock.advance(HOUR);
+  expect([screen(rig), rig.states()]).toEqual([shown, ['SENT', 'SENT']]);
+  const told = rig.events.flatMap((event) => (event.type === 'failed' ? [event.detail] : []));
+  expect(told).toEqual(works ? [] : ['half an answer stays in the chat: not now']);
+});
+
 test('F14 a full disk costs the draft and not the answer', async () => {
   const rig = setup();
   rig.journal.failNext('enqueue', 1);

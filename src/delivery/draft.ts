@@ -11,7 +11,7 @@ import { sendOnce } from './attempt.ts';
 import type { Budget } from './budget.ts';
 import { measure } from './measure.ts';
 import type { Pace } from './pace.ts';
-import { splitText } from './split.ts';
+import { sizeOf, splitText } from './split.ts';
 
 /** An answer that is complete sooner stays one message without a draft. From the first text on. */
 const FIRST_MS = 1_000;
@@ -191,7 +191,9 @@ export class Draft {
     const text = chunk === undefined ? undefined : unfinished(chunk);
     if (text === undefined || text === this.#shown) return;
     if (this.#platformId === undefined) await this.#post(text);
-    else if (this.#editsLeft > 0) await this.#edit(channel, this.#platformId, text);
+    else if (this.#editsLeft > 0 && budget.takeEdit(this.#target, channel.limits.rate)) {
+      await this.#edit(channel, this.#platformId, text);
+    }
   }
 
   /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
@@ -239,9 +241,9 @@ export class Draft {
    * nothing to see.
    */
   #chunk(mark: string): string | undefined {
-    const { text: max, unit } = this.#limits;
-    const room = Math.max(4, max - measure(mark, unit));
-    return splitText(this.#text, { max: room, unit, maxChunks: 1 })[0];
+    const size = sizeOf(this.#limits);
+    const room = Math.max(4, size.max - measure(mark, size.unit));
+    return splitText(this.#text, { ...size, max: room, maxChunks: 1 })[0];
   }
 
   #row(key: string, text: string, more: Pick<OutboundPart, 'edits' | 'editOnly'> = {}): NewPart {

@@ -12,6 +12,14 @@ export function measure(text: string, unit: TextUnit): number {
   return text.length - pairs;
 }
 
+/** The same of what is sent for it, where that is longer: rendering and escaping add to a text. */
+export function measureSent(
+  text: string,
+  { unit, sentLength }: { readonly unit: TextUnit; readonly sentLength?: ChannelLimits['sentLength'] },
+): number {
+  return Math.max(measure(text, unit), sentLength?.(text) ?? 0);
+}
+
 /**
  * The furthest index at or after `from` such that `text.slice(from, index)` is at most `budget` units. Never
  * inside a surrogate pair.

@@ -2,8 +2,8 @@ import type { ChannelLimits } from '../core/channel.ts';
 import { laneKey, partKey } from '../core/ids.ts';
 import type { AnswerTarget, Choice, OutboundFile, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
-import { measure } from './measure.ts';
-import { splitText } from './split.ts';
+import { measure, measureSent } from './measure.ts';
+import { sizeOf, splitText } from './split.ts';
 
 export interface Answer {
   /** What is answered: a message, or the place where a run answers. */
@@ -29,8 +29,8 @@ export interface Answer {
  */
 export function planParts(answer: Answer): NewPart[] {
   const { message, limits } = answer;
-  const { text: max, unit, parts: maxChunks } = limits;
-  const split = (text: string) => splitText(text, { max, unit, ...(maxChunks !== undefined && { maxChunks }) });
+  const { parts: maxChunks } = limits;
+  const split = (text: string) => splitText(text, { ...sizeOf(limits), ...(maxChunks !== undefined && { maxChunks }) });
   const { choices = [] } = answer;
   const plain = split(answer.text);
   const pressed = choices.length > 0 && carriesButtons(answer, plain.at(-1) ?? '');
@@ -44,7 +44,7 @@ export function planParts(answer: Answer): NewPart[] {
     if (file.bytes > limits.uploadBytes) {
       const note = `(${file.name}: ${megabytes(file.bytes)} is more than this channel carries, ${megabytes(limits.uploadBytes)})`;
       pieces.push(...split(caption === '' ? note : `${caption}\n${note}`).map((text) => ({ text })));
-    } else if (measure(caption, limits.unit) <= limits.caption) pieces.push({ text: caption, file });
+    } else if (measureSent(caption, limits) <= limits.caption) pieces.push({ text: caption, file });
     else pieces.push(...split(caption).map((text) => ({ text })), { text: '', file });
   }
   const lane = laneKey(message);
@@ -76,17 +76,21 @@ function carriesButtons({ choices = [], buttons = false, limits }: Answer, text:
  * The last piece, cut once more where it would leave no room to list the choices below it: a platform may
  * refuse its buttons, or have none for so many.
  */
-function withRoom(text: string, choices: readonly Choice[], { text: max, unit }: ChannelLimits): readonly string[] {
+function withRoom(text: string, choices: readonly Choice[], limits: ChannelLimits): readonly string[] {
+  const { text: max, unit } = limits;
   const room = choices.reduce((sum, { label, value }) => sum + measure(`- ${value}: ${label}\n`, unit), 2);
   // So many choices that there is no room in any case are the adapter's to refuse.
-  return room > max / 2 || measure(text, unit) + room <= max ? [text] : splitText(text, { max: max - room, unit });
+  if (room > max / 2 || measureSent(text, limits) + room <= max) return [text];
+  return splitText(text, { ...sizeOf(limits), max: max - room });
 }
 
 /** The list below the text; as a message of its own where the text takes all that one answer may. */
-function withList(text: string, list: string, { text: max, unit, parts }: ChannelLimits): readonly string[] {
-  const whole = splitText(`${text}\n\n${list}`, { max, unit });
+function withList(text: string, list: string, limits: ChannelLimits): readonly string[] {
+  const { parts } = limits;
+  const size = sizeOf(limits);
+  const whole = splitText(`${text}\n\n${list}`, size);
   if (parts === undefined || whole.length <= parts) return whole;
-  return [...splitText(text, { max, unit, maxChunks: Math.max(1, parts - 1) }), ...splitText(list, { max, unit })];
+  return [...splitText(text, { ...size, maxChunks: Math.max(1, parts - 1) }), ...splitText(list, size)];
 }
 
 /** A line each, as Markdown numbers a list: read back by number, label or value. */

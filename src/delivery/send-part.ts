@@ -1,7 +1,9 @@
 /** One attempt to give a part to its platform: what came of it, as a settlement of its row. */
 import type { Channel, SendResult } from '../core/channel.ts';
+import { errorText } from '../core/errors.ts';
+import { draftKey } from '../core/ids.ts';
 import type { OutboxRow, Settlement } from '../core/outbox.ts';
-import { lookUp, marked, sendLimit, sendOnce } from './attempt.ts';
+import { lookUp, marked, sendLimit, sendOnce, withTimeLimit } from './attempt.ts';
 import { isTooOld } from './doubts.ts';
 import { isProvisional } from './drafts.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -19,6 +21,9 @@ import {
 const FORGOTTEN = 'it may have arrived, and so long ago that the platform no longer knows its key';
 /** Why a part is in doubt that an earlier process was sending. */
 export const INTERRUPTED = 'the process ended while it was being sent';
+
+/** The answer waits for it. */
+const WITHDRAW_MS = 10_000;
 
 export interface Sent {
   readonly settlement: Settlement;
@@ -39,7 +44,30 @@ export async function editPart(row: OutboxRow, channel: Channel, target: string,
   const result = await sendOnce(channel, row.part, { ...sendOptions(row, channel, context), target });
   const { settlement } = settled(editOutcome(result, row, contextOf(row, channel, context)));
   obey(row, result, settlement, context);
+  if (settlement.kind === 'retry' && settlement.asNew) await withdrawDraft(row, channel, target, context);
   return { settlement };
+}
+
+/**
+ * The answer becomes a message of its own, so its draft would stand above it for ever, half of it. Before the settlement is written: a
+ * process that ends in between repeats the edit, which is refused again. Never rejects.
+ */
+async function withdrawDraft({ part }: OutboxRow, channel: Channel, target: string, context: LaneContext): Promise<void> {
+  const { clock, kill, emit } = context;
+  const { chatId, threadId, messageId, edits } = part;
+  if (!channel.withdraw || messageId === undefined || edits !== draftKey(messageId)) return;
+  const place = { chatId, ...(threadId !== undefined && { threadId }), platformId: target };
+  const call = async (signal: AbortSignal): Promise<string> => {
+    try {
+      await channel.withdraw?.(place, signal);
+      return '';
+    } catch (error) {
+      return errorText(error);
+    }
+  };
+  const failure = (await withTimeLimit(call, WITHDRAW_MS, { clock, signal: kill })) ?? 'no answer';
+  if (failure === '') return;
+  emit({ type: 'failed', at: clock.now(), messageId, code: 'GH2003', detail: `half an answer stays in the chat: ${failure}` });
 }
 
 /**

@@ -27,6 +27,18 @@ test('a text that fits is one chunk, unchanged', () => {
   expect(splitText('x'.repeat(20), small)).toEqual(['x'.repeat(20)]);
 });
 
+test('a text that grows when it is rendered is cut so that no piece outgrows the limit, and keeps its fences', () => {
+  const escaped = (text: string): number => text.replaceAll('<', '&lt;').length;
+  const source = `before\n\`\`\`html\n${'<p>some words\n'.repeat(40)}\`\`\`\nafter ${'<'.repeat(90)}`;
+  const options = { max: 120, unit: 'utf16', sentLength: escaped } as const;
+  const chunks = splitText(source, options);
+  expect(chunks.filter((chunk) => escaped(chunk) > 120 || endsInsideFence(chunk))).toEqual([]);
+  const content = (text: string): string => visible(text.replaceAll(/```(?:html)?/g, ''));
+  expect(content(chunks.join('\n'))).toBe(content(source));
+  // What nothing can shorten is sent all the same.
+  expect(splitText('abcdef', { ...options, sentLength: () => 999 }).join('')).toBe('abcdef');
+});
+
 test('a text without anything visible has no chunk', () => {
   expect(splitText('', small)).toEqual([]);
   expect(splitText(' \n'.repeat(100), small)).toEqual([]);

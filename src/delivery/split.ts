@@ -1,13 +1,21 @@
+import type { ChannelLimits } from '../core/channel.ts';
 import { findCut } from './cut.ts';
 import { closingLine, continueFence, type Fence, openingLine, reopened, scanFences } from './fences.ts';
-import { measure, reach, type TextUnit } from './measure.ts';
+import { measure, measureSent, reach, type TextUnit } from './measure.ts';
 
 export interface SplitOptions {
   /** Longest chunk in `unit`s; at least 4. */
   readonly max: number;
   readonly unit: TextUnit;
+  /** Where rendering adds to a text: then no chunk is longer than `max` by this either. */
+  readonly sentLength?: ChannelLimits['sentLength'];
   /** Default 50 (spec D1). One more chunk then says how much was left out. */
   readonly maxChunks?: number;
+}
+
+/** The size of one part of an answer on a channel. */
+export function sizeOf({ text: max, unit, sentLength }: ChannelLimits): Omit<SplitOptions, 'maxChunks'> {
+  return { max, unit, ...(sentLength && { sentLength }) };
 }
 
 /**
@@ -16,7 +24,7 @@ export interface SplitOptions {
  * changed up to the last chunk. Linear in `max * maxChunks`, not in the text.
  */
 export function splitText(text: string, options: SplitOptions): string[] {
-  const { max, unit, maxChunks = 50 } = options;
+  const { max, maxChunks = 50 } = options;
   if (!(max >= 4)) throw new RangeError(`splitText: max must be at least 4, got ${max}`);
   const source = text.toWellFormed();
   const chunks: string[] = [];
@@ -27,7 +35,7 @@ export function splitText(text: string, options: SplitOptions): string[] {
       const note = leftOut(source.slice(at), options);
       return note === undefined ? chunks : [...chunks, note];
     }
-    const next = takeChunk(source, at, inherited, max, unit);
+    const next = takeChunk(source, at, inherited, options);
     if (next.chunk !== '') chunks.push(next.chunk);
     at = next.end;
     inherited = next.open;
@@ -46,7 +54,11 @@ interface Taken {
  */
 const FENCE_SHARE = 4;
 
-function takeChunk(source: string, at: number, inherited: Fence | undefined, max: number, unit: TextUnit): Taken {
+/** A chunk this small is sent whatever becomes of it. */
+const SMALLEST = 4;
+
+function takeChunk(source: string, at: number, inherited: Fence | undefined, options: SplitOptions): Taken {
+  const { max, unit } = options;
   const opening = inherited ? openingLine(inherited) : '';
   let budget = max - measure(opening, unit);
   for (;;) {
@@ -58,9 +70,17 @@ function takeChunk(source: string, at: number, inherited: Fence | undefined, max
     const closable = open && measure(openingLine(open) + closingLine(open), unit) <= max / FENCE_SHARE ? open : undefined;
     const chunk = opening + dedented(body, inheritedCloseAt) + (closable ? closingLine(closable) : '');
     const excess = measure(chunk, unit) - max;
-    if (excess <= 0) return { chunk, ...rest(source, cut, closable && reopened(closable)) };
-    budget -= excess;
+    const sent = excess > 0 ? 0 : measureSent(chunk, options);
+    if (excess <= 0 && (sent <= max || budget <= SMALLEST)) {
+      return { chunk, ...rest(source, cut, closable && reopened(closable)) };
+    }
+    budget = excess > 0 ? budget - excess : shrunk(measure(source.slice(at, cut), unit), max / sent);
   }
+}
+
+/** What is to be tried instead of a piece that grew too long when it was rendered: shorter, and as if it grew evenly. */
+function shrunk(taken: number, share: number): number {
+  return Math.max(SMALLEST, Math.min(taken - 1, Math.floor(taken * share)));
 }
 
 /**

@@ -35,6 +35,8 @@ export class ScriptedChannel implements Channel {
   editScript: (part: OutboundPart, call: number) => Script | undefined = () => undefined;
   edit?: NonNullable<Channel['edit']>;
   react?: NonNullable<Channel['react']>;
+  /** Given by the test where the platform can take a message away; see `take`. */
+  withdraw?: NonNullable<Channel['withdraw']>;
   /** What happens to the n-th call (0-based) and part; `accept` when it returns undefined. */
   script: (part: OutboundPart, call: number) => Script | undefined = () => undefined;
   /** What `find` says instead of the truth. */
@@ -79,6 +81,12 @@ export class ScriptedChannel implements Channel {
     const message = this.shown.find((one) => `p-${one.key}` === platformId);
     if (message && (step === 'accept' || step === 'accept-then-hang')) message.text = part.text;
     return await answer(step, platformId, signal);
+  }
+
+  /** The message is gone from what people see. */
+  take(platformId: string): void {
+    const at = this.shown.findIndex((one) => `p-${one.key}` === platformId);
+    if (at >= 0) this.shown.splice(at, 1);
   }
 
   async typing(): Promise<void> {

@@ -1,10 +1,14 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
 import { listLine, tableLines } from '../../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
+import { type Dialect, parseMarkdown, type Root, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. */
 export async function toMrkdwn(markdown: string): Promise<string> {
-  return finish(renderMarkdown(await parseMarkdown(markdown), dialect)).trim();
+  return renderTree(await parseMarkdown(markdown));
+}
+
+export function renderTree(root: Root): string {
+  return finish(renderMarkdown(root, dialect)).trim();
 }
 
 /** Text that shows as it stands where markup is off. The platform reads these three even then. */

@@ -59,11 +59,23 @@ test.each<[string, CallFailure, object]>([
   expect(toSendResult(failure, 'chat')).toMatchObject({ ...rest, ...(detail && { detail: expect.stringMatching(detail) }) });
 });
 
-test('markup that grew past what an edit may have goes out as it was written', async () => {
-  const text = '**&** '.repeat(580);
-  const post = await toPost(outbound({ text }), false);
-  expect(post).toMatchObject({ mrkdwn: false, text: expect.stringContaining('**&amp;**') });
+test('text keeps its markup however long it is; what renders to nothing goes out as it was written', async () => {
+  expect(await toPost(outbound({ text: '**&** '.repeat(900) }), false)).toMatchObject({ mrkdwn: true, text: /\*&amp;\*/ });
   expect((await toPost(outbound({ text: '**short**' }), false))['text']).toBe('*short*');
+  expect(await toPost(outbound({ text: '[](https://a.example)' }), false)).toMatchObject({ mrkdwn: false });
+});
+
+test.each([
+  ['a link', 'a'.repeat(2_985), '[a label](https://a.example/page)', /<[^>]*$/],
+  ['an entity', 'a'.repeat(2_990), '&', /&[a-z]*$/],
+  ['a character of two units', 'a'.repeat(2_991), '🎉', /[\uD800-\uDBFF]$/],
+])('no section ends within %s', async (_name, before, token, torn) => {
+  const part = outbound({ text: `${before}${token}${'b'.repeat(500)}`, choices: [{ label: 'a', value: 'a' }] });
+  const { blocks } = (await toPost(part, false)) as { blocks: { type: string; text?: { text: string } }[] };
+  const sections = blocks.flatMap(({ type, text }) => (type === 'section' ? [text?.text ?? ''] : []));
+  expect(sections).toHaveLength(2);
+  expect(sections[0]).not.toMatch(torn);
+  expect(sections.every((section) => section.length <= 3_000)).toBe(true);
 });
 
 test('an edit in plain text has no marks that the platform would read', async () => {

@@ -9,8 +9,12 @@ import { CHOICE_ACTION } from '../in/inbound.ts';
 import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 
-/** `chat.postMessage` advises 4 000 characters and breaks longer text up; `chat.update` refuses it. */
-const TEXT_LIMIT = 4_000;
+/**
+ * Longest text of a message, as it is sent, in bytes of UTF-8. `chat.update` refuses more: its page says 4,000 characters
+ * (docs.slack.dev/reference/methods/chat.update, `msg_too_long`), measured live it is bytes (github.com/openclaw/openclaw/pull/115027).
+ * `chat.postMessage` advises 4,000 characters and breaks up what is longer.
+ */
+export const TEXT_LIMIT = 4_000;
 /** Block Kit: characters of a section's text, of a button's label. */
 const SECTION_LIMIT = 3_000;
 const LABEL_LIMIT = 75;
@@ -24,9 +28,8 @@ export function metadataKey(part: Pick<OutboundPart, 'key'>): string {
 /** The text as the platform wants it, and whether it reads markup in it. */
 export async function toText(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<{ text: string; mrkdwn: boolean }> {
   const rendered = plain ? '' : await toMrkdwn(part.text);
-  // Markup that grew past the limit, or text that renders to nothing, goes out as it was written.
-  if (rendered !== '' && rendered.length <= TEXT_LIMIT) return { text: rendered, mrkdwn: true };
-  return { text: escapeText(part.text), mrkdwn: false };
+  // Text that renders to nothing goes out as it was written.
+  return rendered === '' ? { text: escapeText(part.text), mrkdwn: false } : { text: rendered, mrkdwn: true };
 }
 
 /** Arguments of `chat.postMessage`. */
@@ -85,13 +88,20 @@ function cut(text: string): readonly string[] {
   while (rest.length > SECTION_LIMIT) {
     const room = SECTION_LIMIT - 8;
     const line = rest.lastIndexOf('\n', room);
-    const at = line > room / 2 ? line : room;
+    const at = line > room / 2 ? line : beforeToken(rest, room);
     const piece = rest.slice(0, at);
     const open = (piece.split('```').length - 1) % 2 === 1;
     pieces.push(open ? `${piece}\n\`\`\`` : piece);
     rest = (open ? '```\n' : '') + rest.slice(at).replace(/^\n/, '');
   }
   return rest === '' ? pieces : [...pieces, rest];
+}
+
+/** `at`, or in front of the link, the entity or the pair of surrogates that would be cut there. */
+function beforeToken(text: string, at: number): number {
+  const head = text.slice(0, at);
+  const token = /(?:<[^<>]*|&[a-z]{0,3}|[\uD800-\uDBFF])$/.exec(head);
+  return token && token.index > 0 ? token.index : at;
 }
 
 function withoutEntities(text: string): string {

@@ -1,8 +1,9 @@
 /** A small workspace with the Web API, files, and Socket Mode behind it; scripted faults. Started in process: `startSlackServer()`. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ApiError } from './api-error.ts';
 import { type SlackSocketOptions, SlackSocketServer } from './socket-server.ts';
-import { ApiError, type SlackSend, SlackWebApi } from './web-api.ts';
+import { type SlackSend, SlackWebApi } from './web-api.ts';
 import {
   BOT_USER,
   DIRECT,

@@ -1,4 +1,6 @@
 /** The methods of the Web API: what a call does to the workspace, and what it is answered with. */
+import { ApiError } from './api-error.ts';
+import { checkUpdate, postedPieces, readBlocks } from './limits.ts';
 import type { SlackSocketServer } from './socket-server.ts';
 import {
   BOT_ID,
@@ -45,15 +47,6 @@ const LOGIN: Json = {
   ...{ team_id: TEAM_ID, user_id: BOT_USER, bot_id: BOT_ID },
 };
 
-export class ApiError extends Error {
-  readonly needed: string | undefined;
-
-  constructor(error: string, needed?: string) {
-    super(error);
-    this.needed = needed;
-  }
-}
-
 export class SlackWebApi {
   /** Places for files that a client asked for, by id. */
   readonly uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
@@ -76,6 +69,8 @@ export class SlackWebApi {
         return this.#post(channel, args);
       case 'chat.update':
         return this.#update(channel, args);
+      case 'chat.delete':
+        return this.#delete(channel, args);
       case 'users.conversations': {
         const types = String(args['types']).split(',');
         const found = [...workspace.conversations].filter(([, kind]) => types.includes(kind));
@@ -126,27 +121,47 @@ export class SlackWebApi {
     const text = String(args['text'] ?? '');
     if (!this.#server.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
     if (text === '') throw new ApiError('no_text');
-    if (text.length > 40_000) throw new ApiError('msg_too_long');
+    const blocks = readBlocks(args['blocks']);
     const threadTs = typeof args['thread_ts'] === 'string' ? args['thread_ts'] : undefined;
-    const stored = this.#server.workspace.add({
-      ...{ channel, text, user: BOT_USER, bot_id: BOT_ID, team: TEAM_ID },
-      ...(threadTs !== undefined && { thread_ts: threadTs }),
-      ...(typeof args['metadata'] === 'string' && { metadata: JSON.parse(args['metadata']) }),
-      ...(typeof args['blocks'] === 'string' && { blocks: JSON.parse(args['blocks']) }),
-    });
-    this.#record(stored, args);
-    if (this.#server.echoes) this.#server.event({ ...stored, event_ts: stored.ts });
-    return { channel, ts: stored.ts, message: stored };
+    // Text beside blocks is what a notification shows.
+    const pieces = blocks ? [text] : postedPieces(text);
+    const all = pieces.map((piece) =>
+      this.#server.workspace.add({
+        ...{ channel, text: piece, user: BOT_USER, bot_id: BOT_ID, team: TEAM_ID },
+        ...(threadTs !== undefined && { thread_ts: threadTs }),
+        ...(typeof args['metadata'] === 'string' && { metadata: JSON.parse(args['metadata']) }),
+        ...(blocks && { blocks }),
+      }),
+    );
+    for (const stored of all) {
+      this.#record(stored, args);
+      if (this.#server.echoes) this.#server.event({ ...stored, event_ts: stored.ts });
+    }
+    const [first] = all;
+    return { channel, ts: first?.ts, message: first };
   }
 
   #update(channel: string, args: Json): Json {
-    const message = this.#server.workspace.find(channel, String(args['ts']));
-    if (!message) throw new ApiError('message_not_found');
-    if (message.user !== BOT_USER) throw new ApiError('cant_update_message');
+    const message = this.#own(channel, args, 'cant_update_message');
     const text = String(args['text'] ?? '');
-    if (text.length > 4_000) throw new ApiError('msg_too_long');
+    checkUpdate(text);
+    readBlocks(args['blocks']);
     message.text = text;
     return { channel, ts: message.ts, text };
+  }
+
+  #delete(channel: string, args: Json): Json {
+    const { ts } = this.#own(channel, args, 'cant_delete_message');
+    this.#server.workspace.remove(channel, ts);
+    return { channel, ts };
+  }
+
+  /** The message that a call names; refuses the call where it is not the bot's. */
+  #own(channel: string, args: Json, refusal: string): StoredMessage {
+    const message = this.#server.workspace.find(channel, String(args['ts']));
+    if (!message) throw new ApiError('message_not_found');
+    if (message.user !== BOT_USER) throw new ApiError(refusal);
+    return message;
   }
 
   #react(method: string, channel: string, args: Json): Json {

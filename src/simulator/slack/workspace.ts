@@ -100,6 +100,11 @@ export class SlackWorkspace {
     return this.messages.find((message) => message.channel === channel && message.ts === ts);
   }
 
+  remove(channel: string, ts: string): void {
+    const at = this.messages.findIndex((message) => message.channel === channel && message.ts === ts);
+    if (at >= 0) this.messages.splice(at, 1);
+  }
+
   /** First messages and those outside threads, newest first, as `conversations.history` lists them. */
   history(channel: string): readonly Json[] {
     return this.messages
