@@ -34,7 +34,8 @@ export type AccessDecision =
   /** A stranger in a direct chat: tell them this code once. */
   | { readonly kind: 'pair'; readonly code: string };
 
-function listed(list: readonly string[], id: string): boolean {
+/** `*` lists everybody. */
+export function isListed(list: readonly string[], id: string): boolean {
   return list.includes('*') || list.includes(id);
 }
 
@@ -54,8 +55,8 @@ export async function decideAccess(
   // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author
   // that has not begun. Who deleted it, and whether that was addressed to us, many platforms do not tell.
   if (rules.local || message.kind === 'delete') return { kind: 'allowed' };
-  if (message.isGroup && !listed(rules.allowedGroups, message.chatId)) return { kind: 'refused', reason: 'group-not-allowed' };
-  if (!listed(rules.allowedSenders, message.senderId)) {
+  if (message.isGroup && !isListed(rules.allowedGroups, message.chatId)) return { kind: 'refused', reason: 'group-not-allowed' };
+  if (!isListed(rules.allowedSenders, message.senderId)) {
     const stranger = await decideStranger(message, pairing, clock);
     if (stranger) return stranger;
   }

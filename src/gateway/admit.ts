@@ -12,6 +12,7 @@ import { overText } from '../operator/question-text.ts';
 import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
+import { withQuoted } from './quoted.ts';
 
 export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
@@ -38,7 +39,11 @@ export interface AdmitOptions {
  * the journal's commit makes it true, and nothing is acted on before that.
  */
 export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
-  const admission = await judge(message, options);
+  const judged = await judge(message, options);
+  const admission =
+    judged.kind === 'admit'
+      ? { ...judged, message: await withQuoted(judged.message, options.rules(message.channel), options.pairing) }
+      : judged;
   if (!options.standing || admission.kind === 'refuse') return admission;
   if (admission.kind === 'admit') return { ...admission, ...(await options.standing(admission.message)) };
   const { settles, outcome } = admission;

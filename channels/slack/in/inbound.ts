@@ -1,6 +1,6 @@
 /** What the platform pushes, or its history holds -> `InboundMessage`. Pure; nothing throws for any JSON. */
 import { shortHash } from '../../../src/core/ids.ts';
-import type { InboundMessage, RefusalReason } from '../../../src/core/message.ts';
+import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { composed, label } from '../../kit/senders-words.ts';
@@ -218,8 +218,7 @@ function shape(
   const mention = stripMention(str(message['text']) ?? '', me.userId);
   const media = mediaOf(message);
   const content = composed(plainText(mention.text), ...notesOf(message));
-  const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
-  const senderId = authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
+  const senderId = authorOf(message, context);
   const threadTs = str(message['thread_ts']);
   const inThread = threadTs !== undefined && TS.test(threadTs) && threadTs !== ts;
   const thread = threadOf(chatId, ts, threadTs, context);
@@ -243,6 +242,24 @@ function shape(
     timestamp: toMs(ts),
     replyContext: { ts },
   });
+}
+
+/** The first message of a thread, as the one that calls the agent in quotes it. */
+export function quotedParent(message: JsonObject, platformId: string, context: InboundContext): QuotedMessage {
+  const { text } = composed(plainText(str(message['text']) ?? ''), ...notesOf(message));
+  const media = mediaOf(message);
+  return {
+    platformId,
+    fromBot: isOwn(message, context.me),
+    senderId: authorOf(message, context),
+    ...(text !== '' && { text }),
+    ...(media.length > 0 && { media }),
+  };
+}
+
+function authorOf(message: JsonObject, context: InboundContext): string {
+  const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
+  return authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
 }
 
 /** Ids of direct conversations with one person begin with D, those of groups and channels with C or G. */
@@ -269,8 +286,12 @@ function isBot(message: JsonObject): boolean {
   return message['subtype'] === 'bot_message' || str(message['bot_id']) !== undefined || message['user'] === 'USLACKBOT';
 }
 
+function isOwn(message: JsonObject, me: Identity): boolean {
+  return message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId);
+}
+
 function refusalOf(message: JsonObject, me: Identity, empty: boolean): RefusalReason | undefined {
-  if (message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId)) return 'own-message';
+  if (isOwn(message, me)) return 'own-message';
   if (isBot(message) || str(message['user']) === undefined) return 'bot-author';
   return empty ? 'empty' : undefined;
 }

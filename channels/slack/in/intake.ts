@@ -7,6 +7,7 @@ import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts'
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
 import type { UserNames } from './names.ts';
+import type { ThreadParents } from './parents.ts';
 
 export interface IntakeItem {
   readonly payload: SlackPayload;
@@ -18,6 +19,7 @@ export interface IntakeOptions extends StoringOptions {
   readonly cursor: Cursor;
   readonly context: () => InboundContext;
   readonly names: Pick<UserNames, 'named'>;
+  readonly parents: Pick<ThreadParents, 'quoted'>;
   /** The platform says that tokens were revoked or the app was removed. */
   readonly onLoginNotice: () => void;
 }
@@ -148,8 +150,10 @@ export class Intake {
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
-    const named = await this.#options.names.named(batch, this.#options.signal);
-    await storeMessages(named, cursor, this.#options);
+    const { names, parents, signal } = this.#options;
+    const [named, quoted] = await Promise.all([names.named(batch, signal), parents.quoted(batch, signal)]);
+    const whole = named.map((message, n) => ({ ...message, ...(quoted[n]?.replyTo && { replyTo: quoted[n].replyTo }) }));
+    await storeMessages(whole, cursor, this.#options);
     for (const { id } of batch) this.#recent.add(id);
   }
 

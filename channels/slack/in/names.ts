@@ -35,6 +35,12 @@ export class UserNames {
     });
   }
 
+  /** The name of one person, or the id. Rejects with `signal.reason` alone. */
+  async nameOf(senderId: string, signal: AbortSignal): Promise<string> {
+    await this.#learn(senderId, signal);
+    return this.#known.get(senderId) ?? senderId;
+  }
+
   async #learn(senderId: string, signal: AbortSignal): Promise<void> {
     if (this.#known.has(senderId) || !this.#allowed) return;
     // `T2:U1`: a person of another workspace.

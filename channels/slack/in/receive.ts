@@ -16,6 +16,7 @@ import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
+import { ThreadParents } from './parents.ts';
 
 export interface ReceiverOptions {
   readonly client: SlackClient;
@@ -76,9 +77,10 @@ export class Receiver {
     this.#cursor = cursor;
     const { clock, random, logger } = deps;
     const names = new UserNames({ client, clock });
+    const context = (): InboundContext => this.#context();
+    const parents = new ThreadParents({ client, clock, logger, names, context });
     this.intake = new Intake({
-      ...{ host, cursor, clock, random, logger, signal, names },
-      context: () => this.#context(),
+      ...{ host, cursor, clock, random, logger, signal, names, parents, context },
       onLoginNotice: () => void this.#probe(),
       onTrouble: (detail, state) => this.#health.set('journal', state, detail),
     });

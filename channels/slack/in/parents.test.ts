@@ -1,0 +1,88 @@
+import { afterEach, expect, test } from 'vitest';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { SlackFault } from '../../../src/simulator/slack/server.ts';
+import { BOT_ID, BOT_USER, PERSON, type StoredMessage } from '../../../src/simulator/slack/workspace.ts';
+import { outbound, until } from '../../../src/testing/fakes.ts';
+import { type SlackSetup, slackSetup } from '../../../src/testing/slack/setup.ts';
+import { channel as descriptor } from '../index.ts';
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]();
+});
+
+const CHANNEL = 'C0TEST';
+const CALL = `<@${BOT_USER}> what is this?`;
+
+async function scene() {
+  const at: SlackSetup = await slackSetup(descriptor);
+  open.push(at);
+  const { channel, host } = await at.start();
+  const { server } = at;
+  const asked = () => server.calls.filter(({ method, args }) => method === 'conversations.replies' && args['limit'] === '1');
+  const reply = async (parent: StoredMessage, text = CALL): Promise<InboundMessage> => {
+    const { ts } = server.say({ channel: parent.channel, text, thread_ts: parent.ts });
+    return await until('it arrived', () => host.accepted.find(({ platformId }) => platformId === `${parent.channel}:${ts}`));
+  };
+  const picture = () => server.file({ name: 'plan.png', mime: 'image/png', bytes: Buffer.from('png') });
+  return { ...at, channel, host, asked, reply, picture };
+}
+
+test('called into a thread, the message it began with comes along with words, files and author; asked for once', async () => {
+  const at = await scene();
+  at.server.names.set('U0BOB', 'Bob');
+  const file = at.picture();
+  const parent = at.server.store({ channel: CHANNEL, user: 'U0BOB', text: 'the *plan*', files: [file] });
+  expect((await at.reply(parent)).replyTo).toEqual({
+    ...{ platformId: `${CHANNEL}:${parent.ts}`, fromBot: false, senderId: 'U0BOB' },
+    ...{ text: 'the *plan*', origin: 'written by Bob, not by the sender' },
+    media: [expect.objectContaining({ kind: 'photo', ref: file.id, name: 'plan.png' })],
+  });
+  expect((await at.reply(parent, `<@${BOT_USER}> and now?`)).replyTo).not.toHaveProperty('media');
+  expect(at.asked()).toHaveLength(1);
+});
+
+test('in a direct conversation the answer that a thread hangs on comes along as our own', async () => {
+  const at = await scene();
+  const parent = at.server.workspace.add({ channel: 'D0ADA', user: BOT_USER, bot_id: BOT_ID, text: 'an answer' });
+  const { replyTo } = await at.reply(parent, 'why?');
+  expect(replyTo).toMatchObject({ fromBot: true, senderId: BOT_USER, text: 'an answer' });
+});
+
+test('nothing is fetched for talk among people, for the first message itself, nor in a thread that we wrote in', async () => {
+  const at = await scene();
+  const talk = at.server.store({ channel: CHANNEL, text: 'lunch?' });
+  expect((await at.reply(talk, 'at one')).mentionsBot).toBe(false);
+  const asking = at.server.say({ channel: CHANNEL, text: CALL });
+  await until('it arrived', () => at.host.accepted.some(({ platformId }) => platformId.endsWith(asking.ts)));
+  await at.reply(asking, `<@${BOT_USER}> well?`);
+  const joined = at.server.store({ channel: CHANNEL, text: 'a talk' });
+  const part = outbound({ channel: 'slack', chatId: CHANNEL, threadId: joined.ts, text: 'my word' });
+  await at.channel.send(part, { plain: false, signal: new AbortController().signal });
+  await at.reply(joined);
+  expect(at.asked()).toEqual([]);
+});
+
+test.each<[string, Omit<SlackFault, 'method'>, string]>([
+  ['a missing scope', { kind: 'error', error: 'missing_scope' }, 'missing_scope'],
+  ['a thread that is gone', { kind: 'error', error: 'thread_not_found' }, 'thread_not_found'],
+  ['a broken connection', { kind: 'cut' }, 'no answer'],
+  ['a platform that hangs', { kind: 'hang' }, 'no answer'],
+])('%s costs the first message and not the one that calls: it arrives with a note', async (_name, fault, reason) => {
+  const at = await scene();
+  const parent = at.server.store({ channel: CHANNEL, user: PERSON, text: 'the plan' });
+  at.server.fault({ method: 'conversations.replies', ...fault });
+  const message = await at.reply(parent);
+  expect(message).toMatchObject({ text: 'what is this?', mentionsBot: true });
+  expect(message.replyTo?.origin).toBe(`the first message of this thread, which could not be fetched: ${reason}`);
+});
+
+test('a platform that wants fewer questions is asked none until its time is over', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.replies', kind: 'limit', retryAfter: 60 });
+  for (const text of ['one', 'two']) {
+    const parent = at.server.store({ channel: CHANNEL, text });
+    expect((await at.reply(parent)).replyTo?.origin).toMatch(/too many requests/);
+  }
+  expect(at.asked()).toHaveLength(1);
+});

@@ -1,0 +1,90 @@
+/** The first message of a thread, for those who call the agent into it: events carry the reply alone. */
+import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { apiFailureOf, CallError } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { type JsonObject, list, obj, str } from '../../kit/json.ts';
+import { RecentSet } from '../../kit/recent.ts';
+import { writtenBy } from '../../kit/senders-words.ts';
+import type { SlackClient } from '../wire/client.ts';
+import { type InboundContext, quotedParent } from './inbound.ts';
+import type { UserNames } from './names.ts';
+
+export interface ParentsOptions {
+  readonly client: Pick<SlackClient, 'call'>;
+  readonly names: Pick<UserNames, 'nameOf'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly context: () => InboundContext;
+}
+
+/** The platform wants its acknowledgement within three seconds, and the commit comes after this. */
+const LOOKUP_MS = 1_200;
+/** Threads whose first message the agent has. */
+const MAX_KNOWN = 1_000;
+
+/**
+ * Asks with `conversations.replies` (https://docs.slack.dev/reference/methods/conversations.replies): the parent comes first, so one
+ * message of one page is enough, also for apps whose pages hold 15 and who may ask once a minute. Once a thread; one that the agent
+ * wrote in is in its session already.
+ */
+export class ThreadParents {
+  readonly #options: ParentsOptions;
+  readonly #known = new RecentSet(MAX_KNOWN);
+  /** Monotonic ms until which the platform wants no further question. */
+  #silentUntil = 0;
+
+  constructor(options: ParentsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The messages, and with those that call the agent into a thread the message that the thread began with. One that cannot be had is
+   * noted in its place. Rejects with `signal.reason` alone.
+   */
+  async quoted(messages: readonly InboundMessage[], signal: AbortSignal): Promise<readonly InboundMessage[]> {
+    return await Promise.all(messages.map((message) => this.#withParent(message, signal)));
+  }
+
+  async #withParent(message: InboundMessage, signal: AbortSignal): Promise<InboundMessage> {
+    const { chatId, threadId } = message;
+    if (threadId === undefined || message.refusal !== undefined || message.kind !== 'message') return message;
+    const isCall = !message.isGroup || message.mentionsBot || (message.replyTo?.fromBot ?? false);
+    const thread = `${chatId}:${threadId}`;
+    if (!isCall || this.#known.has(thread)) return message;
+    this.#known.add(thread);
+    // The first message itself, or a thread that the agent answered in.
+    if (message.startsThread || this.#options.context().joined(chatId, threadId)) return message;
+    return { ...message, replyTo: await this.#fetch(message, threadId, signal) };
+  }
+
+  async #fetch(call: InboundMessage, threadId: string, signal: AbortSignal): Promise<QuotedMessage> {
+    const { client, clock, logger, context, names } = this.#options;
+    const platformId = `${call.chatId}:${threadId}`;
+    const missing = (reason: string): QuotedMessage => {
+      logger.info('slack.thread-start-missing', { reason });
+      const origin = `the first message of this thread, which could not be fetched: ${reason}`;
+      return { platformId, fromBot: call.replyTo?.fromBot ?? false, origin };
+    };
+    if (clock.monotonic() < this.#silentUntil) return missing('too many requests');
+    try {
+      return await withDeadline({ clock, ms: LOOKUP_MS, signal }, async (inner) => {
+        const args = { channel: call.chatId, ts: threadId, limit: 1 };
+        const parent = list((await client.call('conversations.replies', args, inner))['messages'])
+          .map(obj)
+          .find((message: JsonObject) => str(message['ts']) === threadId);
+        if (!parent) return missing('it is not there');
+        const quoted = quotedParent(parent, platformId, context());
+        if (quoted.fromBot || quoted.senderId === undefined || quoted.senderId === call.senderId) return quoted;
+        return { ...quoted, origin: writtenBy(await names.nameOf(quoted.senderId, inner)) };
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof CallError && error.failure.kind === 'limited') {
+        this.#silentUntil = clock.monotonic() + error.failure.retryAfterMs;
+        return missing('too many requests');
+      }
+      return missing(String(apiFailureOf(error)?.code ?? 'no answer'));
+    }
+  }
+}
