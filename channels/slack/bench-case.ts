@@ -1,6 +1,7 @@
 import type { BenchCase } from '../bench.ts';
 import type { JsonObject } from '../kit/json.ts';
-import { type InboundContext, toInbound } from './in/inbound.ts';
+import { toInbound } from './in/inbound.ts';
+import type { InboundContext } from './in/inbound-fields.ts';
 import { toMrkdwn } from './out/format.ts';
 
 const context: InboundContext = {

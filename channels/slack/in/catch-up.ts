@@ -7,7 +7,8 @@ import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import type { SlackClient } from '../wire/client.ts';
 import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
 import type { Cursor } from './cursor.ts';
-import { type InboundContext, toEdit, toInbound, toMs } from './inbound.ts';
+import { toEdit, toInbound } from './inbound.ts';
+import { type InboundContext, toMs } from './inbound-fields.ts';
 import type { Intake } from './intake.ts';
 
 export interface CatchUpOptions {

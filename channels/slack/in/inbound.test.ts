@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../kit/json.ts';
-import { type InboundContext, type SlackPayload, toInbound } from './inbound.ts';
+import { type SlackPayload, toInbound } from './inbound.ts';
+import type { InboundContext } from './inbound-fields.ts';
 
 const joined = new Set(['C1:1767225600.000500']);
 const context: InboundContext = {

@@ -4,43 +4,16 @@ import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { composed, label } from '../../kit/senders-words.ts';
-import { emojiFromName } from '../wire/emoji.ts';
+import { toChoice, toCommand, toReaction } from './inbound-action.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
+import { authorId, type Identity, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
 import { plainText, stripMention } from './inbound-text.ts';
-
-/** Who we are, from `auth.test`. */
-export interface Identity {
-  readonly userId: string;
-  readonly botId: string;
-  readonly teamId: string;
-}
-
-export interface InboundContext {
-  /** Instance name and account of the channel. */
-  readonly channel: string;
-  readonly account: string;
-  readonly me: Identity;
-  /** Top-level messages of a channel open a thread of their own. */
-  readonly replyInThread: boolean;
-  /** Replies in our threads are addressed to us. */
-  readonly followThreads: boolean;
-  /** True for a thread that we wrote in. */
-  readonly joined: (chatId: string, threadId: string) => boolean;
-  /** Epoch ms, for payloads without a time of their own. */
-  readonly now: number;
-}
 
 /** The three kinds of payload that concern us; all others are acknowledged and forgotten. */
 export type SlackPayload = { readonly kind: 'event' | 'action' | 'command'; readonly body: JsonObject };
 
-/** Our buttons, so that those of other apps' messages, which cannot reach us, and older ones are told apart. */
-export const CHOICE_ACTION = 'gatehouse_choice_';
-
 /** Subtypes of messages that people write. Any other is a notice of the platform: somebody joined, a topic was set. */
 const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bot_message']);
-/** A command has no time of its own. Its answer is looked for from here on: ours may be ahead of the platform's by no more than this. */
-const COMMAND_EARLIER_MS = 600_000;
-const TS = /^\d{1,12}\.\d{1,9}$/;
 
 /** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
 export function toInbound({ kind, body }: SlackPayload, context: InboundContext): InboundMessage | undefined {
@@ -126,82 +99,6 @@ function deletion(
   });
 }
 
-function toReaction(event: JsonObject, context: InboundContext): InboundMessage | undefined {
-  const item = obj(event['item']);
-  const chatId = str(item['channel']);
-  const ts = str(item['ts']);
-  const user = str(event['user']);
-  const name = str(event['reaction']);
-  const at = str(event['event_ts']);
-  if (chatId === undefined || ts === undefined || user === undefined || name === undefined || at === undefined) return undefined;
-  if (!TS.test(ts) || !TS.test(at)) return undefined;
-  const added = event['type'] === 'reaction_added';
-  const id = `${chatId}:${ts}`;
-  const refusal: RefusalReason | undefined = user === context.me.userId ? 'own-message' : undefined;
-  return inboundMessage(context, {
-    chatId,
-    platformId: `${id}:reaction:${user}:${name.slice(0, 100)}:${at}`,
-    kind: 'reaction',
-    targetId: id,
-    senderId: user,
-    isGroup: isGroup(chatId),
-    text: added ? emojiFromName(name.slice(0, 100)) : '',
-    ...(refusal && { refusal }),
-    timestamp: toMs(at),
-  });
-}
-
-/** Pressing a button of ours: the person says what the button says. */
-function toChoice(body: JsonObject, context: InboundContext): InboundMessage | undefined {
-  if (body['type'] !== 'block_actions') return undefined;
-  const action = list(body['actions'])
-    .map(obj)
-    .find((entry) => str(entry['action_id'])?.startsWith(CHOICE_ACTION));
-  const [user, message] = [obj(body['user']), obj(body['message'])];
-  const chatId = str(obj(body['channel'])['id']) ?? str(obj(body['container'])['channel_id']);
-  const ts = str(message['ts']) ?? str(obj(body['container'])['message_ts']);
-  const senderId = authorId(str(user['id']), str(user['team_id']), context);
-  const value = str(action?.['value']);
-  const at = str(action?.['action_ts']);
-  if (chatId === undefined || ts === undefined || senderId === undefined || value === undefined || at === undefined)
-    return undefined;
-  if (!TS.test(ts) || !TS.test(at)) return undefined;
-  const thread = threadOf(chatId, ts, str(message['thread_ts']), context);
-  return inboundMessage(context, {
-    chatId,
-    platformId: `${chatId}:${ts}:action:${senderId}:${at}`,
-    ...(thread !== undefined && { threadId: thread }),
-    senderId,
-    senderName: label(str(user['name']) ?? str(user['username']) ?? senderId),
-    isGroup: isGroup(chatId),
-    text: value,
-    mentionsBot: isGroup(chatId),
-    replyTo: { platformId: `${chatId}:${ts}`, fromBot: true },
-    timestamp: toMs(at),
-    replyContext: { ts: at },
-  });
-}
-
-function toCommand(body: JsonObject, context: InboundContext): InboundMessage | undefined {
-  const command = str(body['command']);
-  const chatId = str(body['channel_id']);
-  const senderId = authorId(str(body['user_id']), str(body['team_id']), context);
-  const trigger = str(body['trigger_id']);
-  if (!command?.startsWith('/') || chatId === undefined || senderId === undefined || trigger === undefined) return undefined;
-  return inboundMessage(context, {
-    chatId,
-    platformId: `command:${trigger}`,
-    senderId,
-    senderName: label(str(body['user_name']) ?? senderId),
-    isGroup: isGroup(chatId),
-    // The platform passes the words as they were typed, with the same entities as in a message.
-    text: `${command} ${plainText(str(body['text']) ?? '')}`.trim(),
-    mentionsBot: isGroup(chatId),
-    timestamp: context.now,
-    replyContext: { ts: ((context.now - COMMAND_EARLIER_MS) / 1_000).toFixed(6) },
-  });
-}
-
 /** Stands for a payload that could not be read, so that it is counted and what follows is not held up. */
 export function unreadable({ body }: SlackPayload, { channel, account, now }: InboundContext): InboundMessage {
   const id = str(body['event_id']) ?? str(body['trigger_id']) ?? shortHash(JSON.stringify(body) ?? '');
@@ -262,26 +159,6 @@ function authorOf(message: JsonObject, context: InboundContext): string {
   return authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
 }
 
-/** Ids of direct conversations with one person begin with D, those of groups and channels with C or G. */
-export function isGroup(chatId: string): boolean {
-  return !chatId.startsWith('D');
-}
-
-/**
- * User ids are unique within a workspace only. People of other workspaces, who write in shared channels, are named with theirs, so
- * that none of them can stand for somebody here (reliability.md A3).
- */
-function authorId(user: string | undefined, team: string | undefined, { me }: InboundContext): string | undefined {
-  if (user === undefined || user === '') return undefined;
-  return team === undefined || team === me.teamId ? user : `${team}:${user}`;
-}
-
-function threadOf(chatId: string, ts: string, threadTs: string | undefined, context: InboundContext): string | undefined {
-  // Its own ts marks the parent of a thread, but only in history: when it was pushed, it had no replies yet.
-  if (threadTs !== undefined && threadTs !== ts && TS.test(threadTs)) return threadTs;
-  return context.replyInThread && isGroup(chatId) ? ts : undefined;
-}
-
 function isBot(message: JsonObject): boolean {
   return message['subtype'] === 'bot_message' || str(message['bot_id']) !== undefined || message['user'] === 'USLACKBOT';
 }
@@ -305,9 +182,4 @@ function fileIds(message: JsonObject): string {
   return list(message['files'])
     .map((file) => str(obj(file)['id']) ?? '')
     .join();
-}
-
-/** Epoch ms. */
-export function toMs(ts: string): number {
-  return Math.floor(Number(ts) * 1_000);
 }

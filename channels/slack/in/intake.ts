@@ -5,7 +5,8 @@ import { obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { Cursor } from './cursor.ts';
-import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
+import { type SlackPayload, toInbound, unreadable } from './inbound.ts';
+import type { InboundContext } from './inbound-fields.ts';
 import type { UserNames } from './names.ts';
 import type { ThreadParents } from './parents.ts';
 

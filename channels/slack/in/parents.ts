@@ -7,7 +7,8 @@ import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import { writtenBy } from '../../kit/senders-words.ts';
 import type { SlackClient } from '../wire/client.ts';
-import { type InboundContext, quotedParent } from './inbound.ts';
+import { quotedParent } from './inbound.ts';
+import type { InboundContext } from './inbound-fields.ts';
 import type { UserNames } from './names.ts';
 
 export interface ParentsOptions {

@@ -13,7 +13,7 @@ import type { SlackClient } from '../wire/client.ts';
 import { LOGIN_REFUSED, NOT_GRANTED, refusal } from '../wire/failure.ts';
 import { type CatchUpGaps, catchUp } from './catch-up.ts';
 import { Cursor } from './cursor.ts';
-import type { Identity, InboundContext } from './inbound.ts';
+import type { Identity, InboundContext } from './inbound-fields.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
 import { ThreadParents } from './parents.ts';

@@ -5,7 +5,7 @@ import type { Choice, OutboundPart } from '../../../src/core/message.ts';
 import type { CallFailure, ErrorCode } from '../../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { CHOICE_ACTION } from '../in/inbound.ts';
+import { CHOICE_ACTION } from '../in/inbound-action.ts';
 import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 
