@@ -116,7 +116,7 @@ export const cases: CapabilityCases = {
     const platformId = await send({ text: 'a question' });
     const ts = platformId.slice(DIRECT.length + 1);
     const message = await arrives(() => server.say({ text: 'an answer', thread_ts: ts, parent_user_id: BOT_USER }));
-    expect(message.replyTo).toEqual({ platformId, fromBot: true });
+    expect(message.replyTo).toMatchObject({ platformId, fromBot: true });
   }),
   'reply out': scene(async ({ server, arrives, send }) => {
     const message = await arrives(() => server.say({ channel: CHANNEL, text: `<@${BOT_USER}> well?` }));

@@ -79,6 +79,7 @@ export class SlackChannel implements Channel {
   readonly #files = new RecentMap<string>(MAX_REMEMBERED);
   /** Message -> the reaction we put under it. */
   readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
+  #receiver: Receiver | undefined;
   #userId: string | undefined;
   #hasStatus = true;
 
@@ -103,6 +104,7 @@ export class SlackChannel implements Channel {
         signal: stop,
         settled,
       });
+      this.#receiver = receiver;
       await (settings.mode === 'socket' ? receiveBySocket(receiver, appToken) : receiveByHttp(receiver, signingSecret));
     });
   }
@@ -113,13 +115,16 @@ export class SlackChannel implements Channel {
 
   send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const { settings, deps } = this.#options;
-    return this.#life.sends.run(signal, () =>
-      sendPart(part, {
+    return this.#life.sends.run(signal, async () => {
+      const result = await sendPart(part, {
         ...{ client: this.#client, clock: deps.clock, plain, signal },
         timeoutMs: (part.file ? settings.upload_timeout_secs : settings.send_timeout_secs) * 1_000,
         uploaded: ({ key }, fileId) => this.#files.set(key, fileId),
-      }),
-    );
+      });
+      // The platform shows us our own message too, but only with the event of its kind of conversation.
+      if (result.kind === 'sent' && part.threadId !== undefined) this.#receiver?.wrote(part.chatId, part.threadId);
+      return result;
+    });
   }
 
   async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {

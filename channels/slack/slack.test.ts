@@ -139,6 +139,79 @@ test('A1 somebody who names us in a thread does not make its replies ours; our o
   expect(await reply({ text: 'and now?' })).toMatchObject({ mentionsBot: true });
 });
 
+test.each([
+  ['a send of ours that is not shown to us', 'send'],
+  ['the first message, in a broadcast reply', 'root'],
+  ['the count of its replies', 'replies'],
+])('a thread that we wrote in is known by %s', async (_name, how) => {
+  const at = await scene();
+  const { server } = at;
+  const { host, channel } = await at.start();
+  const parent = server.store({ channel: 'C0TEST', text: 'a talk among colleagues' });
+  const thread = { channel: 'C0TEST', thread_ts: parent.ts };
+  if (how === 'send') {
+    const part = outbound({ channel: 'slack', chatId: 'C0TEST', threadId: parent.ts, text: 'an answer' });
+    await channel.send(part, { plain: false, signal: new AbortController().signal });
+  }
+  const root = { ...parent, thread_ts: parent.ts, reply_users: ['U0ADA', BOT_USER] };
+  if (how === 'root') server.event({ ...server.store({ ...thread, text: 'look' }), subtype: 'thread_broadcast', root });
+  const message = { ...parent, thread_ts: parent.ts, replies: [{ user: BOT_USER, ts: '1.000002' }] };
+  const counted = { type: 'message', subtype: 'message_replied', channel: 'C0TEST', ts: server.workspace.nextTs(), message };
+  if (how === 'replies') server.event(counted);
+  server.say({ ...thread, text: 'and now?' });
+  const reply = await until('it arrived', () => host.accepted.find(({ text }) => text === 'and now?'));
+  expect(reply.mentionsBot).toBe(true);
+});
+
+test('what is not handled is acknowledged, and named in the log once for each kind', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  const payloads = [
+    ['events_api', { event: { type: 'app_home_opened', user: 'U0ADA', tab: 'messages' } }],
+    ['events_api', { event: { type: 'message', subtype: 'channel_topic', channel: 'C0TEST', ts: '1.000001' } }],
+    ['interactive', { type: 'shortcut', callback_id: 'ask', user: { id: 'U0ADA' } }],
+    ['interactive', { type: 'message_action', callback_id: 'ask', message: { text: 'x' } }],
+    ['interactive', { type: 'view_submission', view: {} }],
+    ['interactive', { type: 'block_actions', actions: [{ type: 'static_select', selected_option: { value: 'a' } }] }],
+    ['slash_commands', {}],
+  ] as const;
+  for (const [type, payload] of [...payloads, ...payloads]) at.server.sockets.deliver(type, payload);
+  at.server.say({ text: 'behind it' });
+  await until('it arrived', () => host.accepted.length === 1);
+  await until('all are acknowledged', () => at.server.sockets.unacknowledged === 0);
+  const named = at.logger.lines.filter(({ event }) => event === 'slack.not-handled').map(({ data }) => data['kind']);
+  expect(named).toEqual([
+    'app_home_opened',
+    'message/channel_topic',
+    'shortcut',
+    'message_action',
+    'view_submission',
+    'block_actions/static_select',
+    'slash command without its fields',
+  ]);
+});
+
+test('an invitation into a channel tells the operator its id, once; that of somebody else does not', async () => {
+  const at = await scene();
+  await at.start();
+  for (const user of ['U0BOB', BOT_USER, BOT_USER])
+    at.server.event({ type: 'member_joined_channel', user, channel: 'C0NEW', inviter: 'U0ADA' });
+  await until('all are acknowledged', () => at.server.sockets.unacknowledged === 0);
+  const told = at.logger.lines.filter(({ event }) => event === 'slack.invited');
+  expect(told.map(({ data }) => data)).toEqual([expect.objectContaining({ channel: 'C0NEW', inviter: 'U0ADA' })]);
+});
+
+test('events that the platform holds back are shown as missing and fetched from the history', async () => {
+  const at = await scene({ clock: impatientClock() });
+  const { host } = await at.start();
+  at.server.store({ text: 'held back' });
+  at.server.sockets.deliver('events_api', { type: 'app_rate_limited', team_id: 'T0TEST', minute_rate_limited: 1 });
+  await until('it is fetched', () => texts(host).includes('held back'));
+  await until('it is acknowledged', () => at.server.sockets.unacknowledged === 0);
+  expect(host.states.map(({ detail }) => detail)).toContainEqual(expect.stringMatching(/holds events back/));
+  await until('nothing is missing any more', () => host.states.at(-1)?.detail === undefined);
+});
+
 test('a hundred threads that a stranger named us in push out none that we wrote in', async () => {
   const at = await scene();
   const { server } = at;

@@ -7,7 +7,7 @@ import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import type { SlackClient } from '../wire/client.ts';
 import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
 import type { Cursor } from './cursor.ts';
-import { toEdit, toInbound } from './inbound.ts';
+import { hasReplyOf, toEdit, toInbound } from './inbound.ts';
 import { type InboundContext, toMs } from './inbound-fields.ts';
 import type { Intake } from './intake.ts';
 
@@ -104,7 +104,9 @@ async function fetchChat(
   const threads = new Set(cursor.threads().flatMap(([chat, thread]) => (chat === chatId ? [thread] : [])));
   for (const message of history.items) {
     const ts = str(message['ts']);
-    if (ts !== undefined && Number(str(message['latest_reply'])) > oldest) threads.add(ts);
+    if (ts === undefined || !(Number(str(message['latest_reply'])) > oldest)) continue;
+    threads.add(ts);
+    if (hasReplyOf(message, range.context().me.userId)) cursor.hint(chatId, ts);
   }
   let capped = history.capped;
   const items = [...history.items];
@@ -137,7 +139,7 @@ function read(item: JsonObject, chatId: string, { oldest, cursor, ...options }: 
         ? toInbound({ kind: 'event', body: { event } }, context)
         : undefined;
   if (!found) return [];
-  cursor.join(found);
+  cursor.learn(found);
   return found.refusal === 'own-message' || found.refusal === 'bot-author' ? [] : [found];
 }
 

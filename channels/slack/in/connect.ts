@@ -92,6 +92,7 @@ function take(receiver: Receiver, envelope: Envelope): boolean {
   if (kind !== undefined)
     return receiver.intake?.push({ payload: { kind, body: envelope.body }, ack: () => envelope.ack() }) ?? false;
   // Nothing for us: acknowledged, or it would come again and again.
+  receiver.notices?.unhandled(`envelope/${envelope.type}`);
   envelope.ack().catch((error: unknown) => logger.info('slack.ack-failed', { error: errorText(error) }));
   return true;
 }

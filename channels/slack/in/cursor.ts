@@ -55,8 +55,17 @@ export class Cursor {
    * Remembers the thread of a message that is our own. What others write proves nothing: whether they may call us is decided later, and
    * somebody who may not would have us answer talk among those who may.
    */
-  join({ chatId, threadId, refusal }: InboundMessage): void {
-    if (threadId === undefined || refusal !== 'own-message') return;
+  learn({ chatId, threadId, refusal }: InboundMessage): void {
+    if (threadId !== undefined && refusal === 'own-message') this.join(chatId, threadId);
+  }
+
+  /** The platform lists us among those who wrote replies: of use where our own message was never shown to us. */
+  hint(chatId: string, threadId: string): void {
+    if (!this.joined(chatId, threadId)) this.join(chatId, threadId);
+  }
+
+  /** We wrote in this thread just now. */
+  join(chatId: string, threadId: string): void {
     const entry = `${chatId}:${threadId}`;
     this.#threads.delete(entry);
     this.#threads.add(entry);

@@ -154,6 +154,14 @@ export function quotedParent(message: JsonObject, platformId: string, context: I
   };
 }
 
+/**
+ * Whether the first message of a thread says that a user wrote in it: histories and the `root` of a broadcast reply have `reply_users`,
+ * https://docs.slack.dev/reference/events/message/message_replied has `replies`. Neither need be complete.
+ */
+export function hasReplyOf(message: JsonObject, userId: string): boolean {
+  return list(message['reply_users']).includes(userId) || list(message['replies']).some((reply) => obj(reply)['user'] === userId);
+}
+
 function authorOf(message: JsonObject, context: InboundContext): string {
   const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
   return authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';

@@ -5,9 +5,10 @@ import { obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { Cursor } from './cursor.ts';
-import { type SlackPayload, toInbound, unreadable } from './inbound.ts';
-import type { InboundContext } from './inbound-fields.ts';
+import { hasReplyOf, type SlackPayload, toInbound, unreadable } from './inbound.ts';
+import { type InboundContext, TS } from './inbound-fields.ts';
 import type { UserNames } from './names.ts';
+import type { Notices } from './notices.ts';
 import type { ThreadParents } from './parents.ts';
 
 export interface IntakeItem {
@@ -21,8 +22,7 @@ export interface IntakeOptions extends StoringOptions {
   readonly context: () => InboundContext;
   readonly names: Pick<UserNames, 'named'>;
   readonly parents: Pick<ThreadParents, 'quoted'>;
-  /** The platform says that tokens were revoked or the app was removed. */
-  readonly onLoginNotice: () => void;
+  readonly notices: Pick<Notices, 'take'>;
 }
 
 /** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
@@ -37,8 +37,6 @@ const MAX_WAITING = 1_000;
 const MAX_BATCH = 100;
 /** How many messages a catch-up need not offer again. */
 const MAX_RECENT = 5_000;
-/** They do not say whose tokens: asking tells whether ours is among them. */
-const LOGIN_NOTICES = new Set<unknown>(['tokens_revoked', 'app_uninstalled']);
 
 export class Intake {
   readonly #options: IntakeOptions;
@@ -137,17 +135,27 @@ export class Intake {
   #read(payload: SlackPayload): InboundMessage | undefined {
     const { logger, cursor } = this.#options;
     const context = this.#options.context();
-    if (payload.kind === 'event' && LOGIN_NOTICES.has(obj(payload.body['event'])['type'])) this.#options.onLoginNotice();
     try {
+      this.#learnThread(payload, context);
       const message = toInbound(payload, context);
-      if (message) cursor.join(message);
-      else logger.debug('slack.payload-ignored', { kind: payload.kind });
+      if (message) cursor.learn(message);
+      else this.#options.notices.take(payload, context);
       return message;
     } catch (error) {
       // One payload that cannot be read must not stop those behind it.
       logger.error('slack.payload-unreadable', { kind: payload.kind, error: errorText(error) });
       return unreadable(payload, context);
     }
+  }
+
+  /** The message that began a thread tells who wrote in it, whenever a reply was counted. */
+  #learnThread({ kind, body }: SlackPayload, { me }: InboundContext): void {
+    if (kind !== 'event') return;
+    const event = obj(body['event']);
+    const [chatId, first] = [str(event['channel']), obj(event['message'] ?? event['root'] ?? event)];
+    const threadId = str(first['thread_ts']) ?? str(first['ts']);
+    if (chatId === undefined || threadId === undefined || !TS.test(threadId)) return;
+    if (hasReplyOf(first, me.userId)) this.#options.cursor.hint(chatId, threadId);
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import type { SlackFault } from '../../../src/simulator/slack/server.ts';
 import { BOT_ID, BOT_USER, PERSON, type StoredMessage } from '../../../src/simulator/slack/workspace.ts';
+import { quickClock } from '../../../src/testing/channel-host.ts';
 import { outbound, until } from '../../../src/testing/fakes.ts';
 import { type SlackSetup, slackSetup } from '../../../src/testing/slack/setup.ts';
 import { channel as descriptor } from '../index.ts';
@@ -14,8 +15,8 @@ afterEach(async () => {
 const CHANNEL = 'C0TEST';
 const CALL = `<@${BOT_USER}> what is this?`;
 
-async function scene() {
-  const at: SlackSetup = await slackSetup(descriptor);
+async function scene(clock = quickClock(1)) {
+  const at: SlackSetup = await slackSetup(descriptor, { clock });
   open.push(at);
   const { channel, host } = await at.start();
   const { server } = at;
@@ -69,7 +70,7 @@ test.each<[string, Omit<SlackFault, 'method'>, string]>([
   ['a broken connection', { kind: 'cut' }, 'no answer'],
   ['a platform that hangs', { kind: 'hang' }, 'no answer'],
 ])('%s costs the first message and not the one that calls: it arrives with a note', async (_name, fault, reason) => {
-  const at = await scene();
+  const at = await scene(quickClock(fault.kind === 'hang' ? 20 : 1));
   const parent = at.server.store({ channel: CHANNEL, user: PERSON, text: 'the plan' });
   at.server.fault({ method: 'conversations.replies', ...fault });
   const message = await at.reply(parent);

@@ -16,6 +16,7 @@ import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound-fields.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
+import { Notices } from './notices.ts';
 import { ThreadParents } from './parents.ts';
 
 export interface ReceiverOptions {
@@ -34,6 +35,7 @@ type Part = 'login' | 'journal' | 'connection' | 'history';
 
 /** The platform wants an acknowledgement within three seconds. */
 const CATCH_UP_FIRST_MS = 2_000;
+const HELD_BACK_MS = 120_000;
 /** A refusal may be the platform's mood and last for minutes; a revoked login is refused for ever. */
 const GIVE_UP_AFTER_MS = 300_000;
 
@@ -41,10 +43,15 @@ export class Receiver {
   readonly options: ReceiverOptions;
   /** Set once the login was accepted. */
   intake: Intake | undefined;
+  /** The same. */
+  notices: Notices | undefined;
   readonly #health: HealthSum<Part>;
   #me: Identity | undefined;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
+  /** While it waits for the end of a minute in which events were held back. */
+  #fetchingHeldBack: Promise<void> | undefined;
+  #heldBackMinutes = 0;
   /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
   #fresh = false;
   /** Waited between refusals since anything was reached last, ms. */
@@ -79,9 +86,9 @@ export class Receiver {
     const names = new UserNames({ client, clock });
     const context = (): InboundContext => this.#context();
     const parents = new ThreadParents({ client, clock, logger, names, context });
+    this.notices = new Notices({ logger, onLogin: () => void this.#probe(), onHeldBack: () => this.#heldBack() });
     this.intake = new Intake({
-      ...{ host, cursor, clock, random, logger, signal, names, parents, context },
-      onLoginNotice: () => void this.#probe(),
+      ...{ host, cursor, clock, random, logger, signal, names, parents, context, notices: this.notices },
       onTrouble: (detail, state) => this.#health.set('journal', state, detail),
     });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
@@ -139,9 +146,38 @@ export class Receiver {
     this.#cursor?.interrupted();
   }
 
+  /** We wrote in this thread: its replies are addressed to us from now on. */
+  wrote(chatId: string, threadId: string): void {
+    this.#cursor?.join(chatId, threadId);
+  }
+
   /** After an abort: resolves when the batch under way is committed and acknowledged. */
   async intakeEnded(): Promise<void> {
     await this.#intakeDone;
+    await this.#fetchingHeldBack;
+  }
+
+  /**
+   * The platform pushes no more than 30,000 events an hour (https://docs.slack.dev/reference/events/app_rate_limited) and never those that
+   * it held back: the history has them. It says so each minute; once that minute is over is soon enough.
+   */
+  #heldBack(): void {
+    this.#heldBackMinutes += 1;
+    this.#cursor?.interrupted();
+    this.#note('the platform holds events back because there are too many, they are fetched later');
+    this.#fetchingHeldBack ??= this.#fetchHeldBack().finally(() => {
+      this.#fetchingHeldBack = undefined;
+    });
+  }
+
+  async #fetchHeldBack(): Promise<void> {
+    const { deps, signal } = this.options;
+    for (let fetched = 0; fetched !== this.#heldBackMinutes && !signal.aborted; ) {
+      fetched = this.#heldBackMinutes;
+      await pause(deps.clock, HELD_BACK_MS, signal);
+      // The socket may be gone by then: that nothing is missing is for the catch-up behind the next one to say.
+      await this.catchUp(false, signal);
+    }
   }
 
   /** Both tokens were accepted. */

@@ -24,7 +24,7 @@ export type WebhookContent =
   | { readonly kind: 'payload'; readonly payload: SlackPayload }
   | { readonly kind: 'challenge'; readonly challenge: string }
   /** Signed, and nothing for us: acknowledge. */
-  | { readonly kind: 'other' };
+  | { readonly kind: 'other'; readonly what: string };
 
 /** Reads a verified request: events are JSON, buttons a form with JSON in it, commands a form. Never throws. */
 export function readRequest({ headers, body }: WebhookRequest): WebhookContent {
@@ -32,17 +32,21 @@ export function readRequest({ headers, body }: WebhookRequest): WebhookContent {
   if (!(headers['content-type'] ?? '').toLowerCase().startsWith('application/x-www-form-urlencoded')) {
     const event = parseObject(text);
     if (event?.['type'] === 'url_verification') return { kind: 'challenge', challenge: str(event['challenge']) ?? '' };
+    // Held back events are told of without an inner event.
+    if (event?.['type'] === 'app_rate_limited') {
+      return { kind: 'payload', payload: { kind: 'event', body: { ...event, event: { type: event['type'] } } } };
+    }
     return event?.['type'] === 'event_callback'
       ? { kind: 'payload', payload: { kind: 'event', body: event } }
-      : { kind: 'other' };
+      : { kind: 'other', what: str(event?.['type']) ?? 'no type' };
   }
   const form = new URLSearchParams(text);
   const wrapped = form.get('payload');
   if (wrapped !== null) {
     const action = parseObject(wrapped);
-    return action ? { kind: 'payload', payload: { kind: 'action', body: action } } : { kind: 'other' };
+    return action ? { kind: 'payload', payload: { kind: 'action', body: action } } : { kind: 'other', what: 'no JSON' };
   }
   return form.has('command')
     ? { kind: 'payload', payload: { kind: 'command', body: Object.fromEntries(form) } }
-    : { kind: 'other' };
+    : { kind: 'other', what: form.has('ssl_check') ? 'ssl_check' : 'form' };
 }

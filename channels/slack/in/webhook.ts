@@ -56,6 +56,7 @@ function createHandler(receiver: Receiver, signingSecret: string): WebhookHandle
       const { 'x-slack-retry-num': count, 'x-slack-retry-reason': reason } = request.headers;
       if (count !== undefined) logger.info('slack.redelivered', { count, reason });
       const content = readRequest(request);
+      if (content.kind === 'other') receiver.notices?.unhandled(`request/${content.what}`);
       if (content.kind !== 'payload') return answerWith(200, content.kind === 'challenge' ? content.challenge : undefined);
       const { promise, resolve } = Promise.withResolvers<void>();
       const pushed = receiver.intake?.push({ payload: content.payload, ack: async () => resolve() });

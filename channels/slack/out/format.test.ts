@@ -25,6 +25,8 @@ test.each([
   ['tasks', '- [x] done\n- [ ] open', '• ☑ done\n• ☐ open'],
   ['rule', 'a\n\n---\n\nb', 'a\n\n———\n\nb'],
   ['links', '[docs](https://example.org/?a=1&b=2)', '<https://example.org/?a=1&amp;b=2|docs>'],
+  ['a label marked as a whole', '[**docs**](https://e.org)', '*<https://e.org|docs>*'],
+  ['marks and code within a label', '[the **big** `x`, \\`y\\`](https://e.org)', '<https://e.org|the big x, `\u2060y`>'],
   ['a link cannot be broken out of', '[a|b](<https://e.org/x|y>z>)', '[a|b](<https://e.org/x%7Cy|https://e.org/x¦y>z&gt;)'],
   ['a bar in an address', '[a](https://e.org/x|y)', '<https://e.org/x%7Cy|a>'],
   ['links of unsafe schemes', '[x](javascript:alert(1))', 'x (javascript:alert(1))'],

@@ -94,8 +94,14 @@ function toLink(inner: string, url: string): string {
   if (!SAFE_URL.test(url)) return `${inner}${url === '' ? '' : ` (${literalText(url)})`}`;
   // A bar would begin the label, a bracket end the link.
   const target = escapeText(clean(url).replace(/[\s|<>]/g, (char) => encodeURIComponent(char)));
-  const label = inner.replace(/<[^<>|]*\|([^<>]*)>/g, '$1').replace(/\s*\n\s*/g, ' ');
-  return `<${target}|${label.replaceAll('|', '¦')}>`;
+  // No markup is read in a label: what marks all of it goes around the link, the rest is left out.
+  const [, before = '', after = ''] = /^([\uE001\uE003\uE005]*)[^\uE001-\uE006]*([\uE002\uE004\uE006]*)$/.exec(inner) ?? [];
+  const label = inner
+    .replace(ANY_MARK, '')
+    .replace(/`(?!\u2060)([^`]+)`/g, '$1')
+    .replace(/<[^<>|]*\|([^<>]*)>/g, '$1')
+    .replace(/\s*\n\s*/g, ' ');
+  return `${before}<${target}|${label.replaceAll('|', '¦')}>${after}`;
 }
 
 /** Text of the source: escaped, and its own stars, underscores and quote signs kept from being read as markup. */

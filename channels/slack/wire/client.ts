@@ -260,10 +260,24 @@ function guardFrames(client: SocketModeReceiver['client'], see: (frame: JsonObje
   client.on('ws_message', (data: unknown, isBinary: boolean) => {
     const frame = isBinary || typeof data !== 'string' ? undefined : parseObject(data);
     if (!frame) return;
-    if (frame['type'] === 'events_api' && str(obj(obj(frame['payload'])['event'])['type']) === undefined) return;
+    const typed = withEventType(frame);
+    if (!typed) return;
     see(frame);
-    for (const listener of listeners) listener(data, isBinary);
+    const whole = typed === frame ? data : JSON.stringify(typed);
+    for (const listener of listeners) listener(whole, false);
   });
+}
+
+/**
+ * An event without an inner one, such as `app_rate_limited`, gets one by that name, so that it is acknowledged like any other. Undefined
+ * where there is nothing to acknowledge.
+ */
+function withEventType(frame: JsonObject): JsonObject | undefined {
+  const payload = obj(frame['payload']);
+  if (frame['type'] !== 'events_api' || str(obj(payload['event'])['type']) !== undefined) return frame;
+  if (str(frame['envelope_id']) === undefined) return undefined;
+  const type = payload['type'] === 'app_rate_limited' ? payload['type'] : 'untyped';
+  return { ...frame, payload: { ...payload, event: { type } } };
 }
 
 function toFailure(error: unknown): CallFailure {
