@@ -10,6 +10,7 @@ const context: InboundContext = {
   me: { userId: 'U0BOT', botId: 'B0BOT', teamId: 'T1' },
   replyInThread: true,
   followThreads: true,
+  allowedBots: new Set(),
   joined: () => false,
   now: Date.now(),
 };

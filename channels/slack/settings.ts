@@ -31,6 +31,12 @@ export const SlackSettings = z.strictObject({
     true,
     'In a thread the bot started, or is one of the 100 it wrote in last, count every reply as addressed to it. false asks for a mention.',
   ),
+  allowed_bots: z
+    .array(z.string().regex(/^[ABU][A-Z0-9]{2,20}$/))
+    .default([])
+    .describe(
+      'Other apps and workflows that may call the agent in channels, by the id of the bot (B…), the app (A…) or its user (U…). Name the id in `allowed_senders` too.',
+    ),
   catch_up_hours: wholeNumber(
     0,
     168,

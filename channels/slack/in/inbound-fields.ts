@@ -16,6 +16,8 @@ export interface InboundContext {
   readonly replyInThread: boolean;
   /** Replies in our threads are addressed to us. */
   readonly followThreads: boolean;
+  /** Ids of other apps and workflows that may call us. */
+  readonly allowedBots: ReadonlySet<string>;
   /** True for a thread that we wrote in. */
   readonly joined: (chatId: string, threadId: string) => boolean;
   /** Epoch ms, for payloads without a time of their own. */

@@ -11,6 +11,7 @@ const context: InboundContext = {
   me: { userId: 'U0BOT', botId: 'B0BOT', teamId: 'T1' },
   replyInThread: true,
   followThreads: true,
+  allowedBots: new Set(['B0FLOW', 'A0ALERT']),
   joined: (chat, thread) => joined.has(`${chat}:${thread}`),
   now: 1_767_225_600_000,
 };

@@ -4,6 +4,7 @@ import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { composed, label } from '../../kit/senders-words.ts';
+import { isBot, listedBot, wordsOfBot } from './bots.ts';
 import { toChoice, toCommand, toReaction } from './inbound-action.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
 import { authorId, type Identity, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
@@ -112,16 +113,22 @@ function shape(
   context: InboundContext,
 ): InboundMessage {
   const { me } = context;
-  const mention = stripMention(str(message['text']) ?? '', me.userId);
+  const bot = listedBot(message, context);
+  const mention = stripMention(bot === undefined ? (str(message['text']) ?? '') : wordsOfBot(message), me.userId);
   const media = mediaOf(message);
   const content = composed(plainText(mention.text), ...notesOf(message));
-  const senderId = authorOf(message, context);
+  const senderId = bot ?? authorOf(message, context);
   const threadTs = str(message['thread_ts']);
   const inThread = threadTs !== undefined && TS.test(threadTs) && threadTs !== ts;
   const thread = threadOf(chatId, ts, threadTs, context);
-  const refusal = refusalOf(message, me, content.text === '' && media.length === 0);
+  const refusal =
+    bot === undefined
+      ? refusalOf(message, me, content.text === '' && media.length === 0)
+      : refusalOfBot(message, me, chatId, mention.found);
   const parentIsOurs = str(message['parent_user_id']) === me.userId;
-  const called = mention.found || (inThread && context.followThreads && context.joined(chatId, threadTs));
+  // What a machine writes in a thread of ours is no answer to us: it has to name us.
+  const follows = inThread && context.followThreads && bot === undefined;
+  const called = mention.found || (follows && context.joined(chatId, threadTs));
   const profile = obj(message['user_profile']);
   return inboundMessage(context, {
     chatId,
@@ -133,7 +140,7 @@ function shape(
     ...(thread === ts && { startsThread: true }),
     ...content,
     media,
-    ...(inThread && context.followThreads && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: parentIsOurs } }),
+    ...(follows && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: parentIsOurs } }),
     mentionsBot: isGroup(chatId) && called,
     ...(refusal && { refusal }),
     timestamp: toMs(ts),
@@ -167,12 +174,15 @@ function authorOf(message: JsonObject, context: InboundContext): string {
   return authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
 }
 
-function isBot(message: JsonObject): boolean {
-  return message['subtype'] === 'bot_message' || str(message['bot_id']) !== undefined || message['user'] === 'USLACKBOT';
-}
-
 function isOwn(message: JsonObject, me: Identity): boolean {
   return message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId);
+}
+
+/** Of a bot on the list: in groups, and when it names us. Nothing is said to machines where no person reads it. */
+function refusalOfBot(message: JsonObject, me: Identity, chatId: string, isCall: boolean): RefusalReason | undefined {
+  if (isOwn(message, me)) return 'own-message';
+  if (!isGroup(chatId)) return 'bot-author';
+  return isCall ? undefined : 'not-mentioned';
 }
 
 function refusalOf(message: JsonObject, me: Identity, empty: boolean): RefusalReason | undefined {

@@ -4,6 +4,7 @@ import { InboundLine } from '../../kit/inbound-line.ts';
 import { obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import type { BotTurns } from './bots.ts';
 import type { Cursor } from './cursor.ts';
 import { hasReplyOf, type SlackPayload, toInbound, unreadable } from './inbound.ts';
 import { type InboundContext, TS } from './inbound-fields.ts';
@@ -23,6 +24,7 @@ export interface IntakeOptions extends StoringOptions {
   readonly names: Pick<UserNames, 'named'>;
   readonly parents: Pick<ThreadParents, 'quoted'>;
   readonly notices: Pick<Notices, 'take'>;
+  readonly bots: Pick<BotTurns, 'judge'>;
 }
 
 /** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
@@ -159,8 +161,9 @@ export class Intake {
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
-    const { names, parents, signal } = this.#options;
-    const [named, quoted] = await Promise.all([names.named(batch, signal), parents.quoted(batch, signal)]);
+    const { names, parents, signal, bots } = this.#options;
+    const judged = batch.map((message) => bots.judge(message));
+    const [named, quoted] = await Promise.all([names.named(judged, signal), parents.quoted(judged, signal)]);
     const whole = named.map((message, n) => ({ ...message, ...(quoted[n]?.replyTo && { replyTo: quoted[n].replyTo }) }));
     await storeMessages(whole, cursor, this.#options);
     for (const { id } of batch) this.#recent.add(id);

@@ -11,6 +11,7 @@ import { reconnect } from '../../kit/reconnect.ts';
 import type { SlackSettings } from '../settings.ts';
 import type { SlackClient } from '../wire/client.ts';
 import { LOGIN_REFUSED, NOT_GRANTED, refusal } from '../wire/failure.ts';
+import { BotTurns } from './bots.ts';
 import { type CatchUpGaps, catchUp } from './catch-up.ts';
 import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound-fields.ts';
@@ -46,6 +47,7 @@ export class Receiver {
   /** The same. */
   notices: Notices | undefined;
   readonly #health: HealthSum<Part>;
+  readonly #allowedBots: ReadonlySet<string>;
   #me: Identity | undefined;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
@@ -59,6 +61,7 @@ export class Receiver {
 
   constructor(options: ReceiverOptions) {
     this.options = options;
+    this.#allowedBots = new Set(options.settings.allowed_bots);
     // While the bot token is refused the socket may stand, but nothing can be answered.
     const order = inOrder('login', 'journal', 'connection', 'history');
     this.#health = new HealthSum<Part>((...health) => options.host.health(...health), order, ['connection']);
@@ -88,7 +91,8 @@ export class Receiver {
     const parents = new ThreadParents({ client, clock, logger, names, context });
     this.notices = new Notices({ logger, onLogin: () => void this.#probe(), onHeldBack: () => this.#heldBack() });
     this.intake = new Intake({
-      ...{ host, cursor, clock, random, logger, signal, names, parents, context, notices: this.notices },
+      ...{ host, cursor, clock, random, logger, signal, names, parents, context },
+      ...{ notices: this.notices, bots: new BotTurns(this.#allowedBots) },
       onTrouble: (detail, state) => this.#health.set('journal', state, detail),
     });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
@@ -230,6 +234,7 @@ export class Receiver {
       me,
       replyInThread: settings.reply_in_thread,
       followThreads: settings.follow_threads,
+      allowedBots: this.#allowedBots,
       joined: (chatId, threadId) => this.#cursor?.joined(chatId, threadId) ?? false,
       now: client.now(),
     };
