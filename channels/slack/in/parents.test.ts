@@ -15,7 +15,7 @@ afterEach(async () => {
 const CHANNEL = 'C0TEST';
 const CALL = `<@${BOT_USER}> what is this?`;
 
-async function scene(clock = quickClock(1)) {
+async function scene(clock = quickClock(0.2)) {
   const at: SlackSetup = await slackSetup(descriptor, { clock });
   open.push(at);
   const { channel, host } = await at.start();
@@ -70,7 +70,7 @@ test.each<[string, Omit<SlackFault, 'method'>, string]>([
   ['a broken connection', { kind: 'cut' }, 'no answer'],
   ['a platform that hangs', { kind: 'hang' }, 'no answer'],
 ])('%s costs the first message and not the one that calls: it arrives with a note', async (_name, fault, reason) => {
-  const at = await scene(quickClock(fault.kind === 'hang' ? 20 : 1));
+  const at = await scene(quickClock(fault.kind === 'hang' ? 20 : 0.2));
   const parent = at.server.store({ channel: CHANNEL, user: PERSON, text: 'the plan' });
   at.server.fault({ method: 'conversations.replies', ...fault });
   const message = await at.reply(parent);

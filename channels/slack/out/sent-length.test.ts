@@ -74,7 +74,7 @@ test.each(Object.entries({ ...SCRIPTS, 'HTML code': HTML }))(
   'a streamed answer in %s ends as one answer: whole, in order, nothing twice and no stub',
   async (_name, script) => {
     for (const length of LENGTHS) {
-      await using at = await slackSetup(descriptor, { clock: quickClock() });
+      await using at = await slackSetup(descriptor, { clock: quickClock(1) });
       const source = textOf(script, length);
       const messages = await streamed(at, script === HTML ? `\`\`\`html\n${source}\n\`\`\`` : source);
       expect(numbersOf(messages)).toEqual(numbersOf([{ text: source } as StoredMessage]));
@@ -94,7 +94,7 @@ test.each(Object.entries({ ...SCRIPTS, 'HTML code': HTML }))(
 test.each(['msg_too_long', 'edit_window_closed'])(
   'a draft whose last edit is refused with %s goes, and the whole answer is sent once',
   async (error) => {
-    await using at = await slackSetup(descriptor, { clock: quickClock() });
+    await using at = await slackSetup(descriptor, { clock: quickClock(1) });
     const source = textOf(SCRIPTS['Latin'] ?? String, 1_500);
     at.server.fault({ method: 'chat.update', kind: 'error', error, times: 99 });
     const messages = await streamed(at, source);
