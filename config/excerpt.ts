@@ -1,8 +1,11 @@
+import { isEnvironmentName } from '../src/lib/environment-name.ts';
 import type { Span } from './json-positions.ts';
 import type { Problem } from './problem.ts';
 
 /** Longest piece of a source line that is shown; a minified file is one line. */
 const WIDTH = 100;
+/** Its value is a name; one that is none may be the secret itself. */
+const ENV_KEY = /_envs?$/i;
 const SECRET_KEY = /(token|password|passwd|secret|api_?key|authorization|cookie)$/i;
 /** A key's string value, closed or cut off, with the key before it when both stand on the line. */
 const STRING = /(?:"((?:[^"\\]|\\.)*)"\s*:\s*)?"((?:[^"\\]|\\.)*)("|$)(\s*:)?/g;
@@ -11,14 +14,16 @@ const RANDOM = /[A-Za-z0-9+=_-]{20,}/g;
 /** Short words, as names of models are made of; a key has a part that is longer. */
 const MODEL = /^\w{1,10}(?:[-./:]\w{1,10})*$/;
 
-/** Line, column and the marked source line of a span. `col` counts from 1. */
-export function excerptAt(text: string, span: Span): Required<Pick<Problem, 'line' | 'col' | 'excerpt'>> {
+/** Line, column and the marked source line of a span. `col` counts from 1. `hidden`: no character of the span is shown. */
+export function excerptAt(text: string, span: Span, hidden = false): Required<Pick<Problem, 'line' | 'col' | 'excerpt'>> {
   const lineStart = text.lastIndexOf('\n', span.start - 1) + 1;
   const newline = text.indexOf('\n', lineStart);
   const lineEnd = newline === -1 ? text.length : newline;
   const line = text.slice(0, lineStart).split('\n').length;
   const column = span.start - lineStart;
-  const source = printable(maskSecrets(text.slice(lineStart, lineEnd)));
+  const masked = maskSecrets(text.slice(lineStart, lineEnd));
+  const to = Math.min(span.end, lineEnd) - lineStart;
+  const source = printable(hidden ? masked.slice(0, column) + '*'.repeat(to - column) + masked.slice(to) : masked);
   const from = column > WIDTH - 30 ? column - 30 : 0;
   const shown = source.slice(from, from + WIDTH);
   const width = Math.max(1, Math.min(span.end, lineEnd) - span.start);
@@ -37,6 +42,7 @@ function maskSecrets(line: string): string {
       if (colon !== undefined) return whole;
       const before = whole.slice(0, whole.length - value.length - quote.length);
       const reference = /^\$\{[^}]*\}$/.test(value);
+      if (!reference && ENV_KEY.test(key ?? '') && !isEnvironmentName(value)) return before + stars(value) + quote;
       const isModel = key === 'model' && MODEL.test(value);
       const shown = isModel ? value : maskRuns(value);
       return before + (SECRET_KEY.test(key ?? '') && !reference ? stars(value) : shown) + quote;

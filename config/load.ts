@@ -183,7 +183,9 @@ function toProblem(finding: Finding, parsed: ParsedJson, text: string, file: str
   else if (!exact || node.children) span = { start: span.start, end: span.start + 1 };
   const problem = { severity: finding.severity, path: formatPath(finding.path), message: finding.message };
   const hinted = finding.hint === undefined ? problem : { ...problem, hint: finding.hint };
-  return file === undefined ? hinted : { ...hinted, file, ...excerptAt(text, span) };
+  // What is wrong in place of a variable's name may be the secret.
+  const hidden = !finding.atKey && finding.path.some((step) => /_envs?$/.test(String(step)));
+  return file === undefined ? hinted : { ...hinted, file, ...excerptAt(text, span, hidden) };
 }
 
 function duplicateProblems(parsed: ParsedJson, text: string, file: string | undefined): readonly Problem[] {

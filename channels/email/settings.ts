@@ -31,7 +31,7 @@ export const EmailSettings = z
       .regex(MAIL_ADDRESS, 'must be a bare e-mail address')
       .describe('The address people write to; answers come from it'),
     from_name: z.string().max(200).default('').describe('Display name on answers'),
-    mailbox: envName('INBOX', 'Folder that is read'),
+    mailbox: z.string().min(1).default('INBOX').describe('Folder that is read'),
     sent_mailbox: z
       .string()
       .min(1)

@@ -1,5 +1,6 @@
 /** The settings of an irc entry in `gateway.channels[]`. Each description becomes a row of the README. */
 import { z } from 'zod';
+import { environmentName } from '../../src/lib/environment-name.ts';
 
 const NICK = /^[A-Za-z_][\w-]{0,29}$/;
 const CHANNEL = /^[#&][^\s,:]{1,49}$/;
@@ -9,7 +10,7 @@ export const IrcSettings = z.strictObject({
   port: z.int().min(1).max(65_535).default(6_697).describe('Port of the server.'),
   tls: z.boolean().default(true).describe('false sends everything in clear text, the password included.'),
   nick: z.string().regex(NICK).describe('Nickname of the bot, and the account it logs in to.'),
-  password_env: z.string().min(1).optional().describe('Environment variable with the password (SASL). Absent: no login.'),
+  password_env: environmentName.optional().describe('Environment variable with the password (SASL). Absent: no login.'),
   channels: z.array(z.string().regex(CHANNEL)).default([]).describe('Channels to join, such as #help.'),
 });
 

@@ -1,9 +1,10 @@
 /** Settings that most channels have. Each is described in the words of its platform. */
 import { z } from 'zod';
+import { environmentName } from '../../src/lib/environment-name.ts';
 
 /** The name of an environment variable that holds a secret. */
 export function envName(byDefault: string, description: string) {
-  return z.string().min(1).default(byDefault).describe(description);
+  return environmentName.default(byDefault).describe(description);
 }
 
 /** The address of a platform's API. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { apiType, baseUrl, environmentName, modelHints } from './model.ts';
+import { environmentName } from '../../src/lib/environment-name.ts';
+import { apiType, baseUrl, modelHints } from './model.ts';
 
 /** They carry keys, or belong to the transport. */
 const REFUSED_HEADERS =

@@ -1,11 +1,5 @@
 import { z } from 'zod';
-
-/**
- * The name of an environment variable. The message never repeats the value: the usual mistake is to paste the key itself.
- */
-export const environmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
-  error: 'must be the name of an environment variable, not the secret itself',
-});
+import { environmentName } from '../../src/lib/environment-name.ts';
 
 /** A base address without user info: a key in a URL would end up in logs and errors. */
 export const baseUrl = z

@@ -3,6 +3,7 @@ import type { ChannelDeps, LoginUi } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { Logger } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
+import { unsetVariable } from '../lib/environment-name.ts';
 import { channelDir, type Registry } from './channels.ts';
 
 /** Which channel of which installation. */
@@ -72,7 +73,7 @@ function depsOf({ env, dataDir, name }: LogoutOptions): ChannelDeps {
     secret: (variable) => {
       const value = env[variable];
       if (value) return value;
-      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
+      throw unsetVariable(variable);
     },
     clock: systemClock,
     logger: SILENT,

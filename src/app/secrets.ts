@@ -1,4 +1,4 @@
-import { GatehouseError } from '../core/errors.ts';
+import { unsetVariable } from '../lib/environment-name.ts';
 import type { FoundModels } from './find-models.ts';
 
 /** Every secret that the process was given so far, for the parts that keep secrets out of texts. */
@@ -16,8 +16,7 @@ export class Secrets {
   /** The value of a variable. Throws GH1103 when it is not set. */
   readonly secret = (variable: string): string => {
     const value = this.#env[variable];
-    if (!value)
-      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
+    if (!value) throw unsetVariable(variable);
     this.#known.add(value);
     return value;
   };

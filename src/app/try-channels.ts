@@ -5,6 +5,7 @@ import type { Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { WebhookServer } from '../http/webhook-server.ts';
 import { systemClock } from '../lib/clock.ts';
+import { unsetVariable } from '../lib/environment-name.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { ChannelSet, type Registry } from './channels.ts';
 import { noSuchChannel } from './login-channel.ts';
@@ -55,8 +56,7 @@ export async function tryChannels(options: TryOptions): Promise<readonly Channel
     registry: options.registry,
     secret: (variable) => {
       const value = env[variable];
-      if (!value)
-        throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
+      if (!value) throw unsetVariable(variable);
       secrets.add(value);
       return value;
     },
