@@ -1,8 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { RefusedRequests } from '../../channels/kit/refused-requests.ts';
 import type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
-import type { Logger } from '../core/ports.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import { systemClock } from '../lib/clock.ts';
+import { WaitingConnections } from './waiting-connections.ts';
 
 const MAX_BYTES = 1_000_000;
 /** Requests of one instance that are worked on at once; more are answered with 503, which platforms take for "try again". */
@@ -17,8 +20,6 @@ const CHECK_MS = 1_000;
  * How long a call for an instance that is being replaced waits for the next one: less than any platform does.
  */
 const HOLD_MS = 3_000;
-/** Only a proxy in front keeps connections; one that trickles holds one for `REQUEST_MS` at most. */
-const MAX_CONNECTIONS = 1_024;
 
 interface Route {
   readonly handler: WebhookHandler;
@@ -32,6 +33,8 @@ export interface WebhookServerOptions {
   /** 0 = any free port. */
   readonly port: number;
   readonly logger: Logger;
+  /** Default: the system's. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -128,7 +131,9 @@ export class WebhookServer implements AsyncDisposable {
         .then((answer) => write(response, answer))
         .catch(() => response.destroy());
     });
-    server.maxConnections = MAX_CONNECTIONS;
+    const { logger, clock = systemClock } = this.#options;
+    const dropped = new RefusedRequests({ event: 'webhook.connections-dropped', clock, logger });
+    new WaitingConnections(() => dropped.note('too many callers that do not complete their request')).watch(server);
     await new Promise<void>((resolve, reject) => {
       server.once('error', (cause) => {
         reject(

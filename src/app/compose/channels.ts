@@ -10,7 +10,7 @@ export async function composeChannels(
   events: EventBus,
 ): Promise<{ readonly channels: ChannelSet; readonly webhooks: WebhookServer }> {
   const { config, registry, secret, terminal, dataDir, clock, logger, onAllEnded } = options;
-  const webhooks = new WebhookServer({ ...config.gateway.webhooks, logger });
+  const webhooks = new WebhookServer({ ...config.gateway.webhooks, logger, clock });
   const channels = await ChannelSet.create([...entriesOf(config).values()], {
     ...{ registry, secret, dataDir, webhooks, clock, logger, onAllEnded, emit: events.emit, redact: redactOf(options) },
     ...(terminal ? { terminal } : {}),
