@@ -55,3 +55,30 @@ it('what stands in the log for debugging only is not even made while that is off
   logEvents(logger)({ type: 'part.retry', at: 0, reason: `${LOGIN_REFUSED}: 401` } as RunEvent);
   expect(logger.lines.map(({ level }) => level)).toEqual(['warn']);
 });
+
+it('5,000 strangers within a minute are a line for the first of each channel and reason, and one that counts the others', () => {
+  const logger = Object.assign(new MemoryLogger(), { isDebugEnabled: () => false });
+  const log = logEvents(logger);
+  for (let n = 0; n < 5_000; n += 1) {
+    const channel = n % 2 === 0 ? 'telegram' : 'sms';
+    log({ type: 'dropped', at: n * 10, reason: 'not-allowed', channel, messageId: `${channel}/bot/${n}` });
+  }
+  expect(logger.lines.map(({ event, data }) => [event, data?.['channel'], data?.['messageId']])).toEqual([
+    ['dropped', 'telegram', 'telegram/bot/0'],
+    ['dropped', 'sms', 'sms/bot/1'],
+  ]);
+  log({ type: 'received', at: 60_020, channel: 'telegram' });
+  expect(logger.lines.slice(2)).toMatchObject([
+    { level: 'info', event: 'dropped.more', data: { channel: 'telegram', reason: 'not-allowed', count: 2_499 } },
+    { level: 'info', event: 'dropped.more', data: { channel: 'sms', reason: 'not-allowed', count: 2_499 } },
+  ]);
+  log({ type: 'dropped', at: 60_030, reason: 'not-allowed', channel: 'sms', messageId: 'sms/bot/next' });
+  expect(logger.lines.at(-1)).toMatchObject({ event: 'dropped', data: { messageId: 'sms/bot/next' } });
+});
+
+it('with debugging on each dropped message has its line', () => {
+  const logger = new MemoryLogger();
+  const log = logEvents(logger);
+  for (let n = 0; n < 3; n += 1) log({ type: 'dropped', at: n, reason: 'not-allowed', messageId: `m/${n}` });
+  expect(logger.lines.map(({ level }) => level)).toEqual(['info', 'debug', 'debug']);
+});

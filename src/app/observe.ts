@@ -3,6 +3,7 @@ import { ERROR_CODES } from '../core/error-codes.ts';
 import type { RunEvent } from '../core/events.ts';
 import { isLoginRefused } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import { DropCounts } from './drop-counts.ts';
 
 /** How many recent errors `status` shows. */
 const KEPT_ERRORS = 5;
@@ -89,13 +90,19 @@ function hintFor(event: RunEvent): { hint?: string } {
   return code !== undefined && code in ERROR_CODES ? { hint: ERROR_CODES[code as keyof typeof ERROR_CODES].hint } : {};
 }
 
-/** One log line per event, without message content. Streamed text is not logged at all. */
+/**
+ * One log line per event, without message content. Streamed text is not logged at all; of dropped messages see
+ * `DropCounts`.
+ */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
+  const drops = new DropCounts();
   return (event) => {
     if (event.type === 'model.text') return;
+    for (const more of drops.over(event.at)) logger.info('dropped.more', { ...more });
     const { type } = event;
     const isRefusedLogin = event.type === 'part.retry' && isLoginRefused(event.reason);
-    const isDetail = DETAILS.has(type) && !isRefusedLogin;
+    const isCounted = event.type === 'dropped' && !drops.isFirst(event);
+    const isDetail = isCounted || (DETAILS.has(type) && !isRefusedLogin);
     if (isDetail && logger.isDebugEnabled?.() === false) return;
     const data: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(event)) if (!NOT_DATA.has(name)) data[name] = value;

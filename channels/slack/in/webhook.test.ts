@@ -64,6 +64,13 @@ test('A11 a request is believed only with a fresh signature over its very bytes'
   expect(JSON.stringify(at.logger.lines)).not.toContain(SIGNING_SECRET);
 });
 
+test('A11 unsigned requests are a line in the log, however many come within a minute', async () => {
+  const at = await scene();
+  await at.start();
+  for (let n = 0; n < 200; n += 1) expect((await at.post(BODY, {})).status).toBe(401);
+  expect(at.logger.lines.filter(({ event }) => event === 'slack.request-refused')).toHaveLength(1);
+});
+
 test('A11 our check and the official one agree on 10,000 mutations of a signed request', () => {
   const alphabet = fc.constantFrom('', '0', 'f', '=', 'v0=', ' ', '9', 'x');
   const base = signSlackRequest(BODY);
