@@ -1,8 +1,9 @@
 // A ledger of a million calls: how long its sums take, and whether a daemon with it needs more memory than
 // one without.
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type DaemonRecord, statusHeaders } from '../src/core/status.ts';
 import { createPrivateFile, Database } from '../src/journal/database.ts';
 import { openJournal } from '../src/journal/open.ts';
 import { MIGRATIONS, migrate } from '../src/journal/schema.ts';
@@ -144,7 +145,9 @@ async function observeOnce(subject: Subject, dir: string) {
   await using child = await startDaemon({ ...subject, dir, build: 'dist' });
   const [, url = ''] = await child.waitFor(DAEMON_READY);
   const readyMs = performance.now() - child.startedAt;
-  const statusMs = await times(() => timed(async () => void (await (await fetch(`${url}/status`)).json())));
+  const record = JSON.parse(await readFile(join(dir, 'data', 'daemon.json'), 'utf8')) as DaemonRecord;
+  const init = { headers: statusHeaders(record) };
+  const statusMs = await times(() => timed(async () => void (await (await fetch(`${url}/status`, init)).json())));
   await sleep(SETTLE_MS);
   return { readyMs, statusMs, rssMb: await residentMb(child.pid) };
 }

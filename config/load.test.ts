@@ -84,7 +84,7 @@ describe('which file', () => {
         answer_expiry_hours: 24,
         high_water: 10000,
         bus_capacity: 256,
-        http: { host: '127.0.0.1', port: 7780 },
+        http: { host: '127.0.0.1' },
         webhooks: { host: '127.0.0.1', port: 7781 },
       },
       heartbeat: { every_minutes: 30, max_a_day: 48 },

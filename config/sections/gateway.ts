@@ -27,7 +27,14 @@ const webhooks = z
 const http = z
   .strictObject({
     host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
-    port: z.int().min(0).max(65535).default(7780).describe('Port to listen on; 0 takes a free one.'),
+    port: z
+      .int()
+      .min(0)
+      .max(65535)
+      .optional()
+      .describe(
+        'Port to listen on; 0 takes a free one. Default: 7780, or a free one where that is taken. One that is named here and taken stops the start.',
+      ),
   })
   .prefault({})
   .describe('The HTTP listener for health and status.');

@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
-import type { HttpServer } from '../http/server.ts';
 import { packageVersion } from '../lib/package-info.ts';
 import { spentText } from '../llm/money/with-budget.ts';
 import type { Daemon } from './daemon.ts';
+import type { Listening } from './listen.ts';
 
 const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', stopped: '-' } as const;
 
@@ -12,7 +12,7 @@ const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', sto
  */
 export function readyText(about: {
   readonly daemon: Daemon;
-  readonly http: Pick<HttpServer, 'host' | 'port'>;
+  readonly listening: Listening;
   readonly modelLines: readonly string[];
   readonly dataDir: string;
   readonly tookMs: number;
@@ -21,7 +21,7 @@ export function readyText(about: {
   /** What to do now; a line each. */
   readonly hints: readonly string[];
 }): string {
-  const { daemon, http, dataDir } = about;
+  const { daemon, dataDir } = about;
   const home = homedir();
   const dir = dataDir.startsWith(`${home}/`) ? `~${dataDir.slice(home.length)}` : dataDir;
   const [model = '', ...more] = about.modelLines;
@@ -32,7 +32,7 @@ export function readyText(about: {
   return [
     `gatehouse ${packageVersion()} ready in ${(about.tookMs / 1_000).toFixed(2)} s`,
     row('✓', 'storage', dir),
-    row('✓', 'health', `http://${http.host}:${http.port}/healthz`),
+    health(about.listening),
     row(daemon.models.model.demo ? '!' : '✓', 'model', model),
     ...more.map((line) => row(' ', '', line)),
     ...(daemon.models.warnings?.(about.now) ?? []).map((warning) => row('!', 'catalog', warning)),
@@ -41,6 +41,12 @@ export function readyText(about: {
     ...about.hints.map((line) => `  ${line}`),
     '',
   ].join('\n');
+}
+
+function health({ http, takenPort }: Listening): string {
+  const url = `http://${http.host}:${http.port}/healthz`;
+  if (takenPort === undefined) return row('✓', 'health', url);
+  return row('!', 'health', `${url} (port ${takenPort} is taken; name one in gateway.http.port to have the same at each start)`);
 }
 
 function spending({ models }: Daemon): readonly string[] {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
@@ -10,7 +11,6 @@ import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { ToolKit } from '../core/tool.ts';
-import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -25,6 +25,7 @@ import { Ending } from './ending.ts';
 import { type FoundModels, findModels } from './find-models.ts';
 import { ConfigFollower } from './follow-config.ts';
 import { includeLedger } from './include-ledger.ts';
+import { type Listening, listen } from './listen.ts';
 import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { releaseMemory } from './release-memory.ts';
@@ -175,11 +176,11 @@ async function serve(
 ): Promise<number> {
   const { config, stdio, message } = options;
   if (daemon.channels.channels.size === 0) throw noChannel(daemon);
-  await using http = await listen(
-    config,
-    statusRoutes(daemon, systemClock.now(), () => follower.status()),
-  );
-  await announce(options, { daemon, http, detected, screen });
+  const token = randomBytes(32).toString('base64url');
+  const routes = statusRoutes(daemon, systemClock.now(), { config: () => follower.status(), token });
+  const listening = await listen(config.config.gateway.http, routes);
+  await using _http = listening.http;
+  await announce(options, { daemon, listening, token, detected, screen });
   await using _following = follower;
   follower.start(daemon);
   const isAtRest = (): boolean => Object.values(daemon.lanes.stats()).every((count) => count === 0);
@@ -247,27 +248,23 @@ function noChannel({ channels }: Daemon): GatehouseError {
       });
 }
 
-/** The configured port; the default port may be taken by another gatehouse, and then any free one will do. */
-async function listen({ config }: LoadedConfig, routes: ReturnType<typeof statusRoutes>): Promise<HttpServer> {
-  const { host, port } = config.gateway.http;
-  try {
-    return await startHttpServer({ host, port, routes });
-  } catch (error) {
-    if (port !== 7780 || !(error instanceof GatehouseError) || error.code !== 'GH1004') throw error;
-    return await startHttpServer({ host, port: 0, routes });
-  }
+interface Announced {
+  readonly daemon: Daemon;
+  readonly listening: Listening;
+  readonly token: string;
+  readonly detected: Detected;
+  readonly screen: Screen;
 }
 
-async function announce(
-  options: RunOptions,
-  { daemon, http, detected, screen }: { daemon: Daemon; http: HttpServer; detected: Detected; screen: Screen },
-): Promise<void> {
+async function announce(options: RunOptions, { daemon, listening, token, detected, screen }: Announced): Promise<void> {
+  const { http } = listening;
   const about: DaemonRecord = {
     pid: process.pid,
     host: http.host,
     port: http.port,
     startedAt: systemClock.now(),
     version: packageVersion(),
+    token,
   };
   await writeFileAtomic(join(options.dataDir, 'daemon.json'), `${JSON.stringify(about)}\n`, { mode: 0o600 });
   if (options.message !== undefined) return;
@@ -278,5 +275,5 @@ async function announce(
   const { dataDir } = options;
   // `performance.now()` counts from the start of the process: what a person waits for.
   const tookMs = performance.now();
-  screen.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
+  screen.stderr.write(readyText({ daemon, listening, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
 }

@@ -1,6 +1,6 @@
 import type { JournalCounts } from '../core/journal.ts';
 import type { ConfigStatus, StatusDocument } from '../core/status.ts';
-import type { HttpAnswer } from '../http/server.ts';
+import type { HttpServerOptions } from '../http/server.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageVersion } from '../lib/package-info.ts';
 import { addUp } from '../llm/money/joined-ledgers.ts';
@@ -24,23 +24,24 @@ function degradedParts(daemon: Daemon): readonly string[] {
 
 /**
  * `/healthz`: the process answers and its event loop turns. `/readyz`: the journal can be written and at
- * least one channel receives (503 otherwise). `/status`: everything `gatehouse status` shows. None of them
- * holds message content or secrets.
+ * least one channel receives (503 otherwise). Guarded is `/status`: everything `gatehouse status` shows. None
+ * of them holds message content or secrets.
  */
 export function statusRoutes(
   daemon: Daemon,
   startedAt: number,
-  config: () => ConfigStatus,
-): Readonly<Record<string, () => Promise<HttpAnswer>>> {
-  return {
+  about: { readonly config: () => ConfigStatus; readonly token: string },
+): Pick<HttpServerOptions, 'routes' | 'guarded'> {
+  const routes = {
     '/healthz': async () => ({ status: 200, body: { ok: true, version: packageVersion() } }),
     '/readyz': async () => {
       const receiving = daemon.channels.status().some(({ state }) => state === 'healthy');
       const ready = receiving && !daemon.observations.journalFailing;
       return { status: ready ? 200 : 503, body: { ready, degraded: degradedParts(daemon) } };
     },
-    '/status': async () => ({ status: 200, body: await statusDocument(daemon, startedAt, config()) }),
   };
+  const status = async () => ({ status: 200, body: await statusDocument(daemon, startedAt, about.config()) });
+  return { routes, guarded: { token: about.token, routes: { '/status': status } } };
 }
 
 function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): NonNullable<StatusDocument['removedChannels']> {

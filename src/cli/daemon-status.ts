@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DaemonRecord, StatusDocument } from '../core/status.ts';
+import { type DaemonRecord, type StatusDocument, statusHeaders } from '../core/status.ts';
 import type { Failure } from './output.ts';
 
 /** A daemon on this machine answers in milliseconds; one that does not for this long is as good as down. */
@@ -20,7 +20,8 @@ export async function askDaemon(dataDir: string): Promise<DaemonStatus> {
   if (!record) return { kind: 'down', detail: `no daemon is registered in ${dataDir}` };
   const url = `http://${connectableHost(record.host)}:${record.port}/status`;
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
+    const init = { headers: statusHeaders(record), signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' } as const;
+    const response = await fetch(url, init);
     const status = (await response.json()) as Partial<StatusDocument> | null;
     if (response.ok && isStatus(status) && status.pid === record.pid) return { kind: 'up', status };
     return { kind: 'down', detail: `something else answers at ${url}` };

@@ -99,4 +99,14 @@ export interface DaemonRecord {
   /** Epoch ms. */
   readonly startedAt: number;
   readonly version: string;
+  /**
+   * Sent as `Authorization: Bearer …` to read `/status`. The file is its owner's alone (0600), so no other
+   * user of the machine can. Absent in what an earlier version wrote, which asks for none.
+   */
+  readonly token?: string;
+}
+
+/** The headers with which a caller that can read the daemon's file asks for `/status`. */
+export function statusHeaders({ token }: Pick<DaemonRecord, 'token'>): Readonly<Record<string, string>> {
+  return { connection: 'close', ...(token !== undefined && { authorization: `Bearer ${token}` }) };
 }

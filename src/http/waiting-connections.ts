@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Most connections without a complete request, over all callers. */
+/** Most connections without a complete request, over all callers of the webhooks. */
 const MOST = 1_024;
 /**
  * Most of them from one address. Behind a proxy every caller has the proxy's address, so the cap must not hurt
@@ -16,25 +16,36 @@ interface Waiting {
   readonly request?: IncomingMessage;
 }
 
+interface WaitingOptions {
+  /** Default: those of the webhook server. */
+  readonly most?: number;
+  readonly ofOneAddress?: number;
+  readonly onDrop?: () => void;
+}
+
 /**
  * Bounds the connections whose request is not complete. When there is no room, the one that has waited longest
  * is dropped, not the newest: a platform sends a request in one piece and needs its place for milliseconds, so
  * callers who trickle can only push out each other.
  */
 export class WaitingConnections {
+  readonly #most: number;
+  readonly #ofOneAddress: number;
   readonly #onDrop: () => void;
   /** The longest-waiting one first. */
   readonly #waiting = new Map<Socket, Waiting>();
   readonly #ofAddress = new Map<string, number>();
 
   /** `onDrop` is called for each connection that is dropped. */
-  constructor(onDrop: () => void) {
+  constructor({ most = MOST, ofOneAddress = MOST_OF_ADDRESS, onDrop = () => undefined }: WaitingOptions = {}) {
+    this.#most = most;
+    this.#ofOneAddress = ofOneAddress;
     this.#onDrop = onDrop;
   }
 
   watch(server: Server): void {
     // A last bound. It alone counts connections whose answer is being made or sent.
-    server.maxConnections = 2 * MOST;
+    server.maxConnections = 2 * this.#most;
     server.on('connection', (socket: Socket) => {
       this.#add(socket, { address: addressOf(socket) });
       socket.once('close', () => this.#remove(socket));
@@ -70,8 +81,8 @@ export class WaitingConnections {
 
   #makeRoom(newest: Socket): void {
     const address = addressOf(newest);
-    while ((this.#ofAddress.get(address) ?? 0) > MOST_OF_ADDRESS) this.#dropFirst((each) => each === address);
-    while (this.#waiting.size > MOST) this.#dropFirst(() => true);
+    while ((this.#ofAddress.get(address) ?? 0) > this.#ofOneAddress) this.#dropFirst((each) => each === address);
+    while (this.#waiting.size > this.#most) this.#dropFirst(() => true);
   }
 
   /** Takes the first of these off the list. One whose request is complete waits for us: it is not dropped. */

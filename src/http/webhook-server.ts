@@ -133,7 +133,8 @@ export class WebhookServer implements AsyncDisposable {
     });
     const { logger, clock = systemClock } = this.#options;
     const dropped = new RefusedRequests({ event: 'webhook.connections-dropped', clock, logger });
-    new WaitingConnections(() => dropped.note('too many callers that do not complete their request')).watch(server);
+    const onDrop = () => dropped.note('too many callers that do not complete their request');
+    new WaitingConnections({ onDrop }).watch(server);
     await new Promise<void>((resolve, reject) => {
       server.once('error', (cause) => {
         reject(

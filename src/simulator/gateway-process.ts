@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
+import { type DaemonRecord, statusHeaders } from '../core/status.ts';
 import type { SimulatorInfo } from './options.ts';
 
 const LOOK_MS = 50;
@@ -58,8 +59,8 @@ export function startGatewayProcess(
 /** Its record is written once it serves; the channel may still be connecting. */
 async function serves(dataDir: string): Promise<boolean> {
   try {
-    const { port } = JSON.parse(await readFile(join(dataDir, 'daemon.json'), 'utf8')) as { port: number };
-    const response = await fetch(`http://127.0.0.1:${port}/status`, { headers: { connection: 'close' } });
+    const record = JSON.parse(await readFile(join(dataDir, 'daemon.json'), 'utf8')) as DaemonRecord;
+    const response = await fetch(`http://127.0.0.1:${record.port}/status`, { headers: statusHeaders(record) });
     const { channels } = (await response.json()) as { channels: readonly { state: string }[] };
     return channels.every(({ state }) => state === 'healthy');
   } catch {

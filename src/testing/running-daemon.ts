@@ -1,7 +1,7 @@
 /** What a test sees of a daemon that runs, in a process of its own (`child-daemon.ts`) or in the test's (`inline-daemon.ts`). */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DaemonRecord, StatusDocument } from '../core/status.ts';
+import { type DaemonRecord, type StatusDocument, statusHeaders } from '../core/status.ts';
 import { until } from './fakes.ts';
 
 /** A start takes a second; on a machine that is busy with other things twenty times as long. One that failed is noticed at once. */
@@ -85,8 +85,8 @@ export function watchDaemon({ dataDir, ended, stdout, stderr, recordFile }: Watc
       START_MS,
     );
   const get = async (path: string) => {
-    const { port } = await ready();
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
+    const record = await ready();
+    const response = await fetch(`http://127.0.0.1:${record.port}${path}`, { headers: statusHeaders(record) });
     return { status: response.status, body: (await response.json()) as unknown };
   };
   const status = async () => (await get('/status')).body as StatusDocument;

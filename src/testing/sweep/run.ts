@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type DaemonRecord, statusHeaders } from '../../core/status.ts';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
@@ -217,8 +218,9 @@ async function whenDone(dir: string, started: Started, goal: Goal): Promise<bool
 async function leftToDo(dir: string, { platform, expected }: Goal): Promise<'work' | 'nothing' | 'nothing-offered'> {
   // Before the journal is looked at: whatever is acknowledged by now is in it.
   const [gone, waiting] = [(await platform.notOffered?.()) ?? [], await platform.waiting()];
-  const { port, pid } = JSON.parse(await readFile(join(dir, 'data/daemon.json'), 'utf8'));
-  const response = await fetch(`http://127.0.0.1:${port}/status`);
+  const record = JSON.parse(await readFile(join(dir, 'data/daemon.json'), 'utf8')) as DaemonRecord;
+  const { port, pid } = record;
+  const response = await fetch(`http://127.0.0.1:${port}/status`, { headers: statusHeaders(record) });
   const status = (await response.json()) as {
     pid: number;
     channels: { state: string }[];

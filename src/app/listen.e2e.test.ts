@@ -1,0 +1,46 @@
+// Health and status: who may read them, and what a port that is taken does.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { telegramScene } from '../testing/telegram/scene.ts';
+
+/** Something that answers on this port of 127.0.0.1. It may be held already, by another gatehouse. */
+async function occupied(port: number): Promise<{ readonly port: number } & AsyncDisposable> {
+  const server = createServer((_request, response) => response.end('another program'));
+  const held = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+  });
+  const close = () => new Promise<void>((resolve) => (held ? server.close(() => resolve()) : resolve()));
+  return { port: held ? (server.address() as AddressInfo).port : port, [Symbol.asyncDispose]: close };
+}
+
+test('a configured port that is taken stops the start, and the message says what to do', async () => {
+  await using other = await occupied(0);
+  await using at = await telegramScene({ gateway: { http: { port: other.port } } });
+  await using daemon = await at.start();
+  expect((await daemon.ended).code).not.toBe(0);
+  expect(daemon.stderr()).toMatch(
+    new RegExp(`✗ GH1004 cannot listen on 127\\.0\\.0\\.1:${other.port}: .*\\n  → .*another gateway\\.http\\.port`),
+  );
+  expect(daemon.stderr()).not.toMatch(/ ready in \d/);
+});
+
+test('where the usual port is taken another one is used, and the start says so', async () => {
+  await using _other = await occupied(7780);
+  await using at = await telegramScene({ gateway: { http: {} } });
+  await using daemon = await at.start();
+  const { port } = await daemon.ready();
+  expect(port).not.toBe(7780);
+  expect(daemon.stderr()).toMatch(
+    new RegExp(`! health +http://127\\.0\\.0\\.1:${port}/healthz \\(port 7780 is taken; name one in gateway\\.http\\.port`),
+  );
+});
+
+test('the state of the daemon is read by who can read its file alone; whether it lives, by all', async () => {
+  await using at = await telegramScene();
+  await using daemon = await at.start();
+  const { port } = await daemon.ready();
+  const bare = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+  expect(await Promise.all(['/healthz', '/readyz', '/status'].map(bare))).toEqual([200, expect.any(Number), 401]);
+  expect((await daemon.get('/status')).status).toBe(200);
+});
