@@ -75,6 +75,10 @@ function describe(issue: z.core.$ZodIssue, value: unknown): Described {
       return { message: `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}` };
     case 'too_big':
       return { message: `must be ${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}` };
+    case 'custom': {
+      const hint: unknown = issue.params?.['hint'];
+      return { message: issue.message, ...(typeof hint === 'string' && { hint }) };
+    }
     default:
       return { message: issue.message };
   }

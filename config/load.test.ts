@@ -156,6 +156,16 @@ describe('problems', () => {
     ]);
   });
 
+  test('a pattern of a group that a message could make slow is refused with its place and a hint', async () => {
+    const patterns = '["\\\\brobot\\\\b", "(a+)+$", "["]';
+    expect(brief(await problemsOf(`{"gateway": {"channels": [{"type": "cli", "group_patterns": ${patterns}}]}}`))).toEqual([
+      expect.stringMatching(
+        /group_patterns\[1\]: takes too long on some texts: one message could stop .* → avoid a repeat in a repeat/,
+      ),
+      expect.stringMatching(/group_patterns\[2\]: must be a regular expression/),
+    ]);
+  });
+
   test('voice notes of a group are listened to only where words can come of them, and a name to look for is given', async () => {
     const entry = (more: string): string => `"gateway": {"channels": [{"type": "telegram", "group_voice": true${more}}]}`;
     expect(brief(await problemsOf(`{${entry('')}}`))).toEqual([

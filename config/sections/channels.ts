@@ -1,12 +1,29 @@
 import { z } from 'zod';
+import { isSlowPattern } from '../../src/lib/slow-pattern.ts';
 import { thinkingLevel } from './model-entry.ts';
 
-function isPattern(text: string): boolean {
+const SLOW = {
+  message: 'takes too long on some texts: one message could stop the daemon',
+  params: {
+    hint: 'avoid a repeat in a repeat, such as (a+)+, and repeats in a row that take the same characters, such as .*.*',
+  },
+};
+
+/** Whether each pattern that was seen is slow: the file is read again with each change of it. */
+const judged = new Map<string, boolean>();
+
+/** Fails for what is no regular expression, and for one that a message could make slow. */
+function checkPattern(text: string, context: z.RefinementCtx<string>): void {
+  let pattern: RegExp;
   try {
-    return new RegExp(text, 'iu') instanceof RegExp;
+    pattern = new RegExp(text, 'iu');
   } catch {
-    return false;
+    context.addIssue({ code: 'custom', message: 'must be a regular expression' });
+    return;
   }
+  const isSlow = judged.get(text) ?? isSlowPattern(pattern);
+  judged.set(text, isSlow);
+  if (isSlow) context.addIssue({ code: 'custom', ...SLOW });
 }
 
 /** One, or none. Which of them a platform takes is its own choice. */
@@ -35,11 +52,11 @@ export const channelEntry = z.strictObject({
     .default('mention')
     .describe('In groups: answer only when mentioned or replied to, also when one of group_patterns fits, or always.'),
   group_patterns: z
-    .array(z.string().min(1).max(200).refine(isPattern, { error: 'must be a regular expression' }))
+    .array(z.string().min(1).max(200).superRefine(checkPattern))
     .max(20)
     .default([])
     .describe(
-      'Regular expressions, letter case ignored, that address the agent in a group with group_mode "pattern", or by voice with group_voice.',
+      'Regular expressions, letter case ignored, that address the agent in a group with group_mode "pattern", or by voice with group_voice. One that some texts make slow is refused, and one that takes longer than 50 ms on a message is not used any more.',
     ),
   group_voice: z
     .boolean()

@@ -1,6 +1,7 @@
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
+import type { AddressPattern } from './address-pattern.ts';
 
 /** Who may talk to the agent through one channel. With everything absent, no person may (decision D8). */
 export interface AccessRules {
@@ -16,7 +17,7 @@ export interface AccessRules {
    */
   readonly groupMode: 'mention' | 'pattern' | 'always';
   /** For `pattern`, and for what is said in voice notes. */
-  readonly groupPatterns: readonly RegExp[];
+  readonly groupPatterns: readonly AddressPattern[];
   /** Voice notes that nothing else addresses to the agent are transcribed to see whether their words do. */
   readonly groupVoice: boolean;
 }
@@ -68,10 +69,7 @@ export async function decideAccess(
   return { kind: 'allowed' };
 }
 
-/**
- * Longest beginning of a message that patterns are tried on: an operator's pattern must not be made slow by a
- * stranger.
- */
+/** Longest beginning of a message that patterns are tried on; see `guardedPattern`. UTF-16 units. */
 const PATTERN_CHARS = 2_000;
 
 function addresses({ mentionsBot, replyTo, text }: InboundMessage, { groupMode, groupPatterns }: AccessRules): boolean {
@@ -80,7 +78,7 @@ function addresses({ mentionsBot, replyTo, text }: InboundMessage, { groupMode, 
 }
 
 /** Whether what a person wrote or said addresses the agent by one of its patterns. */
-export function isNamed(words: string, patterns: readonly RegExp[]): boolean {
+export function isNamed(words: string, patterns: readonly AddressPattern[]): boolean {
   return patterns.some((pattern) => pattern.test(words.slice(0, PATTERN_CHARS)));
 }
 

@@ -15,6 +15,7 @@ import { type Finish, RunStopped } from '../runs/finish.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from '../runs/prepare.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { isNamed } from './access.ts';
+import type { AddressPattern } from './address-pattern.ts';
 import type { Backlog } from './backlog.ts';
 
 const NOT_MENTIONED = 'not-mentioned';
@@ -24,7 +25,7 @@ export interface VoiceGateOptions {
   /** Absent: no message is overheard. */
   readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** What the agent is called in groups of the channel. */
-  readonly patterns: (channel: string) => readonly RegExp[];
+  readonly patterns: (channel: string) => readonly AddressPattern[];
   /** As `FetchFileOptions.noteUpload`. */
   readonly noteUpload?: (workspace: string) => Promise<void>;
   /** An existing directory. */

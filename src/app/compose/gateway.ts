@@ -2,7 +2,9 @@ import { InboundBus } from '../../bus/inbound-bus.ts';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
+import type { Logger } from '../../core/ports.ts';
 import type { AccessRules } from '../../gateway/access.ts';
+import { type AddressPattern, guardedPattern } from '../../gateway/address-pattern.ts';
 import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
@@ -27,8 +29,8 @@ export interface GatewayParts {
 export function composeGateway(turn: TurnParts, runner: Runner, pairing: PairingStore): GatewayParts {
   const { base, models, operator, transcripts, delivery, parts } = turn;
   const { options, events, journal, channels } = base;
-  const { config, clock } = options;
-  const patterns = groupPatterns(channels);
+  const { config, clock, logger } = options;
+  const patterns = groupPatterns(channels, logger);
   const backlog = new Backlog(clock);
   events.observe((event) => {
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
@@ -99,14 +101,17 @@ function standingOptions({ channels }: Base, { owner }: Operator, pairing: Pairi
   };
 }
 
-type PatternsOf = (channel: string) => readonly RegExp[];
+type PatternsOf = (channel: string) => readonly AddressPattern[];
 
-function groupPatterns(channels: ChannelSet): PatternsOf {
-  const made = new WeakMap<ChannelRules, readonly RegExp[]>();
+function groupPatterns(channels: ChannelSet, logger: Logger): PatternsOf {
+  const made = new WeakMap<ChannelRules, readonly AddressPattern[]>();
+  const warnSlow = (channel: string, pattern: string): void =>
+    logger.warn('group-pattern.slow', { channel, pattern, hint: 'it is not used any more: write it without repeats in repeats' });
   return (channel) => {
     const rules = channels.rules(channel);
     if (!rules) return [];
-    const patterns = made.get(rules) ?? rules.group_patterns.map((text) => new RegExp(text, 'iu'));
+    const patterns =
+      made.get(rules) ?? rules.group_patterns.map((pattern) => guardedPattern(pattern, () => warnSlow(channel, pattern)));
     made.set(rules, patterns);
     return patterns;
   };
