@@ -95,7 +95,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
     pretty: options.stdio.stderr.isTTY ?? false,
     secrets: secrets.all,
   });
-  await using _lock = await lockDataDir(options.dataDir, clock);
+  await using _lock = await lockDataDir(options.dataDir, clock, (detail) => logger.warn('data-dir.open', { detail }));
   await using store = openAuthStore({ dir: options.loginDir ?? options.dataDir, clock, log: logger });
   secrets.addLater(() => store.secrets());
   const found = await findModels(options.config, options.env, store);

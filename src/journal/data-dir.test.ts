@@ -1,8 +1,8 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
-import { dataDirError, ensureDataDir } from './data-dir.ts';
+import { closeToOthers, dataDirError, ensureDataDir } from './data-dir.ts';
 
 it('F16 a full disk is named as one, with what to do, whoever says it', () => {
   const errors = [Object.assign(new Error('write'), { code: 'ENOSPC' }), new Error('database or disk is full')];
@@ -48,3 +48,30 @@ it('makes the directory with its parents, for the owner alone, and takes one tha
   await ensureDataDir(path);
   expect((await stat(path)).mode & 0o777).toBe(0o700);
 });
+
+it.skipIf(process.platform === 'win32')(
+  'a directory in which every user may write is closed to them, once, with a warning',
+  async () => {
+    await using dir = await tempDir();
+    await chmod(dir.path, 0o777);
+    const told: string[] = [];
+    for (let n = 0; n < 2; n += 1) await closeToOthers(dir.path, (detail) => told.push(detail));
+    expect((await stat(dir.path)).mode & 0o777).toBe(0o775);
+    expect(told).toEqual([`every user of this machine could write in ${dir.path}; now only its owner and group can`]);
+  },
+);
+
+it.skipIf(process.platform === 'win32')(
+  'one of another user in which every user may write is refused with what to do',
+  async () => {
+    await using dir = await tempDir();
+    const isRoot = process.getuid?.() === 0;
+    await chmod(dir.path, 0o777);
+    if (isRoot) await chown(dir.path, 65_534, 65_534);
+    // Other users than root cannot give a directory away.
+    await expect(closeToOthers(isRoot ? dir.path : '/tmp', () => undefined)).rejects.toMatchObject({
+      code: 'GH1202',
+      hint: expect.stringContaining('--data-dir'),
+    });
+  },
+);

@@ -1,7 +1,9 @@
-import { access, constants, mkdir } from 'node:fs/promises';
+import { access, chmod, constants, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import { isErrno } from '../lib/errno.ts';
+
+const OTHERS_WRITE = 0o002;
 
 /**
  * Creates the directory (owner only) when it is absent. Rejects with GH1202 when files cannot be made in it
@@ -32,6 +34,24 @@ async function makePath(dir: string): Promise<void> {
       if (!isErrno(again, 'EEXIST')) throw again;
     });
   }
+}
+
+/**
+ * Takes from other users the right to write in the directory, and tells `warn` so: one of them could put a
+ * journal of theirs in the place of ours, or a config. Rejects with GH1202 where the directory is another
+ * user's, because that one can give the right back.
+ */
+export async function closeToOthers(dir: string, warn: (detail: string) => void): Promise<void> {
+  const { mode, uid } = await stat(dir);
+  // Windows has no such bits: everything is open to all by them.
+  if ((mode & OTHERS_WRITE) === 0 || process.platform === 'win32') return;
+  if (uid !== process.getuid?.()) {
+    throw new GatehouseError('GH1202', `${dir} is another user's, and every user of this machine may write in it`, {
+      hint: 'name a directory of your own with `--data-dir`, for example a new one below it',
+    });
+  }
+  await chmod(dir, mode & 0o7777 & ~OTHERS_WRITE);
+  warn(`every user of this machine could write in ${dir}; now only its owner and group can`);
 }
 
 /** One clear line for whatever the file system said about the directory or a file in it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { isErrno } from '../lib/errno.ts';
-import { dataDirError, ensureDataDir } from './data-dir.ts';
+import { closeToOthers, dataDirError, ensureDataDir } from './data-dir.ts';
 import { Database, isBusy } from './database.ts';
 
 /**
@@ -12,11 +12,16 @@ import { Database, isBusy } from './database.ts';
  * file can hold it.
  *
  * Rejects with GH1201 when another process has it (its pid and age come from `lock.json`, which is only a
- * note and is not believed when its process is gone), GH1202 when the directory cannot be made or written.
+ * note and is not believed when its process is gone), GH1202 when the directory cannot be made or written, or
+ * cannot be closed to other users (`closeToOthers`, which tells `warn`).
  * Commands that only look at the journal do not need it. Nothing may open `lock.db` by other means in this
  * process: closing that descriptor frees the lock.
  */
-export async function lockDataDir(dir: string, clock: Clock): Promise<AsyncDisposable> {
+export async function lockDataDir(
+  dir: string,
+  clock: Clock,
+  warn: (detail: string) => void = () => undefined,
+): Promise<AsyncDisposable> {
   await ensureDataDir(dir);
   const note = join(dir, 'lock.json');
   const db = await acquire(dir, note, clock);
@@ -30,6 +35,7 @@ export async function lockDataDir(dir: string, clock: Clock): Promise<AsyncDispo
     }
   };
   try {
+    await closeToOthers(dir, warn);
     await writeNote(note, { pid: process.pid, since: clock.now() });
   } catch (error) {
     db.close();

@@ -10,6 +10,12 @@ test.each([
   ['bytes in variation selectors', `hello${'\u{e0101}\u{e0155}\ufe00\ufe0f'.repeat(9)} there`],
   ['bits in zero-width characters', `hello${'\u200b\u200c\u200d\u2060'.repeat(20)} there`],
   ['overrides of direction', 'hello\u202e \u202dthere\u202c'],
+  [
+    'a selector behind each letter',
+    [...'hello there'].map((letter, n) => `${letter}${String.fromCodePoint(0xe0100 + n * 20)}`).join(''),
+  ],
+  ['short selectors behind letters', 'h\ufe00el\ufe01lo\ufe0f th\ufe0dere\ufe02'],
+  ['a second selector', '葛\u{e0100}\u{e0101}❤\ufe0f\ufe01', '葛\u{e0100}❤\ufe0f'],
   ['a single tag', `hello there${tags('x')}`],
 ])('A32 %s are taken out', (_what, text, rest = 'hello there') => {
   expect(visibleText(text)).toBe(rest);
@@ -23,6 +29,7 @@ test.each([
   'क्‍ष',
   'שלום\u200f, world\u2066!\u2069',
   '葛\u{e0100}飾区',
+  '∩\ufe00 “\ufe00 、\ufe01 0\ufe00 ☎\ufe0e #\ufe0f\u20e3',
   'co\u00adoperate',
 ])('what scripts and emoji need stays: %j', (text) => {
   expect(visibleText(text)).toBe(text);

@@ -21,7 +21,7 @@ export const writeFileTool = defineTool({
     const bytes = Buffer.byteLength(content, 'utf8');
     if (bytes > MAX_BYTES) throw new ToolFailure(`the content is larger than 10 MiB (${bytes} bytes)`);
     // A22: git runs what lies in there (hooks, core.fsmonitor), also for a mere `git status`.
-    if (splitWorkspacePath(path).some((name) => name.toLowerCase() === '.git')) {
+    if (splitWorkspacePath(path).some(isGitDirectory)) {
       throw new ToolFailure('files in a .git directory cannot be written');
     }
     const { parent, name } = await openParent(context.workspace, path, { create: true });
@@ -34,6 +34,21 @@ export const writeFileTool = defineTool({
     return `Wrote ${bytes} bytes to ${path}`;
   },
 });
+
+/**
+ * Whether some file system takes this name for `.git`, as git itself judges it (`is_ntfs_dotgit` and
+ * `is_hfs_dotgit` in path.c and utf8.c): letter case, characters that are not seen, spaces and dots at the
+ * end, a stream of NTFS behind a colon, and the short name that FAT gives it. The workspace may be copied to
+ * such a file system, or lie on one.
+ */
+function isGitDirectory(name: string): boolean {
+  const seen = name
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .toLowerCase();
+  const [base = ''] = seen.split(':', 1);
+  return /^(?:\.git|git~\d+)[ .]*$/u.test(base);
+}
 
 /** Refuses what must not be replaced; else the mode to keep, so that a script stays executable. */
 async function modeOfTarget(target: string, path: string): Promise<number> {

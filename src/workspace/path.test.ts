@@ -112,6 +112,27 @@ test('A22 what the daemon and the system run from lies out of reach, and .git in
   expect(await readdir(it.workspace)).toEqual([]);
 });
 
+test('A22 what another file system takes for .git is refused, and names that only look alike are written', async () => {
+  await using it = await setUp();
+  const variants = [
+    '.git ',
+    '.git.',
+    '.git. .',
+    '.GIT  ',
+    '.git::$INDEX_ALLOCATION',
+    '.git:x',
+    'git~1',
+    'GIT~2',
+    '.g\u200cit',
+    '.gi\u200dt ',
+  ];
+  for (const name of [...variants, '\ufeff.git', '．git', '.ｇｉｔ'])
+    for (const path of [`${name}/hooks/pre-commit`, name, `a/${name}/config`])
+      expect((await it.run(writeFileTool, { path, content: 'pwned' })).ok, path).toBe(false);
+  for (const path of ['.gitignore', '.github/x.yml', 'git', 'my.git', '.git2/x', 'git~', '.gitx'])
+    expect((await it.run(writeFileTool, { path, content: 'x' })).ok, path).toBe(true);
+});
+
 describe.each([
   ['through descriptors', true],
   ['by checked paths', false],
