@@ -87,6 +87,7 @@ describe('which file', () => {
         http: { host: '127.0.0.1' },
         webhooks: { host: '127.0.0.1', port: 7781 },
       },
+      disk: { person_mb: 2048, total_mb: 20480, reserve_mb: 256 },
       heartbeat: { every_minutes: 30, max_a_day: 48 },
     });
   });

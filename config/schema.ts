@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { diskSection } from './sections/disk.ts';
 import { gatewaySection } from './sections/gateway.ts';
 import { heartbeatSection } from './sections/heartbeat.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
@@ -44,6 +45,7 @@ export const configSchema = z.strictObject({
     .optional()
     .describe('Model calls one message may cause. Default: 50, and 20 in `gatehouse chat`.'),
   gateway: gatewaySection,
+  disk: diskSection,
   heartbeat: heartbeatSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z

@@ -7,6 +7,7 @@ import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { Uploads } from '../media/uploads.ts';
+import { DiskQuota } from '../workspace/disk-quota.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
@@ -66,10 +67,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   events.observe(journal.record.note);
   const { channels, webhooks } = await composeChannels(options, events);
   const reloader = new Reloader(config);
+  const disk = new DiskQuota({ ...options, limits: () => reloader.running.disk });
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
   const base: Base = {
-    ...{ options, events, journal, channels, uploads: new Uploads(options) },
+    ...{ options, events, journal, channels, disk, uploads: new Uploads({ ...options, disk }) },
     onParts(parts) {
       // What sends belongs to all, whichever turn or channel made the part.
       onOwnBehalf(() => {

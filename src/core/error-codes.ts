@@ -42,6 +42,10 @@ export const ERROR_CODES = {
   GH1505: { title: 'a file could not be fetched from the platform', hint: 'send it again' },
   GH1506: { title: 'unknown channel type', hint: 'see `gatehouse config schema` for the types there are' },
   GH1507: { title: 'a picture would take too much memory to open', hint: 'send it smaller' },
+  GH1508: {
+    title: 'there is no room for a file',
+    hint: 'the operator can raise the limits in section `disk` of the config, or make room on the disk',
+  },
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
   GH1603: { title: 'an answer expired before it could be sent', hint: 'see `gatehouse dead list`' },

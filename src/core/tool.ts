@@ -44,6 +44,11 @@ export interface RunScope {
   readonly answer?: AnswerScope;
   /** Absent = there are no schedules. */
   readonly jobs?: JobBook;
+  /**
+   * Called before a file of the workspace grows by so many bytes. Rejects with GH1508 when there is no room;
+   * the message is for the model. Absent = no limit.
+   */
+  readonly claimDisk?: (workspace: string, bytes: number) => Promise<void>;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */

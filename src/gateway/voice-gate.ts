@@ -9,7 +9,7 @@ import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
-import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
+import { type FindChannel, fetchFile, type NoteUpload, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
 import { type Finish, RunStopped } from '../runs/finish.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from '../runs/prepare.ts';
@@ -27,7 +27,7 @@ export interface VoiceGateOptions {
   /** What the agent is called in groups of the channel. */
   readonly patterns: (channel: string) => readonly AddressPattern[];
   /** As `FetchFileOptions.noteUpload`. */
-  readonly noteUpload?: (workspace: string) => Promise<void>;
+  readonly noteUpload?: NoteUpload;
   /** An existing directory. */
   readonly workspace: (session: string) => string;
   /** As `FindChannel`, by instance name. */

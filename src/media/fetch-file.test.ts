@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { configSchema } from '../../config/schema.ts';
 import type { MediaFile } from '../core/channel.ts';
 import type { MediaRef } from '../core/message.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
@@ -44,6 +45,31 @@ test.each(['before the answer', 'in the middle'] as const)(
     await rig.daemon.gateway.idle();
     const files = await readdir(dir.path, { recursive: true });
     expect(files.filter((name) => name.includes('uploads/'))).toEqual([]);
+  },
+);
+
+test.each([
+  ['is said', { size: 600_000 }],
+  ['is not said', {}],
+])(
+  'a file for which there is no room is refused where its size %s: the sender is told what to do, and nothing of it is left',
+  async (_, about) => {
+    await using dir = await tempDir();
+    const channel = new TestChannel('test', { downloadBytes: 1_000_000 });
+    const gateway = { channels: [{ type: 'test', allowed_senders: ['*'] }] };
+    const config = configSchema.parse({ disk: { person_mb: 1 }, gateway });
+    await using rig = await testDaemon({ dataDir: dir.path, model: scriptedModel(['one', 'two']), channel, daemon: { config } });
+    for (const ref of ['a', 'b']) {
+      channel.files.set(ref, Buffer.alloc(600_000));
+      await channel.deliver({ text: ref, media: [{ kind: 'document', ref, ...about }] });
+      await rig.daemon.gateway.idle();
+    }
+    expect(channel.texts()).toEqual([
+      'one',
+      expect.stringMatching(/^two\n+⚠️ File: there is no room for a file \(GH1508\); the operator can raise the limits/),
+    ]);
+    const files = await readdir(dir.path, { recursive: true });
+    expect(files.filter((name) => name.includes('uploads/'))).toHaveLength(1);
   },
 );
 

@@ -35,11 +35,16 @@ export interface StoredFile {
 /** The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects with `signal.reason`. */
 export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
 
+/**
+ * Called before a file of these bytes is stored in the workspace, or of as many more than were known; rejects
+ * with GH1508 when there is no room. Called without bytes after it was stored: housekeeping looks there then.
+ */
+export type NoteUpload = (workspace: string, bytes?: number) => Promise<void>;
+
 export interface FetchFileOptions {
   readonly channel: FindChannel;
   readonly workspace: string;
-  /** Told before a file is stored in the workspace, and after: housekeeping looks there then. */
-  readonly noteUpload?: ((workspace: string) => Promise<void>) | undefined;
+  readonly noteUpload?: NoteUpload | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -47,7 +52,7 @@ export interface FetchFileOptions {
  * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch
  * overwrites, with an ending that its bytes do not contradict (A23). It is on disk when this resolves: the
  * journal may name it then. Rejects with GH1504 above the channel's limit, GH1507 for a picture that would
- * fill the memory of the process that opens it (F39), GH1505 for everything else, a channel that does not
+ * fill the memory of the process that opens it (F39), GH1508 where there is no room, GH1505 for everything else, a channel that does not
  * come back in time included; nothing is left behind then.
  */
 export async function fetchFile(
@@ -64,7 +69,8 @@ export async function fetchFile(
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
   const stem = storedStem(message, index);
   await using folder = await WorkspaceDirectory.open(workspace, [UPLOADS], { create: true });
-  await noteUpload?.(workspace);
+  const stated = ref.size ?? 0;
+  await noteUpload?.(workspace, stated);
   const partial = folder.child(`${stem}.part`);
   // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
   await rm(partial, { force: true, recursive: true });
@@ -85,6 +91,7 @@ export async function fetchFile(
     await handle.close();
     const judged = judge(head.bytes, total, ref);
     const name = `${stem}${judged.ending}`;
+    if (total > stated) await noteUpload?.(workspace, total - stated);
     await rename(partial, folder.child(name));
     await syncDirectory(folder.self);
     await noteUpload?.(workspace);

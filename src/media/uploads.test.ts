@@ -7,9 +7,11 @@ import { Uploads } from './uploads.ts';
 const DAY_MS = 86_400_000;
 const LIMITS = { keepMs: 30 * DAY_MS, bytes: 350 };
 
+const NO_LIMIT = { claim: async () => undefined, measureAll: async () => undefined };
+
 async function scene(dir: string) {
   const clock = new FakeClock(Date.UTC(2026, 0, 31, 12));
-  const start = () => new Uploads({ dataDir: dir, clock, limits: LIMITS });
+  const start = () => new Uploads({ dataDir: dir, clock, limits: LIMITS, disk: NO_LIMIT });
   const workspace = (name: string) => join(dir, 'users/ada/workspaces', name);
   return {
     clock,

@@ -4,6 +4,8 @@ import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/pro
 import { join, relative } from 'node:path';
 import type { Clock } from '../core/ports.ts';
 import { isErrno } from '../lib/errno.ts';
+import type { DiskQuota } from '../workspace/disk-quota.ts';
+import type { NoteUpload } from './fetch-file.ts';
 import { KEEP_MS, MOST_BYTES, pruneAllUploads, pruneUploads } from './prune-uploads.ts';
 
 const DAY_MS = 86_400_000;
@@ -14,6 +16,7 @@ export interface UploadsOptions {
   readonly dataDir: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly limits?: { readonly keepMs: number; readonly bytes: number };
+  readonly disk: Pick<DiskQuota, 'claim' | 'measureAll'>;
 }
 
 /**
@@ -42,10 +45,10 @@ export class Uploads implements AsyncDisposable {
   }
 
   /**
-   * Called before a file is stored in the workspace, an absolute path, and after. Rejects when it cannot be
-   * written.
+   * As `NoteUpload`: of the workspace, an absolute path.
    */
-  readonly note = async (workspace: string): Promise<void> => {
+  readonly note: NoteUpload = async (workspace, bytes) => {
+    if (bytes !== undefined) await this.#options.disk.claim(workspace, bytes);
     const day = dayOf(this.#options.clock.now());
     const place = relative(this.#options.dataDir, workspace);
     this.#touched?.add(place);
@@ -66,7 +69,9 @@ export class Uploads implements AsyncDisposable {
    * are done; between two of them once this is disposed.
    */
   prune(): Promise<void> {
-    this.#pruning = this.#prune(this.#stop.signal);
+    const { signal } = this.#stop;
+    // What is too old is gone by then.
+    this.#pruning = this.#prune(signal).finally(() => this.#options.disk.measureAll(signal));
     return this.#pruning;
   }
 

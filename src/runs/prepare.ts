@@ -5,7 +5,7 @@ import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
 import { inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
-import { type FindChannel, fetchFile, type StoredFile } from '../media/fetch-file.ts';
+import { type FindChannel, fetchFile, type NoteUpload, type StoredFile } from '../media/fetch-file.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
 
@@ -38,7 +38,7 @@ export interface PrepareOptions {
   readonly channel: FindChannel;
   readonly workspace: string;
   /** As `FetchFileOptions.noteUpload`. */
-  readonly noteUpload?: ((workspace: string) => Promise<void>) | undefined;
+  readonly noteUpload?: NoteUpload | undefined;
   /** Fetching all files of one message may take this long. */
   readonly timeoutMs: number;
   /** Turns recordings into text. Absent: the agent is told only that one came. */

@@ -15,6 +15,7 @@ import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { failureText } from '../llm/failure-text.ts';
+import type { NoteUpload } from '../media/fetch-file.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
 import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
@@ -62,7 +63,7 @@ export interface RunnerOptions {
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
   /** As `FetchFileOptions.noteUpload`. */
-  readonly noteUpload?: (workspace: string) => Promise<void>;
+  readonly noteUpload?: NoteUpload;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
   /** Shows that there is work on it until disposed. */

@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { GatehouseError } from '../core/errors.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { readAttachments, runScope, toolCall } from '../testing/tool-scope.ts';
 import { attachmentName } from './attachment-name.ts';
@@ -96,6 +97,24 @@ describe('read_file', () => {
 });
 
 describe('write_file', () => {
+  test('what a file grows by is claimed first, and where there is no room nothing is written', async () => {
+    await using dir = await tempDir();
+    const claimed: number[] = [];
+    const claimDisk = async (_workspace: string, bytes: number) => {
+      if (bytes > 10) throw new GatehouseError('GH1508', 'there is no room for the file: files of this chat may take up 1 MB');
+      claimed.push(bytes);
+    };
+    const tool = builtInTools({ ...runScope({}), claimDisk }).find(({ name }) => name === 'write_file');
+    if (!tool) throw new Error('no tool');
+    const write = (content: string) =>
+      runTool(tool, JSON.stringify({ path: 'a', content }), toolCall({ workspace: dir.path }), { timeoutMs: 10_000 });
+    for (const content of ['12345', '12345678', '1']) expect((await write(content)).ok).toBe(true);
+    expect(claimed).toEqual([5, 3]);
+    const refused = await write('x'.repeat(50));
+    expect(refused).toMatchObject({ ok: false, output: expect.stringMatching(/^Error: there is no room .* 1 MB \(GH1508\)$/) });
+    expect(await readFile(join(dir.path, 'a'), 'utf8')).toBe('1');
+  });
+
   test('creates parents, replaces content, keeps the mode and leaves no temporary file', async () => {
     await using it = await setUp();
     expect(await it.run('write_file', { path: 'a/b/run.sh', content: 'é\n' })).toEqual({

@@ -1,13 +1,14 @@
 import { lstat } from 'node:fs/promises';
 import { z } from 'zod';
+import { isGatehouseError } from '../core/errors.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { errorCode, openParent, splitWorkspacePath } from '../workspace/path.ts';
-import { defineTool, ToolFailure } from './define.ts';
+import { defineBoundTool, ToolFailure } from './define.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const NEW_FILE_MODE = 0o600;
 
-export const writeFileTool = defineTool({
+export const writeFile = defineBoundTool({
   name: 'write_file',
   description: 'Create a text file in the workspace, or replace its whole content. Missing directories are created.',
   schema: z.strictObject({
@@ -17,7 +18,8 @@ export const writeFileTool = defineTool({
   tags: ['fs'],
   // Not idempotent: a person may have changed the file since.
   effect: 'workspace',
-  async run({ path, content }, context) {
+  bind: ({ claimDisk }) => claimDisk ?? (async () => undefined),
+  async run({ path, content }, context, claimDisk) {
     const bytes = Buffer.byteLength(content, 'utf8');
     if (bytes > MAX_BYTES) throw new ToolFailure(`the content is larger than 10 MiB (${bytes} bytes)`);
     // A22: git runs what lies in there (hooks, core.fsmonitor), also for a mere `git status`.
@@ -26,7 +28,8 @@ export const writeFileTool = defineTool({
     }
     const { parent, name } = await openParent(context.workspace, path, { create: true });
     await using _ = parent;
-    const mode = await modeOfTarget(parent.child(name), path);
+    const { mode, size } = await judgeTarget(parent.child(name), path);
+    if (bytes > size) await claimDisk(context.workspace, bytes - size).catch(refuse);
     context.signal.throwIfAborted();
     // The rename replaces the name in the directory that is held open, so a link put there meanwhile is
     // replaced, not followed.
@@ -50,8 +53,13 @@ function isGitDirectory(name: string): boolean {
   return /^(?:\.git|git~\d+)[ .]*$/u.test(base);
 }
 
-/** Refuses what must not be replaced; else the mode to keep, so that a script stays executable. */
-async function modeOfTarget(target: string, path: string): Promise<number> {
+function refuse(error: unknown): never {
+  if (isGatehouseError(error) && error.code === 'GH1508') throw new ToolFailure(`${error.message} (GH1508)`);
+  throw error;
+}
+
+/** Refuses what must not be replaced; else the mode to keep, so that a script stays executable, and its bytes. */
+async function judgeTarget(target: string, path: string): Promise<{ readonly mode: number; readonly size: number }> {
   const shown = JSON.stringify(path);
   try {
     const info = await lstat(target);
@@ -59,9 +67,9 @@ async function modeOfTarget(target: string, path: string): Promise<number> {
     if (info.isDirectory()) throw new ToolFailure(`${shown} is a directory`);
     if (!info.isFile()) throw new ToolFailure(`${shown} is not a regular file`);
     if (info.nlink > 1) throw new ToolFailure(`${shown} has other names (hard links), which a change would break`);
-    return info.mode & 0o777;
+    return { mode: info.mode & 0o777, size: info.size };
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return NEW_FILE_MODE;
+    if (errorCode(error) === 'ENOENT') return { mode: NEW_FILE_MODE, size: 0 };
     throw error;
   }
 }

@@ -9,10 +9,12 @@ import { listDirTool } from '../tools/list-dir.ts';
 import { readFileTool } from '../tools/read-file.ts';
 import { runTool } from '../tools/run.ts';
 import { sendFile } from '../tools/send-file.ts';
-import { writeFileTool } from '../tools/write-file.ts';
+import { writeFile as writeFileKit } from '../tools/write-file.ts';
 import { openParent, splitWorkspacePath, WorkspaceDirectory } from './path.ts';
 
 const SECRET = 'OUTSIDE SECRET';
+
+const writeFileTool = onlyTool(writeFileKit);
 
 /** A workspace next to a directory that must not be reached. Attachments are read at once. */
 async function setUp() {

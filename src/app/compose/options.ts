@@ -11,6 +11,7 @@ import type { Reloadable } from '../../core/reload.ts';
 import type { ToolKit } from '../../core/tool.ts';
 import type { Uploads } from '../../media/uploads.ts';
 import { ownTimezone } from '../../schedule/next.ts';
+import type { DiskQuota } from '../../workspace/disk-quota.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Operator } from './operator.ts';
@@ -75,7 +76,7 @@ export const LIVE_GATEWAY_KEYS = [
 ] as const satisfies readonly (keyof Config['gateway'])[];
 
 /** What may change while the daemon runs; all else is read when a part is built. */
-export type LiveConfig = Pick<Config, 'max_iterations' | 'thinking' | 'heartbeat'> & {
+export type LiveConfig = Pick<Config, 'max_iterations' | 'thinking' | 'heartbeat' | 'disk'> & {
   readonly gateway: Pick<Config['gateway'], (typeof LIVE_GATEWAY_KEYS)[number]>;
 };
 
@@ -86,6 +87,7 @@ export interface Base {
   readonly journal: Journal;
   readonly channels: ChannelSet;
   readonly uploads: Uploads;
+  readonly disk: DiskQuota;
   /** Parts are on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
   /** To be asked at each use. */

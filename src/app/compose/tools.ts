@@ -15,8 +15,9 @@ import { jobBook } from './schedule.ts';
 export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow, taint: number) => readonly Tool[] {
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const jobs = jobBook(base);
+  const claimDisk: RunScope['claimDisk'] = (workspace, bytes) => base.disk.claim(workspace, bytes);
   return (row, taint) => {
-    const scope = { ...scopeOf(row, base, delivery), jobs, taint };
+    const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk };
     return kits.flatMap((kit) => kit(scope));
   };
 }
