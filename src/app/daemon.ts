@@ -8,6 +8,7 @@ import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { Uploads } from '../media/uploads.ts';
 import { DiskQuota } from '../workspace/disk-quota.ts';
+import { auditedReload } from './audited-reload.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
@@ -15,7 +16,7 @@ import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway, type GatewayParts } from './compose/gateway.ts';
 import { LiveModels } from './compose/models.ts';
-import { createOperator, tellOfChannels } from './compose/operator.ts';
+import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
 import { composeRunner } from './compose/runner.ts';
@@ -90,6 +91,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const built = composeGateway(turn, composeRunner(turn), opened.pairing);
   await recover(base, built, parts);
   tellOfChannels(operator.owner, channels, events);
+  tellOfStrangers(operator.owner, events);
   followJournal(base, built, delivery);
   await operator.approvals.recover();
   const ticker = composeTicker(base, operator, opened.pairing);
@@ -128,7 +130,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     get models() {
       return models.current;
     },
-    reload: (changed, signal) => reloader.reload(changed, signal),
+    reload: auditedReload(reloader, { journal, logger }),
     close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
       closing ??= close(limits);
       return closing;

@@ -9,6 +9,7 @@ import type { UsageEntry } from './ledger.ts';
 import type { Address } from './message.ts';
 import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
+import type { NewAuditEntry, PersonRef, ShutOut } from './people.ts';
 import type { SessionMessage } from './session.ts';
 import type { ToolResult } from './tool.ts';
 import type { Asked, NewWait, Question, Settled } from './wait.ts';
@@ -39,7 +40,12 @@ export type Write =
    * `was` is the job as the caller read it; without it there must be none of this id. Where that is no longer
    * so, because an edit and a firing met, nothing of the commit is written.
    */
-  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job };
+  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job }
+  | ShutOut
+  /** A block is lifted: the config decides again, and who is not in it may ask to be let in. */
+  | { readonly kind: 'unblock'; readonly who: PersonRef; readonly by: string }
+  /** Of a decision that no other row of the commit records by itself. */
+  | { readonly kind: 'audit'; readonly entry: NewAuditEntry };
 
 /** The run that writes: it must still be RUNNING in this generation. */
 export interface Claim {

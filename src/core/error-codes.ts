@@ -15,6 +15,7 @@ export const ERROR_CODES = {
     title: 'a failure that no part of the program expected',
     hint: 'report the log lines with this code',
   },
+  GH1008: { title: 'the config lets this person in', hint: 'keep them out with `gatehouse people block`' },
   GH1101: { title: 'the config file has problems', hint: 'fix the lines named above; `gatehouse config check` shows them again' },
   GH1102: { title: 'the config file cannot be read', hint: 'check the path and its permissions' },
   GH1103: { title: 'a secret named in the config is not set', hint: 'export the environment variable named above' },
@@ -29,6 +30,10 @@ export const ERROR_CODES = {
   GH1303: {
     title: 'the journal was written by a newer version',
     hint: 'upgrade gatehouse, or go back as docs/upgrade.md says; this version leaves the file untouched',
+  },
+  GH1304: {
+    title: 'the record of decisions was changed',
+    hint: 'see `gatehouse people audit --verify`, and compare the journal with a backup',
   },
   GH1401: {
     title: 'a session file cannot be read or written',

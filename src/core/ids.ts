@@ -96,6 +96,11 @@ export function principalOf({ channel, senderId }: Pick<InboundMessage, 'channel
   return `${channel}:${senderId}`;
 }
 
+/** A person of a channel as a key of a table: injective, also for ids that are no well-formed text. */
+export function personKey({ channel, senderId }: Pick<InboundMessage, 'channel' | 'senderId'>): string {
+  return [channel, senderId].map(encode).join('/');
+}
+
 /**
  * The outbox's key: deterministic, so that the same part of the same answer is the same row on every attempt.
  */

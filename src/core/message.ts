@@ -145,6 +145,8 @@ export type RefusalReason =
   | 'not-allowed'
   | 'pairing-required'
   | 'denied'
+  /** The owner blocked its sender, whatever the config says. */
+  | 'blocked'
   | 'group-not-allowed'
   | 'not-mentioned'
   | 'bot-author'
@@ -183,6 +185,11 @@ export interface OutboundPart extends ChatRef {
    * Markdown, already split to the channel's limit; the adapter renders its dialect. Empty only with a file.
    */
   readonly text: string;
+  /**
+   * What stays of `text` in the journal once no attempt follows, because that holds a secret. Absent: all of
+   * it.
+   */
+  readonly keptAs?: string;
   readonly file?: OutboundFile;
   /**
    * Answers to press, in order; at most 10. Never where the channel has no buttons: the text lists them then.

@@ -1,5 +1,8 @@
 /** People who asked to be let in. Kept beside the journal, in the same file. */
 
+import type { NewPart } from './outbox.ts';
+import type { PersonRef } from './people.ts';
+
 export interface PairingRequest {
   readonly channel: string;
   readonly account: string;
@@ -8,6 +11,24 @@ export interface PairingRequest {
   readonly state: 'pending' | 'approved' | 'denied';
   readonly createdAt: number;
   readonly expiresAt: number;
+  /** The chat they asked in. Absent = a version that did not keep it took the request. */
+  readonly chatId?: string;
+}
+
+/** Who asks, and where. */
+export interface Asking {
+  readonly channel: string;
+  readonly account: string;
+  readonly senderId: string;
+  readonly senderName: string;
+  readonly chatId: string;
+}
+
+export interface Deciding {
+  /** For the record of decisions. Default `cli`. */
+  readonly by?: string;
+  /** What the person is told, in the same commit. Called inside the transaction: it must be quick. */
+  readonly tell?: (request: PairingRequest) => readonly NewPart[];
 }
 
 export interface PairingStore {
@@ -16,18 +37,22 @@ export interface PairingStore {
    * nothing.
    */
   decided(who: { channel: string; account: string; senderId: string }): Promise<'approved' | 'denied' | undefined>;
+  /** Whether the owner blocked this person: then nothing else counts. Changes nothing. */
+  isBlocked(who: PersonRef): Promise<boolean>;
   /**
    * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when
-   * the sender should be told one now: new, or older than the repeat interval. At most `maxPending` (3)
-   * requests per channel account wait; beyond that `full`. Codes: 8 characters without look-alikes, 1 hour,
+   * the sender should be told one now: new, or older than the repeat interval. Each sender has one request,
+   * and none takes the place of another's; what bounds them is that at most ten codes a minute are told per
+   * channel account: beyond that `full`, without a write. Codes: 8 characters without look-alikes, 1 hour,
    * stored hashed, compared in constant time.
    */
-  request(
-    who: { channel: string; account: string; senderId: string; senderName: string },
-    now: number,
-  ): Promise<{ state: 'approved' | 'denied' | 'pending' | 'full'; code?: string }>;
-  /** Undefined: no pending request has that code, or too many wrong codes were tried (10 an hour). */
-  approve(code: string, now: number): Promise<PairingRequest | undefined>;
-  deny(code: string, now: number): Promise<PairingRequest | undefined>;
+  request(who: Asking, now: number): Promise<{ state: 'approved' | 'denied' | 'pending' | 'full'; code?: string }>;
+  /**
+   * Lets in who was given this code, or, without a code, who is named: they must have asked, and may have been
+   * turned away since. Undefined: no request is meant, or too many wrong codes were tried (10 an hour).
+   */
+  approve(which: string | PersonRef, now: number, deciding?: Deciding): Promise<PairingRequest | undefined>;
+  /** As `approve`, of a request that waits. */
+  deny(which: string | PersonRef, now: number, deciding?: Deciding): Promise<PairingRequest | undefined>;
   list(now: number): Promise<readonly PairingRequest[]>;
 }

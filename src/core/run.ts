@@ -281,6 +281,9 @@ export interface Runs {
   /** RUNNING -> NEW without counting the attempt: the daemon is shutting down. `false` = fenced. */
   release(seq: number, generation: number): Promise<boolean>;
 
+  /** Which of these rows were cancelled, by whichever process. */
+  cancelled(seqs: readonly number[]): Promise<readonly number[]>;
+
   /** Steps recorded by earlier attempts at this row, in order. */
   steps(seq: number): Promise<readonly StepRecord[]>;
   /**

@@ -51,6 +51,8 @@ export async function decideAccess(
   clock: Clock,
 ): Promise<AccessDecision> {
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
+  // Before all else, whatever they do: the owner's word beats the config, and nobody is kept from their terminal.
+  if (!rules.local && (await pairing.isBlocked(message))) return { kind: 'refused', reason: 'blocked' };
   if (message.kind === 'message' && message.text.trim() === '' && message.media.length === 0)
     return { kind: 'refused', reason: 'empty' };
   // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author
@@ -84,12 +86,12 @@ export function isNamed(words: string, patterns: readonly AddressPattern[]): boo
 
 /** Undefined when the owner let this person in. A group is no place to hand out codes. */
 async function decideStranger(message: InboundMessage, pairing: PairingStore, clock: Clock): Promise<AccessDecision | undefined> {
-  const { channel, account, senderId, senderName, isGroup } = message;
+  const { channel, account, chatId, senderId, senderName, isGroup } = message;
   const decided = await pairing.decided({ channel, account, senderId });
   if (decided === 'approved') return undefined;
   if (decided === 'denied') return { kind: 'refused', reason: 'denied' };
   if (isGroup) return { kind: 'refused', reason: 'not-allowed' };
-  const request = await pairing.request({ channel, account, senderId, senderName }, clock.now());
+  const request = await pairing.request({ channel, account, chatId, senderId, senderName }, clock.now());
   if (request.state === 'full') return { kind: 'refused', reason: 'not-allowed' };
   return request.code === undefined ? { kind: 'refused', reason: 'pairing-required' } : { kind: 'pair', code: request.code };
 }

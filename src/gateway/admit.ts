@@ -8,6 +8,7 @@ import type { StoredWait } from '../core/wait.ts';
 import { STOPPED_MARK } from '../delivery/answer-place.ts';
 import type { Decision } from '../operator/approvals.ts';
 import type { Standing } from '../operator/authority.ts';
+import { codeParts } from '../operator/pairing-text.ts';
 import { overText } from '../operator/question-text.ts';
 import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
@@ -69,7 +70,7 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
       ...place,
       outcome: 'pairing',
       isStranger: true,
-      parts: options.answer(stripped, pairingText(access.code)),
+      parts: codeParts(access.code, (text) => options.answer(stripped, text)),
     };
   }
   // What it says is not known before the commit: recordings are fetched and paid for after it, once.
@@ -147,8 +148,4 @@ function stop(
 /** Who makes an abort word of a message takes it back. */
 function correctionOf(message: InboundMessage): InboundMessage {
   return parseCommand(message.text)?.kind === 'stop' ? { ...message, kind: 'delete', text: '', media: [] } : message;
-}
-
-function pairingText(code: string): string {
-  return `This assistant is private. To be let in, ask its owner to run:\n\`gatehouse pair approve ${code}\`\nThe code is valid for one hour.`;
 }

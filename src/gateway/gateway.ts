@@ -97,8 +97,11 @@ export class Gateway {
     this.#options.lanes.fetch(recovery.lanes);
   }
 
-  /** Another process changed the journal (`dead replay`): look for work again. */
+  /** Another process changed the journal (`dead replay`, `people block`): look at what it did. */
   async look(): Promise<void> {
+    await this.#options.lanes.abortCancelled();
+    // What it ended leaves lines, which the next turn of that session is given.
+    await this.#options.transcripts.flush();
     const { lanes, outboxLanes } = await this.#options.journal.work();
     this.#options.lanes.fetch(lanes);
     for (const { lane } of outboxLanes) this.#options.delivery.poke(lane);

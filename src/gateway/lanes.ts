@@ -117,6 +117,14 @@ export class Lanes {
     if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped('user'));
   }
 
+  /** As `abort`, of the turns whose rows another process cancelled. */
+  async abortCancelled(): Promise<void> {
+    const running = [...this.#lanes.values()].flatMap(({ current }) => (current ? [current.seq] : []));
+    if (running.length === 0) return;
+    const cancelled = new Set(await this.#options.journal.cancelled(running));
+    for (const { key, current } of this.#lanes.values()) if (current && cancelled.has(current.seq)) this.abort(key, cancelled);
+  }
+
   /** Resolves when no lane has work. */
   async idle(): Promise<void> {
     if (this.#lanes.size === 0) return;

@@ -3,6 +3,7 @@ import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { type Accepted, type Admission, type ChatRow, decidedOf } from '../core/run.ts';
 import type { Settles } from '../core/wait.ts';
+import { auditAnswer } from './audit.ts';
 import { noteAccount, noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
@@ -121,7 +122,10 @@ function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>,
 
 /** What is said in place of the answer when the question was over already. */
 function answerQuestion(store: Store, { settled, over }: Settles, change: Change): readonly NewPart[] | undefined {
-  if (settle(store, settled, change)) return undefined;
+  if (settle(store, settled, change)) {
+    auditAnswer(store, settled);
+    return undefined;
+  }
   const wait = findWait(store, settled.wait);
   return wait && over(wait);
 }

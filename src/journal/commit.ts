@@ -1,13 +1,16 @@
 /** The rows of one commit, in the transaction that the queue opened. */
 import type { Claim, Woken, Write } from '../core/commit.ts';
+import { auditAnswer, writeAudit } from './audit.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { endClaim } from './end-claim.ts';
 import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
+import { removeBlock } from './people.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
 import { addLines } from './session-lines.ts';
+import { shutOut } from './shut-out.ts';
 import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
 import { addQuestion, moveQuestion, setBack, settle } from './waits.ts';
@@ -48,7 +51,8 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       addUsage(store, write.entry);
       return;
     case 'settle':
-      settle(store, write.settled, change);
+      // Of all ends that are written here, only those of the command line are a person's decision.
+      if (settle(store, write.settled, change) && write.settled.by === 'cli') auditAnswer(store, write.settled);
       return;
     case 'ask':
       addQuestion(store, write);
@@ -64,6 +68,15 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'job':
       writeJob(store, write);
+      return;
+    case 'shut-out':
+      shutOut(store, write, change);
+      return;
+    case 'unblock':
+      removeBlock(store, write.who, write.by);
+      return;
+    case 'audit':
+      writeAudit(store, write.entry);
   }
 }
 

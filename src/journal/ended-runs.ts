@@ -36,7 +36,27 @@ export function cancelRuns(store: Store, stop: Stop, cancels: Cancels, change: C
   const { where, principal, stoppedMark } = cancels;
   const found = where === 'lane' ? inLane(store, stop) : inChat(store, stop);
   const meant = found.filter((record) => principal === undefined || record.principal === principal);
-  const all = withChildren(store, meant);
+  return cancelTrees(store, meant, stoppedMark, change);
+}
+
+/** As `cancelRuns`, of all runs on the account of a person, wherever. Reads whatever is under way. */
+export function cancelRunsOf(
+  store: Store,
+  principal: string,
+  stoppedMark: string | undefined,
+  change: Change,
+): readonly EndedRun[] {
+  const found = [...unfinished(store, 'principal = ?', [principal]), ...parked(store, 'principal = ?', [principal])];
+  return cancelTrees(store, found, stoppedMark, change);
+}
+
+function cancelTrees(
+  store: Store,
+  found: readonly FoundRecord[],
+  stoppedMark: string | undefined,
+  change: Change,
+): readonly EndedRun[] {
+  const all = withChildren(store, found);
   const begun = all.filter(({ state, generation }) => state !== 'RUNNING' && generation > 0).map(({ key }) => ({ id: key }));
   if (stoppedMark !== undefined) markDrafts(store, begun, stoppedMark);
   return all.map((record) => cancelRun(store, record, change));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
 import type { PairingStore } from '../core/pairing.ts';
+import type { People } from '../core/people.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Remains, RemainsOf, RunRow, StepRecord } from '../core/run.ts';
 import { AgingClock } from './aging.ts';
@@ -19,6 +20,7 @@ import { FileWatch } from './file-watch.ts';
 import { recountLoad, watchLoad } from './load.ts';
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
+import { peopleOf } from './people.ts';
 import { pruneAll } from './prune.ts';
 import { RecordWriter } from './record-writer.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
@@ -76,6 +78,7 @@ export interface JournalOptions {
 export interface OpenedJournal extends AsyncDisposable {
   readonly journal: Journal;
   readonly pairing: PairingStore;
+  readonly people: People;
   /** Housekeeping: at start and hourly. Rejects like any write; the next run goes on where it stopped. */
   prune(): Promise<void>;
   /** A consistent copy while in use, safe to restore: see `backupJournal`. */
@@ -142,6 +145,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   return {
     journal: new SqliteJournal({ store, queue, backlog, outside, record, close }),
     pairing: new SqlitePairingStore(store, queue),
+    people: peopleOf(store, queue),
     prune: () => pruneAll(store, queue, dedupDays),
     backup: (path) => backupJournal(db.path, path, clock),
     [Symbol.asyncDispose]: close,

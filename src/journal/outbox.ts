@@ -127,7 +127,25 @@ export function expireParts({ db, clock }: Store): number {
     TOO_OLD,
     now,
   );
-  return db.run(`UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired' WHERE ${isOver}`, now, now);
+  const text = "iif(part ->> '$.keptAs' IS NULL, part, json_set(part, '$.text', part ->> '$.keptAs'))";
+  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired', part = ${text} WHERE ${isOver}`;
+  return db.run(sql, now, now);
+}
+
+/**
+ * Its reader is shut out: it is sent no more. Before its time, so that it is no letter to be sent again (see
+ * `dead-letters.ts`).
+ */
+export function withdrawPart(store: Store, seq: number): void {
+  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = 'withdrawn'
+    WHERE seq = ? AND state = 'PENDING'`;
+  if (store.db.run(sql, store.clock.now(), seq) === 0) return;
+  const row = settledRow(store, seq);
+  if (!row) return;
+  forgetText(store, seq, row);
+  const { key, channel, run } = row;
+  const about = run === null ? {} : { messageId: run };
+  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key, channel, ...about, reason: 'withdrawn' });
 }
 
 /**
@@ -189,11 +207,9 @@ function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { ki
 }
 
 function recordSettled(store: Store, seq: number, settlement: Settlement): void {
-  const row = store.db.get<{ key: string; lane: string; run: string | null; channel: string; created_at: number }>(
-    "SELECT key, lane, part ->> '$.messageId' AS run, part ->> '$.channel' AS channel, created_at FROM outbox WHERE seq = ?",
-    seq,
-  );
+  const row = settledRow(store, seq);
   if (!row) return;
+  if (settlement.kind !== 'retry') forgetText(store, seq, row);
   const at = store.clock.now();
   const { key, channel } = row;
   const base = { at, key, channel, ...(row.run === null ? {} : { messageId: row.run }) };
@@ -209,4 +225,24 @@ function recordSettled(store: Store, seq: number, settlement: Settlement): void 
       type: `part.${settlement.kind}`,
       reason: 'reason' in settlement ? settlement.reason : expiryReason(settlement),
     });
+}
+
+interface SettledRow {
+  readonly key: string;
+  readonly lane: string;
+  readonly run: string | null;
+  readonly channel: string;
+  readonly created_at: number;
+  readonly kept: string | null;
+}
+
+function settledRow({ db }: Store, seq: number): SettledRow | undefined {
+  const sql = `SELECT key, lane, part ->> '$.messageId' AS run, part ->> '$.channel' AS channel, created_at, part ->> '$.keptAs' AS kept
+    FROM outbox WHERE seq = ?`;
+  return db.get<SettledRow>(sql, seq);
+}
+
+/** See `OutboundPart.keptAs`. */
+function forgetText({ db }: Store, seq: number, { kept }: SettledRow): void {
+  if (kept !== null) db.run("UPDATE outbox SET part = json_set(part, '$.text', ?) WHERE seq = ?", kept, seq);
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { part } from '../testing/journal-rows.ts';
 import { type OpenedJournal, openJournal } from './open.ts';
 
 const MINUTE = 60_000;
@@ -28,7 +29,7 @@ async function fresh(): Promise<{ opened: OpenedJournal; dir: string; again(): P
 }
 
 function who(senderId: string, account = 'bot') {
-  return { channel: 'test', account, senderId, senderName: `Name of ${senderId}` };
+  return { channel: 'test', account, senderId, senderName: `Name of ${senderId}`, chatId: `chat of ${senderId}` };
 }
 
 it('A2 a code has 8 characters that look like no others, and only its hash is on disk', async () => {
@@ -83,14 +84,53 @@ it('after a restart the sender is told a new code and the old one is worth nothi
   expect(await pairing.approve(repeated.code ?? '', START + 10 * MINUTE)).toMatchObject({ state: 'approved' });
 });
 
-it('A2 three requests per channel account wait; a fourth sender gets no code until one expired', async () => {
+it('A2 S6 after 5,000 strangers in a minute, of whom ten got a code, an expected person gets one that works', async () => {
   await using f = await fresh();
   const { pairing } = f.opened;
-  for (const id of ['u1', 'u2', 'u3']) expect((await pairing.request(who(id), START)).code).toBeDefined();
-  expect(await pairing.request(who('u4'), START)).toEqual({ state: 'full' });
-  expect((await pairing.request(who('u4', 'bot2'), START)).code).toBeDefined();
-  const later = START + 60 * MINUTE;
-  expect((await pairing.request(who('u4'), later)).code).toBeDefined();
+  const codes: string[] = [];
+  for (let n = 0; n < 5_000; n += 1) {
+    const { state, code } = await pairing.request(who(`stranger-${n}`), START + n * 10);
+    if (code === undefined) expect(state).toBe('full');
+    else codes.push(code);
+  }
+  expect(codes).toHaveLength(10);
+  expect((await pairing.request(who('other'), START)).state).toBe('full');
+  expect((await pairing.request(who('other', 'bot2'), START)).code).toBeDefined();
+  const { code = '' } = await pairing.request(who('expected'), START + MINUTE);
+  // More strangers all the time take no request away.
+  for (let n = 2; n < 60; n += 1) {
+    const more = Array.from({ length: 12 }, (_, m) => pairing.request(who(`later-${n}-${m}`), START + n * MINUTE));
+    await Promise.all(more);
+  }
+  expect(await pairing.approve(code, START + 60 * MINUTE)).toMatchObject({ senderId: 'expected', state: 'approved' });
+});
+
+it('S6 a stranger beyond the rate, or one who was told a code a moment ago, costs no commit', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  for (let n = 0; n < 10; n += 1) await pairing.request(who(`u${n}`), START);
+  const before = await readFile(join(f.dir, 'journal.db-wal'));
+  for (let n = 0; n < 20; n += 1) await pairing.request(who(`u${n}`), START + n);
+  expect((await readFile(join(f.dir, 'journal.db-wal'))).equals(before)).toBe(true);
+});
+
+it('S6 the owner lets in by id who asked, and who was turned away, in the account they wrote to', async () => {
+  await using f = await fresh();
+  const { pairing, journal, people } = f.opened;
+  const person = { channel: 'test', senderId: 'u1' };
+  expect(await pairing.approve(person, START)).toBeUndefined();
+  await pairing.request(who('u1'), START);
+  expect(await pairing.deny(person, START)).toMatchObject({ state: 'denied' });
+  const tell = () => [part('welcome')];
+  // Long after the hour of the code.
+  expect(await pairing.approve(person, START + 500 * MINUTE, { tell })).toMatchObject({ ...who('u1'), state: 'approved' });
+  expect((await pairing.request(who('u1'), START)).state).toBe('approved');
+  expect((await journal.part('welcome'))?.state).toBe('PENDING');
+  expect(await pairing.approve(person, START)).toBeUndefined();
+  expect((await people.audit({})).map(({ kind, subject, by, data }) => ({ kind, subject, by, data }))).toEqual([
+    { kind: 'pair.denied', subject: 'test:u1', by: 'cli', data: { account: 'bot' } },
+    { kind: 'pair.approved', subject: 'test:u1', by: 'cli', data: { account: 'bot' } },
+  ]);
 });
 
 it('A2 a code is refused once its hour is over', async () => {

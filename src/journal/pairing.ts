@@ -1,7 +1,11 @@
 import { createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
-import { chatKey } from '../core/ids.ts';
-import type { PairingRequest, PairingStore } from '../core/pairing.ts';
+import { chatKey, principalOf } from '../core/ids.ts';
+import type { Asking, Deciding, PairingRequest, PairingStore } from '../core/pairing.ts';
+import type { PersonRef } from '../core/people.ts';
+import { writeAudit } from './audit.ts';
 import type { CommitQueue } from './commit-queue.ts';
+import { addParts } from './outbox.ts';
+import { isBlocked } from './people.ts';
 import type { Store } from './store.ts';
 
 /**
@@ -12,12 +16,17 @@ const ALPHABET = 'ACDEFGHJKMNPQRTWXY34679';
 const CODE_LENGTH = 8;
 const LIFE_MS = 3_600_000;
 const REPEAT_MS = 600_000;
-const MAX_PENDING = 3;
+/**
+ * Codes told per channel account. Strangers beyond get none and cost no write, and it bounds what waits: 600
+ * requests an hour.
+ */
+const CODES_A_WINDOW = 10;
+const CODES_WINDOW_MS = 60_000;
 const MAX_MISSES = 10;
 const MISS_WINDOW_MS = 3_600_000;
 
-type Who = Parameters<PairingStore['request']>[0];
 type Answer = Awaited<ReturnType<PairingStore['request']>>;
+type Verdict = 'approved' | 'denied';
 
 interface PairingRow {
   readonly key: string;
@@ -30,33 +39,46 @@ interface PairingRow {
   readonly created_at: number;
   readonly expires_at: number;
   readonly told_at: number;
+  readonly chat_id: string | null;
 }
 
 /**
- * Only keyed hashes of codes are stored. The codes this process gave out stay in memory so that they can be
- * repeated; after a restart the sender is told a new one instead. Wrong codes are counted in the file,
- * because each CLI command is a new process.
+ * Only keyed hashes of codes are stored; the text that tells a code is in the outbox until it is sent, see
+ * `OutboundPart.keptAs`. The codes this process gave out stay in memory so that they can be repeated; after a
+ * restart the sender is told a new one instead. Wrong codes are counted in the file, because each CLI command
+ * is a new process.
  */
 export class SqlitePairingStore implements PairingStore {
   readonly #store: Store;
   readonly #queue: CommitQueue;
   readonly #told = new Map<string, { readonly code: string; readonly expiresAt: number }>();
+  /** By channel account: when codes were told lately. */
+  readonly #rate = new Map<string, readonly number[]>();
 
   constructor(store: Store, queue: CommitQueue) {
     this.#store = store;
     this.#queue = queue;
   }
 
-  decided(who: Pick<Who, 'channel' | 'account' | 'senderId'>): Promise<'approved' | 'denied' | undefined> {
-    const key = chatKey({ channel: who.channel, account: who.account, chatId: who.senderId });
+  decided(who: Pick<Asking, 'channel' | 'account' | 'senderId'>): Promise<Verdict | undefined> {
     return this.#queue.peek(() => {
-      const state = this.#store.db.get<PairingRow>('SELECT * FROM pairing WHERE key = ?', key)?.state;
+      const state = this.#row(keyOf(who))?.state;
       return state === 'pending' ? undefined : state;
     });
   }
 
-  async request(who: Who, now: number): Promise<Answer> {
-    const key = chatKey({ channel: who.channel, account: who.account, chatId: who.senderId });
+  isBlocked(who: PersonRef): Promise<boolean> {
+    return this.#queue.peek(() => isBlocked(this.#store, who));
+  }
+
+  async request(who: Asking, now: number): Promise<Answer> {
+    const key = keyOf(who);
+    const known = await this.#queue.peek(() => this.#known(key, now));
+    if (known) return known;
+    const [account] = keysOf(who);
+    const lately = (this.#rate.get(account) ?? []).filter((at) => Math.abs(now - at) < CODES_WINDOW_MS);
+    if (lately.length >= CODES_A_WINDOW) return { state: 'full' };
+    this.#rate.set(account, [...lately, now]);
     const answer = await this.#queue.write(() => this.#request(key, who, now, this.#told.get(key)?.code));
     for (const [other, { expiresAt }] of this.#told) if (expiresAt <= now) this.#told.delete(other);
     if (answer.state !== 'pending') this.#told.delete(key);
@@ -64,12 +86,12 @@ export class SqlitePairingStore implements PairingStore {
     return answer;
   }
 
-  approve(code: string, now: number): Promise<PairingRequest | undefined> {
-    return this.#queue.write(() => this.#decide(code, now, 'approved'));
+  approve(which: string | PersonRef, now: number, deciding?: Deciding): Promise<PairingRequest | undefined> {
+    return this.#queue.write(() => this.#decide(which, now, 'approved', deciding));
   }
 
-  deny(code: string, now: number): Promise<PairingRequest | undefined> {
-    return this.#queue.write(() => this.#decide(code, now, 'denied'));
+  deny(which: string | PersonRef, now: number, deciding?: Deciding): Promise<PairingRequest | undefined> {
+    return this.#queue.write(() => this.#decide(which, now, 'denied', deciding));
   }
 
   list(now: number): Promise<readonly PairingRequest[]> {
@@ -80,42 +102,55 @@ export class SqlitePairingStore implements PairingStore {
     );
   }
 
-  #request(key: string, who: Who, now: number, known: string | undefined): Answer {
+  #row(key: string): PairingRow | undefined {
+    return this.#store.db.get<PairingRow>('SELECT * FROM pairing WHERE key = ?', key);
+  }
+
+  /** What can be said without a code: what was decided, or that a code was told a moment ago. */
+  #known(key: string, now: number): Answer | undefined {
+    const row = this.#row(key);
+    if (!row || (row.state === 'pending' && row.expires_at <= now)) return undefined;
+    return row.state !== 'pending' || now - row.told_at < REPEAT_MS ? { state: row.state } : undefined;
+  }
+
+  #request(key: string, who: Asking, now: number, told: string | undefined): Answer {
     const { db } = this.#store;
     // Of this account alone: what expired at another one stops none of its senders, and is shown to no person.
     const [from, to] = keysOf(who);
     db.run("DELETE FROM pairing WHERE key >= ? AND key < ? AND state = 'pending' AND expires_at <= ?", from, to, now);
-    const row = db.get<PairingRow>('SELECT * FROM pairing WHERE key = ?', key);
-    if (row && row.state !== 'pending') return { state: row.state };
-    if (row && now - row.told_at < REPEAT_MS) return { state: 'pending' };
-    if (!row && this.#pending(who) >= MAX_PENDING) return { state: 'full' };
-    const repeated = row && known !== undefined && this.#matches(row, this.#hash(known)) ? known : undefined;
+    // A command may have decided since.
+    const known = this.#known(key, now);
+    if (known) return known;
+    const row = this.#row(key);
+    const repeated = row && told !== undefined && this.#matches(row, this.#hash(told)) ? told : undefined;
     const code = repeated ?? newCode();
     db.run(
-      `INSERT INTO pairing (key, channel, account, sender_id, sender_name, state, code_hash, created_at, expires_at, told_at)
-       VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)
+      `INSERT INTO pairing (key, channel, account, sender_id, sender_name, state, code_hash, created_at, expires_at, told_at, chat_id)
+       VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET sender_name = excluded.sender_name, code_hash = excluded.code_hash, told_at = excluded.told_at,
-         expires_at = CASE WHEN ? THEN expires_at ELSE excluded.expires_at END`,
-      key,
-      who.channel,
-      who.account,
-      who.senderId,
-      who.senderName,
-      this.#hash(code),
-      now,
-      now + LIFE_MS,
-      now,
+         chat_id = excluded.chat_id, expires_at = CASE WHEN ? THEN expires_at ELSE excluded.expires_at END`,
+      ...[key, who.channel, who.account, who.senderId, who.senderName, this.#hash(code), now, now + LIFE_MS, now, who.chatId],
       repeated === undefined ? 0 : 1,
     );
     return { state: 'pending', code };
   }
 
-  #pending(who: Who): number {
-    const sql = "SELECT count(*) AS count FROM pairing WHERE key >= ? AND key < ? AND state = 'pending'";
-    return this.#store.db.get<{ count: number }>(sql, ...keysOf(who))?.count ?? 0;
+  #decide(
+    which: string | PersonRef,
+    now: number,
+    state: Verdict,
+    { by = 'cli', tell }: Deciding = {},
+  ): PairingRequest | undefined {
+    const row = typeof which === 'string' ? this.#ofCode(which, now) : this.#ofSender(which, state);
+    if (!row) return undefined;
+    this.#store.db.run('UPDATE pairing SET state = ?, code_hash = NULL WHERE key = ?', state, row.key);
+    const request = { ...toRequest(row), state };
+    addParts(this.#store, tell?.(request) ?? []);
+    writeAudit(this.#store, { kind: `pair.${state}`, subject: principalOf(request), by, data: { account: row.account } });
+    return request;
   }
 
-  #decide(code: string, now: number, state: 'approved' | 'denied'): PairingRequest | undefined {
+  #ofCode(code: string, now: number): PairingRow | undefined {
     const { db } = this.#store;
     db.run('DELETE FROM pairing_miss WHERE at <= ?', now - MISS_WINDOW_MS);
     const misses = db.get<{ count: number }>('SELECT count(*) AS count FROM pairing_miss')?.count ?? 0;
@@ -124,12 +159,15 @@ export class SqlitePairingStore implements PairingStore {
     const rows = db.all<PairingRow>("SELECT * FROM pairing WHERE state = 'pending' AND expires_at > ?", now);
     // Every row is compared, so the time taken does not tell which came close.
     const row = rows.filter((candidate) => this.#matches(candidate, hash))[0];
-    if (!row) {
-      db.run('INSERT INTO pairing_miss (at) VALUES (?)', now);
-      return undefined;
-    }
-    db.run('UPDATE pairing SET state = ?, code_hash = NULL WHERE key = ?', state, row.key);
-    return { ...toRequest(row), state };
+    if (!row) db.run('INSERT INTO pairing_miss (at) VALUES (?)', now);
+    return row;
+  }
+
+  /** Under the newest account that they wrote to. Their hour may be over: it bounds codes, and this is none. */
+  #ofSender({ channel, senderId }: PersonRef, state: Verdict): PairingRow | undefined {
+    const from = state === 'approved' ? "state <> 'approved'" : "state = 'pending'";
+    const sql = `SELECT * FROM pairing WHERE channel = ? AND sender_id = ? AND ${from} ORDER BY created_at DESC LIMIT 1`;
+    return this.#store.db.get<PairingRow>(sql, channel, senderId);
   }
 
   #matches(row: PairingRow, hash: Uint8Array): boolean {
@@ -151,11 +189,15 @@ export class SqlitePairingStore implements PairingStore {
   }
 }
 
+function keyOf({ channel, account, senderId }: Pick<Asking, 'channel' | 'account' | 'senderId'>): string {
+  return chatKey({ channel, account, chatId: senderId });
+}
+
 /**
  * From the first key that a sender of this account can have to the one behind the last: `0` follows the `/`
  * that stands before the sender.
  */
-function keysOf({ channel, account }: Who): readonly [from: string, to: string] {
+function keysOf({ channel, account }: Asking): readonly [from: string, to: string] {
   const from = chatKey({ channel, account, chatId: '' });
   return [from, `${from.slice(0, -1)}0`];
 }
@@ -173,5 +215,6 @@ function toRequest(row: PairingRow): PairingRequest {
     state: row.state,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    ...(row.chat_id === null ? {} : { chatId: row.chat_id }),
   };
 }

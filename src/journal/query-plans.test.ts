@@ -138,8 +138,9 @@ async function stopAll({ journal }: OpenedJournal): Promise<void> {
 }
 
 async function pair({ pairing }: OpenedJournal): Promise<void> {
-  const who = { channel: 'test', account: 'bot', senderId: 'eve', senderName: 'Eve' };
+  const who = { channel: 'test', account: 'bot', senderId: 'eve', senderName: 'Eve', chatId: 'chat-1' };
   await pairing.decided(who);
+  await pairing.isBlocked(who);
   for (const wait of [0, 1, 600_001]) await pairing.request(who, clock.now() + wait);
 }
 

@@ -29,9 +29,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
     byCode: (code) => queue.peek(() => ofCode(store, code)),
     questions: (chat) =>
       queue.peek(() =>
-        chat === undefined
-          ? list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id")
-          : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
+        chat === undefined ? openQuestions(store) : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
     earliest: () => queue.peek(() => earliest(store)),
@@ -40,7 +38,12 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
   };
 }
 
-function list({ db }: Store, where: string, ...values: readonly (string | number)[]): readonly StoredWait[] {
+/** Oldest first. */
+export function openQuestions(store: Pick<Store, 'db'>): readonly StoredWait[] {
+  return list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id");
+}
+
+function list({ db }: Pick<Store, 'db'>, where: string, ...values: readonly (string | number)[]): readonly StoredWait[] {
   return db.all<WaitRecord>(`SELECT ${COLUMNS} FROM wait WHERE ${where}`, ...values).map(toWait);
 }
 

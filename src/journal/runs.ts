@@ -108,6 +108,11 @@ export function releaseRow(store: Store, seq: number, generation: number): boole
   return changed === 1;
 }
 
+export function cancelledRows({ db }: Store, seqs: readonly number[]): readonly number[] {
+  const sql = "SELECT seq FROM run WHERE seq IN (SELECT value FROM json_each(?)) AND state = 'DONE' AND outcome = 'cancelled'";
+  return db.all<{ seq: number }>(sql, JSON.stringify(seqs)).map(({ seq }) => seq);
+}
+
 /** A turn that was cancelled ends within seconds of it, unless its process does. */
 const ENDS_WITHIN_MS = 600_000;
 

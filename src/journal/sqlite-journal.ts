@@ -26,7 +26,7 @@ import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
-import { claimRow, releaseRow, waitingRows } from './runs.ts';
+import { cancelledRows, claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
@@ -100,6 +100,10 @@ export class SqliteJournal implements Journal {
 
   release(seq: number, generation: number): Promise<boolean> {
     return this.#queue.write(() => releaseRow(this.#store, seq, generation));
+  }
+
+  cancelled(seqs: readonly number[]): Promise<readonly number[]> {
+    return this.#queue.peek(() => cancelledRows(this.#store, seqs));
   }
 
   steps(seq: number): Promise<readonly StepRecord[]> {

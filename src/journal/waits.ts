@@ -6,7 +6,7 @@ import type { ToolResult } from '../core/tool.ts';
 import { lateResult, type NewWait, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
-import { countWaiting } from './read-waits.ts';
+import { countWaiting, openQuestions } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
 import type { Store } from './store.ts';
@@ -171,9 +171,46 @@ function taintRuns({ db }: Store, ended: readonly EndedWait[], taint: number): v
   for (const { run } of ended) db.run('UPDATE run SET taint = taint | ? WHERE seq = ?', taint, run);
 }
 
+/** The end of a wait whose question is asked no more. */
+const WITHDRAWN = { value: { ok: false, output: 'Error: withdrawn' }, by: 'withdrawn' } as const;
+
 /** The run ended without its agent: nothing waits any more, and its questions are closed. */
 export function closeWaits(store: Store, run: number): void {
-  endWaits(store, 'run = ?', run, { value: { ok: false, output: 'Error: withdrawn' }, by: 'withdrawn' });
+  endWaits(store, 'run = ?', run, WITHDRAWN);
+}
+
+/** Names of the signals that runs of a person wait for. */
+export function openSignalsOf({ db }: Store, principal: string): readonly string[] {
+  const sql = `SELECT DISTINCT about FROM wait JOIN run ON run.seq = wait.run
+    WHERE wait.state = 'OPEN' AND wait.kind = 'signal' AND run.state = 'PARKED' AND run.principal = ?`;
+  return db.all<{ about: string }>(sql, principal).map(({ about }) => about);
+}
+
+interface Unasked {
+  readonly principal: string;
+  /** `chatKey`s of their private chats. */
+  readonly chats: ReadonlySet<string>;
+  /** What their runs waited for, before these ended. */
+  readonly signals: readonly string[];
+}
+
+/**
+ * Once the runs of a person have ended: questions that nobody else may answer, and those of no run that
+ * nobody else waits for.
+ */
+export function withdrawQuestions(store: Store, { principal, chats, signals }: Unasked, change: Change): void {
+  const unasked = openQuestions(store).filter(({ id, run, question, chat = '' }) => {
+    if (!question) return false;
+    if (run === NO_RUN && signals.includes(id)) return countOpen(store, id) === 0;
+    if (question.by.length > 0) return question.by.every((one) => one === principal);
+    return question.to !== 'owner' && chats.has(chat);
+  });
+  for (const { id } of unasked) settle(store, { wait: id, ...WITHDRAWN }, change);
+}
+
+function countOpen({ db }: Store, signal: string): number {
+  const sql = `SELECT count(*) AS count FROM wait WHERE ${ABOUT} AND kind = 'signal' AND state = 'OPEN'`;
+  return db.get<{ count: number }>(sql, signal)?.count ?? 0;
 }
 
 interface EndedWait {

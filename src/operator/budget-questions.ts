@@ -71,6 +71,8 @@ export class BudgetQuestions {
         this.#watch(id, { context, worstUsd });
         return id;
       }
+      // Withdrawn with the only person who waited for it: that is no answer.
+      if (wait?.by === 'withdrawn') continue;
       if (wait?.value?.output !== 'allow' && wait?.value?.output !== FITS.output) return undefined;
     }
   }

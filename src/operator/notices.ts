@@ -89,6 +89,14 @@ export function channelDown(channel: string, detail: string | undefined): OwnerN
   };
 }
 
+/** Told once a day, whoever asks and however many do. */
+export function strangersAsked(channel: string): OwnerNotice {
+  const text =
+    `⚠️ Someone who is not let in wrote on ${channel} today, and was given a code. See who asked with ` +
+    '`gatehouse people pair list`; more may ask today, and you are told of the first only.';
+  return { key: 'strangers', text };
+}
+
 /**
  * What is asked about one call that no longer fits a limit, and about those that meet it until the answer.
  */

@@ -17,6 +17,7 @@ const REFUSALS: Reasons = {
   'not-allowed': ['its sender is not on the list', SENDERS],
   'pairing-required': ['its sender has to be let in first', SENDERS],
   denied: ['the owner has turned its sender down', SENDERS],
+  blocked: ['its sender is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends'],
   'group-not-allowed': ['the group is not on the list', 'gateway.channels[].allowed_groups'],
   'not-mentioned': ['it did not speak to the assistant', 'gateway.channels[].group_mode'],
   'bot-author': ['another program wrote it'],

@@ -121,6 +121,7 @@ export class MemoryJournal implements Journal {
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;
   readonly release = outboxOnly;
+  readonly cancelled = outboxOnly;
   readonly steps = outboxOnly;
   readonly step = outboxOnly;
   readonly finish = outboxOnly;

@@ -6,7 +6,7 @@ import type { Journal } from '../../core/journal.ts';
 import { isLoginRefused, type NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import { Approvals } from '../../operator/approvals.ts';
-import { channelDown } from '../../operator/notices.ts';
+import { channelDown, strangersAsked } from '../../operator/notices.ts';
 import { Owner } from '../../operator/owner.ts';
 import { RunQuestions } from '../../operator/run-questions.ts';
 import type { ChannelSet } from '../channels.ts';
@@ -69,5 +69,13 @@ export function tellOfChannels(owner: Owner, channels: Pick<ChannelSet, 'status'
     if (event.type === 'part.retry' && isLoginRefused(event.reason) && event.channel !== undefined)
       down(event.channel, `GH1501: ${event.reason}`);
     owner.observe(event);
+  });
+}
+
+/** From now on the owner is told, once a day, that strangers ask to be let in. Without an owner nobody is. */
+export function tellOfStrangers(owner: Owner, events: EventBus): void {
+  events.observe((event) => {
+    if (event.type !== 'finished' || event.outcome !== 'pairing' || event.channel === undefined || !owner.exists) return;
+    void owner.tell(strangersAsked(event.channel));
   });
 }

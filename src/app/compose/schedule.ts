@@ -61,6 +61,7 @@ async function barred(
   const [channel = ''] = principal.split(':', 1);
   const senderId = principal.slice(channel.length + 1);
   const absent: Bar = { kind: 'absent', channel };
+  if (await pairing.isBlocked({ channel, senderId })) return notLetIn('its creator is blocked');
   const rules = channels.rules(channel);
   if (!rules) return absent;
   if (channels.isLocal(channel) || owner.isOwnersId({ channel, senderId })) return undefined;

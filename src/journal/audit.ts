@@ -1,0 +1,69 @@
+/** The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`). */
+import { hash } from 'node:crypto';
+import type { Json } from '../core/message.ts';
+import type { AuditEntry, AuditState, NewAuditEntry } from '../core/people.ts';
+import type { Settled } from '../core/wait.ts';
+import { canonicalJson } from '../lib/canonical-json.ts';
+import { findWait } from './read-waits.ts';
+import { readJson, type Store } from './store.ts';
+
+interface AuditRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly kind: string;
+  readonly subject: string;
+  readonly by: string;
+  readonly data: string;
+  readonly prev: string;
+  readonly hash: string;
+}
+
+/** In the transaction of what it speaks of: other processes add no row meanwhile. */
+export function writeAudit({ db, clock }: Store, { kind, subject, by, data = {} }: NewAuditEntry): void {
+  const last = db.get<Pick<AuditRow, 'seq' | 'hash'>>('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1');
+  // As AUTOINCREMENT counts: after rows that were cut off it goes on behind them, and the gap is seen.
+  const counted = db.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'audit'")?.seq ?? 0;
+  const row = { seq: counted + 1, at: clock.now(), kind, subject, by, data: canonicalJson(data), prev: last?.hash ?? '' };
+  db.run(
+    'INSERT INTO audit (seq, at, kind, subject, by, data, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[row.seq, row.at, kind, subject, by, row.data, row.prev, hashOf(row)],
+  );
+}
+
+/** Of an approval that a person gave or refused; other questions are no decisions about what may be done. */
+export function auditAnswer(store: Store, { wait: id, value, by }: Settled): void {
+  const question = findWait(store, id)?.question;
+  if (question?.answer !== 'approve') return;
+  const data = question.digest === undefined ? {} : { digest: question.digest };
+  const kind = value.output === 'allow' ? 'question.allowed' : 'question.denied';
+  writeAudit(store, { kind, subject: id, by, data });
+}
+
+export function readAudit({ db }: Store, since: number, subject?: string): readonly AuditEntry[] {
+  const sql = 'SELECT * FROM audit WHERE at >= ? AND (? IS NULL OR subject = ?) ORDER BY seq';
+  return db.all<AuditRow>(sql, since, subject ?? null, subject ?? null).map(toEntry);
+}
+
+/** Row by row, because a long record must not be held in memory as a whole. */
+export function verifyAudit({ db }: Store): AuditState {
+  let seq = 0;
+  let prev = '';
+  for (const row of db.each<AuditRow>('SELECT * FROM audit ORDER BY seq')) {
+    seq += 1;
+    if (row.seq !== seq) return { kind: 'broken', seq, why: 'it is missing' };
+    if (row.hash !== hashOf(row)) return { kind: 'broken', seq, why: 'it was changed' };
+    if (row.prev !== prev) return { kind: 'broken', seq, why: 'it does not follow the one before' };
+    prev = row.hash;
+  }
+  const counted = db.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'audit'")?.seq ?? 0;
+  if (counted > seq) return { kind: 'broken', seq: seq + 1, why: 'it is missing' };
+  return { kind: 'whole', entries: seq, head: prev };
+}
+
+function hashOf({ seq, at, kind, subject, by, data, prev }: Omit<AuditRow, 'hash'>): string {
+  return hash('sha256', canonicalJson({ seq, at, kind, subject, by, data, prev }));
+}
+
+function toEntry({ seq, at, kind, subject, by, data, hash }: AuditRow): AuditEntry {
+  return { seq, at, kind, subject, by, data: readJson(data, `audit ${seq}`) as Record<string, Json>, hash };
+}

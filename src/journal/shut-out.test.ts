@@ -1,0 +1,238 @@
+import { spawnSync } from 'node:child_process';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Journal } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { ShutOut } from '../core/people.ts';
+import type { RunRow } from '../core/run.ts';
+import type { NewWait, Question } from '../core/wait.ts';
+import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
+import { job, MEMBER } from '../testing/jobs.ts';
+import { done, line, message, part } from '../testing/journal-rows.ts';
+import { needs } from '../testing/needs.ts';
+import { Database } from './database.ts';
+import { type OpenedJournal, openJournal } from './open.ts';
+
+const EVE = 'test:eve';
+const BUDGET = 'budget/sender/2026-1-1';
+const BLOCK: ShutOut = { kind: 'shut-out', who: { channel: 'test', senderId: 'eve' }, as: 'blocked', by: 'cli' };
+const REVOKE: ShutOut = { ...BLOCK, as: 'revoked' };
+
+/** A message that is let in: in the private chat of its sender unless it says otherwise. */
+async function say(journal: Journal, n: string, senderId: string, more: Partial<InboundMessage> = {}): Promise<number> {
+  const from = message(n, { chatId: `chat of ${senderId}`, senderId, ...more });
+  const lane = `test/bot/${from.chatId}/${n}`;
+  const [accepted] = await journal.accept([{ kind: 'admit', message: from, lane, session: `_main:test:${from.chatId}` }]);
+  if (accepted?.kind !== 'new') throw new Error(`${n} was ${accepted?.kind}`);
+  return accepted.row.seq;
+}
+
+async function run(
+  journal: Journal,
+  ...said: Parameters<typeof say> extends [Journal, ...infer Rest] ? Rest : never
+): Promise<RunRow> {
+  const row = await journal.claim(await say(journal, ...said));
+  if (!row) throw new Error(`${said[0]} cannot run`);
+  return row;
+}
+
+function question(callId: string, code: string, chat: string, by: readonly string[] = []): NewWait {
+  const [channel = '', account = '', chatId = ''] = chat.split('/');
+  const about: Question = { text: 'May I?', answer: 'approve', to: { channel, account, chatId }, by, expiresAt: 9e15 };
+  return { callId, kind: 'person', about, asked: { code, chat, parts: [] } };
+}
+
+async function park(journal: Journal, { seq, generation }: RunRow, ...waits: NewWait[]): Promise<void> {
+  await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+}
+
+function answer(key: string, chatId: string, isGroup = false) {
+  return part(key, { lane: `test/bot/${chatId}`, part: outbound({ key, chatId, ...(isGroup ? { isGroup } : {}) }) });
+}
+
+/** Everything that a person can have, once of Eve and once of Ada. */
+async function fill({ journal, pairing }: OpenedJournal, path: string): Promise<{ readonly running: RunRow }> {
+  for (const senderId of ['eve', 'ada']) {
+    const principal = `test:${senderId}`;
+    await pairing.request({ channel: 'test', account: 'bot', senderId, senderName: 'X', chatId: `chat of ${senderId}` }, 0);
+    await pairing.approve({ channel: 'test', senderId }, 1);
+    await say(journal, `new-${senderId}`, senderId);
+    await say(journal, `group-${senderId}`, senderId, { chatId: 'group', isGroup: true, mentionsBot: true });
+    const signal = { callId: 's', kind: 'signal', about: 'budget/day/2026-1-1' } as const;
+    await park(
+      journal,
+      await run(journal, `parked-${senderId}`, senderId),
+      question('q', `CODE-${senderId}`, 'test/bot/group'),
+      signal,
+    );
+    await journal.commit([
+      { kind: 'job', job: job({ id: `job-${senderId}`, authority: { ...MEMBER, principal }, nextDue: 9e12 }) },
+      { kind: 'part', part: answer(`private-${senderId}`, `chat of ${senderId}`) },
+      { kind: 'part', part: answer(`group-${senderId}`, 'group', true) },
+    ]);
+  }
+  const asked: Question = { text: 'Pay?', answer: 'approve', to: 'owner', by: [], expiresAt: 9e15 };
+  const ask = (id: string, code: string) =>
+    ({ kind: 'ask', id, question: asked, asked: { code, parts: [] }, late: { ok: true, output: 'deny' } }) as const;
+  await journal.commit([ask(BUDGET, 'PAY-1'), ask('budget/day/2026-1-1', 'PAY-2')]);
+  await park(journal, await run(journal, 'pays', 'eve'), { callId: 's', kind: 'signal', about: BUDGET });
+  // Asked on behalf of Ada: Eve alone, Eve or Bob, and whoever writes in the private chat of Eve.
+  await park(journal, await run(journal, 'asks-1', 'ada'), question('q', 'EVE-1', 'test/bot/group', [EVE]));
+  await park(journal, await run(journal, 'asks-2', 'ada'), question('q', 'EVE-2', 'test/bot/group', [EVE, 'test:bob']));
+  await park(journal, await run(journal, 'asks-3', 'ada'), question('q', 'EVE-3', 'test/bot/chat of eve'));
+  using db = new Database(path, { busyMs: 5_000 });
+  const grant =
+    "INSERT INTO approval (id, principal, tool, digest, scope, given_by, given_at) VALUES (?, ?, 't', 'd', 'always', ?, 0)";
+  db.run(grant, 'of-eve', EVE, 'cli');
+  db.run(grant, 'by-eve', 'test:ada', EVE);
+  db.run(grant, 'of-ada', 'test:ada', 'cli');
+  for (const one of [EVE, 'mail:eve', 'test:ada'])
+    db.run("INSERT INTO person (principal, id, name, role, linked_at) VALUES (?, ?, 'N', 'member', 0)", one, one.slice(-3));
+  return { running: await run(journal, 'running', 'eve') };
+}
+
+/** What is left of each, by name. */
+function look(path: string) {
+  using db = new Database(path, { busyMs: 5_000 });
+  const list = (sql: string) => db.all<{ one: string }>(sql).map(({ one }) => one);
+  return {
+    active: list("SELECT substr(key, 12) AS one FROM run WHERE state IN ('NEW', 'RUNNING', 'PARKED') ORDER BY 1"),
+    questions: list("SELECT code AS one FROM wait WHERE state = 'OPEN' AND code IS NOT NULL ORDER BY 1"),
+    withdrawn: list("SELECT DISTINCT by AS one FROM wait WHERE state = 'SETTLED'"),
+    jobs: list('SELECT id AS one FROM job WHERE enabled = 1 ORDER BY 1'),
+    parts: list("SELECT key AS one FROM outbox WHERE state = 'PENDING' ORDER BY 1"),
+    grants: list('SELECT id AS one FROM approval ORDER BY 1'),
+    links: list('SELECT principal AS one FROM person ORDER BY 1'),
+    paired: list("SELECT sender_id || ' ' || state AS one FROM pairing ORDER BY 1"),
+    blocks: list('SELECT sender AS one FROM block'),
+    audit: list("SELECT kind AS one FROM audit WHERE kind LIKE 'person.%'"),
+  };
+}
+
+const BEFORE = {
+  active: [
+    'asks-1',
+    'asks-2',
+    'asks-3',
+    'group-ada',
+    'group-eve',
+    'new-ada',
+    'new-eve',
+    'parked-ada',
+    'parked-eve',
+    'pays',
+    'running',
+  ],
+  questions: ['CODE-ada', 'CODE-eve', 'EVE-1', 'EVE-2', 'EVE-3', 'PAY-1', 'PAY-2'],
+  withdrawn: [],
+  jobs: ['job-ada', 'job-eve'],
+  parts: ['group-ada', 'group-eve', 'private-ada', 'private-eve'],
+  grants: ['by-eve', 'of-ada', 'of-eve'],
+  links: ['mail:eve', 'test:ada', 'test:eve'],
+  paired: ['ada approved', 'eve approved'],
+  blocks: [],
+  audit: [],
+};
+const BLOCKED = {
+  active: ['asks-1', 'asks-2', 'asks-3', 'group-ada', 'new-ada', 'parked-ada'],
+  questions: ['CODE-ada', 'EVE-2', 'PAY-2'],
+  withdrawn: ['withdrawn'],
+  jobs: ['job-ada'],
+  parts: ['group-ada', 'group-eve', 'private-ada'],
+  grants: ['of-ada'],
+  links: ['mail:eve', 'test:ada'],
+  paired: ['ada approved'],
+  blocks: ['eve'],
+  audit: ['person.blocked'],
+};
+
+async function setup() {
+  const dir = await tempDir();
+  const path = join(dir.path, 'journal.db');
+  const clock = new FakeClock();
+  const opened = await openJournal({ dir: dir.path, clock, remains: () => ({ lines: [line('left')], tools: [] }) });
+  const { running } = await fill(opened, path);
+  return {
+    ...{ dir: dir.path, path, clock, running, ...opened },
+    [Symbol.asyncDispose]: async () => {
+      await opened[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('S3 a block ends at once all that a person has going, and nothing of others', async () => {
+  await using at = await setup();
+  const { journal, running, pairing, people } = at;
+  expect(look(at.path)).toEqual(BEFORE);
+  await journal.commit([{ ...BLOCK, reason: 'spam' }]);
+  expect(look(at.path)).toEqual(BLOCKED);
+  // The turn that runs can neither go on nor answer, and is told so.
+  expect(await journal.cancelled([running.seq, 1])).toEqual(expect.arrayContaining([running.seq]));
+  expect(await journal.step(running.seq, running.generation, { n: 0, kind: 'model', state: 'DONE', value: {} })).toBe(false);
+  expect(await journal.finish(done(running, [part('late')]))).toBe(false);
+  expect(await pairing.isBlocked({ channel: 'test', senderId: 'eve' })).toBe(true);
+  expect(await people.blocks()).toEqual([{ channel: 'test', senderId: 'eve', by: 'cli', at: at.clock.now(), reason: 'spam' }]);
+  // What waited for the withdrawn questions goes on.
+  expect((await journal.work()).lanes).toEqual(expect.arrayContaining(['test/bot/chat of ada/asks-1']));
+  expect((await journal.jobs.get('job-eve'))?.lastStatus).toBe('error: its creator was blocked');
+  expect((await people.audit({ subject: EVE })).at(-1)).toMatchObject({
+    ...{ kind: 'person.blocked', by: 'cli' },
+    data: { runs: 5, questions: 4, jobs: 1, parts: 1, grants: 2, links: 1 },
+  });
+  // A part that is withdrawn is no letter to be sent again.
+  expect(await journal.dead.list()).toEqual([]);
+});
+
+test('S3 who is revoked is turned away like one who was denied, and can be let in again by id', async () => {
+  await using at = await setup();
+  await at.journal.commit([REVOKE]);
+  expect(look(at.path)).toEqual({ ...BLOCKED, paired: ['ada approved', 'eve denied'], blocks: [], audit: ['person.revoked'] });
+  const who = { channel: 'test', account: 'bot', senderId: 'eve' };
+  expect(await at.pairing.decided(who)).toBe('denied');
+  await at.pairing.approve(who, at.clock.now());
+  expect(await at.pairing.decided(who)).toBe('approved');
+});
+
+test('a block that is lifted leaves a stranger, who may ask again', async () => {
+  await using at = await setup();
+  const { journal, pairing, people } = at;
+  const who = { channel: 'test', account: 'bot', senderId: 'eve', senderName: 'Eve', chatId: 'c' };
+  await journal.commit([BLOCK]);
+  await journal.commit([{ kind: 'unblock', who, by: 'cli' }]);
+  await journal.commit([{ kind: 'unblock', who, by: 'cli' }]);
+  expect([await pairing.isBlocked(who), await people.blocks()]).toEqual([false, []]);
+  expect((await pairing.request(who, at.clock.now())).code).toBeDefined();
+  expect((await people.audit({ subject: EVE })).map(({ kind }) => kind)).toEqual([
+    'pair.approved',
+    'person.blocked',
+    'person.unblocked',
+  ]);
+});
+
+const CHILD = `
+  const { openJournal } = await import('${new URL('./open.ts', import.meta.url).href}');
+  const { systemClock: clock } = await import('${new URL('../lib/clock.ts', import.meta.url).href}');
+  const opened = await openJournal({ dir: process.argv[1], clock, sync: 'in-commit', checks: false, remains: () => ({ lines: [], tools: [] }) });
+  await opened.journal.commit([${JSON.stringify(BLOCK)}]);
+  process.exit(7);`;
+
+test('S3 killed at any write, a block is on disk as a whole or not at all', { timeout: 120_000 }, async (context) => {
+  needs(context, 'strace', '-V');
+  await using at = await setup();
+  const ends = new Set<string>();
+  for (let when = 1, status: number | null = null; status !== 7; when += 9) {
+    await using copy = await tempDir();
+    await cp(at.dir, copy.path, { recursive: true });
+    const kill = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=pwrite64', '-e', `inject=pwrite64:signal=SIGKILL:when=${when}`];
+    const child = spawnSync('strace', [...kill, process.execPath, '--input-type=module', '-e', CHILD, copy.path], {
+      encoding: 'utf8',
+    });
+    status = child.status;
+    const left = look(join(copy.path, 'journal.db'));
+    expect([BEFORE, BLOCKED]).toContainEqual(left);
+    ends.add(left.blocks.join());
+  }
+  expect([...ends]).toEqual(['', 'eve']);
+});
