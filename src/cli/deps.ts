@@ -5,6 +5,7 @@ import type { TryOptions } from '../app/try-channels.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
 import type { PairingStore } from '../core/pairing.ts';
+import type { People } from '../core/people.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import type { JournalOptions } from '../journal/open.ts';
@@ -17,6 +18,7 @@ export interface OpenJournal {
   readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend' | 'record' | 'waits' | 'jobs' | 'commit'> &
     AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
+  readonly people: People;
 }
 
 /** Everything commands take from outside, so that they run in a test without a process. */
@@ -60,6 +62,6 @@ export interface CliDeps {
   readonly simulate: (options: SimulateOptions, onReady: (about: SimulatorInfo) => void) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (
-    options: Pick<JournalOptions, 'dir' | 'clock' | 'onUpgrade' | 'onProgress' | 'checks'>,
+    options: Pick<JournalOptions, 'dir' | 'clock' | 'onUpgrade' | 'onProgress' | 'checks' | 'remains'>,
   ) => Promise<OpenJournal>;
 }

@@ -14,6 +14,7 @@ import { Commander, CommanderError, Option, type Run } from './groups/group.ts';
 import { addMainCommands } from './groups/main.ts';
 import { addModelsCommands } from './groups/models.ts';
 import { addPairCommands } from './groups/pair.ts';
+import { addPeopleCommands } from './groups/people.ts';
 import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
@@ -78,6 +79,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addRecordCommands(program, run);
   addDeadCommands(program, run);
   addCronCommands(program, run);
+  addPeopleCommands(program, run);
   addPairCommands(program, run);
   addChannelsCommands(program, run);
   addModelsCommands(program, run);

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
+import type { JournalOptions } from '../journal/open.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
 import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
@@ -8,6 +9,9 @@ import type { OpenJournal } from './deps.ts';
 /** Hint where an ID names no message or run (GH1003). */
 export const NAME_A_RUN =
   'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
+
+/** `remains`: of a command that ends runs. */
+export type OpenOptions = Pick<JournalOptions, 'remains'>;
 
 /**
  * Runs `use` on the journal of the data directory, or of another one; undefined when there is none. A command
@@ -18,12 +22,12 @@ export const NAME_A_RUN =
 export async function withJournal<T>(
   context: CommandContext,
   use: (open: OpenJournal) => Promise<T>,
-  dir = dataDirOf(context),
+  { dir = dataDirOf(context), ...options }: OpenOptions & { readonly dir?: string } = {},
 ): Promise<T | undefined> {
   if (!(await exists(join(dir, 'journal.db')))) return undefined;
   const daemon = await askDaemon(dir);
   const open = await context.deps.openJournal({
-    ...{ dir, clock: context.deps.clock, checks: false },
+    ...{ dir, clock: context.deps.clock, checks: false, ...options },
     onUpgrade: ({ from, to, copy }) => {
       if (daemon.kind === 'up')
         throw new GatehouseError(
@@ -37,6 +41,15 @@ export async function withJournal<T>(
   });
   await using _journal = open.journal;
   return await use(open);
+}
+
+/** The journal, made where there is none: for what may be decided before the daemon ran for the first time. */
+export async function openOrMake(context: CommandContext, options: OpenOptions = {}): Promise<OpenJournal & AsyncDisposable> {
+  // Brings an older file up to date where that may be done.
+  await withJournal(context, async () => undefined);
+  const { openJournal, clock } = context.deps;
+  const opened = await openJournal({ dir: dataDirOf(context), clock, checks: false, ...options });
+  return { ...opened, [Symbol.asyncDispose]: () => opened.journal[Symbol.asyncDispose]() };
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -5,11 +5,11 @@ import type { Job } from '../../core/job.ts';
 import { printable } from '../../lib/printable.ts';
 import { readAtMost } from '../../lib/read-at-most.ts';
 import { metJob, readJobs, writeJobs } from '../../schedule/file.ts';
+import { auditedJobs } from '../audited-jobs.ts';
 import type { Command, CommandContext } from '../context.ts';
-import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withJournal } from '../read-journal.ts';
-import { newJobId, openOrMake, ownerChat } from './cron.ts';
+import { openOrMake, withJournal } from '../read-journal.ts';
+import { newJobId, ownerChat } from './cron.ts';
 
 /** Ten thousand jobs of usual length take about 5 MB. */
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -35,7 +35,7 @@ export const cronImport: Command<{ readonly file: string; readonly dryRun?: bool
   const found = await readJobs(text, { now: deps.clock.now(), newId: newJobId, fallback, there });
   await using opened = dryRun ? undefined : await openOrMake(context);
   const results: Result[] = [];
-  const add = opened ? addTo(opened) : pretend(there);
+  const add = opened ? addTo(auditedJobs(opened.journal)) : pretend(there);
   for (const one of found) results.push(one.kind === 'job' ? await add(one.job) : one);
   const of = (kind: Result['kind']): readonly Result[] => results.filter((each) => each.kind === kind);
   const [added, known, refused] = [of('added'), of('known'), of('refused')];
@@ -68,7 +68,7 @@ interface Result {
 
 type Add = (job: Job) => Promise<Result>;
 
-function addTo({ journal }: OpenJournal): Add {
+function addTo(journal: ReturnType<typeof auditedJobs>): Add {
   return async (job) => {
     if (await journal.commit([{ kind: 'job', job }])) return { kind: 'added', name: job.id };
     return metJob(job.id, (await journal.jobs.get(job.id))?.payload.text, job.payload.text);

@@ -5,13 +5,14 @@ import { printable } from '../../lib/printable.ts';
 import { wallTime } from '../../lib/wall-time.ts';
 import { Book } from '../../schedule/book.ts';
 import { OPERATOR } from '../../schedule/file.ts';
+import { auditedJobs } from '../audited-jobs.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { askDaemon, notRunning } from '../daemon-status.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatLength, formatRelative, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
-import { withJournal } from '../read-journal.ts';
+import { openOrMake, withJournal } from '../read-journal.ts';
 
 /** Jobs as the operator sees and changes them. A running daemon notices within a second. */
 export const cronList: Command<{ readonly all?: boolean }> = async (context, { all = false }) => {
@@ -114,16 +115,7 @@ function noJob(id: string): GatehouseError {
 export const newJobId = (): string => randomBytes(4).toString('hex');
 
 function bookOn({ journal }: OpenJournal, { deps }: CommandContext): Book {
-  return new Book({ journal, clock: deps.clock, newId: newJobId });
-}
-
-/** Jobs may be made before the daemon ran for the first time. */
-export async function openOrMake(context: CommandContext): Promise<OpenJournal & AsyncDisposable> {
-  const dir = dataDirOf(context);
-  // Brings an older file up to date where that may be done.
-  await withJournal(context, async () => undefined);
-  const opened = await context.deps.openJournal({ dir, clock: context.deps.clock, checks: false });
-  return { ...opened, [Symbol.asyncDispose]: () => opened.journal[Symbol.asyncDispose]() };
+  return new Book({ journal: auditedJobs(journal), clock: deps.clock, newId: newJobId });
 }
 
 function scheduleOf({ every, cron, at }: CronAddOptions): JobRequest['schedule'] {

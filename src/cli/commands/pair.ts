@@ -1,9 +1,14 @@
+import { GatehouseError } from '../../core/errors.ts';
+import { principalOf } from '../../core/ids.ts';
 import type { PairingRequest } from '../../core/pairing.ts';
+import type { PersonRef } from '../../core/people.ts';
 import { printable } from '../../lib/printable.ts';
-import type { Command } from '../context.ts';
+import { letInParts } from '../../operator/pairing-text.ts';
+import type { Command, CommandContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
-import { formatTable } from '../output.ts';
+import { nearHint, personOf } from '../known-people.ts';
+import { type Failure, formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
 
 /** People who asked to be let in, and what was decided. Codes are stored hashed and cannot be listed. */
@@ -23,20 +28,29 @@ export const pairList: Command<unknown> = async (context) => {
   });
   out.data(formatTable([['STATE', 'CHANNEL', 'SENDER', 'NAME', 'ASKED', 'EXPIRES'], ...rows]));
   if (requests.some((request) => request.state === 'pending'))
-    out.say('→ gatehouse pair approve CODE   (the code they were sent)');
+    out.say('→ gatehouse pair approve CODE   (the code they were sent), or --sender CHANNEL:ID');
   return EXIT.ok;
 };
 
-export const pairApprove: Command<{ readonly code: string }> = (context, { code }) => decide(context, code, 'approve');
+/** One of the two. */
+export interface DecideOptions {
+  readonly code?: string;
+  /** `CHANNEL:ID`. */
+  readonly sender?: string;
+}
 
-export const pairDeny: Command<{ readonly code: string }> = (context, { code }) => decide(context, code, 'deny');
+export const pairApprove: Command<DecideOptions> = (context, options) => decide(context, options, 'approve');
 
-async function decide(context: Parameters<Command<unknown>>[0], code: string, verb: 'approve' | 'deny'): Promise<number> {
+export const pairDeny: Command<DecideOptions> = (context, options) => decide(context, options, 'deny');
+
+async function decide(context: CommandContext, options: DecideOptions, verb: 'approve' | 'deny'): Promise<number> {
   const { deps, out } = context;
-  const request = await withJournal(context, ({ pairing }) => pairing[verb](code.trim(), deps.clock.now()));
+  const which = whichOf(options);
+  const now = deps.clock.now();
+  const tell = verb === 'approve' ? { tell: (request: PairingRequest) => letInParts(request, now) } : {};
+  const request = await withJournal(context, ({ pairing }) => pairing[verb](which, now, tell));
   if (!request) {
-    const message = 'no pending request has this code (it may have expired, or too many wrong codes were tried this hour)';
-    out.fail({ code: 'GH1003', message, hint: 'see `gatehouse pair list`; a new message to the bot gets a new code' });
+    out.fail(await noRequest(context, which));
     return EXIT.failed;
   }
   const who = printable(`${request.senderName} (${request.senderId}) on ${request.channel}`);
@@ -45,6 +59,28 @@ async function decide(context: Parameters<Command<unknown>>[0], code: string, ve
   return EXIT.ok;
 }
 
-function toJson({ createdAt, expiresAt, ...request }: PairingRequest): Record<string, unknown> {
+function whichOf({ code, sender }: DecideOptions): string | PersonRef {
+  if (code !== undefined && sender === undefined) return code.trim();
+  if (code === undefined && sender !== undefined) return personOf(sender);
+  throw new GatehouseError('GH1001', 'name the code, or the person with --sender', {
+    hint: 'one of the two, such as 7GQ2MX4K, or --sender telegram:42',
+  });
+}
+
+async function noRequest(context: CommandContext, which: string | PersonRef): Promise<Failure> {
+  if (typeof which === 'string') {
+    const message = 'no pending request has this code (it may have expired, or too many wrong codes were tried this hour)';
+    return { code: 'GH1003', message, hint: 'see `gatehouse pair list`; a new message to the bot gets a new code' };
+  }
+  const principal = principalOf(which);
+  const blocks = (await withJournal(context, ({ people }) => people.blocks())) ?? [];
+  const message = `no request of ${printable(principal)} waits`;
+  if (blocks.some((one) => principalOf(one) === principal))
+    return { code: 'GH1003', message, hint: `they are blocked: \`gatehouse people unblock ${printable(principal)}\` first` };
+  const asked = (await withJournal(context, ({ pairing }) => pairing.list(context.deps.clock.now()))) ?? [];
+  return { code: 'GH1003', message, hint: nearHint(which, asked) };
+}
+
+function toJson({ createdAt, expiresAt, chatId: _, ...request }: PairingRequest): Record<string, unknown> {
   return { ...request, createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt) };
 }

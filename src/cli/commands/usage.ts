@@ -70,11 +70,9 @@ export const usage: Command<UsageOptions> = async (context, options) => {
 /** The ledgers of the daemon and of `chat`, as far as there are any: both spend the same money. */
 async function withLedgers<T>(context: CommandContext, use: (ledger: SpendingReader) => Promise<T>): Promise<T> {
   const inner = async (ledgers: readonly SpendingReader[]): Promise<T> => {
-    const ofChat = await withJournal(
-      context,
-      ({ journal }) => use(joinedLedgers([...ledgers, journal])),
-      chatDirOf(dataDirOf(context)),
-    );
+    const ofChat = await withJournal(context, ({ journal }) => use(joinedLedgers([...ledgers, journal])), {
+      dir: chatDirOf(dataDirOf(context)),
+    });
     return ofChat ?? (await use(joinedLedgers(ledgers)));
   };
   return (await withJournal(context, ({ journal }) => inner([journal]))) ?? (await inner([]));

@@ -1,19 +1,27 @@
+import type { DecideOptions } from '../commands/pair.ts';
 import { type Commander, examples, type Run, reporting } from './group.ts';
 
-export function addPairCommands(program: Commander, run: Run): void {
-  const group = program.command('pair').description('people who asked to be let in');
-  group.addHelpText('before', examples('gatehouse pair list', 'gatehouse pair approve 7GQ2MX4K'));
-  reporting(group, 'list', 'list requests', ['gatehouse pair list']).action((options: unknown, command: Commander) =>
+/** `words`: what the commands are called by, for the examples. They stand on top and below `people`. */
+export function addPairCommands(parent: Commander, run: Run, words = 'gatehouse pair'): void {
+  const group = parent.command('pair').description('people who asked to be let in');
+  group.addHelpText('before', examples(`${words} list`, `${words} approve 7GQ2MX4K`));
+  reporting(group, 'list', 'list requests', [`${words} list`]).action((options: unknown, command: Commander) =>
     run(async () => (await import('../commands/pair.ts')).pairList, options, command),
   );
-  reporting(group, 'approve', 'let a person in', ['gatehouse pair approve 7GQ2MX4K'])
-    .argument('<code>', 'the code the person was sent')
-    .action((code: string, _options: unknown, command: Commander) =>
-      run(async () => (await import('../commands/pair.ts')).pairApprove, { code }, command),
+  reporting(group, 'approve', 'let a person in', [`${words} approve 7GQ2MX4K`, `${words} approve --sender telegram:42`])
+    .argument('[code]', 'the code the person was sent')
+    .option('--sender <person>', 'CHANNEL:ID of a person who asked, in place of the code')
+    .action((code: string | undefined, options: DecideOptions, command: Commander) =>
+      run(async () => (await import('../commands/pair.ts')).pairApprove, withCode(options, code), command),
     );
-  reporting(group, 'deny', 'turn a person away', ['gatehouse pair deny 7GQ2MX4K'])
-    .argument('<code>', 'the code the person was sent')
-    .action((code: string, _options: unknown, command: Commander) =>
-      run(async () => (await import('../commands/pair.ts')).pairDeny, { code }, command),
+  reporting(group, 'deny', 'turn a person away', [`${words} deny 7GQ2MX4K`, `${words} deny --sender telegram:42`])
+    .argument('[code]', 'the code the person was sent')
+    .option('--sender <person>', 'CHANNEL:ID of a person who asked, in place of the code')
+    .action((code: string | undefined, options: DecideOptions, command: Commander) =>
+      run(async () => (await import('../commands/pair.ts')).pairDeny, withCode(options, code), command),
     );
+}
+
+function withCode(options: DecideOptions, code: string | undefined): DecideOptions {
+  return code === undefined ? options : { ...options, code };
 }
