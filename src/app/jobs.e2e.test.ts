@@ -122,6 +122,14 @@ test('A34 a job of a person who is not let in any more, or only as everyone is, 
   expect(at.model.requests).toEqual([]);
 });
 
+test('S3 a job that a blocked person has all the same is disabled when it is due, also where the config lists them', async () => {
+  await using at = await scene([], { allowed: ['ada', '*'] });
+  const block = { kind: 'shut-out', who: { channel: 'test', senderId: 'ada' }, as: 'blocked', by: 'cli' } as const;
+  await at.journal.commit([block]);
+  expect(await at.fire({ authority: MEMBER })).toMatchObject({ enabled: false, lastStatus: 'error: its creator is blocked' });
+  expect(at.model.requests).toEqual([]);
+});
+
 test('a job of a channel that left the config waits for it, asks no model, and runs when it is back', async () => {
   await using dir = await tempDir();
   const authority = { ...MEMBER, principal: 'gone:ada' };

@@ -51,6 +51,9 @@ export function isLoginRefused(reason: string): boolean {
 /** The reason in the event of a part whose time was over. */
 export const TOO_OLD = 'too old to be sent';
 
+/** The reason of a part, and of its event, whose reader was shut out before it was sent. It is EXPIRED. */
+export const WITHDRAWN = 'withdrawn';
+
 /** The reason in the event of an EXPIRED part. It may be EXPIRED early, because something newer is there. */
 export function expiryReason({ isOld }: { readonly isOld?: true }): string {
   return isOld ? TOO_OLD : 'not needed any more';

@@ -7,6 +7,7 @@ import {
   type Settlement,
   type StoredPart,
   TOO_OLD,
+  WITHDRAWN,
 } from '../core/outbox.ts';
 import { noteOutgoing } from './chats.ts';
 import { LIMIT } from './database.ts';
@@ -137,7 +138,7 @@ export function expireParts({ db, clock }: Store): number {
  * `dead-letters.ts`).
  */
 export function withdrawPart(store: Store, seq: number): void {
-  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = 'withdrawn'
+  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = '${WITHDRAWN}'
     WHERE seq = ? AND state = 'PENDING'`;
   if (store.db.run(sql, store.clock.now(), seq) === 0) return;
   const row = settledRow(store, seq);
@@ -145,7 +146,7 @@ export function withdrawPart(store: Store, seq: number): void {
   forgetText(store, seq, row);
   const { key, channel, run } = row;
   const about = run === null ? {} : { messageId: run };
-  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key, channel, ...about, reason: 'withdrawn' });
+  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key, channel, ...about, reason: WITHDRAWN });
 }
 
 /**

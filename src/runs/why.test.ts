@@ -43,6 +43,28 @@ test.each<[string, RunAbout, string, string | undefined]>([
     'gateway.channels[].allowed_senders',
   ],
   [
+    'a block',
+    about(undefined, [{ type: 'dropped', reason: 'blocked' }]),
+    'It was not let in: its sender is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends.',
+    undefined,
+  ],
+  [
+    'an answer whose reader was blocked before it was sent',
+    about({ outcome: 'answered' }, [], [{ state: 'EXPIRED', reason: 'withdrawn' }]),
+    'It was answered, but not delivered: 1 of 1 parts withdrawn: their reader was revoked or blocked.',
+    undefined,
+  ],
+  [
+    'such an answer, when its row is purged',
+    about(undefined, [
+      { type: 'admitted', lane: 'l' },
+      finished('answered'),
+      { ...partEnd('part.expired'), reason: 'withdrawn' },
+    ]),
+    'It was answered, but not delivered: withdrawn: their reader was revoked or blocked.',
+    undefined,
+  ],
+  [
     'a flood',
     about(undefined, [{ type: 'dropped', reason: 'flood' }]),
     'It was not let in: too many messages of its chat or sender were waiting.',

@@ -2,7 +2,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { isPieceOfAnswer } from '../core/ids.ts';
-import { TOO_OLD } from '../core/outbox.ts';
+import { TOO_OLD, WITHDRAWN } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
@@ -129,9 +129,9 @@ function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now
       ...{
         gate: 'answer',
         state: 'failed',
-        text: `${count(bad.state)} of ${parts.length} parts ${ENDS[bad.state] ?? bad.state}`,
+        text: `${count(bad.state)} of ${parts.length} parts ${lossOf(bad.state, bad.reason)}`,
       },
-      ...(bad.reason === undefined ? {} : { detail: bad.reason }),
+      ...(bad.reason === undefined || bad.reason === WITHDRAWN ? {} : { detail: bad.reason }),
     };
   const open = parts.find(({ state }) => state === 'PENDING' || state === 'SENDING');
   if (!open) return { gate: 'answer', state: 'passed', text: `${counted(parts.length, 'part')} sent` };
@@ -162,13 +162,23 @@ const ENDS: Readonly<Record<string, string>> = {
   UNKNOWN: 'sent, without a word from the platform whether they arrived',
 };
 
+function lossOf(state: string, reason: string | undefined): string {
+  return reason === WITHDRAWN ? 'withdrawn: their reader was revoked or blocked' : (ENDS[state] ?? state);
+}
+
 /** Rows of parts are purged, or dropped by the operator, before the record is. */
 function answerOfRecord(events: readonly RunEvent[]): Gate | undefined {
   const ends = partEnds(events);
   const lost = ends.find(({ type }) => type !== 'part.sent');
-  if (lost) return { gate: 'answer', state: 'failed', text: ENDS[lost.type.slice(5).toUpperCase()] ?? lost.type };
+  if (lost) {
+    const text = lossOf(lost.type.slice(5).toUpperCase(), 'reason' in lost ? lost.reason : undefined);
+    return { gate: 'answer', state: 'failed', text };
+  }
   return ends.length === 0 ? undefined : { gate: 'answer', state: 'passed', text: `${counted(ends.length, 'part')} sent` };
 }
+
+/** Why a part may be EXPIRED that nothing newer took the place of. */
+const COUNTED: readonly string[] = [TOO_OLD, WITHDRAWN];
 
 /** What each part came to last: one that was lost may have been sent again, or found. */
 function partEnds(events: readonly RunEvent[]): readonly Of<PartEnd>[] {
@@ -178,15 +188,16 @@ function partEnds(events: readonly RunEvent[]): readonly Of<PartEnd>[] {
   );
   const newest = new Map(ends.map((event) => [event.key, event]));
   return [...newest.values()].filter(
-    (event) => isPieceOfAnswer(event.key) && (event.type !== 'part.expired' || event.reason === TOO_OLD),
+    (event) => isPieceOfAnswer(event.key) && (event.type !== 'part.expired' || COUNTED.includes(event.reason)),
   );
 }
 
 /** Whether an answer was lost because its time was over. */
 function isExpired({ parts }: RunAbout, events: readonly RunEvent[]): boolean {
   const lost = parts.find(isLost);
-  if (parts.length > 0) return lost?.state === 'EXPIRED';
-  return partEnds(events).find(({ type }) => type !== 'part.sent')?.type === 'part.expired';
+  if (parts.length > 0) return lost?.state === 'EXPIRED' && lost.reason !== WITHDRAWN;
+  const end = partEnds(events).find(({ type }) => type !== 'part.sent');
+  return end?.type === 'part.expired' && end.reason !== WITHDRAWN;
 }
 
 function isLost({ state }: PartSummary): boolean {
