@@ -9,6 +9,7 @@ import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { cancelRuns } from './ended-runs.ts';
 import { addParts } from './outbox.ts';
+import { isBlocked } from './people.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { readMessage, type Store } from './store.ts';
@@ -77,6 +78,8 @@ function recordDropped(store: Store, message: InboundMessage, reason: string): v
 function acceptOne(store: Store, admission: Admission, change: Change): Accepted {
   const { message } = admission;
   if (admission.kind === 'refuse') return countRefusal(store, message, admission.reason);
+  // Since it was judged: what is committed after a block began nothing.
+  if (isBlocked(store, message)) return countRefusal(store, message, 'blocked');
   if (isKnown(store, message)) return { kind: 'duplicate' };
   if (admission.kind === 'answer') {
     // Announced again, an old “stop” must not end what runs now.

@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { PairingRequest } from '../core/pairing.ts';
+import { letInParts } from '../operator/pairing-text.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { part } from '../testing/journal-rows.ts';
+import { createPrivateFile, Database } from './database.ts';
 import { type OpenedJournal, openJournal } from './open.ts';
+import { MIGRATIONS, migrate } from './schema.ts';
 
 const MINUTE = 60_000;
 const START = Date.UTC(2026, 0, 1);
@@ -169,4 +173,28 @@ it('A37 two senders whose ids differ only in what UTF-8 cannot hold are two send
   await pairing.approve(code, START);
   expect((await pairing.request(who('u\ud800'), START)).state).toBe('approved');
   expect((await pairing.request(who('u\ud801'), START)).state).toBe('pending');
+});
+
+it('a request of before version 6 is let in; nobody is told, because the chat is not known', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'journal.db');
+  await createPrivateFile(path);
+  {
+    using db = new Database(path, { busyMs: 0 });
+    migrate(db, MIGRATIONS.slice(0, 5));
+    db.run(
+      `INSERT INTO pairing (key, channel, account, sender_id, sender_name, state, created_at, expires_at, told_at)
+       VALUES ('test/bot/u1', 'test', 'bot', 'u1', 'U', 'pending', ?, ?, ?)`,
+      ...[START, START + 60 * MINUTE, START],
+    );
+  }
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock(START) });
+  const seen: unknown[] = [];
+  const tell = (request: PairingRequest) => {
+    seen.push(request.chatId);
+    return letInParts(request, START);
+  };
+  expect(await opened.pairing.approve({ channel: 'test', senderId: 'u1' }, START, { tell })).toMatchObject({ state: 'approved' });
+  expect(seen).toEqual([undefined]);
+  expect((await opened.journal.counts()).outbox.PENDING).toBe(0);
 });

@@ -185,6 +185,20 @@ test('S3 a block ends at once all that a person has going, and nothing of others
   expect(await journal.dead.list()).toEqual([]);
 });
 
+test('S3 what was let in before a block and is committed after it begins nothing', async () => {
+  await using at = await setup();
+  await at.journal.commit([BLOCK]);
+  const place = { message: message('late', { senderId: 'eve' }), lane: 'test/bot/c', session: 's' };
+  const parts = [part('answer')];
+  const accepted = await at.journal.accept([
+    { kind: 'admit', ...place },
+    { kind: 'answer', ...place, outcome: 'help', parts },
+  ]);
+  expect(accepted.map(({ kind }) => kind)).toEqual(['refused', 'refused']);
+  expect((await at.journal.counts()).refused).toEqual([{ channel: 'test', reason: 'blocked', count: 2 }]);
+  expect(await at.journal.part('answer')).toBeUndefined();
+});
+
 test('S3 who is revoked is turned away like one who was denied, and can be let in again by id', async () => {
   await using at = await setup();
   await at.journal.commit([REVOKE]);
