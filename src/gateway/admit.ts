@@ -1,16 +1,15 @@
-import { laneKey, principalOf, sessionKey } from '../core/ids.ts';
+import { laneKey, sessionKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
 import type { StoredWait } from '../core/wait.ts';
-import { STOPPED_MARK } from '../delivery/answer-place.ts';
 import type { Decision } from '../operator/approvals.ts';
 import type { Standing } from '../operator/authority.ts';
 import { codeParts } from '../operator/pairing-text.ts';
 import { overText } from '../operator/question-text.ts';
-import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
+import { stopOf } from '../runs/stop.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
 import { withQuoted } from './quoted.ts';
@@ -81,7 +80,7 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   const command = parseCommand(message.text);
   // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read
   // in their turn.
-  if (command?.kind === 'stop' && message.kind !== 'delete') return stop(message, command, place, options);
+  if (command?.kind === 'stop' && message.kind !== 'delete') return stopOf(message, command, place, options);
   if (message.kind !== 'message') return { kind: 'admit', message, ...place };
   if (command?.kind === 'help' || command?.kind === 'why') {
     const text = command.kind === 'help' ? command.answer : await options.why(message);
@@ -116,33 +115,6 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
   const command = parseCommand(message.text);
   const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why';
   return isAnswer || (!command && (await decide?.(message)) !== undefined);
-}
-
-/**
- * Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others.
- * In a group each person stops what they asked for themselves, and the owner what any person did.
- */
-function stop(
-  message: InboundMessage,
-  texts: EndTexts,
-  place: { readonly lane: string; readonly session: string },
-  options: AdmitOptions,
-): Admission {
-  const isForChat = message.kind === 'message' && (message.threadId === undefined || message.startsThread === true);
-  const isForOwn = message.isGroup && !options.isOwner(message);
-  return {
-    kind: 'answer',
-    message,
-    ...place,
-    outcome: 'stop',
-    parts: options.answer(message, isForOwn ? texts.idleOwn : texts.idle),
-    cancels: {
-      where: isForChat ? 'chat' : 'lane',
-      ...(isForOwn ? { principal: principalOf(message) } : {}),
-      parts: (ended) => options.answer(message, stoppedText(texts, ended, message.isGroup)),
-      stoppedMark: STOPPED_MARK,
-    },
-  };
 }
 
 /** Who makes an abort word of a message takes it back. */
