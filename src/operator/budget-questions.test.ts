@@ -102,14 +102,14 @@ test('a limit is asked about once a day, whoever meets it and in whichever proce
 test('a question that was withdrawn with the only person who waited for it is no answer: the next call asks anew', async () => {
   await using at = await setup();
   expect(await at.times(2, at.questions, 'eve')).toEqual({ waiting: 2, denied: 0 });
-  const block = { kind: 'shut-out', who: { channel: 'test', senderId: 'eve' }, as: 'blocked', by: 'cli' } as const;
-  await at.journal.commit([block]);
+  const revoke = { kind: 'shut-out', who: { channel: 'test', senderId: 'eve' }, as: 'revoked', by: 'cli' } as const;
+  await at.journal.commit([revoke]);
   expect((await at.journal.waits.find('budget/day/2026-1-1'))?.by).toBe('withdrawn');
   expect(await at.questions.ask(at.question())).toBe('budget/day/2026-1-1/2');
   // One that another person waits for stays open.
   expect(await at.times(1, at.questions, 'eve')).toEqual({ waiting: 1, denied: 0 });
   expect(await at.times(1, at.questions, 'ada')).toEqual({ waiting: 1, denied: 0 });
-  await at.journal.commit([block]);
+  await at.journal.commit([revoke]);
   expect((await at.journal.waits.find('budget/day/2026-1-1/2'))?.isOpen).toBe(true);
 });
 
