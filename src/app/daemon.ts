@@ -81,8 +81,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     },
     live: () => reloader.running,
   };
-  const chats = () => base.live().gateway.owner;
-  const operator = createOperator({ ...base, chats, redact: redactOf(options), clock, logger });
+  const operator = createOperator({ ...base, chats: () => base.live().gateway.owner, redact: redactOf(options), clock, logger });
   const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator });
   const delivery = composeDelivery(base);
   running = delivery;
@@ -102,7 +101,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await channels.start((channel, report) =>
     channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
-
   reloader.take(reloadParts({ channels, models, delivery, ticker, more: options.reloadable ?? [], clock }));
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need

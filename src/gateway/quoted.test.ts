@@ -23,8 +23,8 @@ async function decide(quoted: QuotedMessage, allowedSenders: readonly string[], 
   await using _closed = journal;
   const message = inbound({ media: [OWN], replyTo: quoted });
   if (approve) {
-    const { channel, account } = message;
-    const request = await pairing.request({ channel, account, senderId: 'bob', senderName: 'Bob' }, clock.now());
+    const { channel, account, chatId } = message;
+    const request = await pairing.request({ channel, account, chatId, senderId: 'bob', senderName: 'Bob' }, clock.now());
     if (request.code === undefined) throw new Error('no code');
     await pairing.approve(request.code, clock.now());
   }

@@ -26,6 +26,8 @@ async function mayBeRead(
   rules: AccessRules,
   pairing: PairingStore,
 ): Promise<boolean> {
-  if (fromBot || rules.local || isListed(rules.allowedSenders, senderId)) return true;
+  if (fromBot || rules.local) return true;
+  if (await pairing.isBlocked({ channel, senderId })) return false;
+  if (isListed(rules.allowedSenders, senderId)) return true;
   return (await pairing.decided({ channel, account, senderId })) === 'approved';
 }
