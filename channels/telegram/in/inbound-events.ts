@@ -3,7 +3,8 @@ import type { Update, User } from 'grammy/types';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
-import { type InboundContext, personName, threadOf } from './inbound.ts';
+import { personName } from './authors.ts';
+import { type InboundContext, threadOf } from './inbound.ts';
 
 /** A press is what the choice says, from whoever pressed, about the message with the buttons. */
 export function pressOf(update: Update, context: InboundContext): InboundMessage | undefined {

@@ -1,5 +1,6 @@
 /** What a message says, without the bot's own name in it. */
 import type { Message, MessageEntity } from 'grammy/types';
+import { richWords, type Words } from './rich-words.ts';
 
 /** Our own identity, as `getMe` gives it. */
 export interface BotIdentity {
@@ -12,13 +13,25 @@ export function plainText(message: Message): string {
   return readMention(message, undefined).text;
 }
 
+/** The words of a message wherever they stand, and the entities in them. */
+function wordsOf(message: Message): Words {
+  if (message.text !== undefined) return { text: message.text, entities: message.entities ?? [] };
+  if (message.caption !== undefined) return { text: message.caption, entities: message.caption_entities ?? [] };
+  return message.rich_message ? richWords(message.rich_message) : { text: '', entities: [] };
+}
+
 /**
- * The text without mentions of `me`, and whether there was one: `@username` as an entity (never a substring: `@bot` is not
- * `@bot2`), a mention by id, `/command@username`, or a bare `/command` at the start. Without `me` nothing is removed.
+ * The text without mentions of `me`, and whether there was one: `@username` as an entity (never a substring:
+ * `@bot` is not `@bot2`), a mention by id, `/command@username`, or a bare `/command` at the start. Without
+ * `me` nothing is removed. In a private chat, where everything addresses the bot, only the name behind a
+ * command is: people tap it in a text from a group.
  */
-export function readMention(message: Message, me: BotIdentity | undefined): { readonly text: string; readonly found: boolean } {
-  const source = message.text ?? message.caption ?? '';
-  const entities = message.entities ?? message.caption_entities ?? [];
+export function readMention(
+  message: Message,
+  me: BotIdentity | undefined,
+  isGroup = true,
+): { readonly text: string; readonly found: boolean } {
+  const { text: source, entities } = wordsOf(message);
   let found = false;
   let out = '';
   let at = 0;
@@ -26,7 +39,7 @@ export function readMention(message: Message, me: BotIdentity | undefined): { re
   for (const entity of [...entities].sort((a, b) => a.offset - b.offset)) {
     const end = entity.offset + entity.length;
     const words = source.slice(entity.offset, end);
-    const replacement = me && addressOf(entity, words, me);
+    const replacement = me && (isGroup || isNamedCommand(entity, words)) ? addressOf(entity, words, me) : undefined;
     if (replacement !== undefined) {
       found = true;
       if (entity.offset < at) continue;
@@ -42,6 +55,10 @@ export function readMention(message: Message, me: BotIdentity | undefined): { re
   }
   out += source.slice(at);
   return { text: found ? out.trim() : out, found };
+}
+
+function isNamedCommand({ type }: MessageEntity, words: string): boolean {
+  return type === 'bot_command' && words.includes('@');
 }
 
 /** What stays of an entity that addresses the bot; undefined for one that does not. */
