@@ -123,15 +123,29 @@ export const cases: CapabilityCases = {
     });
     expect(await received()).toMatchObject({ chatId: '-1001', threadId: '7', isGroup: true });
   }),
-  'thread out': play(async ({ server, send }) => {
+  'thread out': play(async ({ server, send, received, channel, signal }) => {
     await send({ chatId: '-1001', threadId: '7', text: 'there' });
     expect(server.sends).toMatchObject([{ chatId: '-1001', threadId: '7' }]);
+    // What people write to a channel: a topic of its own for each of them.
+    const direct_messages_topic = { topic_id: 77, user: { id: 1000 } };
+    server.inject({ chat: { id: -1002, is_direct_messages: true }, text: 'hi', direct_messages_topic });
+    const { chatId, threadId } = await received();
+    if (threadId === undefined) throw new Error('no thread');
+    await channel.typing?.({ chatId, threadId }, signal);
+    expect(await send({ chatId, threadId, text: 'hello' })).toMatchObject({ kind: 'sent' });
+    expect(server.sends[1]).toMatchObject({ chatId: '-1002', threadId: 'dm:77' });
   }),
   'reply in': play(async ({ server, received, channel }) => {
     const from = { id: Number(channel.account), is_bot: true, first_name: 'Gatehouse' };
     const quoted = { message_id: 5, date: 1, chat: { id: 1000, type: 'private' }, from, text: 'what we said' };
     server.inject({ text: 'why?', reply_to_message: quoted });
     expect(await received()).toMatchObject({ replyTo: { platformId: '1000:5', text: 'what we said', fromBot: true } });
+    const photo = [{ file_id: 'elsewhere', file_unique_id: 'e', width: 1, height: 1 }];
+    const origin = { type: 'user', date: 1, sender_user: { id: 2000, is_bot: false, first_name: 'Bob' } };
+    server.inject({ text: 'and this?', external_reply: { origin, photo } });
+    const replyTo = { text: '[quoted from Bob in another chat] [photo]' };
+    await until('the picture came along', async () => (await received()).media.length === 1);
+    expect(await received()).toMatchObject({ text: 'and this?', media: [{ ref: 'elsewhere' }], replyTo });
   }),
   'reply out': play(async ({ server, send }) => {
     await send({ chatId: '-1001', text: 'yes', replyContext: { messageId: 9 } });
@@ -195,6 +209,9 @@ export const cases: CapabilityCases = {
     const text = `/help@${server.username} me`;
     server.inject({ chat_id: -1001, text, entities: [{ type: 'bot_command', offset: 0, length: text.indexOf(' ') }] });
     expect(await received()).toMatchObject({ text: '/help me', mentionsBot: true });
+    const named = `/new@${server.username}`;
+    server.inject({ text: named, entities: [{ type: 'bot_command', offset: 0, length: named.length }] });
+    await until('the command of a private chat arrived', async () => (await received()).text === '/new');
   }),
   'mention in a group': play(async ({ server, received }) => {
     const text = `@${server.username} hello`;

@@ -21,6 +21,7 @@ import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { download } from './in/download.ts';
+import { DIRECT_TOPIC } from './in/inbound.ts';
 import { pollUpdates } from './in/receive.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './out/outbound.ts';
 import type { TelegramSettings } from './settings.ts';
@@ -98,6 +99,8 @@ export class TelegramChannel implements Channel {
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+    // "Channel chats and channel direct messages chats aren't supported" (Bot API, sendChatAction).
+    if (part.threadId?.startsWith(DIRECT_TOPIC)) return;
     const chatId = this.#moved.get(part.chatId) ?? part.chatId;
     await this.#call(signal, (inner) => this.#client.sendTyping(chatId, part.threadId, inner));
   }

@@ -94,6 +94,26 @@ test('F36 HTML the platform refuses is reported as markup, and the plain second 
   expect(platform.sends.map((sent) => sent.text)).toEqual(['**x**']);
 });
 
+test('an empty fence arrives as it was written, and takes the place of a draft', async () => {
+  const { platform, channel } = await scene();
+  const fence = '```\n```';
+  expect(await send(channel, { text: fence })).toMatchObject({ kind: 'sent' });
+  const draft = await send(channel, { text: 'thinking' });
+  if (draft.kind !== 'sent') throw new Error('not sent');
+  const part = outbound({ channel: 'telegram', account: channel.account, chatId: '1000', text: fence });
+  const { signal } = new AbortController();
+  expect(await channel.edit?.(draft.platformId, part, { plain: false, signal })).toMatchObject({ kind: 'sent' });
+  expect(platform.sends.map(({ text }) => text)).toEqual([fence, fence]);
+});
+
+test('more links than the platform takes are refused as markup, and the plain second try arrives', async () => {
+  const { platform, channel } = await scene();
+  const text = '[x](https://example.org/y) '.repeat(120);
+  platform.fault({ method: 'sendMessage', kind: 'error', status: 400, description: 'Bad Request: ENTITIES_TOO_LONG' });
+  expect(await send(channel, { text })).toMatchObject({ kind: 'refused', reason: 'markup' });
+  expect(await send(channel, { text }, true)).toMatchObject({ kind: 'sent' });
+});
+
 test('F36 a text beyond the limit is too long', async () => {
   const { channel } = await scene();
   expect(await send(channel, { text: 'x'.repeat(4_097) })).toMatchObject({ kind: 'refused', reason: 'too-long' });

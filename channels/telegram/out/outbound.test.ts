@@ -43,6 +43,18 @@ test('text that renders to nothing goes out as it was written', async () => {
   expect(payload).not.toHaveProperty('parse_mode');
 });
 
+test.each(['```\n```', '```py\n\n```', '```'])('an empty fence goes out as it was written: %j', async (text) => {
+  const { payload } = await call({ text });
+  expect(payload).toMatchObject({ text });
+  expect(payload).not.toHaveProperty('parse_mode');
+});
+
+test('the direct messages of a channel name the topic of the person', async () => {
+  const { payload } = await call({ chatId: '-1001', threadId: 'dm:77' });
+  expect(payload).toMatchObject({ direct_messages_topic_id: 77 });
+  expect(payload).not.toHaveProperty('message_thread_id');
+});
+
 test('the first part of an answer in a group refers to the question, the others and private chats do not', async () => {
   const replyContext = { messageId: 7 };
   const reply = { reply_parameters: { message_id: 7, allow_sending_without_reply: true } };
@@ -92,6 +104,7 @@ const api = (status: number, description: string, more: object = {}): CallFailur
 
 test.each([
   ["400 can't parse entities", api(400, "Bad Request: can't parse entities: Unsupported start tag"), 'markup'],
+  ['400 too much markup', api(400, 'Bad Request: ENTITIES_TOO_LONG'), 'markup'],
   ['400 too long', api(400, 'Bad Request: message is too long'), 'too-long'],
   ['400 caption too long', api(400, 'Bad Request: message caption is too long'), 'too-long'],
   ['400 chat not found', api(400, 'Bad Request: chat not found'), 'chat-gone'],

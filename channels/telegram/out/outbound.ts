@@ -4,7 +4,7 @@ import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import type { CallFailure } from '../../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import { uploadName } from '../../kit/upload-file.ts';
-import { GENERAL_TOPIC } from '../in/inbound.ts';
+import { DIRECT_TOPIC, GENERAL_TOPIC } from '../in/inbound.ts';
 import type { SendCall, Upload } from '../wire/client.ts';
 import { toTelegramHtml, visibleLength } from './format.ts';
 
@@ -23,7 +23,7 @@ export async function toCall(
   const limit = part.file ? CAPTION_LIMIT : TEXT_LIMIT;
   const html = options.plain ? '' : await toTelegramHtml(part.text);
   // Markup that grew past the limit, or text that renders to nothing, goes out as it was written (spec D4).
-  const markup = html !== '' && visibleLength(html) <= limit;
+  const markup = isVisible(html) && visibleLength(html) <= limit;
   const words = markup ? html : part.text;
   const mode = markup ? { parse_mode: 'HTML' } : {};
   if (!part.file) {
@@ -32,6 +32,11 @@ export async function toCall(
   }
   const caption = words === '' ? {} : { caption: words, ...mode };
   return { ...toUpload(part.file), payload: { ...target, ...caption } };
+}
+
+/** An empty fence is markup around nothing, which the platform refuses as an empty text. */
+function isVisible(html: string): boolean {
+  return html.replace(/<[^>]*>/g, '').trim() !== '';
 }
 
 /** The new text of a message of ours, its buttons gone: they belonged to the old one. */
@@ -77,6 +82,9 @@ export function asDocument(call: SendCall, result: SendResult): SendCall | undef
 /** The platform tells its refusals apart only in words. Checked in order. */
 const REFUSALS: readonly (readonly [string, Refusal])[] = [
   ["can't parse entities", 'markup'],
+  // Too many characters of links and the like (github.com/tdlib/telegram-bot-api/issues/165): the words alone
+  // are short enough.
+  ['entities_too_long', 'markup'],
   ['too long', 'too-long'],
   ['caption_too_long', 'too-long'],
   ['chat not found', 'chat-gone'],
@@ -96,6 +104,9 @@ const REFUSALS: readonly (readonly [string, Refusal])[] = [
 function threadOf(part: OutboundPart): object {
   // The General topic is where a message without a topic goes; naming it is refused with "message thread not found".
   if (part.threadId === undefined || part.threadId === GENERAL_TOPIC) return {};
+  if (part.threadId.startsWith(DIRECT_TOPIC)) {
+    return { direct_messages_topic_id: Number(part.threadId.slice(DIRECT_TOPIC.length)) };
+  }
   return { message_thread_id: Number(part.threadId) };
 }
 

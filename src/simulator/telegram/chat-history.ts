@@ -21,6 +21,8 @@ export class ChatHistory {
   readonly edits: TelegramEdit[] = [];
   readonly #buttons = new Map<number, readonly TelegramButton[]>();
   readonly #accepted: (send: TelegramSend) => void;
+  /** Ids of chats that are the direct messages of a channel. */
+  readonly #direct = new Set<string>();
   #lastMessageId = 0;
 
   /** `accepted` is called with every send once it is kept. */
@@ -32,6 +34,19 @@ export class ChatHistory {
   nextMessageId(): number {
     this.#lastMessageId += 1;
     return this.#lastMessageId;
+  }
+
+  /** From now on a message to this chat must name the topic of a person. */
+  makeDirect(chatId: number): void {
+    this.#direct.add(String(chatId));
+  }
+
+  /**
+   * "Channel chats and channel direct messages chats aren't supported" (Bot API, sendChatAction); the words
+   * are unverified.
+   */
+  typing(params: JsonObject): void {
+    if (this.#direct.has(str(params['chat_id']) ?? '')) throw new Refusal(400, 'Bad Request: chat action is not supported here');
   }
 
   /** The buttons under a message of the bot. */
@@ -51,12 +66,9 @@ export class ChatHistory {
     const file = field === undefined ? undefined : files.get(field);
     if (field !== undefined && !file) throw new Refusal(400, `Bad Request: there is no ${field} in the request`);
     const words = str(params[field === undefined ? 'text' : 'caption']) ?? '';
-    const text = field
-      ? visible(words, params, 1_024, 'message caption is too long')
-      : visible(words, params, 4_096, 'message is too long');
-    if (!field && text.trim() === '') throw new Refusal(400, 'Bad Request: message text is empty');
-    const threadId = str(params['message_thread_id']);
-    if (threadId === '1') throw new Refusal(400, 'Bad Request: message thread not found');
+    const { text, ignored } = field ? visible(words, params, 1_024, 'message caption is too long') : visibleText(words, params);
+    const threadId = this.#topicOf(chatId, params);
+    const buttons = buttonsOf(params);
     const messageId = this.nextMessageId();
     const replyTo = num(obj(params['reply_parameters'])['message_id']);
     const parseMode = str(params['parse_mode']);
@@ -71,17 +83,32 @@ export class ChatHistory {
       ...(parseMode !== undefined && { parseMode }),
       ...(replyTo !== undefined && { replyTo }),
       ...(file && { file }),
+      ...(ignored > 0 && { ignoredEntities: ignored }),
       ...(lost && { replyLost: true }),
     };
     this.sends.push(send);
-    this.#buttons.set(messageId, buttonsOf(params));
+    this.#buttons.set(messageId, buttons);
     this.#accepted(send);
     return { message_id: messageId, date: Math.floor(send.at / 1000), chat: { id: Number(chatId), type: 'private' }, text };
   }
 
+  /**
+   * The topic that the message goes to. General goes unnamed; a direct messages chat has no other place than
+   * topics (Bot API, sendMessage).
+   */
+  #topicOf(chatId: string, params: JsonObject): string | undefined {
+    const threadId = str(params['message_thread_id']);
+    const direct = str(params['direct_messages_topic_id']);
+    if (threadId === '1') throw new Refusal(400, 'Bad Request: message thread not found');
+    // The words of the platform are unverified.
+    if (this.#direct.has(chatId) !== (direct !== undefined))
+      throw new Refusal(400, 'Bad Request: direct messages topic not found');
+    return direct === undefined ? threadId : `dm:${direct}`;
+  }
+
   /** Changes the text of a message and returns the answer to the call. */
   edit(params: JsonObject): JsonObject {
-    const text = visible(str(params['text']) ?? '', params, 4_096, 'message is too long');
+    const { text } = visibleText(str(params['text']) ?? '', params);
     const messageId = num(params['message_id']);
     const at = this.sends.findIndex((send) => send.messageId === messageId && send.chatId === str(params['chat_id']));
     const old = this.sends[at];
@@ -94,14 +121,46 @@ export class ChatHistory {
   }
 }
 
-function visible(words: string, params: JsonObject, limit: number, tooLong: string): string {
-  const parsed = params['parse_mode'] === 'HTML' ? parseTelegramHtml(words) : { text: words };
-  if ('error' in parsed) throw new Refusal(400, parsed.error);
-  if (parsed.text.length > limit) throw new Refusal(400, `Bad Request: ${tooLong}`);
-  return parsed.text;
+/**
+ * The entities of one message that count; those behind are ignored in silence
+ * (https://github.com/tdlib/telegram-bot-api/issues/820).
+ */
+const MAX_ENTITIES = 100;
+
+interface Visible {
+  readonly text: string;
+  /** Entities that people do not see. */
+  readonly ignored: number;
 }
 
+/**
+ * The text of a message, which may not be empty (Bot API, sendMessage and editMessageText: "1-4096
+ * characters").
+ */
+function visibleText(words: string, params: JsonObject): Visible {
+  const shown = visible(words, params, 4_096, 'message is too long');
+  if (shown.text.trim() === '') throw new Refusal(400, 'Bad Request: message text is empty');
+  return shown;
+}
+
+function visible(words: string, params: JsonObject, limit: number, tooLong: string): Visible {
+  const parsed = params['parse_mode'] === 'HTML' ? parseTelegramHtml(words) : { text: words, entities: 0 };
+  if ('error' in parsed) throw new Refusal(400, parsed.error);
+  if (parsed.text.length > limit) throw new Refusal(400, `Bad Request: ${tooLong}`);
+  return { text: parsed.text, ignored: Math.max(0, parsed.entities - MAX_ENTITIES) };
+}
+
+/**
+ * "Data to be sent in a callback query to the bot when the button is pressed, 1-64 bytes" (Bot API,
+ * InlineKeyboardButton).
+ */
 function buttonsOf(params: JsonObject): readonly TelegramButton[] {
   const rows = obj(params['reply_markup'])['inline_keyboard'];
-  return Array.isArray(rows) ? (rows.flat() as TelegramButton[]) : [];
+  const buttons = Array.isArray(rows) ? (rows.flat() as TelegramButton[]) : [];
+  for (const { text, callback_data } of buttons) {
+    if (text.trim() === '') throw new Refusal(400, 'Bad Request: BUTTON_TEXT_INVALID');
+    const bytes = Buffer.byteLength(callback_data);
+    if (bytes < 1 || bytes > 64) throw new Refusal(400, 'Bad Request: BUTTON_DATA_INVALID');
+  }
+  return buttons;
 }

@@ -22,13 +22,23 @@ const TAGS: Readonly<Record<string, readonly string[]>> = {
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
 
-export type ParsedHtml = { readonly text: string } | { readonly error: string };
+export type ParsedHtml =
+  /** `entities`: how many stretches of the text the markup formats. */
+  { readonly text: string; readonly entities: number } | { readonly error: string };
+
+/**
+ * What the total size of entities may be: the maintainer calls "9500 characters" of markup "a good
+ * approximation of the current limit" (https://github.com/tdlib/telegram-bot-api/issues/165).
+ */
+const MARKUP_LIMIT = 9_500;
 
 /** The visible text, or the sentence with which the platform refuses the markup. */
 export function parseTelegramHtml(html: string): ParsedHtml {
   const open: string[] = [];
   let text = '';
   let at = 0;
+  let markup = 0;
+  let entities = 0;
   const fail = (what: string): ParsedHtml => ({ error: `Bad Request: can't parse entities: ${what}` });
   const offset = (): number => Buffer.byteLength(html.slice(0, at));
   while (at < html.length) {
@@ -47,6 +57,7 @@ export function parseTelegramHtml(html: string): ParsedHtml {
     const end = html.indexOf('>', at);
     if (end === -1) return fail(`Unclosed start tag at byte offset ${offset()}`);
     const tag = html.slice(at + 1, end);
+    markup += tag.length + 2;
     if (tag.startsWith('/')) {
       const expected = open.pop();
       const name = tag.slice(1).trim().toLowerCase();
@@ -56,11 +67,14 @@ export function parseTelegramHtml(html: string): ParsedHtml {
     } else {
       const problem = startTag(tag, open);
       if (problem !== undefined) return fail(`${problem} at byte offset ${offset()}`);
+      // `code` in `pre` names its language and is no entity of its own.
+      if (open.at(-1) !== 'code' || open.at(-2) !== 'pre') entities += 1;
     }
     at = end + 1;
   }
   const missing = open.at(-1);
-  return missing === undefined ? { text } : fail(`Can't find end tag corresponding to start tag "${missing}"`);
+  if (missing === undefined && markup > MARKUP_LIMIT) return { error: 'Bad Request: ENTITIES_TOO_LONG' };
+  return missing === undefined ? { text, entities } : fail(`Can't find end tag corresponding to start tag "${missing}"`);
 }
 
 function startTag(tag: string, open: string[]): string | undefined {

@@ -8,6 +8,7 @@ export interface TelegramSend {
   readonly at: number;
   readonly method: string;
   readonly chatId: string;
+  /** Of a forum; `dm:` and the number of a person's topic in the direct messages of a channel. */
   readonly threadId?: string;
   readonly messageId: number;
   /** As people see it: markup parsed. */
@@ -15,6 +16,8 @@ export interface TelegramSend {
   readonly parseMode?: string;
   readonly replyTo?: number;
   readonly file?: Uploaded;
+  /** Formats of the text beyond those that the platform shows. */
+  readonly ignoredEntities?: number;
   /** Accepted, but the reply was withheld by a `hang` or `drop` fault. */
   readonly replyLost?: boolean;
 }

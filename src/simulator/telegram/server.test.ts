@@ -45,7 +45,7 @@ test.each([
   ['a > b & c &amp;', 'a > b & c &'],
   ['<pre><code class="language-x">1</code></pre>', '1'],
 ])('HTML %s is shown as %s', (html, text) => {
-  expect(parseTelegramHtml(html)).toEqual({ text });
+  expect(parseTelegramHtml(html)).toMatchObject({ text });
 });
 
 test.each([
@@ -62,6 +62,45 @@ test.each([
   expect(answer).toMatchObject({ ok: false, error_code: 400 });
   expect(answer.description).toMatch(problem);
   expect(server.sends).toHaveLength(0);
+});
+
+test('an empty text is refused, also as an edit', async () => {
+  await using server = await startTelegramServer();
+  const empty = { chat_id: 1, text: '<pre></pre>', parse_mode: 'HTML' };
+  const refusal = { ok: false, error_code: 400, description: 'Bad Request: message text is empty' };
+  expect(await call(server, 'sendMessage', empty)).toEqual(refusal);
+  await call(server, 'sendMessage', { chat_id: 1, text: 'a' });
+  expect(await call(server, 'editMessageText', { ...empty, message_id: 1 })).toEqual(refusal);
+});
+
+test('formats behind the hundredth are ignored in silence, and too much markup is refused', async () => {
+  await using server = await startTelegramServer();
+  const link = (url: string) => `<a href="https://e.org/${url}">x</a> `;
+  const send = (text: string) => call(server, 'sendMessage', { chat_id: 1, text, parse_mode: 'HTML' });
+  expect(await send(link('1').repeat(103))).toMatchObject({ ok: true });
+  expect(server.sends[0]).toMatchObject({ ignoredEntities: 3 });
+  expect(await send('<pre><code class="language-x">1</code></pre>'.repeat(100))).toMatchObject({ ok: true });
+  expect(server.sends[1]).not.toHaveProperty('ignoredEntities');
+  expect(await send(link('y'.repeat(1_900)).repeat(5))).toMatchObject({ description: 'Bad Request: ENTITIES_TOO_LONG' });
+});
+
+test('the direct messages of a channel are written to by topic and show no typing', async () => {
+  await using server = await startTelegramServer();
+  server.inject({ chat: { id: -1001, is_direct_messages: true }, text: 'hi', direct_messages_topic: { topic_id: 7 } });
+  expect(await call(server, 'sendMessage', { chat_id: -1001, text: 'a' })).toMatchObject({ error_code: 400 });
+  expect(await call(server, 'sendChatAction', { chat_id: -1001, action: 'typing' })).toMatchObject({ error_code: 400 });
+  const named = { chat_id: -1001, text: 'a', direct_messages_topic_id: 7 };
+  expect(await call(server, 'sendMessage', named)).toMatchObject({ ok: true });
+  expect(server.sends).toMatchObject([{ threadId: 'dm:7' }]);
+  expect(await call(server, 'sendMessage', { ...named, chat_id: -1002 })).toMatchObject({ error_code: 400 });
+});
+
+test('what a button says back has 64 bytes at most', async () => {
+  await using server = await startTelegramServer();
+  const send = (callback_data: string) =>
+    call(server, 'sendMessage', { chat_id: 1, text: 'a', reply_markup: { inline_keyboard: [[{ text: 'b', callback_data }]] } });
+  expect(await send('é'.repeat(33))).toMatchObject({ description: 'Bad Request: BUTTON_DATA_INVALID' });
+  expect(await send('é'.repeat(32))).toMatchObject({ ok: true });
 });
 
 test('an unknown token is refused', async () => {

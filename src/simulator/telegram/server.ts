@@ -109,6 +109,7 @@ export class TelegramServer implements AsyncDisposable {
       ...(chatId > 0 ? { first_name: from.first_name } : { title: 'Group' }),
       ...obj(message['chat']),
     };
+    if (obj(message['chat'])['is_direct_messages'] === true) this.#history.makeDirect(chatId);
     const messageId = num(message['message_id']) ?? this.#history.nextMessageId();
     const { chat_id: _, ...rest } = message;
     this.injectUpdate({ [kind]: { date: Math.floor(Date.now() / 1000), ...rest, message_id: messageId, chat, from } });
@@ -226,6 +227,7 @@ export class TelegramServer implements AsyncDisposable {
       case 'getUpdates':
         return this.#getUpdates(params, response);
       case 'sendChatAction':
+        this.#history.typing(params);
         this.typingAt.set(str(params['chat_id']) ?? '', Date.now());
         return true;
       case 'getFile':
