@@ -9,6 +9,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { DiscordGateway } from './gateway.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
 import type { Overlay, ProxyCall, ProxyFault } from './records.ts';
+import { refusalOf } from './rules.ts';
 import { type JsonObject, parseBody, readAll, reply } from './wire.ts';
 
 /** Real time with back-off shortened and deadlines kept: a busy machine must not turn an answer into none. */
@@ -165,7 +166,7 @@ class Front implements DiscordProxy {
     const id = String(data['id']);
     if (this.#pending) this.#overlays.set(id, this.#pending);
     this.#pending = undefined;
-    return { ...data, ...this.#overlays.get(id) };
+    return this.#overlay(data) as JsonObject;
   }
 
   #store(file: NonNullable<Overlay['files']>[number]): JsonObject {
@@ -195,7 +196,9 @@ class Front implements DiscordProxy {
         this.calls.push({ call, body, files, accepted: false, at: Date.now() });
         return reply(response, fault.fault.status ?? 500, fault.fault.body ?? {}, fault.fault.headers);
       }
-      const answer = await this.#answer(request, raw, route, body);
+      const isMessage = /\/messages(?:\/[^/]+)?$/.test(route) && request.method !== 'GET';
+      const refused = isMessage ? refusalOf(body, files, raw.length) : undefined;
+      const answer = refused ?? (await this.#answer(request, raw, route, body));
       const shown = typeof answer.body === 'object' && answer.body !== null ? { answer: answer.body as JsonObject } : {};
       this.calls.push({ call, body, files, accepted: answer.status < 400, at: Date.now(), ...shown });
       if (fault?.fault.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.fault.delayMs));
@@ -224,6 +227,8 @@ class Front implements DiscordProxy {
     if (/^\/webhooks\/\d+\/[^/]+\/messages\/@original$/.test(route)) {
       return request.method === 'DELETE' ? { status: 204, body: undefined } : { status: 200, body: { id: this.#nextId() } };
     }
+    const user = /^\/users\/(\d+)$/.exec(route)?.[1];
+    if (user !== undefined) return this.#person(user);
     const nonce = body['enforce_nonce'] === true ? `${request.headers.authorization} ${String(body['nonce'])}` : undefined;
     const known = nonce === undefined ? undefined : this.#nonces.get(nonce);
     if (known) return { status: 200, body: known };
@@ -243,11 +248,19 @@ class Front implements DiscordProxy {
     return { status: upstream.status, body: answer };
   }
 
+  /** Whoever wrote before; the emulator keeps no list of people. */
+  #person(id: string): { readonly status: number; readonly body: unknown } {
+    const authors = [...this.#messages.values()].map((message) => message['author'] as JsonObject);
+    const person = authors.find((author) => author['id'] === id);
+    return person ? { status: 200, body: person } : { status: 404, body: { message: 'Unknown User', code: 10_013 } };
+  }
+
   #overlay(answer: unknown): unknown {
     if (Array.isArray(answer)) return answer.map((item) => this.#overlay(item));
     if (typeof answer !== 'object' || answer === null) return answer;
-    const message = answer as JsonObject;
-    return { ...message, ...this.#overlays.get(String(message['id'])) };
+    const message = { ...(answer as JsonObject), ...this.#overlays.get(String((answer as JsonObject)['id'])) };
+    const replied = message['referenced_message'];
+    return replied === undefined ? message : { ...message, referenced_message: this.#overlay(replied) };
   }
 
   #serveFile(id: string, response: ServerResponse): void {

@@ -1,0 +1,67 @@
+/** What the platform refuses of a message and the emulator takes, each rule with its page. */
+import type { JsonObject, UploadedFile } from './wire.ts';
+
+export interface RuleRefusal {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+const MIB = 1024 * 1024;
+/**
+ * "The default limit is `20 MiB` for all users"
+ * (https://discord.com/developers/docs/reference#uploading-files).
+ */
+const FILE_LIMIT = 20 * MIB;
+/**
+ * "The maximum request size when sending a message is 25 MiB"
+ * (https://discord.com/developers/docs/resources/message#create-message).
+ */
+const REQUEST_LIMIT = 25 * MIB;
+/** "Can be used to verify a message was sent (up to 25 characters)" (the same page). */
+const NONCE_LIMIT = 25;
+/** https://discord.com/developers/docs/components/reference#action-row and #button. */
+const ROWS = 5;
+const BUTTONS_PER_ROW = 5;
+const LABEL_LIMIT = 80;
+const ID_LIMIT = 100;
+
+/** The refusal of a message that is sent or edited; undefined for one that the platform takes. */
+export function refusalOf(body: JsonObject, files: readonly UploadedFile[], bytes: number): RuleRefusal | undefined {
+  // The words and the code as in https://github.com/discord/discord-api-docs/issues/6058.
+  if (bytes > REQUEST_LIMIT || files.some((file) => file.bytes.length > FILE_LIMIT)) {
+    return { status: 413, body: { message: 'Request entity too large', code: 40_005 } };
+  }
+  const { nonce } = body;
+  if (nonce !== undefined && String(nonce).length > NONCE_LIMIT)
+    return invalid('nonce', `Must be ${NONCE_LIMIT} or fewer in length.`);
+  const problem = rowsProblem(body['components']);
+  return problem === undefined ? undefined : invalid('components', problem);
+}
+
+/** Action rows of buttons, the only components of ours. */
+function rowsProblem(components: unknown): string | undefined {
+  if (components === undefined) return undefined;
+  if (!Array.isArray(components) || components.length > ROWS) return `Must be ${ROWS} or fewer in length.`;
+  const ids = new Set<string>();
+  for (const row of components as readonly JsonObject[]) {
+    const buttons = row['components'];
+    if (row['type'] !== 1 || !Array.isArray(buttons) || buttons.length < 1 || buttons.length > BUTTONS_PER_ROW) {
+      return `Must be between 1 and ${BUTTONS_PER_ROW} in length.`;
+    }
+    for (const { label, custom_id } of buttons as readonly JsonObject[]) {
+      if (typeof label !== 'string' || label === '' || [...label].length > LABEL_LIMIT)
+        return `Must be ${LABEL_LIMIT} or fewer in length.`;
+      if (typeof custom_id !== 'string' || custom_id === '' || custom_id.length > ID_LIMIT)
+        return `Must be ${ID_LIMIT} or fewer in length.`;
+      if (ids.has(custom_id)) return 'Component custom id cannot be duplicated';
+      ids.add(custom_id);
+    }
+  }
+  return undefined;
+}
+
+/** https://discord.com/developers/docs/reference#error-messages */
+function invalid(field: string, message: string): RuleRefusal {
+  const errors = { [field]: { _errors: [{ code: 'BASE_TYPE_BAD_LENGTH', message }] } };
+  return { status: 400, body: { code: 50_035, message: 'Invalid Form Body', errors } };
+}
