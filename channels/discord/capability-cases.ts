@@ -12,6 +12,7 @@ import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 
 const ADA = '201000000000000001';
+const BOB = '202000000000000002';
 const DM = '301000000000000001';
 const THREAD = '401000000000000001';
 
@@ -127,9 +128,13 @@ export const cases: CapabilityCases = {
     expect(text).toBe('three pictures');
     expect(media).toMatchObject([{ name: 'a.png' }, { name: 'b.png' }, { name: 'c.png' }]);
   }),
-  'thread in': play(async ({ proxy, received, group }) => {
+  'thread in': play(async ({ proxy, received, group, send }) => {
     await proxy.write({ ...group, channelId: THREAD, parentChannelId: group.channelId, content: 'in a thread' });
     expect(await received()).toMatchObject({ chatId: group.channelId, threadId: THREAD, isGroup: true, text: 'in a thread' });
+    // Once the agent wrote there, it need not be named.
+    await send({ chatId: group.channelId, threadId: THREAD, text: 'an answer' });
+    await proxy.write({ ...group, channelId: THREAD, content: 'and then?' });
+    expect(await received(2)).toMatchObject({ threadId: THREAD, text: 'and then?', mentionsBot: true });
   }),
   'thread out': play(async ({ proxy, send, group, received }) => {
     await proxy.write({ ...group, channelId: THREAD, parentChannelId: group.channelId, content: 'in a thread' });
@@ -137,7 +142,7 @@ export const cases: CapabilityCases = {
     expect(await send({ chatId: group.channelId, threadId: THREAD, text: 'there' })).toMatchObject({ kind: 'sent' });
     expect(proxy.sends().map(({ call }) => call)).toEqual([`POST /channels/${THREAD}/messages`]);
   }),
-  'reply in': play(async ({ proxy, send, received, group }) => {
+  'reply in': play(async ({ proxy, send, received, group, channel, signal }) => {
     const ours = await send({ text: 'what we said' });
     if (ours.kind !== 'sent') throw new Error('not sent');
     await proxy.write({ ...group, content: 'why?', message_reference: { message_id: ours.platformId } });
@@ -145,6 +150,20 @@ export const cases: CapabilityCases = {
       text: 'why?',
       replyTo: { platformId: ours.platformId, text: 'what we said', fromBot: true },
     });
+    const bytes = Buffer.from('a picture');
+    const bob = { ...group, senderId: BOB, senderName: 'Bob' };
+    const theirs = await proxy.write({ ...bob, content: 'look' }, { files: [{ name: 'cat.png', mime: 'image/png', bytes }] });
+    await received(2);
+    const question = { content: `<@${channel.account}> what is this?`, message_reference: { message_id: theirs } };
+    await proxy.write({ ...group, ...question });
+    const { media, replyTo } = await received(3);
+    expect(media).toHaveLength(1);
+    expect(replyTo).toMatchObject({ text: '[photo]\nlook', origin: 'written by Bob, not by the sender' });
+    const [ref] = media;
+    if (!ref) throw new Error('no file');
+    const parts: Uint8Array[] = [];
+    for await (const part of (await channel.download?.(ref, signal))?.bytes ?? []) parts.push(part);
+    expect(Buffer.concat(parts).equals(bytes)).toBe(true);
   }),
   'reply out': play(async ({ proxy, send, received, group }) => {
     const id = await proxy.write({ ...group, content: 'a question' });
@@ -160,6 +179,9 @@ export const cases: CapabilityCases = {
     expect(await received(2)).toMatchObject({ kind: 'reaction', targetId: target, text: '👍', senderId: ADA });
     proxy.gateway.dispatch('MESSAGE_REACTION_REMOVE', { ...reaction, emoji: { id: null, name: '👍' } });
     expect(await received(3)).toMatchObject({ kind: 'reaction', targetId: target, text: '' });
+    // Those of private chats tell an id alone.
+    proxy.gateway.dispatch('MESSAGE_REACTION_ADD', { user_id: ADA, channel_id: DM, message_id: target, emoji: { name: '👍' } });
+    expect(await received(4)).toMatchObject({ kind: 'reaction', chatId: DM, senderName: 'Ada' });
   }),
   'reaction out': play(async ({ proxy, channel, signal, group, received }) => {
     const target = await proxy.write({ ...group, content: 'a message' });

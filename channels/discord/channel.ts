@@ -37,8 +37,10 @@ const LIMITS: ChannelLimits = {
   text: 1_900,
   unit: 'codepoint',
   caption: 1_900,
-  // https://discord.com/developers/docs/reference#uploading-files: the default; servers with boosts take more.
-  uploadBytes: 10 * MEGABYTE,
+  // "The default limit is `20 MiB` for all users"
+  // (https://discord.com/developers/docs/reference#uploading-files, since 2026-09-03); servers with boosts
+  // take more.
+  uploadBytes: 20 * MEGABYTE,
   downloadBytes: 20 * MEGABYTE,
 };
 
@@ -149,7 +151,7 @@ export class DiscordChannel implements Channel {
 
   async #work(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
     const { clock, random, logger, name } = this.#deps;
-    const { mention_roles, mention_everyone, message_content, catch_up_hours, slash_commands } = this.#settings;
+    const { mention_roles, mention_everyone, follow_threads, message_content, catch_up_hours, slash_commands } = this.#settings;
     const health = (state: ChannelHealth, detail?: string): void => this.#health.set('connection', state, detail);
     let registering: Promise<void> | undefined;
     const receiver = new Receiver({
@@ -159,6 +161,7 @@ export class DiscordChannel implements Channel {
       account: this.account,
       mentionRoles: mention_roles,
       mentionEveryone: mention_everyone,
+      followThreads: follow_threads,
       catchUpMs: catch_up_hours * 3_600_000,
       callTimeoutMs: CALL_TIMEOUT_MS,
       clock,

@@ -105,7 +105,7 @@ test.each(['hunter2', 'a.b.c', `${Buffer.from('no digits here!!').toString('base
 test('the account is the id in the token, and the classes and limits are those of the platform', async () => {
   const { channel, proxy } = await scene({ settings: { rate_limits: false } });
   expect(channel).toMatchObject({ account: proxy.peer.botId, inboundClass: 'C', sendClass: 'idem', idemWindowMs: 120_000 });
-  expect(channel.limits).toMatchObject({ text: 1_900, unit: 'codepoint' });
+  expect(channel.limits).toMatchObject({ text: 1_900, unit: 'codepoint', uploadBytes: 20 * 1024 * 1024 });
   expect(channel.limits.rate).toBeUndefined();
 });
 

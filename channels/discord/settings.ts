@@ -21,6 +21,10 @@ export const DiscordSettings = z.strictObject({
   ),
   mention_roles: flag(false, "Whether a mention of the bot's own role addresses the bot, as a mention of its name does."),
   mention_everyone: flag(false, 'Whether @everyone and @here address the bot.'),
+  follow_threads: flag(
+    true,
+    'In a thread the bot started, or is one of the 100 it wrote in last, count what is said to nobody else as addressed to it. false asks for a mention.',
+  ),
   slash_commands: flag(true, 'Offer /new, /reset, /stop and /help in the command menu of Discord.'),
   catch_up_hours: z
     .number()

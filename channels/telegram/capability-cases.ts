@@ -143,7 +143,7 @@ export const cases: CapabilityCases = {
     const photo = [{ file_id: 'elsewhere', file_unique_id: 'e', width: 1, height: 1 }];
     const origin = { type: 'user', date: 1, sender_user: { id: 2000, is_bot: false, first_name: 'Bob' } };
     server.inject({ text: 'and this?', external_reply: { origin, photo } });
-    const replyTo = { text: '[quoted from Bob in another chat] [photo]' };
+    const replyTo = { text: '[photo]', origin: 'quoted from Bob in another chat' };
     await until('the picture came along', async () => (await received()).media.length === 1);
     expect(await received()).toMatchObject({ text: 'and this?', media: [{ ref: 'elsewhere' }], replyTo });
   }),

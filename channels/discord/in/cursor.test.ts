@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compareIds, idAt, laterId, timeOf } from '../wire/ids.ts';
-import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withGap, withoutGap } from './cursor.ts';
+import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withGap, withoutGap, withThread } from './cursor.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const chat = (n: number): string => String(10n ** 17n + BigInt(n));
@@ -36,9 +36,11 @@ test('what is wrong inside a cursor is left out', () => {
     gaps: { x: since, [chat(2)]: '' },
     joined: { x: since },
     privates: ['x'],
+    threads: ['x', 7],
     session: { id: 'a', url: 'file:///', seq: 1 },
   });
-  expect(parseCursor(text)).toEqual({ since, seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map() });
+  const empty = { seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map(), threads: new Set() };
+  expect(parseCursor(text)).toEqual({ since, ...empty });
 });
 
 test('the newest message of a chat never goes back', () => {
@@ -67,6 +69,14 @@ test('F46 a cursor stays small, however many chats there are', () => {
   expect(cursor.gaps.size).toBe(500);
   expect(formatCursor(cursor).length).toBeLessThan(90_000);
   expect(cursor.seen.has(chat(1_299))).toBe(true);
+});
+
+test('of the threads that we wrote in the latest hundred are kept, over a restart too', () => {
+  let cursor = firstCursor(NOW);
+  for (let n = 0; n < 120; n += 1) cursor = withThread(withThread(cursor, chat(0)), chat(n));
+  const kept = parseCursor(formatCursor(cursor))?.threads ?? new Set();
+  expect(kept.size).toBe(100);
+  expect([kept.has(chat(0)), kept.has(chat(20)), kept.has(chat(119))]).toEqual([true, false, true]);
 });
 
 test('ids are times, and are compared as numbers', () => {

@@ -16,15 +16,19 @@ export interface Cursor {
   readonly gaps: ReadonlyMap<string, string>;
   /** Servers that the bot was invited to of late, by the time of that: what was said there before was not said to it. */
   readonly joined: ReadonlyMap<string, string>;
+  /** Threads that we wrote in, the latest last. */
+  readonly threads: ReadonlySet<string>;
 }
 
 /** Private chats that are asked for missed messages. Beyond that the ones silent for longest are forgotten. */
 const MAX_PRIVATES = 500;
 const MAX_CHATS = 1_000;
 const MAX_GAPS = 500;
+/** The journal rewrites the cursor with every batch, so it stays small. */
+const MAX_THREADS = 100;
 
 export function firstCursor(now: number): Cursor {
-  return { since: idAt(now), seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map() };
+  return { since: idAt(now), seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map(), threads: new Set() };
 }
 
 /** Undefined for anything that is no cursor of ours. */
@@ -36,12 +40,13 @@ export function parseCursor(text: string | undefined): Cursor | undefined {
   const gaps = parseIds(cursor['gaps']);
   const joined = parseIds(cursor['joined']);
   const privates = list(cursor['privates']).flatMap((id) => snowflake(id) ?? []);
+  const threads = new Set(list(cursor['threads']).flatMap((id) => snowflake(id) ?? []));
   const session = parseSession(cursor['session']);
-  return { since, seen, gaps, joined, privates: new Set(privates), ...(session && { session }) };
+  return { since, seen, gaps, joined, threads, privates: new Set(privates), ...(session && { session }) };
 }
 
 export function formatCursor(cursor: Cursor): string {
-  const { since, session, seen, privates, gaps, joined } = cursor;
+  const { since, session, seen, privates, gaps, joined, threads } = cursor;
   return JSON.stringify({
     since,
     ...(session && { session }),
@@ -49,6 +54,7 @@ export function formatCursor(cursor: Cursor): string {
     privates: [...privates],
     ...(gaps.size > 0 && { gaps: Object.fromEntries(gaps) }),
     ...(joined.size > 0 && { joined: Object.fromEntries(joined) }),
+    ...(threads.size > 0 && { threads: [...threads] }),
   });
 }
 
@@ -103,6 +109,16 @@ export function withJoined(cursor: Cursor, guild: string, at: string, oldest: st
   const joined = new Map([...cursor.joined].filter(([, when]) => compareIds(when, oldest) > 0));
   joined.set(guild, at);
   return { ...cursor, joined };
+}
+
+/** We wrote in this thread now. */
+export function withThread(cursor: Cursor, thread: string): Cursor {
+  const threads = new Set(cursor.threads);
+  threads.delete(thread);
+  threads.add(thread);
+  const [oldest] = threads;
+  if (threads.size > MAX_THREADS && oldest !== undefined) threads.delete(oldest);
+  return { ...cursor, threads };
 }
 
 function parseIds(value: unknown): ReadonlyMap<string, string> {

@@ -2,13 +2,15 @@
 import type { ChannelHost } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
-import type { JsonObject } from '../../kit/json.ts';
+import { type JsonObject, num } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { Packet } from '../wire/gateway.ts';
 import { idAt, laterId, requireId } from '../wire/ids.ts';
-import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
+import { THREAD_STARTER } from './called-in.ts';
+import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withThread } from './cursor.ts';
 import { type InboundContext, toMessage, unreadable } from './inbound.ts';
+import type { Place } from './places.ts';
 
 export interface HandoverOptions extends StoringOptions {
   readonly host: ChannelHost;
@@ -26,6 +28,8 @@ export class Handover {
   readonly #recent = new RecentSet(MAX_RECENT);
   /** Private chats that were pushed and are in no cursor yet: no list of the platform's tells of them. */
   readonly #strangers = new Set<string>();
+  /** Threads that we wrote in since the last commit. */
+  readonly #joined = new Set<string>();
 
   constructor(options: HandoverOptions) {
     this.#options = options;
@@ -51,18 +55,35 @@ export class Handover {
   }
 
   /**
-   * Commits messages of one place, the oldest first, without those that this process offered before and those
-   * of our own. `packet` is the event that is worked off with them. Rejects as `commit` does.
+   * Whether we wrote in a thread, as our own messages tell that came back. What others write proves nothing:
+   * whether they may call the agent is decided later, and whoever may not would have it answer talk among
+   * those who may.
    */
-  async offer(messages: readonly JsonObject[], context: InboundContext, packet: Packet | undefined): Promise<void> {
-    const { place } = context;
+  hasWritten(thread: string): boolean {
+    return this.#joined.has(thread) || this.#cursor?.threads.has(thread) === true;
+  }
+
+  /**
+   * Commits messages of one place, the oldest first, without those that this process offered before and those
+   * of our own. `packet` is the event that is worked off with them. Rejects as `commit` and `contextOf` do.
+   */
+  async offer(
+    messages: readonly JsonObject[],
+    place: Place,
+    contextOf: (message: JsonObject) => Promise<InboundContext>,
+    packet: Packet | undefined,
+  ): Promise<void> {
+    // What is known of the threads that we wrote in.
+    await this.cursor();
     const batch: InboundMessage[] = [];
     let newest: string | undefined;
     for (const message of messages) {
       const id = requireId(message['id'], 'message id');
       newest = laterId(newest ?? id, id);
-      if (this.#recent.has(id)) continue;
-      const read = this.#read(message, context, id);
+      // A row that points to the first message of its thread, which was read where it was written.
+      if (this.#recent.has(id) || num(message['type']) === THREAD_STARTER) continue;
+      const read = this.#read(message, await contextOf(message), id);
+      if (read.refusal === 'own-message' && place.parentId !== undefined) this.#joined.add(place.id);
       // We know what we wrote; committing the echo of every answer would cost as much as the question.
       if (read.refusal !== 'own-message') batch.push(read);
     }
@@ -88,12 +109,15 @@ export class Handover {
     for (const chat of strangers) {
       if (!after.seen.has(chat)) after = advance(after, chat, after.since, { isPrivate: true, oldest });
     }
+    const threads = [...this.#joined];
+    for (const thread of threads) after = withThread(after, thread);
     const { session: old, ...rest } = after;
     const session = packet ? packet.session && { ...packet.session, seq: packet.s } : old;
     const cursor: Cursor = { ...rest, ...(session && { session }) };
     await storeMessages(batch, formatCursor(cursor), this.#options);
     this.#cursor = cursor;
     for (const chat of strangers) this.#strangers.delete(chat);
+    for (const thread of threads) this.#joined.delete(thread);
   }
 
   #read(message: JsonObject, context: InboundContext, id: string): InboundMessage {

@@ -48,6 +48,13 @@ export function findFile(message: JsonObject, fileId: string): JsonObject | unde
   return bodies.flatMap((body) => objects(body['attachments'])).find((file) => file['id'] === fileId);
 }
 
+/** A message reference of this type is a forward. */
+const FORWARD = 1;
+
+export function isForward(message: JsonObject): boolean {
+  return num(obj(message['message_reference'])['type']) === FORWARD;
+}
+
 /** What a forward carries; its author is not told. */
 export function snapshotsOf(message: JsonObject): readonly JsonObject[] {
   return objects(message['message_snapshots']).map((snapshot) => obj(snapshot['message']));

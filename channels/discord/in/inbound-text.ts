@@ -2,6 +2,7 @@
 import { type JsonObject, objects, str } from '../../kit/json.ts';
 import { label } from '../../kit/senders-words.ts';
 import { snowflake } from '../wire/ids.ts';
+import { writtenIn } from './cards.ts';
 
 export interface Addressing {
   /** Our own user id. */
@@ -12,26 +13,51 @@ export interface Addressing {
   readonly everyone: boolean;
 }
 
-/** A user, member, role or emoji as it stands in a text (https://discord.com/developers/docs/reference#message-formatting). */
-const TOKEN = /<(?:@!?(?<user>\d{15,20})|@&(?<role>\d{15,20})|a?:(?<emoji>\w{1,64}):\d{15,20})>/g;
+/** What people see in place of an id. Undefined where that is not known: the id stays. */
+export interface NameOf {
+  readonly user: (id: string) => string | undefined;
+  readonly role: (id: string) => string | undefined;
+  readonly channel: (id: string) => string | undefined;
+}
+
+/**
+ * A user, member, role, channel or emoji as it stands in a text
+ * (https://discord.com/developers/docs/reference#message-formatting).
+ */
+const TOKEN = /<(?:@!?(?<user>\d{15,20})|@&(?<role>\d{15,20})|#(?<channel>\d{15,20})|a?:(?<emoji>\w{1,64}):\d{15,20})>/g;
+
+/** Ids of the channels and roles that the text of a message names, each once. */
+export function idsIn(messages: readonly JsonObject[]): {
+  readonly channels: readonly string[];
+  readonly roles: readonly string[];
+} {
+  const found = messages.flatMap((message) => [...writtenIn(message).matchAll(TOKEN)].map(({ groups = {} }) => groups));
+  const of = (kind: 'channel' | 'role'): readonly string[] => [...new Set(found.flatMap((groups) => groups[kind] ?? []))];
+  return { channels: of('channel'), roles: of('role') };
+}
 
 /**
  * The text as people read it, and whether it addresses us. Only a name the platform itself resolved counts: one in a code block,
  * or one that somebody merely typed, is listed nowhere.
  */
-export function readText(message: JsonObject, to: Addressing): { readonly text: string; readonly mentioned: boolean } {
+export function readText(
+  message: JsonObject,
+  to: Addressing,
+  nameOf?: NameOf,
+): { readonly text: string; readonly mentioned: boolean } {
   const names = new Map(objects(message['mentions']).map((user) => [str(user['id']) ?? '', displayName(user)]));
   const roles = new Set(Array.isArray(message['mention_roles']) ? message['mention_roles'] : []);
   let mentioned = to.everyone && message['mention_everyone'] === true;
-  const content = str(message['content']) ?? '';
+  const content = writtenIn(message);
   let out = '';
   let at = 0;
   for (const match of content.matchAll(TOKEN)) {
-    const { user, role, emoji } = match.groups ?? {};
+    const { user, role, channel, emoji } = match.groups ?? {};
     const own = (user === to.account && names.has(to.account)) || (role !== undefined && roles.has(role) && to.roles.has(role));
     if (own) mentioned = true;
-    const name = user === undefined ? undefined : names.get(user);
-    const shown = own ? '' : emoji !== undefined ? `:${emoji}:` : name !== undefined ? `@${name}` : match[0];
+    const called = user === undefined ? role && nameOf?.role(role) : (names.get(user) ?? nameOf?.user(user));
+    const room = channel && nameOf?.channel(channel);
+    const shown = own ? '' : emoji ? `:${emoji}:` : called ? `@${label(called)}` : room ? `#${label(room)}` : match[0];
     out += content.slice(at, match.index) + shown;
     at = match.index + match[0].length;
     if (shown !== '') continue;

@@ -1,26 +1,23 @@
 /** An event of the platform -> `InboundMessage`. Pure: what it needs to know about places and roles comes in. */
 import { shortHash } from '../../../src/core/ids.ts';
-import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import { type InboundMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
-import { composed, ours, writtenBy } from '../../kit/senders-words.ts';
+import { bracketNote, composed, ours } from '../../kit/senders-words.ts';
 import { requireId, snowflake, timeOf } from '../wire/ids.ts';
-import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
-import { type Addressing, displayName, readText } from './inbound-text.ts';
-import { chatOf, type Place } from './places.ts';
+import { filesBeside, filesOf, namesNobodyElse, piecesOf, quotedOf, type ReadingContext } from './inbound-reply.ts';
+import { displayName, readText } from './inbound-text.ts';
+import { chatOf } from './places.ts';
 
-export interface InboundContext {
+export interface InboundContext extends ReadingContext {
   /** Instance name. */
   readonly channel: string;
-  readonly to: Addressing;
-  /** Where the event took place. */
-  readonly place: Place;
+  /** A thread that the agent takes part in: what is said there to nobody in particular is said to it. */
+  readonly isFollowed?: boolean;
 }
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-types: what people write, replies included. */
 const WRITTEN: ReadonlySet<number> = new Set([0, 19]);
-/** A message reference of this type is a forward. */
-const FORWARD = 1;
 
 /** MESSAGE_CREATE, or a message of the history. Throws on one that breaks the platform's own schema. */
 export function toMessage(message: JsonObject, context: InboundContext): InboundMessage {
@@ -45,12 +42,12 @@ export function toDelete(messageId: unknown, context: InboundContext, now: numbe
 
 /**
  * MESSAGE_REACTION_ADD and _REMOVE. The platform gives these events no id; `source` is the event's place in its session, which
- * is the same when it comes again.
+ * is the same when it comes again. `user`: whose reaction it is; events of private chats tell the id alone.
  */
 export function toReaction(
   event: JsonObject,
   context: InboundContext,
-  options: { readonly added: boolean; readonly now: number; readonly source: string },
+  options: { readonly added: boolean; readonly now: number; readonly source: string; readonly user?: JsonObject },
 ): InboundMessage {
   const targetId = requireId(event['message_id'], 'message id');
   const senderId = requireId(event['user_id'], 'user id');
@@ -59,7 +56,7 @@ export function toReaction(
   const text = snowflake(emoji['id']) === undefined ? name : `:${name}:`;
   const member = obj(event['member']);
   const platformId = `${targetId}:reaction:${shortHash(`${options.source} ${senderId} ${text} ${options.added}`)}`;
-  const author = { ...obj(member['user']), id: senderId };
+  const author = { ...options.user, ...obj(member['user']), id: senderId };
   const refusal = refusalOf(author, {}, context.to.account, false);
   return {
     ...nobody(context, platformId, options.now),
@@ -88,40 +85,34 @@ function readMessage(message: JsonObject, context: InboundContext): InboundMessa
   const id = requireId(message['id'], 'message id');
   const author = obj(message['author']);
   const senderId = requireId(author['id'], 'author id');
-  const { account } = context.to;
-  const forwarded = isForward(message) ? snapshotsOf(message) : [];
-  const said = readText(message, context.to);
-  const host = { channelId: context.place.id, id };
-  const bodies = [message, ...forwarded];
-  const media = bodies.flatMap((body) => mediaOf(body, host));
-  const content = composed(
-    said.text,
-    ours(noteOf(message)),
-    // Another person wrote it: a name in it addresses nobody here (reliability.md A4).
-    ...forwarded.flatMap((body) => [
-      ours('[forwarded, not written by the sender]'),
-      readText(body, NOBODY).text,
-      ours(noteOf(body)),
-    ]),
-  );
-  const written = WRITTEN.has(num(message['type']) ?? 0);
-  const refusal = refusalOf(author, message, account, !written || (content.text === '' && media.length === 0));
-  const replyTo = quotedOf(message, account, senderId);
+  const { to, nameOf, place } = context;
+  const said = readText(message, to, nameOf);
+  const isCalled = said.mentioned || (context.isFollowed === true && namesNobodyElse(message, to.account));
+  const own = filesOf(message, { channelId: place.id, id });
+  const brought = isCalled || place.guildId === undefined ? filesBeside(message, context, own.length === 0) : [];
+  const media = [...own, ...brought];
+  const pieces = piecesOf(message, said.text, nameOf);
+  const written = composed(...pieces);
+  const isEmpty = written.text === '' && media.length === 0;
+  // A line above it would make a command an ordinary text.
+  const isTitled = context.post !== undefined && !isEmpty && !written.text.startsWith('/');
+  const content = isTitled ? composed(ours(bracketNote('forum post', context.post)), ...pieces) : written;
+  const isWritten = WRITTEN.has(num(message['type']) ?? 0);
+  const refusal = refusalOf(author, message, to.account, !isWritten || isEmpty);
+  const replyTo = quotedOf(message, context, senderId);
   return {
     ...nobody(context, id, timeOf(id)),
     senderId,
     senderName: displayName(author, obj(message['member'])),
-    ...(written ? content : { text: '' }),
-    media: written ? media : [],
+    ...(isWritten ? content : { text: '' }),
+    media: isWritten ? media : [],
     ...(replyTo && { replyTo }),
-    mentionsBot: said.mentioned,
+    mentionsBot: isCalled,
     ...(refusal && { refusal }),
     // In a private chat a reference to the message above would only be noise.
-    ...(context.place.guildId !== undefined && { replyContext: { messageId: id } }),
+    ...(place.guildId !== undefined && { replyContext: { messageId: id } }),
   };
 }
-
-const NOBODY: Addressing = { account: '', roles: new Set(), everyone: false };
 
 function refusalOf(author: JsonObject, message: JsonObject, account: string, empty: boolean): RefusalReason | undefined {
   if (author['id'] === account) return 'own-message';
@@ -129,21 +120,4 @@ function refusalOf(author: JsonObject, message: JsonObject, account: string, emp
   const webhook = message['webhook_id'] !== undefined && message['webhook_id'] !== null;
   if (webhook || author['bot'] === true || author['system'] === true) return 'bot-author';
   return empty ? 'empty' : undefined;
-}
-
-function isForward(message: JsonObject): boolean {
-  return num(obj(message['message_reference'])['type']) === FORWARD;
-}
-
-function quotedOf(message: JsonObject, account: string, senderId: string): QuotedMessage | undefined {
-  const reference = obj(message['message_reference']);
-  const platformId = snowflake(reference['message_id']);
-  if (platformId === undefined || num(message['type']) !== 19 || isForward(message)) return undefined;
-  // Null when it was deleted, absent when the platform did not look.
-  const quoted = obj(message['referenced_message']);
-  const author = obj(quoted['author']);
-  const fromBot = author['id'] === account;
-  const text = [readText(quoted, NOBODY).text, noteOf(quoted)].filter((line) => line).join('\n');
-  const own = fromBot || author['id'] === senderId || text === '';
-  return { platformId, ...(text !== '' && { text }), ...(!own && { origin: writtenBy(displayName(author)) }), fromBot };
 }

@@ -91,6 +91,7 @@ function start(platform: Platform, host: TestHost) {
     account: BOT,
     mentionRoles: false,
     mentionEveryone: false,
+    followThreads: true,
     catchUpMs: DAY,
     callTimeoutMs: 20_000,
     clock: { ...systemClock, sleep },

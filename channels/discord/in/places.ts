@@ -12,6 +12,12 @@ export interface Place {
   readonly parentId?: string;
   /** As of the last event that told it. */
   readonly lastMessageId?: string;
+  /** As people see it; private chats have none. */
+  readonly name?: string;
+  /** A forum or media channel: each post of it is a thread. */
+  readonly isForum?: true;
+  /** A thread that the bot itself started. */
+  readonly isOwn?: true;
 }
 
 /** https://discord.com/developers/docs/resources/channel#channel-object-channel-types: announcement, public, private thread. */
@@ -20,6 +26,8 @@ const THREADS: ReadonlySet<number> = new Set([10, 11, 12]);
 const PRIVATE: ReadonlySet<number> = new Set([1, 3]);
 /** Forum and media channels: what they name as their last message is a thread. */
 const THREADS_ONLY: ReadonlySet<number> = new Set([15, 16]);
+/** "1-100 character channel name" (https://discord.com/developers/docs/resources/channel). */
+const MAX_NAME = 100;
 /** As many as the channels of a few large servers; asking for one that was forgotten is one call. */
 const MAX_PLACES = 20_000;
 
@@ -30,7 +38,6 @@ export function chatOf(place: Place): { readonly chatId: string; readonly thread
 
 export class Places {
   readonly #places = new RecentMap<Place>(MAX_PLACES);
-  readonly #ownRoles = new Map<string, ReadonlySet<string>>();
   readonly #lookUp: (route: string) => Promise<unknown>;
   readonly #account: string;
 
@@ -44,11 +51,10 @@ export class Places {
   learnGuild(guild: JsonObject): readonly Place[] {
     const guildId = snowflake(guild['id']);
     if (guildId === undefined) return [];
-    this.#ownRoles.set(guildId, this.#ownRolesOf(guild['roles']));
     const channels = [...objects(guild['channels']), ...objects(guild['threads'])];
     return channels.flatMap((channel) => {
       const place = this.learn(channel, guildId);
-      return place && !THREADS_ONLY.has(num(channel['type']) ?? -1) ? [place] : [];
+      return place && !place.isForum ? [place] : [];
     });
   }
 
@@ -57,13 +63,18 @@ export class Places {
     const id = snowflake(channel['id']);
     if (id === undefined) return undefined;
     const guildId = snowflake(channel['guild_id']) ?? guild;
-    const parentId = THREADS.has(num(channel['type']) ?? -1) ? snowflake(channel['parent_id']) : undefined;
+    const type = num(channel['type']) ?? -1;
+    const parentId = THREADS.has(type) ? snowflake(channel['parent_id']) : undefined;
     const lastMessageId = snowflake(channel['last_message_id']);
+    const name = str(channel['name'])?.slice(0, MAX_NAME);
     const place: Place = {
       id,
       ...(guildId !== undefined && { guildId }),
       ...(parentId !== undefined && { parentId }),
       ...(lastMessageId !== undefined && { lastMessageId }),
+      ...(name && { name }),
+      ...(THREADS_ONLY.has(type) && { isForum: true }),
+      ...(parentId !== undefined && channel['owner_id'] === this.#account && { isOwn: true }),
     };
     this.#places.set(place.id, place);
     return place;
@@ -97,20 +108,5 @@ export class Places {
     const channel = obj(await this.#lookUp(`/channels/${id}`));
     const isPlace = snowflake(channel['guild_id']) !== undefined || PRIVATE.has(num(channel['type']) ?? -1);
     return isPlace ? this.learn(channel) : undefined;
-  }
-
-  /** The roles that are the bot itself: the platform makes one for each bot that was invited with permissions. */
-  async ownRoles(guildId: string): Promise<ReadonlySet<string>> {
-    const known = this.#ownRoles.get(guildId);
-    if (known) return known;
-    const answer = await this.#lookUp(`/guilds/${guildId}/roles`);
-    const roles = this.#ownRolesOf(answer);
-    if (answer !== undefined) this.#ownRoles.set(guildId, roles);
-    return roles;
-  }
-
-  #ownRolesOf(roles: unknown): ReadonlySet<string> {
-    const own = objects(roles).filter((role) => str(obj(role['tags'])['bot_id']) === this.#account);
-    return new Set(own.map((role) => snowflake(role['id'])).filter((id) => id !== undefined));
   }
 }

@@ -1,19 +1,18 @@
 /** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
 import type { ChannelHost } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
-import { withDeadline } from '../../kit/deadline.ts';
-import { type JsonObject, obj, objects } from '../../kit/json.ts';
+import { type JsonObject, num, obj, objects } from '../../kit/json.ts';
 import type { StoringOptions } from '../../kit/store-messages.ts';
 import type { DiscordClient } from '../wire/client.ts';
-import { isFinal, waitOf } from '../wire/failure.ts';
 import type { Packet, Session } from '../wire/gateway.ts';
 import { requireId, snowflake } from '../wire/ids.ts';
+import { THREAD_STARTER } from './called-in.ts';
+import { Contexts } from './contexts.ts';
 import { Handover } from './handover.ts';
-import { type InboundContext, toDelete, toEdit, toReaction, unreadable } from './inbound.ts';
-import type { Addressing } from './inbound-text.ts';
+import { toDelete, toEdit, toReaction, unreadable } from './inbound.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
 import { Missed, type Unread } from './missed.ts';
-import { type Place, Places } from './places.ts';
+import type { Place } from './places.ts';
 
 /** What a connection told. */
 export interface Pushed extends Packet {
@@ -28,6 +27,7 @@ export interface ReceiverOptions extends StoringOptions {
   readonly account: string;
   readonly mentionRoles: boolean;
   readonly mentionEveryone: boolean;
+  readonly followThreads: boolean;
   readonly catchUpMs: number;
   readonly callTimeoutMs: number;
   /** READY or RESUMED was worked off: what was missed is committed, which may take longer than the connection stood. */
@@ -43,7 +43,7 @@ export const MAX_QUEUED = 5_000;
 
 export class Receiver {
   readonly #options: ReceiverOptions;
-  readonly #places: Places;
+  readonly #contexts: Contexts;
   readonly #queue: Pushed[] = [];
   #wake = Promise.withResolvers<void>();
   readonly #handover: Handover;
@@ -53,26 +53,17 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.#options = options;
     this.#handover = new Handover(options);
-    this.#places = new Places({
-      account: options.account,
-      lookUp: async (route) => {
-        try {
-          return await this.#patiently(() => this.#get(route));
-        } catch (error) {
-          options.signal.throwIfAborted();
-          options.logger.warn('discord.lookup-failed', { route, error: errorText(error) });
-          return undefined;
-        }
-      },
-    });
+    const hasWritten = (thread: string): boolean => this.#handover.hasWritten(thread);
+    this.#contexts = new Contexts({ ...options, hasWritten });
+    const { asking, places } = this.#contexts;
     this.#missed = new Missed({
-      places: this.#places,
+      places,
       catchUpMs: options.catchUpMs,
-      get: (route, query) => this.#get(route, query),
+      get: (route, query) => asking.get(route, query),
       cursor: () => this.#handover.cursor(),
       keep: (change) => this.#handover.commit([], undefined, change),
       // No event is worked off by a page: after a kill the one that made us read comes again, and the rest is read then.
-      offer: async (messages, place) => this.#handover.offer(messages, await this.#context(place), undefined),
+      offer: (messages, place) => this.#offer(messages, place, undefined),
       told: options.notCaughtUp,
       due: () => {
         this.#retryDue = true;
@@ -154,19 +145,25 @@ export class Receiver {
       case 'RESUMED':
         return this.#begin(packet);
       case 'GUILD_CREATE':
+        this.#contexts.roles.learnAll(String(event['id']), event['roles']);
         return this.#missed.guild(event);
+      case 'GUILD_ROLE_CREATE':
+      case 'GUILD_ROLE_UPDATE':
+        return this.#contexts.roles.learn(String(event['guild_id']), obj(event['role']));
+      case 'GUILD_ROLE_DELETE':
+        return this.#contexts.roles.forget(String(event['guild_id']), String(event['role_id']));
       case 'CHANNEL_CREATE':
       case 'CHANNEL_UPDATE':
       case 'THREAD_CREATE':
       case 'THREAD_UPDATE':
-        this.#places.learn(event);
+        this.#contexts.places.learn(event);
         return;
       case 'THREAD_LIST_SYNC':
-        for (const thread of objects(event['threads'])) this.#places.learn(thread, snowflake(event['guild_id']));
+        for (const thread of objects(event['threads'])) this.#contexts.places.learn(thread, snowflake(event['guild_id']));
         return;
       case 'CHANNEL_DELETE':
       case 'THREAD_DELETE':
-        this.#places.forget(String(event['id']));
+        this.#contexts.places.forget(String(event['id']));
         return this.#missed.forget(String(event['id']));
       case 'MESSAGE_CREATE':
         return this.#message(event, packet);
@@ -190,12 +187,19 @@ export class Receiver {
     // after us finds this message in the history.
     if (this.#handover.isStranger(place.id)) await this.#handover.commit([], undefined);
     await this.#missed.before(place.id);
-    await this.#handover.offer([event], await this.#context(place), packet);
+    await this.#offer([event], place, packet);
+  }
+
+  async #offer(messages: readonly JsonObject[], place: Place, packet: Packet | undefined): Promise<void> {
+    for (const message of messages) {
+      if (num(message['type']) === THREAD_STARTER) this.#contexts.calledIn.learnStarter(place.id, message);
+    }
+    await this.#handover.offer(messages, place, (message) => this.#contexts.ofMessage(message, place), packet);
   }
 
   async #interaction(event: JsonObject, packet: Packet): Promise<void> {
     const place = await this.#placeOf(event, packet);
-    const interaction = toInteraction(event, await this.#context(place));
+    const interaction = toInteraction(event, await this.#contexts.of(place));
     if (!interaction) return;
     await this.#handover.commit([interaction.message], packet);
     this.#options.interaction(interaction);
@@ -209,7 +213,8 @@ export class Receiver {
     // Our own edits and reactions, and the previews the platform makes of our messages.
     if (kind === 'edit' && obj(event['author'])['id'] === account) return;
     if (kind === 'reaction' && event['user_id'] === account) return;
-    const context = await this.#context(await this.#placeOf(event, packet));
+    const place = await this.#placeOf(event, packet);
+    const context = await (kind === 'edit' ? this.#contexts.ofMessage(event, place) : this.#contexts.of(place));
     const now = clock.now();
     switch (kind) {
       case 'edit': {
@@ -226,7 +231,10 @@ export class Receiver {
       }
       case 'reaction': {
         const added = packet.t === 'MESSAGE_REACTION_ADD';
-        return this.#handover.commit([toReaction(event, context, { added, now, source: sourceOf(packet) })], packet);
+        const who = snowflake(event['user_id']);
+        const user = event['member'] === undefined && who !== undefined ? await this.#contexts.names.person(who) : undefined;
+        const reaction = toReaction(event, context, { added, now, source: sourceOf(packet), ...(user && { user }) });
+        return this.#handover.commit([reaction], packet);
       }
     }
   }
@@ -234,40 +242,11 @@ export class Receiver {
   async #placeOf(event: JsonObject, packet: Packet): Promise<Place> {
     const id = requireId(event['channel_id'], 'channel id');
     const guildId = snowflake(event['guild_id']);
-    const place = await this.#places.find(id, { ...(guildId !== undefined && { guildId }) });
+    const place = await this.#contexts.places.find(id, { ...(guildId !== undefined && { guildId }) });
     this.#options.logger.debug('discord.event', { type: packet.t, place: id });
     return place;
   }
-
-  async #context(place: Place): Promise<InboundContext> {
-    const { channel, account, mentionRoles, mentionEveryone } = this.#options;
-    const roles = mentionRoles && place.guildId !== undefined ? await this.#places.ownRoles(place.guildId) : NO_ROLES;
-    const to: Addressing = { account, roles, everyone: mentionEveryone };
-    return { channel, to, place };
-  }
-
-  #get(route: string, query?: Readonly<Record<string, string>>): Promise<unknown> {
-    const { client, clock, callTimeoutMs, signal } = this.#options;
-    return withDeadline({ clock, ms: callTimeoutMs, signal }, (inner) =>
-      client.call('GET', route, { ...(query && { query }), signal: inner }),
-    );
-  }
-
-  /** A few tries, about a minute: the answer decides which conversation a message belongs to. */
-  async #patiently(get: () => Promise<unknown>): Promise<unknown> {
-    const { clock, signal } = this.#options;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await get();
-      } catch (error) {
-        if (isFinal(error) || attempt >= 5) throw error;
-        await clock.sleep(waitOf(error) ?? 1_000 * 2 ** attempt, signal);
-      }
-    }
-  }
 }
-
-const NO_ROLES: ReadonlySet<string> = new Set();
 
 const CHANGES: ReadonlyMap<string, 'edit' | 'delete' | 'reaction'> = new Map([
   ['MESSAGE_UPDATE', 'edit'],

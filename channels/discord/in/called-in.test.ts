@@ -1,0 +1,299 @@
+/** What comes along with a message that calls the agent in, from events to what the gateway is given. */
+import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
+import { MemoryLogger, until } from '../../../src/testing/fakes.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { idAt } from '../wire/ids.ts';
+import { Receiver } from './receive.ts';
+
+const BOT = '135000000000000001';
+const ADA = '201000000000000001';
+const BOB = '202000000000000002';
+const GUILD = '111000000000000011';
+const ROOM = '110000000000000010';
+const FORUM = '112000000000000012';
+const DM = '301000000000000001';
+const ROLE = '119000000000000019';
+const THREAD = idAt(Date.now() - 1_000);
+const SESSION = { id: 's', url: 'wss://x', seq: 1 };
+
+const ada = { id: ADA, username: 'ada', global_name: 'Ada' };
+const bob = { id: BOB, username: 'bob', global_name: 'Bob' };
+const bot = { id: BOT, username: 'gatehouse', bot: true };
+const picture = { id: '9000000000000000009', filename: 'cat.png', content_type: 'image/png', size: 3 };
+const MENTION = { content: `<@${BOT}> what is this?`, mentions: [bot] };
+
+const open: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+/** `answers`: what the platform says to a GET; it refuses what is not listed. */
+function start(answers: Readonly<Record<string, object>> = {}, { host = new TestHost(), followThreads = true } = {}) {
+  const abort = new AbortController();
+  const routes: string[] = [];
+  const receiver = new Receiver({
+    client: {
+      call: async (_method, route) => {
+        routes.push(route);
+        const answer = answers[route];
+        if (!answer) throw new CallError('GET', { kind: 'api', status: 404, code: 10_008, detail: 'Unknown Message' });
+        return answer;
+      },
+    },
+    host,
+    channel: 'discord',
+    account: BOT,
+    mentionRoles: false,
+    mentionEveryone: false,
+    followThreads,
+    catchUpMs: 0,
+    callTimeoutMs: 20_000,
+    clock: systemClock,
+    random: () => 0,
+    logger: new MemoryLogger(),
+    signal: abort.signal,
+    onTrouble: () => undefined,
+    ready: () => undefined,
+    notCaughtUp: () => undefined,
+    interaction: () => undefined,
+  });
+  const working = receiver.run();
+  const stop = async (): Promise<void> => {
+    abort.abort(new Error('over'));
+    await working;
+  };
+  open.push(stop);
+  const push = (t: string, d: object): void => receiver.push({ t, s: 1, d, session: SESSION, connection: abort.signal });
+  const guild = { id: GUILD, channels: [{ id: ROOM, type: 0, name: 'general' }], roles: [{ id: ROLE, name: 'Moderators' }] };
+  push('GUILD_CREATE', { ...guild, channels: [...guild.channels, { id: FORUM, type: 15, name: 'help' }] });
+  let count = 0;
+  return {
+    host,
+    routes,
+    push,
+    stop,
+    /** MESSAGE_CREATE; resolves to what the gateway was given. */
+    async say(fields: object) {
+      count += 1;
+      const id = idAt(Date.now() + count * 1_000);
+      const place = { channel_id: ROOM, guild_id: GUILD };
+      push('MESSAGE_CREATE', { id, type: 0, ...place, author: ada, mentions: [], attachments: [], content: 'hello', ...fields });
+      const said = (fields as { id?: string }).id ?? id;
+      return await until('it was offered', () => host.accepted.find(({ platformId }) => platformId === said));
+    },
+  };
+}
+
+/** A thread on a message of Bob's with a picture. */
+const thread = { id: THREAD, type: 11, guild_id: GUILD, parent_id: ROOM, name: 'cats', owner_id: ADA };
+const starter = { id: THREAD, type: 0, channel_id: ROOM, author: bob, content: 'look at this', attachments: [picture] };
+const STARTER = `/channels/${ROOM}/messages/${THREAD}`;
+const inThread = { channel_id: THREAD };
+
+test('the picture of the message replied to comes along, and the quote says whose it is', async () => {
+  const { say, routes } = start();
+  const referenced_message = { id: '5000000000000000005', channel_id: ROOM, author: bob, content: 'see', attachments: [picture] };
+  const reply = { type: 19, message_reference: { message_id: '5000000000000000005', channel_id: ROOM }, referenced_message };
+  expect(await say({ ...reply, ...MENTION })).toMatchObject({
+    text: 'what is this?',
+    media: [{ kind: 'photo', ref: `${ROOM}/5000000000000000005/${picture.id}` }],
+    replyTo: { text: '[photo]\nsee', origin: 'written by Bob, not by the sender' },
+  });
+  const talk = await say({ ...reply, content: 'nice' });
+  expect([talk.media, talk.mentionsBot]).toEqual([[], false]);
+  const own = await say({ ...reply, ...MENTION, attachments: [{ ...picture, id: '9100000000000000009' }] });
+  expect(own.media).toMatchObject([{ ref: `${ROOM}/${own.platformId}/9100000000000000009` }]);
+  expect(routes).toEqual([]);
+});
+
+test('a message replied to that the platform left out is asked for, in private too; one that was deleted is not', async () => {
+  const route = `/channels/${DM}/messages/5000000000000000005`;
+  const { say, routes } = start({
+    [route]: { id: '5000000000000000005', channel_id: DM, author: ada, content: '', attachments: [picture] },
+  });
+  const reply = { type: 19, channel_id: DM, guild_id: undefined };
+  const message_reference = { message_id: '5000000000000000005', channel_id: DM };
+  expect(await say({ ...reply, message_reference, content: 'and this?' })).toMatchObject({
+    media: [{ ref: `${DM}/5000000000000000005/${picture.id}` }],
+    replyTo: { text: '[photo]' },
+  });
+  expect(routes).toEqual([route]);
+  const deleted = await say({ ...reply, message_reference, referenced_message: null });
+  expect([deleted.media, deleted.replyTo?.text]).toEqual([[], undefined]);
+  expect(routes).toEqual([route]);
+});
+
+test('the message that a thread began with comes along when the agent is called in, once', async () => {
+  const { say, push, routes } = start({ [STARTER]: starter });
+  push('THREAD_CREATE', thread);
+  expect((await say({ ...inThread, content: 'any ideas?' })).replyTo).toBeUndefined();
+  expect(routes).toEqual([]);
+  expect(await say({ ...inThread, ...MENTION })).toMatchObject({
+    threadId: THREAD,
+    media: [{ ref: `${ROOM}/${THREAD}/${picture.id}` }],
+    replyTo: { platformId: THREAD, text: '[photo]\nlook at this', origin: 'written by Bob, not by the sender', fromBot: false },
+  });
+  await say({ ...inThread, ...MENTION });
+  expect(routes).toEqual([STARTER]);
+  // Our answer: from now on the thread is known.
+  push('MESSAGE_CREATE', {
+    id: idAt(Date.now() + 100_000),
+    type: 0,
+    channel_id: THREAD,
+    guild_id: GUILD,
+    author: bot,
+    content: 'a cat',
+  });
+  const later = await say({ ...inThread, ...MENTION });
+  expect([later.media, later.replyTo]).toEqual([[], undefined]);
+});
+
+test('the row that points to the first message is no message, and saves asking for it', async () => {
+  const { say, push, host, routes } = start();
+  push('THREAD_CREATE', thread);
+  const row = { id: idAt(Date.now()), type: 21, channel_id: THREAD, guild_id: GUILD, author: ada, content: '' };
+  push('MESSAGE_CREATE', { ...row, referenced_message: starter });
+  expect((await say({ ...inThread, ...MENTION })).media).toMatchObject([{ ref: `${ROOM}/${THREAD}/${picture.id}` }]);
+  expect(host.accepted).toHaveLength(1);
+  expect(routes).toEqual([]);
+});
+
+test('a first message that is gone is asked for once and missed by nobody', async () => {
+  const { say, push, routes } = start();
+  push('THREAD_CREATE', thread);
+  for (let n = 0; n < 2; n += 1)
+    expect(await say({ ...inThread, ...MENTION })).toMatchObject({ media: [], text: 'what is this?' });
+  expect(routes).toEqual([STARTER]);
+});
+
+test('the title of a post stands above its first message, and above the first question to the agent', async () => {
+  const { say, push } = start({
+    [`/channels/${THREAD}/messages/${THREAD}`]: { ...starter, channel_id: THREAD },
+  });
+  push('THREAD_CREATE', { ...thread, parent_id: FORUM, name: 'My] cat' });
+  expect((await say({ ...inThread, id: THREAD, content: 'it coughs' })).text).toBe('[forum post: My) cat]\nit coughs');
+  expect(await say({ ...inThread, ...MENTION })).toMatchObject({
+    text: '[forum post: My) cat]\nwhat is this?',
+    media: [{ ref: `${THREAD}/${THREAD}/${picture.id}` }],
+  });
+  const filesOnly = await say({
+    ...inThread,
+    id: idAt(Date.now() + 70_000),
+    ...MENTION,
+    content: `<@${BOT}>`,
+    attachments: [picture],
+  });
+  expect(filesOnly.text).toBe('[forum post: My) cat]');
+  expect(filesOnly.marks).toEqual([[0, filesOnly.text.length]]);
+  // Above a command it would make words of it.
+  expect((await say({ ...inThread, content: `<@${BOT}> /new`, mentions: [bot] })).text).toBe('/new');
+});
+
+test('a post whose words the platform withholds is empty, whatever its title says', async () => {
+  const { say, push } = start();
+  push('THREAD_CREATE', { ...thread, parent_id: FORUM });
+  expect(await say({ ...inThread, id: THREAD, content: '' })).toMatchObject({ text: '', refusal: 'empty' });
+});
+
+test('in a thread that it wrote in, what is said to nobody else is said to the agent, after a restart too', async () => {
+  const { say, push, host, stop } = start({ [STARTER]: starter });
+  push('THREAD_CREATE', thread);
+  expect((await say({ ...inThread, content: 'hm' })).mentionsBot).toBe(false);
+  push('MESSAGE_CREATE', {
+    id: idAt(Date.now() + 50_000),
+    type: 0,
+    channel_id: THREAD,
+    guild_id: GUILD,
+    author: bot,
+    content: 'hi',
+  });
+  expect((await say({ ...inThread, content: 'and now?' })).mentionsBot).toBe(true);
+  expect((await say({ ...inThread, content: `<@${BOB}> you?`, mentions: [bob] })).mentionsBot).toBe(false);
+  const toBob = { type: 19, message_reference: { message_id: '5000000000000000005' }, referenced_message: { author: bob } };
+  expect((await say({ ...inThread, ...toBob })).mentionsBot).toBe(false);
+  expect((await say({ content: 'elsewhere' })).mentionsBot).toBe(false);
+  await stop();
+  const again = start({}, { host });
+  again.push('THREAD_CREATE', thread);
+  const id = idAt(Date.now() + 90_000);
+  expect((await again.say({ ...inThread, id, content: 'still there?' })).mentionsBot).toBe(true);
+  await again.stop();
+  const without = start({}, { host, followThreads: false });
+  without.push('THREAD_CREATE', thread);
+  const last = idAt(Date.now() + 95_000);
+  expect((await without.say({ ...inThread, id: last, content: 'and you?' })).mentionsBot).toBe(false);
+});
+
+test('a thread that the bot started needs no mention', async () => {
+  const { say, push } = start();
+  push('THREAD_CREATE', { ...thread, owner_id: BOT });
+  expect((await say({ ...inThread, content: 'and now?' })).mentionsBot).toBe(true);
+});
+
+test('channels and roles are shown by their names, as they are now', async () => {
+  const { say, push } = start();
+  const content = `see <#${ROOM}> or ask <@&${ROLE}>`;
+  expect((await say({ content })).text).toBe('see #general or ask @Moderators');
+  push('CHANNEL_UPDATE', { id: ROOM, type: 0, guild_id: GUILD, name: 'lobby' });
+  push('GUILD_ROLE_UPDATE', { guild_id: GUILD, role: { id: ROLE, name: 'Mods' } });
+  expect((await say({ content })).text).toBe('see #lobby or ask @Mods');
+  push('GUILD_ROLE_DELETE', { guild_id: GUILD, role_id: ROLE });
+  expect((await say({ content })).text).toBe(`see #lobby or ask <@&${ROLE}>`);
+});
+
+test('roles of a server that no event told are asked for when the agent is spoken to', async () => {
+  const elsewhere = '114000000000000014';
+  const route = `/guilds/${elsewhere}/roles`;
+  const { say, push, routes } = start({ [route]: [{ id: ROLE, name: 'Helpers' }] });
+  push('CHANNEL_CREATE', { id: DM, type: 0, guild_id: elsewhere, name: 'lobby' });
+  const there = { channel_id: DM, guild_id: elsewhere };
+  expect((await say({ ...there, content: `<@&${ROLE}>` })).text).toBe(`<@&${ROLE}>`);
+  expect((await say({ ...there, content: `<@${BOT}> tell <@&${ROLE}>`, mentions: [bot] })).text).toBe('tell @Helpers');
+  expect((await say({ ...there, content: `<@&${ROLE}>` })).text).toBe('@Helpers');
+  expect(routes).toEqual([route]);
+});
+
+test('an unknown channel is asked for when the agent is spoken to, once; of another server nothing is told', async () => {
+  const old = '120000000000000012';
+  const foreign = '120000000000000013';
+  const secret = '120000000000000014';
+  const { say, routes } = start({
+    [`/channels/${old}`]: { id: old, type: 0, guild_id: GUILD, name: 'archive' },
+    [`/channels/${foreign}`]: { id: foreign, type: 0, guild_id: '999000000000000009', name: 'plans' },
+  });
+  const content = `<#${old}> <#${foreign}> <#${secret}>`;
+  expect((await say({ content })).text).toBe(content);
+  expect(routes).toEqual([]);
+  for (let n = 0; n < 2; n += 1) {
+    const { text } = await say({ content: `<@${BOT}> ${content}`, mentions: [bot] });
+    expect(text).toBe(`#archive <#${foreign}> <#${secret}>`);
+  }
+  expect(routes).toEqual([`/channels/${old}`, `/channels/${foreign}`, `/channels/${secret}`]);
+});
+
+test('names that the message bears itself come first', async () => {
+  const { say } = start();
+  const resolved = { channels: { [DM]: { id: DM, name: 'elsewhere' } }, roles: {}, users: { [BOB]: bob } };
+  expect((await say({ content: `<#${DM}> <@${BOB}>`, resolved })).text).toBe('#elsewhere @Bob');
+});
+
+test('a reaction in a private chat bears the name of the person, who is asked about once', async () => {
+  const { push, host, routes } = start({ [`/users/${BOB}`]: bob });
+  const react = (user_id: string, name: string) =>
+    push('MESSAGE_REACTION_ADD', { user_id, channel_id: DM, message_id: THREAD, emoji: { id: null, name } });
+  for (const name of ['👍', '👀']) react(BOB, name);
+  await until('both arrived', () => host.accepted.length === 2);
+  expect(host.accepted.map(({ senderName }) => senderName)).toEqual(['Bob', 'Bob']);
+  expect(routes).toEqual([`/users/${BOB}`]);
+});
+
+test('a reaction of a person whose message was read needs no question', async () => {
+  const { say, push, host, routes } = start();
+  await say({ channel_id: DM, guild_id: undefined });
+  push('MESSAGE_REACTION_ADD', { user_id: ADA, channel_id: DM, message_id: THREAD, emoji: { id: null, name: '👍' } });
+  await until('it arrived', () => host.accepted.length === 2);
+  expect(host.accepted[1]).toMatchObject({ kind: 'reaction', senderId: ADA, senderName: 'Ada' });
+  expect(routes).toEqual([]);
+});
