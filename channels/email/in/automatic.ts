@@ -4,7 +4,7 @@ import type { MailHeader } from './mime.ts';
 const AUTOMATIC_SENDERS =
   /^(mailer-daemon|postmaster|no[._-]?reply|do[._-]?not[._-]?reply|auto[._-]?(reply|respon(se|der))|bounces?|listserv|majordomo)([+=._-].*)?@/i;
 const SIGNS = [
-  ...['list-id', 'list-post', 'list-unsubscribe', 'feedback-id', 'x-auto-response-suppress', 'x-autoreply', 'x-auto-reply'],
+  ...['list-id', 'list-post', 'list-unsubscribe', 'x-auto-response-suppress', 'x-autoreply', 'x-auto-reply'],
   ...['x-autorespond', 'x-autoresponder', 'x-mail-autoreply', 'x-loop', 'x-failed-recipients', 'x-ms-exchange-inbox-rules-loop'],
 ];
 
@@ -13,6 +13,8 @@ export function automaticSign(headers: readonly MailHeader[], from: string): str
   const has = (name: string, test: RegExp) => headers.some((header) => header.name === name && test.test(header.value.trim()));
   if (has('auto-submitted', /^(?!no\s*($|[;(]))/i)) return 'auto-submitted';
   if (has('precedence', /^(bulk|list|junk|auto_reply)\b/i)) return 'precedence';
+  // Senders of many mails name their campaign in it (Gmail's Feedback Loop); Proton Mail names each of its users.
+  if (has('feedback-id', /^(?!.*:user:proton$)/)) return 'feedback-id';
   const sign = SIGNS.find((name) => has(name, /^/));
   if (sign !== undefined) return sign;
   // A bounce has no return path, so that it cannot bounce itself (RFC 5321 section 4.5.5).
