@@ -10,6 +10,7 @@ const options: InboundOptions = {
   trustFrom: false,
   authservId: 'mx.example.test',
   maxBodyChars: 10_000,
+  maxFileBytes: 20_000_000,
 };
 
 /** A whole mail, text and HTML, that answers an earlier one. */

@@ -198,6 +198,7 @@ export class EmailChannel implements Channel {
       trustFrom: settings.trust_from,
       authservId: settings.authserv_id,
       maxBodyChars: settings.max_body_chars,
+      maxFileBytes: settings.max_attachment_bytes,
     };
     const { clock, random, logger } = deps;
     const options: ReceiveOptions = {

@@ -10,6 +10,7 @@ const OPTIONS = {
   trustFrom: false,
   authservId: 'mx.example.test',
   maxBodyChars: 10_000,
+  maxFileBytes: 20_000_000,
 };
 const FACTS = { uidValidity: '7', uid: 42, receivedAt: 1_700_000_000_000, size: 1 };
 const FOLDERS = ['accepted', 'refused'].map((name) => new URL(`./fixtures/${name}/`, import.meta.url));

@@ -1,80 +1,214 @@
-/** What the sender of a mail newly wrote: without the mail it answers and without signature. Pure. */
+/** What the sender of a mail newly wrote. Pure. */
+import { type BodyLine, textOf } from './body-line.ts';
+import {
+  attributionStart,
+  HEADER_LINES,
+  type HeaderBlock,
+  headerBlockAt,
+  isField,
+  isRule,
+  type LineAt,
+  type ReplyFacts,
+  statedBlockAt,
+} from './quote-starts.ts';
+import { isForwardMark, isForwardSubject } from './quote-words.ts';
 
-/** The line a mail program puts above a quotation; some break it over two lines. */
-const ATTRIBUTION =
-  /^(on|am|le|el|il|op|em|den|dnia|w dniu)\b.{4,300}\b(wrote|schrieb|écrit|escribió|ha scritto|schreef|escreveu|skrev|napisał\(?a?\)?)\b.{0,200}:$|^.{1,200}<[^<>\s]+@[^<>\s]+>.{0,40}:$/iu;
-/** Outlook quotes without marks, below one of these. */
-const ORIGINAL =
-  /^-{2,}\s*(original message|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale)\s*-{2,}$/i;
-const OUTLOOK_FROM = /^\*?(from|von|de|da|van)\s*:\*?\s+\S/i;
-const OUTLOOK_FIELD =
-  /^\*?(sent|date|gesendet|datum|envoyé|enviado|fecha|inviato|data|verzonden|to|an|à|para|a|aan|subject|betreff|objet|asunto|oggetto|onderwerp)\s*:/i;
-const FORWARD_SUBJECT = /^\s*(fwd?|wg|tr|rv|i|enc)\s*:/i;
-const SENT_FROM = /^(sent from my|von meinem .{1,40} gesendet|envoyé de mon|enviado desde mi|get outlook for)\b.{0,60}$/i;
-/** A signature should have four lines (RFC 1855); some have more. A `--` further up is text. */
-const SIGNATURE_LINES = 12;
+/** People do not write so many; what has more is kept as it is. */
+const MAX_LINES = 10_000;
+
+/** Lines from `start` up to `end`, which is not one of them. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The words of a mail. With `below` something between them and `above` is left out; either may be empty. */
+export interface Said {
+  readonly above: string;
+  readonly below?: string;
+}
 
 /**
- * Quotations are cut only at the end: a mail that answers between the quoted lines keeps them, and so does a forwarded one.
- * Never cuts everything: what would become empty stays as it was.
+ * A reply's body without the mail that it answers. Everything stays where it cannot be told what is quoted,
+ * where answers stand between quoted lines, and where nothing would be left; so does a mail that is passed
+ * on.
  */
-export function newText(body: string, subject: string): string {
-  const all = body.replace(/\r\n?/g, '\n').trimEnd().split('\n');
-  let lines = all;
-  if (!FORWARD_SUBJECT.test(subject)) lines = withoutOutlookQuote(withoutTrailingQuote(lines));
-  lines = withoutSignature(lines);
-  const text = lines.join('\n').trim();
-  return text === '' ? all.join('\n').trim() : text;
+export function withoutQuotation(lines: readonly BodyLine[], facts: ReplyFacts): Said {
+  const isWhole = lines.length > MAX_LINES || isForwardSubject(facts.subject);
+  const span = isWhole ? undefined : quotation(lines, facts);
+  if (!span) return { above: tidy(textOf(lines)) };
+  return { above: tidy(textOf(lines.slice(0, span.start))), below: tidy(textOf(lines.slice(span.end))) };
 }
 
-function withoutTrailingQuote(lines: readonly string[]): string[] {
-  let end = lines.length;
-  const signature = lines.findLastIndex((line) => /^--\s?$/.test(line));
-  // A quotation may be followed by the signature only: look above it.
-  if (signature > 0 && lines.length - signature <= SIGNATURE_LINES && !lines.slice(signature).some(isQuoted)) end = signature;
-  let start = end;
-  while (start > 0 && (isQuoted(lines[start - 1]) || isBlank(lines[start - 1]))) start -= 1;
-  if (!lines.slice(start, end).some(isQuoted)) return [...lines];
-  return [...lines.slice(0, attributionStart(lines, start)), ...lines.slice(end)];
+/** Blank lines around the text, and white space at the end, are of no use to anybody. */
+export function tidy(text: string): string {
+  const lines = text.split('\n');
+  const first = lines.findIndex((line) => line.trim() !== '');
+  return first < 0 ? '' : lines.slice(first).join('\n').trimEnd();
 }
 
-/** The attribution stands right above the quotation, on one line or broken over two or three. */
-function attributionStart(lines: readonly string[], quote: number): number {
-  for (let count = 1; count <= 3 && quote - count >= 0; count += 1) {
-    const joined = lines
-      .slice(quote - count, quote)
-      .join(' ')
-      .replace(/\s+/g, ' ')
-      .trim();
-    if (joined.length > 600) break;
-    if (ATTRIBUTION.test(joined)) return quote - count;
-  }
-  return quote;
+function quotation(lines: readonly BodyLine[], facts: ReplyFacts): Span | undefined {
+  const own = lines.slice(0, forwardStart(lines));
+  const runs = runsOf(own);
+  const last = runs.at(-1);
+  const from = last && sentenceAbove(own, last, facts);
+  const tail = unmarkedStart(own, facts, { besideMarked: from !== undefined });
+  if (tail !== undefined) return isBlank(own, 0, tail) ? undefined : { start: tail, end: own.length };
+  // Pieces without a sentence above the last one: answers stand between them, or they are the sender's own.
+  if (!last || (from === undefined && runs.length > 1)) return undefined;
+  const start = from ?? last.start;
+  const above = hasOwnWords(own.slice(0, start));
+  const below = !isBlank(own, last.end, own.length);
+  if (above ? below && !isFooter(own, last.end) : !below || isFooter(own, last.end)) return undefined;
+  if (from === undefined && isAnnounced(own, start)) return undefined;
+  return { start, end: last.end };
 }
 
-function withoutOutlookQuote(lines: readonly string[]): string[] {
-  const cut = lines.findIndex((line, index) => {
-    if (ORIGINAL.test(line.trim())) return true;
-    if (!OUTLOOK_FROM.test(line)) return false;
-    return lines.slice(index + 1, index + 6).filter((next) => OUTLOOK_FIELD.test(next)).length >= 2;
+/**
+ * Where a mail begins that is passed on whole; the end of the lines where none is. One within a quotation is
+ * a part of that.
+ */
+function forwardStart(lines: readonly BodyLine[]): number {
+  const at = lines.findIndex((line, index) => {
+    const { text, origin } = line;
+    if (!isQuoted(line) || origin === 'intro') return isForwardMark(text);
+    if (isQuoted(lines[index - 1]) || !isForwardMark(withoutMarks(text))) return false;
+    // What a mail quotes may begin with one, too; then the sentence of a quotation stands above it.
+    let bottom = index;
+    while (bottom > 0 && isBlank(lines, bottom - 1, bottom)) bottom -= 1;
+    return attributionStart((above) => lines[above]?.text, bottom, { alone: false }) === undefined;
   });
-  if (cut < 0) return [...lines];
-  const ruled = /^_{10,}$/.test(lines[cut - 1]?.trim() ?? '');
-  return lines.slice(0, ruled ? cut - 1 : cut);
+  return at < 0 ? lines.length : at;
 }
 
-function withoutSignature(lines: readonly string[]): string[] {
-  const at = lines.findLastIndex((line) => /^--\s?$/.test(line));
-  let kept = at >= 0 && lines.length - at <= SIGNATURE_LINES ? lines.slice(0, at) : [...lines];
-  const last = kept.findLastIndex((line) => !isBlank(line));
-  if (last >= 0 && SENT_FROM.test(kept[last]?.trim() ?? '')) kept = kept.slice(0, last);
-  return kept;
+/** Quoted lines with nothing but blank ones between them. */
+function runsOf(lines: readonly BodyLine[]): readonly Span[] {
+  const runs: Span[] = [];
+  let start = -1;
+  let end = 0;
+  for (const [index, line] of lines.entries()) {
+    if (isQuoted(line)) {
+      if (start < 0) start = index;
+      end = index + 1;
+    } else if (start >= 0 && line.text.trim() !== '') {
+      runs.push({ start, end });
+      start = -1;
+    }
+  }
+  return start < 0 ? runs : [...runs, { start, end }];
 }
 
-function isQuoted(line: string | undefined): boolean {
-  return line?.startsWith('>') ?? false;
+/**
+ * Where the words begin that say of a run that it is of an earlier mail: above it or within. Undefined when
+ * nothing says so.
+ */
+function sentenceAbove(lines: readonly BodyLine[], run: Span, facts: ReplyFacts): number | undefined {
+  const line: LineAt = (index) => (index < run.start && !isQuoted(lines[index]) ? lines[index]?.text : undefined);
+  let bottom = run.start;
+  while (bottom > 0 && isBlank(lines, bottom - 1, bottom)) bottom -= 1;
+  const fields = fieldsAbove(line, bottom, facts);
+  if (fields !== undefined) return fields;
+  const sentence = attributionStart(line, bottom, { alone: false });
+  if (sentence !== undefined) return sentence;
+  return isKnown(lines, run, facts) ? run.start : undefined;
 }
 
-function isBlank(line: string | undefined): boolean {
-  return line === undefined || line.trim() === '';
+/** The first line of a header block that ends right above the line `bottom`. */
+function fieldsAbove(line: LineAt, bottom: number, facts: ReplyFacts): number | undefined {
+  for (let at = bottom - 1; at >= bottom - HEADER_LINES; at -= 1) {
+    const block = line(at)?.trim() ? headerBlockAt(line, at, facts) : undefined;
+    if (block && block.end >= bottom) return block.start;
+  }
+  return undefined;
+}
+
+/**
+ * Apple's programs quote the sentence too, others the header block; in HTML the program says what it quotes.
+ */
+function isKnown(lines: readonly BodyLine[], { start, end }: Span, facts: ReplyFacts): boolean {
+  if (lines[start]?.origin === 'intro' || lines[start]?.origin === 'block' || lines[start]?.origin === 'cited') return true;
+  const line: LineAt = (index) => (index >= start && index < end ? withoutMarks(lines[index]?.text ?? '') : undefined);
+  for (let at = start; at < start + 4; at += 1) {
+    if (attributionStart(line, at + 1, { alone: false }) === start) return true;
+    if (headerBlockAt(line, at, facts)) return true;
+  }
+  return false;
+}
+
+/**
+ * Where a quotation without marks begins, which goes on to the end: below header fields, or below a sentence
+ * with address and date.
+ */
+function unmarkedStart(
+  lines: readonly BodyLine[],
+  facts: ReplyFacts,
+  { besideMarked }: { readonly besideMarked: boolean },
+): number | undefined {
+  const line: LineAt = (index) => (isQuoted(lines[index]) ? undefined : lines[index]?.text);
+  for (let at = 0; at < lines.length; at += 1) {
+    const text = line(at);
+    if (text === undefined || text.trim() === '') continue;
+    const block = statedBlock(lines, at) ?? blockAt(line, at, facts);
+    if (block && !isQuoted(lines[nextWords(lines, block.end)])) return block.start;
+    if (besideMarked) continue;
+    const sentence = attributionStart(line, at + 1, { alone: true });
+    const words = sentence === undefined ? lines.length : nextWords(lines, at + 1);
+    if (sentence === undefined || words === lines.length || isQuoted(lines[words])) continue;
+    return aboveSentence(line, sentence);
+  }
+  return undefined;
+}
+
+/** Looked for at the first line that has the form of a field: a long table costs no more than a short one. */
+function blockAt(line: LineAt, at: number, facts: ReplyFacts): HeaderBlock | undefined {
+  return isField(line(at - 1)) ? undefined : headerBlockAt(line, at, facts);
+}
+
+function statedBlock(lines: readonly BodyLine[], at: number): HeaderBlock | undefined {
+  if (lines[at]?.origin !== 'header' || lines[at - 1]?.origin === 'header') return undefined;
+  let end = at;
+  while (lines[end]?.origin === 'header') end += 1;
+  return statedBlockAt((index) => lines[index]?.text, at, end);
+}
+
+/** Yandex writes fields above its sentence, and a rule above them. */
+function aboveSentence(line: LineAt, sentence: number): number {
+  let at = sentence;
+  while (isField(line(at - 1))) at -= 1;
+  return isRule(line(at - 1) ?? '') ? at - 1 : at;
+}
+
+/** A signature, the footer of a mailing list. */
+function isFooter(lines: readonly BodyLine[], from: number): boolean {
+  const text = lines[nextWords(lines, from)]?.text ?? '';
+  return /^--\s*$/.test(text) || isRule(text);
+}
+
+/** "This is what it shows:", and below it lines behind `>`: the sender's own. */
+function isAnnounced(lines: readonly BodyLine[], start: number): boolean {
+  const above = lines.slice(Math.max(0, start - 2), start).findLast(({ text }) => text.trim() !== '');
+  return /[:：]\s*$/.test(above?.text ?? '');
+}
+
+function hasOwnWords(lines: readonly BodyLine[]): boolean {
+  return lines.some((line) => !isQuoted(line) && line.text.trim() !== '');
+}
+
+function isQuoted(line: BodyLine | undefined): boolean {
+  return line !== undefined && line.origin !== 'own' && line.origin !== 'header';
+}
+
+function isBlank(lines: readonly BodyLine[], start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) if (isQuoted(lines[at]) || lines[at]?.text.trim() !== '') return false;
+  return true;
+}
+
+function nextWords(lines: readonly BodyLine[], from: number): number {
+  let at = from;
+  while (at < lines.length && isBlank(lines, at, at + 1)) at += 1;
+  return at;
+}
+
+function withoutMarks(text: string): string {
+  return text.replace(/^[>\s＞]{1,40}/, '');
 }

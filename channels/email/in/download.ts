@@ -5,7 +5,8 @@ import type { MediaRef } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { untilAborted } from '../../kit/linked.ts';
 import { ImapSession, type ServerAddress } from '../wire/client.ts';
-import { type MailAttachment, parseMail } from './mime.ts';
+import { wholeText } from './mail-text.ts';
+import { BODY_INDEX, type ParsedMail, parseMail } from './mime.ts';
 
 export interface AttachmentsOptions {
   readonly imap: ServerAddress;
@@ -26,7 +27,7 @@ const CHUNK_BYTES = 64 * 1024;
 export class Attachments {
   readonly #options: AttachmentsOptions;
   /** The mail whose files are being fetched: one at most, so bounded by `maxMessageBytes`. */
-  #opened: { readonly key: string; readonly at: number; readonly attachments: readonly MailAttachment[] } | undefined;
+  #opened: { readonly key: string; readonly at: number; readonly mail: ParsedMail } | undefined;
 
   constructor(options: AttachmentsOptions) {
     this.#options = options;
@@ -39,24 +40,25 @@ export class Attachments {
   async download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const { capBytes: cap } = this.#options;
     if ((media.size ?? 0) > cap) throw tooLarge(cap);
-    const [uidValidity, uid, index] = media.ref.split(':');
-    const attachment = (await this.#ofMail(uidValidity ?? '', Number(uid), signal))?.[Number(index)];
-    if (!attachment) throw new GatehouseError('GH1505', 'the mail with this attachment is gone');
-    const { bytes, mime } = attachment;
+    const [uidValidity = '', uid = '', index = ''] = media.ref.split(':');
+    const mail = await this.#mail(`${uidValidity}:${uid}`, index, () => this.#source(uidValidity, Number(uid), signal));
+    const file = mail && fileOf(mail, index);
+    if (!file) throw new GatehouseError('GH1505', 'the mail with this attachment is gone');
+    const { bytes, mime } = file;
     if (bytes.byteLength > cap) throw tooLarge(cap);
     return { bytes: chunks(bytes), mime, size: bytes.byteLength };
   }
 
-  async #ofMail(uidValidity: string, uid: number, signal: AbortSignal): Promise<readonly MailAttachment[] | undefined> {
-    const key = `${uidValidity}:${uid}`;
+  async #mail(key: string, index: string, fetch: () => Promise<Buffer | undefined>): Promise<ParsedMail | undefined> {
     const kept = this.#opened;
-    if (kept?.key === key && this.#options.clock.monotonic() - kept.at < OPENED_MS) return kept.attachments;
-    const raw = await this.#source(uidValidity, uid, signal);
+    if (kept?.key === key && this.#options.clock.monotonic() - kept.at < OPENED_MS) return kept.mail;
+    const raw = await fetch();
     if (!raw) return undefined;
-    const { attachments } = await parseMail(raw);
+    const mail = await parseMail(raw);
     // One file is all there is to fetch; of several the next is asked for at once.
-    this.#opened = attachments.length > 1 ? { key, at: this.#options.clock.monotonic(), attachments } : undefined;
-    return attachments;
+    const others = mail.attachments.length - (index === BODY_INDEX ? 0 : 1);
+    this.#opened = others > 0 ? { key, at: this.#options.clock.monotonic(), mail } : undefined;
+    return mail;
   }
 
   async #source(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined> {
@@ -89,6 +91,11 @@ export class Attachments {
       return 'lost';
     }
   }
+}
+
+function fileOf(mail: ParsedMail, index: string): { readonly bytes: Uint8Array; readonly mime: string } | undefined {
+  if (index === BODY_INDEX) return { bytes: Buffer.from(wholeText(mail)), mime: 'text/plain' };
+  return mail.attachments[Number(index)];
 }
 
 function tooLarge(cap: number): GatehouseError {

@@ -1,42 +1,49 @@
-/** HTML mail bodies as text. Pure, one pass over the input: a hostile body costs no more than a friendly one. */
+/**
+ * HTML mail bodies as text. Pure, one pass over the input: a hostile body costs no more than a friendly one.
+ */
+import type { BodyLine } from './body-line.ts';
+import { attributesOf, type Visibility, visibilityOf, type Zone, zoneOf } from './html-element.ts';
+import { decodeEntities } from './html-entities.ts';
+import { TextLines } from './html-lines.ts';
 
-const HIDDEN = new Set(['script', 'style', 'head', 'title', 'template', 'noscript']);
-const BLOCKS = new Set([
-  ...[
-    'address',
-    'article',
-    'blockquote',
-    'div',
-    'dl',
-    'fieldset',
-    'form',
-    'h1',
-    'h2',
-    'h3',
-    'h4',
-    'h5',
-    'h6',
-    'hr',
-    'ol',
-    'p',
-    'pre',
-  ],
-  ...['section', 'table', 'tr', 'ul'],
+/** Their content is no text of the page. */
+const RAW = new Set(['script', 'style', 'head', 'title', 'template', 'noscript', 'textarea', 'select']);
+const VOID = new Set([
+  'area',
+  'base',
+  'br',
+  'col',
+  'embed',
+  'hr',
+  'img',
+  'input',
+  'link',
+  'meta',
+  'param',
+  'source',
+  'track',
+  'wbr',
 ]);
-const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', copy: '©', reg: '®', trade: '™', hellip: '…', euro: '€' },
-  ...{ ndash: '–', mdash: '—', lsquo: '‘', rsquo: '’', ldquo: '“', rdquo: '”', bdquo: '„', laquo: '«', raquo: '»', bull: '•' },
-  ...{ auml: 'ä', ouml: 'ö', uuml: 'ü', Auml: 'Ä', Ouml: 'Ö', Uuml: 'Ü', szlig: 'ß', eacute: 'é', egrave: 'è', agrave: 'à' },
-  ...{ ccedil: 'ç', ntilde: 'ñ', aring: 'å', oslash: 'ø', aelig: 'æ', deg: '°', middot: '·', times: '×', zwnj: '', shy: '' },
-};
+const BLOCKS = new Set(
+  `address article aside blockquote body center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr html li main ol p pre
+  section table tbody tfoot thead tr ul`.split(/\s+/),
+);
+const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
+/** Names that are long break the sentence. */
+const MAX_INTRO_LINES = 4;
+/** Attributes that hide, and those by which quotations are known. Others need not be read. */
+const TELLING = /style|hidden|class|id|type|name/i;
 
-/** Quotations (`blockquote`, Gmail's quote block) come out with `> `, so that the same rules strip them as in plain text. */
-export function htmlToText(html: string): string {
-  const out = new Lines();
+/**
+ * What a reader would see, line by line. Words that are not shown are left out. Quotations come out with `>
+ * `, so that what is kept of them reads as in plain text, and with what their program says of them.
+ */
+export function htmlToLines(html: string): readonly BodyLine[] {
+  const page = new Page();
   let at = 0;
   while (at < html.length) {
     const open = html.indexOf('<', at);
-    out.text(decodeEntities(html.slice(at, open < 0 ? html.length : open)));
+    if (open !== at) page.text(decodeEntities(html.slice(at, open < 0 ? html.length : open)));
     if (open < 0) break;
     if (html.startsWith('<!--', open)) {
       const end = html.indexOf('-->', open + 4);
@@ -46,16 +53,43 @@ export function htmlToText(html: string): string {
     const close = html.indexOf('>', open + 1);
     if (close < 0) break; // an unfinished tag at the end
     const tag = /^(\/?)([a-z][a-z0-9]*)/i.exec(html.slice(open + 1, open + 24));
+    if (!tag) {
+      // `a < b` is text; `<!doctype>` and `<?xml?>` are not.
+      const declared = /^[!?/]/.test(html.charAt(open + 1));
+      if (!declared) page.text('<');
+      at = declared ? close + 1 : open + 1;
+      continue;
+    }
     at = close + 1;
-    if (!tag) continue;
     const name = (tag[2] ?? '').toLowerCase();
-    if (tag[1] === '' && HIDDEN.has(name)) at = afterHidden(html, name, at);
-    else applyTag(out, name, tag[1] === '/', html.slice(open, close));
+    if (tag[1] === '/') page.end(name);
+    else if (RAW.has(name)) at = afterRaw(html, name, at);
+    else page.start(name, html.slice(open, close));
   }
-  return out.toString();
+  return settled(page.lines());
 }
 
-function afterHidden(html: string, name: string, from: number): number {
+/**
+ * What stands above no quotation is no sentence about one: Gmail's container holds what people write into
+ * it, too.
+ */
+function settled(lines: readonly BodyLine[]): readonly BodyLine[] {
+  let below: BodyLine['origin'] = 'own';
+  let length = 0;
+  return lines
+    .toReversed()
+    .map((line): BodyLine => {
+      if (line.text.trim() === '') return line;
+      length = line.origin === 'intro' ? length + 1 : 0;
+      const isIntro = below !== 'own' && below !== 'header' && length <= MAX_INTRO_LINES;
+      const { origin } = line.origin === 'intro' && !isIntro ? { origin: 'own' as const } : line;
+      below = origin;
+      return origin === line.origin ? line : { ...line, origin };
+    })
+    .toReversed();
+}
+
+function afterRaw(html: string, name: string, from: number): number {
   const end = new RegExp(`</${name}\\b`, 'gi');
   end.lastIndex = from;
   const match = end.exec(html);
@@ -64,89 +98,113 @@ function afterHidden(html: string, name: string, from: number): number {
   return close < 0 ? html.length : close + 1;
 }
 
-function applyTag(out: Lines, name: string, closing: boolean, tag: string): void {
-  if (name === 'br') out.newline();
-  else if (name === 'li' && !closing) out.block('- ');
-  else if (name === 'td' || name === 'th') out.text(' ');
-  else if (name === 'a') out.link(closing, /\bhref\s*=\s*["']?(https?:\/\/[^\s"'>]{1,2000})/i.exec(tag.slice(0, 3_000))?.[1]);
-  else if (name === 'blockquote') out.quote(closing);
-  else if (BLOCKS.has(name)) out.block('');
+interface Open {
+  readonly name: string;
+  readonly seen: Visibility;
+  readonly zone: Zone | undefined;
+  /** Of a zone `around`: no blockquote came yet. */
+  before: boolean;
 }
 
-/** The line being written is kept in pieces: to look at a growing string again and again takes time that grows with its square. */
-class Lines {
-  readonly #lines: string[] = [];
-  #pieces: string[] = [];
-  /** The line ends with a space, or has nothing in it. */
-  #spaced = true;
-  #blank = true;
+/**
+ * The elements that are open, and the lines written so far. Each element is closed once, whichever tag
+ * closes it.
+ */
+class Page {
+  readonly #lines = new TextLines();
+  readonly #open: Open[] = [];
+  /** How many of each name are open: an end tag without a start is passed over without a search. */
+  readonly #count = new Map<string, number>();
+  #gone = 0;
+  #pre = 0;
   #quotes = 0;
-  /** Where the text of the link begins: line, and piece of it. */
-  #link: { readonly url: string; readonly line: number; readonly piece: number } | undefined;
+  /** What the innermost element says that says something about it. */
+  readonly #sized: boolean[] = [];
+  readonly #painted: boolean[] = [];
+  readonly #zones: Open[] = [];
 
   text(text: string): void {
-    const collapsed = text.replace(/[\s\u00a0]+/g, ' ');
-    this.#add(this.#spaced ? collapsed.trimStart() : collapsed);
+    if (!this.#seen) return;
+    if (this.#pre > 0) this.#lines.verbatim(text, this.#origin);
+    else this.#lines.text(text, this.#origin);
   }
 
-  newline(): void {
-    this.#lines.push('> '.repeat(this.#quotes) + this.#pieces.join('').trimEnd());
-    this.#clear();
+  get #seen(): boolean {
+    return this.#gone === 0 && this.#sized.at(-1) !== false && this.#painted.at(-1) !== false;
   }
 
-  block(prefix: string): void {
-    if (!this.#blank) this.newline();
-    this.#clear();
-    this.#add(prefix);
+  get #origin(): BodyLine['origin'] {
+    const zone = this.#zones.at(-1);
+    if (!zone?.zone) return 'own';
+    if (zone.zone !== 'around') return zone.zone;
+    return zone.before ? 'intro' : 'own';
   }
 
-  /** A link is shown when its text does not show it already. */
-  link(closing: boolean, url: string | undefined): void {
-    if (!closing) {
-      this.#link = url === undefined ? undefined : { url, line: this.#lines.length, piece: this.#pieces.length };
-    } else if (this.#link) {
-      const { url: target, line, piece } = this.#link;
-      const shown = this.#pieces
-        .slice(line === this.#lines.length ? piece : 0)
-        .join('')
-        .trim();
-      if (shown !== '' && !target.includes(shown)) this.#add(` (${target})`);
-      this.#link = undefined;
+  start(name: string, tag: string): void {
+    if (name === 'br') {
+      if (this.#seen) this.#lines.newline(this.#origin);
+      return;
+    }
+    const attributes = (tag.length > name.length + 1 && TELLING.test(tag)) || name === 'a' ? attributesOf(tag) : NO_ATTRIBUTES;
+    if (BLOCKS.has(name)) {
+      // A paragraph that is not closed ends where the next block begins.
+      if (this.#open.at(-1)?.name === 'p') this.end('p');
+      this.#lines.block();
+    }
+    if (VOID.has(name)) return;
+    const zone = zoneOf(name, attributes);
+    const entry: Open = { name, seen: visibilityOf(attributes), zone, before: zone === 'around' };
+    this.#push(entry);
+    if (!this.#seen) return;
+    if (name === 'li') this.#lines.text('- ', this.#origin);
+    else if (name === 'td' || name === 'th') this.#lines.text(' ', this.#origin);
+    else if (name === 'a') this.#lines.link(attributes.get('href'));
+  }
+
+  end(name: string): void {
+    if ((this.#count.get(name) ?? 0) === 0) return;
+    for (let entry = this.#open.pop(); entry; entry = this.#open.pop()) {
+      this.#close(entry);
+      if (entry.name === name) return;
     }
   }
 
-  quote(closing: boolean): void {
-    this.block('');
-    // 20 levels are more than any conversation has; without a bound each line would grow with the nesting.
-    this.#quotes = Math.min(20, Math.max(0, this.#quotes + (closing ? -1 : 1)));
+  lines(): readonly BodyLine[] {
+    return this.#lines.all();
   }
 
-  #add(text: string): void {
-    if (text === '') return;
-    this.#pieces.push(text);
-    this.#spaced = text.endsWith(' ');
-    this.#blank &&= text.trim() === '';
+  #push(entry: Open): void {
+    const { name, seen, zone } = entry;
+    this.#open.push(entry);
+    this.#count.set(name, (this.#count.get(name) ?? 0) + 1);
+    if (seen.gone) this.#gone += 1;
+    if (seen.sized !== undefined) this.#sized.push(seen.sized);
+    if (seen.painted !== undefined) this.#painted.push(seen.painted);
+    if (name === 'pre') this.#pre += 1;
+    if (name === 'blockquote') {
+      const around = this.#zones.at(-1);
+      if (around) around.before = false;
+      this.#quotes += 1;
+      this.#lines.quotes(this.#quotes);
+    }
+    // A quotation inside a quotation changes nothing about who wrote it.
+    if (zone === undefined) return;
+    const outer = this.#zones.at(-1);
+    this.#zones.push(outer?.zone === 'cited' || outer?.zone === 'block' ? outer : entry);
   }
 
-  #clear(): void {
-    this.#pieces = [];
-    this.#spaced = true;
-    this.#blank = true;
+  #close({ name, seen, zone }: Open): void {
+    this.#count.set(name, (this.#count.get(name) ?? 1) - 1);
+    if (BLOCKS.has(name)) this.#lines.block();
+    if (seen.gone) this.#gone -= 1;
+    if (seen.sized !== undefined) this.#sized.pop();
+    if (seen.painted !== undefined) this.#painted.pop();
+    if (name === 'pre') this.#pre -= 1;
+    if (name === 'a') this.#lines.endLink(this.#origin);
+    if (name === 'blockquote') {
+      this.#quotes -= 1;
+      this.#lines.quotes(this.#quotes);
+    }
+    if (zone !== undefined) this.#zones.pop();
   }
-
-  toString(): string {
-    this.block('');
-    return this.#lines
-      .join('\n')
-      .replace(/\n{3,}/g, '\n\n')
-      .trim();
-  }
-}
-
-function decodeEntities(text: string): string {
-  return text.replace(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]{2,8});/gi, (whole, name: string) => {
-    if (!name.startsWith('#')) return ENTITIES[name] ?? whole;
-    const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
-    return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : '\ufffd';
-  });
 }

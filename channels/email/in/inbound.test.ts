@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { htmlToText } from './html-text.ts';
+import { markedWords } from '../../../src/lib/marks.ts';
+import { htmlToLines } from './html-text.ts';
 import { type InboundOptions, type MailFacts, toInbound } from './inbound.ts';
 
 const OPTIONS: InboundOptions = {
@@ -10,6 +11,7 @@ const OPTIONS: InboundOptions = {
   trustFrom: false,
   authservId: 'mx.example.test',
   maxBodyChars: 10_000,
+  maxFileBytes: 20_000_000,
 };
 const FACTS: MailFacts = { uidValidity: '7', uid: 42, receivedAt: 1_700_000_000_000, size: 1 };
 
@@ -44,7 +46,7 @@ test('A45 twice the links on one line of HTML take twice the time', async () => 
   const cost = async (links: number) => {
     const html = page(links);
     let least = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < 8; round += 1) least = Math.min(least, await cpuMs(() => htmlToText(html)));
+    for (let round = 0; round < 8; round += 1) least = Math.min(least, await cpuMs(() => htmlToLines(html)));
     return least;
   };
   // Eight times the input: 8 where time grows with it, 64 where it grows with its square.
@@ -130,6 +132,11 @@ test('every fixture of a refused mail is accepted once its cause is gone', async
   expect((await parse(`${HEAD}Subject: hello\nMessage-ID: <m1@example.test>\n\ntext`)).refusal).toBeUndefined();
 });
 
+test('a person who writes with Proton Mail is no sender of campaigns', async () => {
+  const message = await parse(`${HEAD}Subject: s\nFeedback-ID: 12345678:user:proton\n\nx`);
+  expect(message.refusal).toBeUndefined();
+});
+
 test('SPF or DKIM of the From domain or its parent is enough where DMARC has no verdict', async () => {
   const results = [
     'dkim=pass header.d=example.test',
@@ -144,14 +151,14 @@ test('SPF or DKIM of the From domain or its parent is enough where DMARC has no 
   }
 });
 
-test('a reply comes without the mail it answers and without its signature, in the thread of our mail', async () => {
+test('a reply comes without the mail it answers, in the thread of our mail', async () => {
   const message = await read('reply-gmail');
   expect(message).toMatchObject({
     id: 'email/bot@example.test/7:42',
     chatId: 'alice@example.test',
     senderId: 'alice@example.test',
     senderName: 'Alíce',
-    text: '[Subject: Re: Übersicht]\nThanks, and tomorrow?',
+    text: '[Subject: Re: Übersicht]\nThanks, and tomorrow?\n\n-- \nAlice Example\nHead of Gardens\n\n[quoted text left out]',
     threadId: '0123456789abcdef',
     secondaryId: 'mid:alice@example.test:<m3@example.test>',
     timestamp: FACTS.receivedAt,
@@ -166,18 +173,18 @@ test('a reply comes without the mail it answers and without its signature, in th
 
 test('answers between the quoted lines keep the lines they answer', async () => {
   expect((await read('inline-answer')).text).toBe(
-    '[Subject: Re: plan]\nOn Friday, Bot wrote:\n> Shall we begin at nine?\nYes.\n> And who brings cake?\nCarol does.',
+    '[Subject: Re: plan]\nOn Friday, Bot wrote:\n> Shall we begin at nine?\nYes.\n> And who brings cake?\nCarol does.\n\n-- \nAlice',
   );
 });
 
 test('an unmarked quotation below an Outlook header block is cut, a forwarded mail is kept', async () => {
-  expect((await read('outlook-reply')).text).toBe('[Subject: AW: plan]\nFine with me.');
+  expect((await read('outlook-reply')).text).toBe('[Subject: AW: plan]\nFine with me.\n\n[quoted text left out]');
   expect((await read('forward')).text).toContain('You owe us 12 euro.');
 });
 
 test('an HTML body becomes text without styles, scripts, comments and the quoted mail', async () => {
   expect((await read('html-only')).text).toBe(
-    '[Subject: html]\nFirst & second line\nthird <3\n- one\n- two\nthe page (https://example.test/page)',
+    '[Subject: html]\nFirst & second line\nthird <3\n- one\n- two\nthe page (https://example.test/page)\n\n[quoted text left out]',
   );
 });
 
@@ -249,6 +256,27 @@ test('F39 an archive is a reference and is never opened: what it would unpack to
   expect(message.media).toEqual([
     { kind: 'document', ref: '7:42:0', name: 'bomb.zip', mime: 'application/zip', size: Buffer.from(zip, 'base64').length },
   ]);
+});
+
+test('what is not shown at once is a file, first of all', async () => {
+  const reply = `${HEAD}Subject: s\nIn-Reply-To: <a@x>\n`;
+  const [body, file] = [
+    '[quoted text left out]\nYes.\n\nOn 3.11.2026 10:12, Bot wrote:\n> Tea?\n',
+    'Content-Disposition: attachment; filename=a.csv\n\n1',
+  ];
+  const message = await parse(`${reply}Content-Type: multipart/mixed; boundary=b\n\n--b\n\n${body}\n--b\n${file}\n--b--`);
+  const said = '[Subject: s]\n\\[quoted text left out]\nYes.\n\n[quoted text left out]';
+  expect(markedWords(message.text, message.marks)).toBe(said);
+  expect(message.media.map(({ ref, name }) => [ref, name])).toEqual([
+    ['7:42:body', 'mail.txt'],
+    ['7:42:0', 'a.csv'],
+  ]);
+  const long = `${HEAD}Subject: s\n\n${'ä'.repeat(50)}`;
+  expect((await parse(long, { ...OPTIONS, maxBodyChars: 20 })).media).toEqual([
+    { kind: 'document', ref: '7:42:body', name: 'mail.txt', mime: 'text/plain', size: 100 },
+  ]);
+  expect((await parse(long, { ...OPTIONS, maxBodyChars: 20, maxFileBytes: 99 })).media).toEqual([]);
+  expect((await parse(long)).media).toEqual([]);
 });
 
 test('more than 30 attachments are counted in a note', async () => {

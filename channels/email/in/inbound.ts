@@ -8,14 +8,11 @@ import { messageIds, readOwnId, threadOf } from '../wire/thread.ts';
 import { isAuthentic } from './authentication.ts';
 import { type Author, authorOf } from './author.ts';
 import { automaticSign } from './automatic.ts';
-import { newText } from './body.ts';
-import { htmlToText } from './html-text.ts';
-import { type MailAttachment, type MailHeader, type ParsedMail, parseHeaders, parseMail } from './mime.ts';
+import { mailText, wholeText } from './mail-text.ts';
+import { BODY_INDEX, type MailAttachment, type MailHeader, type ParsedMail, parseHeaders, parseMail } from './mime.ts';
 
 /** A mail with more files is mail-merge or an attack; the rest is named in a note. */
 const MAX_MEDIA = 30;
-/** Programs write up to a hundred times as much HTML as text; reading it takes about 50 ns a character, during which nobody else is served. */
-const MAX_HTML_CHARS = 2_000_000;
 /** Characters of a chain. A reply repeats it, and a server may refuse a mail for its headers: postfix and others from 100 kB on. */
 const MAX_CHAIN_CHARS = 6_000;
 
@@ -26,6 +23,8 @@ export interface InboundOptions {
   readonly trustFrom: boolean;
   readonly authservId: string | undefined;
   readonly maxBodyChars: number;
+  /** A larger text is not offered as a file. */
+  readonly maxFileBytes: number;
 }
 
 /** What the server says about a mail besides its bytes. */
@@ -139,11 +138,15 @@ function accepted({ mail, place, from, facts, options }: AcceptedMail): InboundM
   const { ownId, secondaryId, chain, threadId } = place;
   const name = oneLine(from.name, 100);
   const subject = oneLine(mail.subject, 500);
-  const { body, shortened } = bodyOf(mail, subject, options.maxBodyChars);
-  const media = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
-  const dropped = mail.attachments.length - media.length;
+  const reply = chain.length === 0 ? undefined : { subject, account: options.account };
+  const { pieces, isPart } = mailText(mail, reply, options.maxBodyChars);
+  const whole = isPart ? wholeOf(mail, facts, options.maxFileBytes) : undefined;
+  const attached = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
+  // First: only the first files of a message are fetched.
+  const media = whole === undefined ? attached : [whole, ...attached];
+  const dropped = mail.attachments.length - attached.length;
   const note = dropped > 0 ? `[${dropped} more attachments not shown]` : '';
-  const content = composed(ours(subject === '' ? '' : mark(`Subject: ${subject}`)), body, ours(shortened), ours(note));
+  const content = composed(ours(subject === '' ? '' : mark(`Subject: ${subject}`)), ...pieces, ours(note));
   const empty = content.text === '' && media.length === 0;
   return {
     ...envelope(facts, options),
@@ -178,23 +181,11 @@ function chainOf(headers: readonly MailHeader[]): readonly string[] {
   return [root, ...rest.slice(first + 1)];
 }
 
-interface Body {
-  readonly body: string;
-  /** What the adapter says of it, empty for a whole one. */
-  readonly shortened: string;
-}
-
-function bodyOf(mail: ParsedMail, subject: string, maxChars: number): Body {
-  const plain = mail.text?.trim() ?? '';
-  const html = plain === '' ? (mail.html ?? '') : '';
-  const source = plain === '' ? htmlToText(html.slice(0, MAX_HTML_CHARS)) : plain;
-  // U+0000 and the like are no text, and some stores refuse them
-  const clean = newText(source, subject).replace(/[^\P{Cc}\t\n]/gu, '');
-  const unread =
-    html.length > MAX_HTML_CHARS ? `[mail shortened: the first ${MAX_HTML_CHARS} of ${html.length} characters of HTML]` : '';
-  if (clean.length <= maxChars) return { body: clean, shortened: unread };
-  const cut = clean.slice(0, maxChars).replace(/[\ud800-\udbff]$/, '');
-  return { body: cut, shortened: `[mail shortened: ${cut.length} of ${clean.length} characters]` };
+/** All of a mail's words as a file, fetched like those that came with it. Undefined for one that would be too large. */
+function wholeOf(mail: ParsedMail, facts: MailFacts, maxBytes: number): MediaRef | undefined {
+  const size = Buffer.byteLength(wholeText(mail));
+  if (size > maxBytes) return undefined;
+  return { kind: 'document', ref: `${facts.uidValidity}:${facts.uid}:${BODY_INDEX}`, name: 'mail.txt', mime: 'text/plain', size };
 }
 
 function toMedia({ index, name, mime, bytes }: MailAttachment, facts: MailFacts): MediaRef {

@@ -29,6 +29,9 @@ export interface MailAttachment {
   readonly bytes: Uint8Array;
 }
 
+/** In a media reference, in the place of an attachment's index: the words of the mail itself. */
+export const BODY_INDEX = 'body';
+
 export interface ParsedMail {
   /** In document order, duplicates included: what matters for Authentication-Results. */
   readonly headers: readonly MailHeader[];

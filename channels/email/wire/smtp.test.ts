@@ -88,7 +88,8 @@ test('A6 a reply to a hostile mail has the header fields of any reply, and nobod
     ...[`Subject: ${injected}`, `Message-ID: <a@x> <b@evil.test>`, 'References: <r@x>,mallory@evil.test <\u0001@x>'],
     ...['', 'hello'],
   ].join('\r\n');
-  const options = { channel: 'email', account: 'bot@example.test', trustFrom: true, authservId: undefined, maxBodyChars: 1_000 };
+  const account = 'bot@example.test';
+  const options = { channel: 'email', account, trustFrom: true, authservId: undefined, maxBodyChars: 1_000, maxFileBytes: 1_000 };
   const message = await toInbound(Buffer.from(hostile), { uidValidity: '1', uid: 1, receivedAt: 0, size: 1 }, options);
   const { chatId, replyContext = {}, id: messageId } = message;
   const part = outbound({ chatId, replyContext, messageId, text: 'answer' });
