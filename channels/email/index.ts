@@ -14,7 +14,9 @@ export const channel: ChannelDescriptor<EmailSettings> = {
     loss: 'nothing',
   },
   async create(settings, deps) {
-    const credentials = { user: deps.secret(settings.username_env), password: deps.secret(settings.password_env) };
+    // Most servers take the address, or its first part, for the login name; every id holds it.
+    const shown = [settings.from_address, settings.from_address.split('@')[0] ?? ''];
+    const credentials = { user: deps.secret(settings.username_env, shown), password: deps.secret(settings.password_env) };
     const ca = settings.tls_ca_file === undefined ? undefined : await readAuthority(settings.tls_ca_file);
     const { EmailChannel } = await import('./channel.ts');
     return new EmailChannel({ settings, deps, credentials, ...(ca === undefined ? {} : { ca }) });

@@ -1,7 +1,7 @@
 /** What channels are made of and what they report to: read by the set of channels and by each of them. */
 import { join } from 'node:path';
 import type { LoadedConfig } from '../../config/load.ts';
-import type { AnyChannelDescriptor, Channel, ChannelHost, Terminal, Webhooks } from '../core/channel.ts';
+import type { AnyChannelDescriptor, Channel, ChannelHost, ReadSecret, Terminal, Webhooks } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 
@@ -20,7 +20,7 @@ export interface ChannelEntry {
 
 export interface ChannelSetOptions {
   readonly registry: Registry;
-  readonly secret: (variable: string) => string;
+  readonly secret: ReadSecret;
   readonly terminal?: Terminal;
   /** Each instance has a directory of its own below. */
   readonly dataDir: string;

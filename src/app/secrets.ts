@@ -1,3 +1,4 @@
+import type { ReadSecret } from '../core/channel.ts';
 import { unsetVariable } from '../lib/environment-name.ts';
 import type { FoundModels } from './find-models.ts';
 
@@ -13,11 +14,10 @@ export class Secrets {
 
   readonly all = (): readonly string[] => [...this.#known, ...this.#later()];
 
-  /** The value of a variable. Throws GH1103 when it is not set. */
-  readonly secret = (variable: string): string => {
+  readonly secret: ReadSecret = (variable, shown = []) => {
     const value = this.#env[variable];
     if (!value) throw unsetVariable(variable);
-    this.#known.add(value);
+    if (!shown.some((each) => each.toLowerCase() === value.toLowerCase())) this.#known.add(value);
     return value;
   };
 

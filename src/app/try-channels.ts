@@ -5,10 +5,10 @@ import type { Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { WebhookServer } from '../http/webhook-server.ts';
 import { systemClock } from '../lib/clock.ts';
-import { unsetVariable } from '../lib/environment-name.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { ChannelSet, type Registry } from './channels.ts';
 import { noSuchChannel } from './login-channel.ts';
+import { Secrets } from './secrets.ts';
 
 export interface TryOptions {
   readonly config: LoadedConfig['config'];
@@ -50,17 +50,12 @@ export async function tryChannels(options: TryOptions): Promise<readonly Channel
     throw new GatehouseError('GH1001', `${name} is the terminal: there is nothing to connect to`, {
       hint: 'talk to the agent there with `gatehouse chat`',
     });
-  const secrets = new Set<string>();
+  const secrets = new Secrets(env);
   await using webhooks = new WebhookServer({ ...config.gateway.webhooks, port: 0, logger: SILENT });
   await using channels = await ChannelSet.create(entries, {
     registry: options.registry,
-    secret: (variable) => {
-      const value = env[variable];
-      if (!value) throw unsetVariable(variable);
-      secrets.add(value);
-      return value;
-    },
-    redact: createRedactor(() => [...secrets]),
+    secret: secrets.secret,
+    redact: createRedactor(secrets.all),
     ...{ dataDir: options.dataDir, webhooks, clock: systemClock, logger: SILENT },
     emit: () => undefined,
     onAllEnded: () => undefined,

@@ -136,15 +136,18 @@ export interface Channel {
   download?(media: MediaRef, signal: AbortSignal): Promise<MediaFile>;
 }
 
+/**
+ * The value of a secret's environment variable; throws GH1103 naming the variable when it is unset or empty.
+ * From then on texts come without it, unless it is one of `shown`, in capitals or not: what the config
+ * states anyway, and the ids of messages hold, can be no secret.
+ */
+export type ReadSecret = (variable: string, shown?: readonly string[]) => string;
+
 /** What `create` may use: nothing else of the daemon is visible to an adapter. */
 export interface ChannelDeps {
   /** Instance name: the `channel` of every message it makes. */
   readonly name: string;
-  /**
-   * The value of a secret's environment variable; throws GH1103 naming the variable when it is unset or
-   * empty.
-   */
-  readonly secret: (variable: string) => string;
+  readonly secret: ReadSecret;
   readonly clock: Clock;
   readonly logger: Logger;
   /** 0 <= x < 1; for jitter. */

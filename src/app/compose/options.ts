@@ -1,7 +1,7 @@
 /** What the daemon is built from: read by every file of this folder. */
 import type { LoadedConfig } from '../../../config/load.ts';
 import type { EventBus } from '../../bus/event-bus.ts';
-import type { Terminal } from '../../core/channel.ts';
+import type { ReadSecret, Terminal } from '../../core/channel.ts';
 import type { GatehouseError } from '../../core/errors.ts';
 import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
@@ -24,7 +24,7 @@ export interface DaemonOptions {
   readonly registry: Registry;
   /** Called once the journal is open: what was spent today is in it. Again for a changed config. */
   readonly model: (parts: ModelParts) => Promise<ModelStack>;
-  readonly secret: (variable: string) => string;
+  readonly secret: ReadSecret;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;
   readonly terminal?: Terminal;
