@@ -1,9 +1,9 @@
 /** The reading side: fetch in order, hand over, then move on. Runs once per connection. */
 import type { ChannelHost } from '../../../src/core/channel.ts';
-import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { ImapSession } from '../wire/client.ts';
+import { faultWords } from '../wire/failure.ts';
 import { bouncedId } from './bounces.ts';
 import { advance, counts, firstCursor, type MailCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
 import { type InboundOptions, type MailFacts, refused, toInbound } from './inbound.ts';
@@ -160,6 +160,6 @@ async function markHandled(
   try {
     await session.markSeen(handled.map(({ platformId }) => Number(platformId.split(':')[1])));
   } catch (error) {
-    logger.debug('email.not-marked', { account: inbound.account, error: errorText(error) });
+    logger.debug('email.not-marked', { account: inbound.account, error: faultWords(error) });
   }
 }

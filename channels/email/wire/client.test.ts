@@ -153,20 +153,30 @@ test('F34 after three refused passwords the channel tries again every 15 minutes
   await until('it receives', () => host.state === 'healthy');
 });
 
+test('what the server says of a mailbox that it does not open is told', async () => {
+  await using server = await startImapServer();
+  server.refuse = (command) => (command.startsWith('SELECT') ? 'NO [SERVERBUG] the index of INBOX is damaged' : undefined);
+  const host = new TestHost();
+  const logger = new MemoryLogger();
+  await using channel = await create(server, {}, { logger });
+  await channel.start(host, signal);
+  expect(host.states.at(-1)?.detail).toMatch(/^GH1502: .* failed: the index of INBOX is damaged$/);
+});
+
 test('the files of one mail are fetched with one look at it', async () => {
   await using server = await startImapServer();
   const part = (name: string) => `--b\r\nContent-Disposition: attachment; filename=${name}\r\n\r\nin ${name}\r\n`;
-  const raw = `From: ada@example.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${part('a')}${part('b')}--b--\r\n`;
+  const raw = `From: ada@example.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nwords\r\n${part('a')}${part('b')}--b--\r\n`;
   server.mailboxes.set('INBOX', [{ uid: 5, raw }]);
   await using channel = await create(server);
   const files: string[] = [];
-  for (const index of [0, 1]) {
+  for (const index of ['body', 0, 1]) {
     const chunks: Uint8Array[] = [];
     const file = await channel.download?.({ kind: 'document', ref: `7:5:${index}` }, signal);
     for await (const chunk of file?.bytes ?? []) chunks.push(chunk);
     files.push(Buffer.concat(chunks).toString().trim());
   }
-  expect(files).toEqual(['in a', 'in b']);
+  expect(files).toEqual(['words', 'in a', 'in b']);
   expect(server.commands.filter((command) => command.startsWith('UID FETCH'))).toHaveLength(1);
 });
 

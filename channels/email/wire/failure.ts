@@ -46,10 +46,14 @@ export function describeFault(server: string, error: unknown): ServerFault {
     const network = NETWORK[code];
     if (network !== undefined) return { code: 'GH1502', detail: `the ${server} cannot be reached: ${network}`, permanent: false };
   }
-  const { authenticationFailed, responseText } = fields(error);
-  // imapflow's own message says no more than that a command failed.
-  const words = authenticationFailed === true && typeof responseText === 'string' ? responseText : errorText(error);
-  return { code: 'GH1502', detail: `the connection to the ${server} failed: ${words.slice(0, 300)}`, permanent: false };
+  return { code: 'GH1502', detail: `the connection to the ${server} failed: ${faultWords(error)}`, permanent: false };
+}
+
+/** The reason that the server gave, where it gave one: imapflow's own message says no more than that a command failed. */
+export function faultWords(error: unknown): string {
+  const { responseText } = fields(error);
+  const words = typeof responseText === 'string' && responseText.trim() !== '' ? responseText : errorText(error);
+  return words.slice(0, 300);
 }
 
 /** RFC 5530; ALERT (RFC 3501 section 7.1) says nothing but that a person should read the words. */
