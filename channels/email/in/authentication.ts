@@ -37,10 +37,18 @@ function isAligned(entry: MethodResult, domain: string): boolean {
   const { method, properties } = entry;
   if (method === 'dkim') {
     const signer = properties.get('header.d') ?? properties.get('header.i');
-    return signer !== undefined && covers(domainOf(signer), domain);
+    return vouches(signer, domain);
   }
-  const envelope = method === 'spf' ? properties.get('smtp.mailfrom') : undefined;
-  return envelope !== undefined && covers(domainOf(envelope), domain);
+  return method === 'spf' && vouches(properties.get('smtp.mailfrom'), domain);
+}
+
+/**
+ * RFC 8601 section 2.2: a domain, or an address. An envelope may hold more, such as a source route (`@a.test:x@b.test`, RFC 5321
+ * appendix C): which of its domains was checked is not known then.
+ */
+function vouches(identity: string | undefined, domain: string): boolean {
+  const [, checked] = /^(?:[^@\s<>(),:;]*@)?([^@\s<>(),:;]+)$/.exec(identity ?? '') ?? [];
+  return checked !== undefined && covers(checked, domain);
 }
 
 function covers(parent: string, domain: string): boolean {

@@ -151,6 +151,15 @@ test('SPF or DKIM of the From domain or its parent is enough where DMARC has no 
   }
 });
 
+test('A6 an envelope that names two domains vouches for neither', async () => {
+  const identities = ['@attack.test:any@example.test', '"@attack.test:any"@example.test', 'x@attack.test@example.test'];
+  for (const identity of identities)
+    for (const result of [`spf=pass smtp.mailfrom=${identity}`, `dkim=pass header.i=${identity}`]) {
+      const top = `Authentication-Results: mx.example.test; dmarc=none; ${result}`;
+      expect((await parse(`${top}\nFrom: alice@example.test\nSubject: s\n\nx`)).refusal, result).toBe('forged-sender');
+    }
+});
+
 test('a reply comes without the mail it answers, in the thread of our mail', async () => {
   const message = await read('reply-gmail');
   expect(message).toMatchObject({
