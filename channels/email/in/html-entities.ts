@@ -27,12 +27,16 @@ const NAMED = new Map<string, string>([
   ...['zwnj', 'zwj', 'shy', 'lrm', 'rlm'].map((name) => [name, ''] as const),
 ]);
 
+const WINDOWS_1252 = new TextDecoder('windows-1252');
+
 /** An unknown name stays as it stands there. */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]{2,8}[1-4]{0,2});?/gi, (whole, name: string) => {
     if (!name.startsWith('#')) return (whole.endsWith(';') ? NAMED.get(name) : undefined) ?? whole;
     const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
+    // HTML (named character reference state): what pages call C1 controls are letters of windows-1252.
+    if (code >= 0x80 && code <= 0x9f) return WINDOWS_1252.decode(Uint8Array.of(code));
     return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : '\ufffd';
   });
 }

@@ -133,8 +133,9 @@ test('every fixture of a refused mail is accepted once its cause is gone', async
 });
 
 test('a person who writes with Proton Mail is no sender of campaigns', async () => {
-  const message = await parse(`${HEAD}Subject: s\nFeedback-ID: 12345678:user:proton\n\nx`);
-  expect(message.refusal).toBeUndefined();
+  const refusalOf = async (id: string) => (await parse(`${HEAD}Subject: s\nFeedback-ID: ${id}\n\nx`)).refusal;
+  expect(await refusalOf('12345678:user:proton')).toBeUndefined();
+  expect(await refusalOf('4711:campaign:shop:sender')).toBe('automatic-mail');
 });
 
 test('SPF or DKIM of the From domain or its parent is enough where DMARC has no verdict', async () => {
@@ -213,6 +214,44 @@ test('F39 invalid UTF-8 and broken MIME give a message, not an error', async () 
   const broken = await read('broken-mime');
   expect(broken.chatId).toBe('alice@example.test');
   expect(JSON.stringify(broken)).toBe(JSON.stringify(JSON.parse(JSON.stringify(broken))));
+});
+
+test.each([
+  ['a type without a subtype', 'Content-Type: text\n\nwords here'],
+  ['a type that is none', 'Content-Type:\n\nwords here'],
+  ['parts of which there are none', 'Content-Type: multipart/mixed; boundary=b\n\nwords here'],
+  [
+    'a part with a type that is none',
+    'Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text\n\nwords here\n--b--',
+  ],
+  ['HTML by half its name', 'Content-Type: html\n\n<p>words <b>here</b></p>'],
+  ['no blank line', 'words here'],
+  ['no blank line, and a colon', 'X-Other: y\n z\nwords here'],
+])('F39 the words of a mail with %s come through', async (_title, rest) => {
+  const message = await parse(`${HEAD}Subject: s\n${rest}`);
+  expect(message).toMatchObject({ text: '[Subject: s]\nwords here', media: [] });
+});
+
+test('words right below the header are the body, also those that look like fields', async () => {
+  const { text } = await parse(`${HEAD}Subject: s\nPlease read:\nSubject: train\nPS: soon\n\nThanks`);
+  expect(text).toBe('[Subject: s]\nPlease read:\nSubject: train\nPS: soon\n\nThanks');
+});
+
+test('a broken line within the header ends nothing', async () => {
+  const { text } = await parse(`${HEAD}broken line\nSubject: s\nContent-Transfer-Encoding: base64\n\nd29yZHM=`);
+  expect(text).toBe('[Subject: s]\nwords');
+});
+
+test('letters that Windows has and ISO 8859-1 has not come through, however they are written', async () => {
+  const said = '[Subject: s]\nit’s “5 €” …';
+  for (const charset of ['windows-1252', 'iso-8859-1', 'us-ascii']) {
+    const type = `Content-Type: text/plain; charset=${charset}\n`;
+    expect((await parse(Buffer.from(`${HEAD}Subject: s\n${type}\nit\x92s \x935 \x80\x94 \x85`, 'latin1'))).text).toBe(said);
+    const printable = 'Content-Transfer-Encoding: quoted-printable\n';
+    expect((await parse(`${HEAD}Subject: s\n${type}${printable}\nit=92s =935 =80=94 =85`)).text).toBe(said);
+  }
+  const html = 'Content-Type: text/html\n\n<p>it&#146;s &#x93;5 &#128;&rdquo; &hellip;</p>';
+  expect((await parse(`${HEAD}Subject: s\n${html}`)).text).toBe(said);
 });
 
 test('F39 500 header fields are read, 501 and a header section over 64 kB are unreadable', async () => {

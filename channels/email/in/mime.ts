@@ -1,9 +1,7 @@
 /** The one user of postal-mime. Bounds come before parsing: the bytes are a stranger's. */
 import PostalMime, { addressParser, type Email } from 'postal-mime';
+import { headerEnd, withBlankLine } from './header-section.ts';
 
-/** A hop adds about ten fields; mailing lists and ARC chains stay below 150. */
-const MAX_HEADER_FIELDS = 500;
-const MAX_HEADER_BYTES = 64 * 1024;
 /** The parser takes about 10 µs a line of text. 25 MB of base64 have 330 000 lines: seconds, in which nobody else may have to wait. */
 const MAX_LINES = 400_000;
 /** After so many lines everybody else has a turn: a few milliseconds. */
@@ -49,7 +47,7 @@ export async function parseHeaders(raw: Uint8Array): Promise<readonly MailHeader
 
 /** Rejects when the mail passes the bounds or its structure cannot be parsed: such a mail is unreadable. */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
-  headerEnd(raw);
+  const readable = withBlankLine(raw);
   let lines = 0;
   for (let at = raw.indexOf(0x0a); at >= 0; at = raw.indexOf(0x0a, at + 1)) lines += 1;
   if (lines > MAX_LINES) throw new RangeError(`more than ${MAX_LINES} lines`);
@@ -60,7 +58,7 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
     forceRfc822Attachments: true,
     attachmentEncoding: 'arraybuffer',
   });
-  const email = await parser.parse(raw);
+  const email = await parser.parse(readable);
   return {
     headers: toHeaders(email),
     subject: email.subject ?? '',
@@ -70,12 +68,26 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   };
 }
 
+/** A part, as the parser keeps it. */
+interface MimePart {
+  readonly contentType: {
+    readonly parsed: { value: string; readonly params: { readonly name?: string } };
+    multipart: string | false;
+  };
+  readonly contentDisposition: { readonly parsed: { readonly value: string; readonly params: { readonly filename?: string } } };
+  readonly childNodes: readonly unknown[];
+}
+
 type LineReader = (this: PostalMime, line: Uint8Array, isFinal: boolean) => Promise<void>;
-const { processLine } = PostalMime.prototype as unknown as { readonly processLine: LineReader };
+type Collector = (this: PostalMime, part: MimePart, ...rest: readonly unknown[]) => Promise<void>;
+const { processLine, collectNode } = PostalMime.prototype as unknown as {
+  readonly processLine: LineReader;
+  readonly collectNode: Collector;
+};
 
 /**
- * The parser awaits each line, but never anything outside the process: all of a mail would be one turn of the event loop. The method is
- * not in its types; should it go, a test on other work during a long mail fails.
+ * The parser awaits each line, but never anything outside the process: all of a mail would be one turn of the event loop. Its methods are
+ * not in its types; should they go, tests fail: on other work during a long mail, and on types of content that are none.
  */
 class PatientParser extends PostalMime {
   #lines = 0;
@@ -85,6 +97,23 @@ class PatientParser extends PostalMime {
     if (this.#lines % LINES_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
     await processLine.call(this, line, isFinal);
   }
+
+  async collectNode(part: MimePart, ...rest: readonly unknown[]): Promise<void> {
+    settleType(part);
+    await collectNode.call(this, part, ...rest);
+  }
+}
+
+/** A type that is none means text (RFC 2045 section 5.2), and so do parts of which there are none. A part with a file name stays a file. */
+function settleType({ contentType, contentDisposition, childNodes }: MimePart): void {
+  const { parsed, multipart } = contentType;
+  if (multipart !== false && childNodes.length === 0) {
+    contentType.multipart = false;
+    parsed.value = 'text/plain';
+  }
+  const isFile = contentDisposition.parsed.params.filename !== undefined || parsed.params.name !== undefined;
+  if (isFile || /^[^/\s]+\/[^/\s]+$/.test(parsed.value)) return;
+  parsed.value = /^(?:text\/?)?html?$/i.test(parsed.value) ? 'text/html' : 'text/plain';
 }
 
 /** Every mailbox an address header names; a group gives its members. */
@@ -107,26 +136,4 @@ function toAttachment(attachment: Email['attachments'][number], index: number): 
     bytes,
     ...(attachment.filename ? { name: attachment.filename } : {}),
   };
-}
-
-/**
- * Where the blank line begins; a field starts at a line that does not begin with white space. Throws past the bounds, and on what RFC 5322
- * forbids and readers understand differently: NUL, which ends a text for some, and a bare CR, which ends a line for some.
- */
-function headerEnd(raw: Uint8Array): number {
-  const end = Math.min(raw.length, MAX_HEADER_BYTES);
-  let fields = 0;
-  let lineStart = 0;
-  for (let at = 0; at < end; at += 1) {
-    if (raw[at] === 0 || (raw[at] === 0x0d && at + 1 < raw.length && raw[at + 1] !== 0x0a))
-      throw new RangeError('a header field with a control character');
-    if (raw[at] !== 0x0a) continue;
-    const first = raw[lineStart];
-    if (at === lineStart || (at === lineStart + 1 && first === 0x0d)) return lineStart;
-    if (first !== 0x20 && first !== 0x09) fields += 1;
-    if (fields > MAX_HEADER_FIELDS) throw new RangeError(`more than ${MAX_HEADER_FIELDS} header fields`);
-    lineStart = at + 1;
-  }
-  if (raw.length > MAX_HEADER_BYTES) throw new RangeError(`headers longer than ${MAX_HEADER_BYTES} bytes`);
-  return raw.length;
 }
