@@ -1,6 +1,8 @@
 import type { ChannelLimits } from '../core/channel.ts';
 import { findCut } from './cut.ts';
+import { tornAt } from './emphasis.ts';
 import { closingLine, continueFence, type Fence, openingLine, reopened, scanFences } from './fences.ts';
+import { withoutListIndent } from './list-indent.ts';
 import { measure, measureSent, reach, type TextUnit } from './measure.ts';
 
 export interface SplitOptions {
@@ -20,7 +22,8 @@ export function sizeOf({ text: max, unit, sentLength }: ChannelLimits): Omit<Spl
 
 /**
  * A Markdown text as chunks that each fit the platform and read well alone (spec D1). Code that is cut is
- * closed and opened again with its language, which counts towards the limit. Visible text is neither lost nor
+ * closed and opened again with its language, and emphasis with its marks, which count towards the limit.
+ * Visible text is neither lost nor
  * changed up to the last chunk. Linear in `max * maxChunks`, not in the text.
  */
 export function splitText(text: string, options: SplitOptions): string[] {
@@ -29,24 +32,32 @@ export function splitText(text: string, options: SplitOptions): string[] {
   const source = text.toWellFormed();
   const chunks: string[] = [];
   let at = 0;
-  let inherited: Fence | undefined;
+  let carried: Carried = { fence: undefined, marks: '' };
   while (at < source.length) {
     if (chunks.length === maxChunks) {
       const note = leftOut(source.slice(at), options);
       return note === undefined ? chunks : [...chunks, note];
     }
-    const next = takeChunk(source, at, inherited, options);
+    const next = takeChunk(source, at, carried, options);
     if (next.chunk !== '') chunks.push(next.chunk);
     at = next.end;
-    inherited = next.open;
+    carried = { fence: next.open, marks: next.marks };
   }
   return chunks;
+}
+
+/** What was open where the chunk before ended. */
+interface Carried {
+  readonly fence: Fence | undefined;
+  /** Of emphasis; empty within a fence. */
+  readonly marks: string;
 }
 
 interface Taken {
   readonly chunk: string;
   readonly end: number;
   readonly open: Fence | undefined;
+  readonly marks: string;
 }
 
 /**
@@ -57,22 +68,28 @@ const FENCE_SHARE = 4;
 /** A chunk this small is sent whatever becomes of it. */
 const SMALLEST = 4;
 
-function takeChunk(source: string, at: number, inherited: Fence | undefined, options: SplitOptions): Taken {
+function takeChunk(source: string, at: number, carried: Carried, options: SplitOptions): Taken {
   const { max, unit } = options;
-  const opening = inherited ? openingLine(inherited) : '';
+  const { fence, marks } = carried;
+  const opening = fence ? openingLine(fence) : marks;
   let budget = max - measure(opening, unit);
   for (;;) {
     const to = reach(source, at, budget, unit);
-    const cut = to >= source.length ? source.length : findCut(source, at, to, inherited);
+    const wanted = to >= source.length ? source.length : findCut(source, at, to, fence);
+    const inCode = scanFences(source.slice(at, wanted), fence).open !== undefined;
+    const torn = inCode ? undefined : tornAt(source, at, wanted, marks);
+    const isTorn = torn !== undefined && measure(torn.closing + torn.opening, unit) <= max / FENCE_SHARE;
+    const { cut, next, ...emphasis } = isTorn ? torn : { cut: wanted, next: wanted, closing: '', opening: '' };
     const body = source.slice(at, cut).trimEnd();
-    if (body.trim() === '') return { chunk: '', ...rest(source, cut, inherited) };
-    const { open, inheritedCloseAt } = scanFences(body, inherited);
+    if (body.trim() === '') return { chunk: '', marks, ...rest(source, cut, fence) };
+    const { open, inheritedCloseAt } = scanFences(body, fence);
     const closable = open && measure(openingLine(open) + closingLine(open), unit) <= max / FENCE_SHARE ? open : undefined;
-    const chunk = opening + dedented(body, inheritedCloseAt) + (closable ? closingLine(closable) : '');
+    const shown = fence ? dedented(body, inheritedCloseAt) : withoutListIndent(source, at, body);
+    const chunk = opening + shown + (closable ? closingLine(closable) : emphasis.closing);
     const excess = measure(chunk, unit) - max;
     const sent = excess > 0 ? 0 : measureSent(chunk, options);
     if (excess <= 0 && (sent <= max || budget <= SMALLEST)) {
-      return { chunk, ...rest(source, cut, closable && reopened(closable)) };
+      return { chunk, marks: emphasis.opening, ...rest(source, next, closable && reopened(closable)) };
     }
     budget = excess > 0 ? budget - excess : shrunk(measure(source.slice(at, cut), unit), max / sent);
   }
