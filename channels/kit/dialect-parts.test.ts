@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listLine, tableLines } from './dialect-parts.ts';
+import { displayWidth, listLine, tableLines } from './dialect-parts.ts';
 
 test('an item is indented by its depth and shows its number, its bullet and its box', () => {
   const item = listLine('•');
@@ -13,5 +13,22 @@ test('an item is indented by its depth and shows its number, its bullet and its 
 test('two columns become pairs, more become a line for each row', () => {
   const table = tableLines((cell) => `*${cell}*`);
   expect(table({ header: ['name', 'age'], rows: [['Ada', '36']] })).toBe('*name*: age\n*Ada*: 36');
+  expect(table({ header: ['a', 'b'], rows: [['1', '2', '3', '4']] })).toBe('*a*: b\n*1*: 2 | 3 | 4');
   expect(table({ header: ['a', 'b', 'c'], rows: [['1', '2', '3']] })).toBe('*a* | *b* | *c*\n1 | 2 | 3');
+});
+
+test.each([
+  ['abc', 3],
+  ['数据库', 6],
+  ['ｆｕｌｌ', 8],
+  ['한글', 4],
+  ['e\u0301', 1],
+  ['✅', 2],
+  ['👨‍👩‍👧‍👦', 2],
+  ['🇩🇪', 2],
+  ['⚠️', 2],
+  ['a\u200bb', 2],
+  ['Привет', 6],
+])('%s is %i letters wide', (text, width) => {
+  expect(displayWidth(text)).toBe(width);
 });

@@ -1,5 +1,7 @@
 /** Markdown (CommonMark + GFM) -> tree. The only file that loads the parser, and only when it is first needed. */
-import type { StateBlock, Token } from 'markdown-it';
+import { createRequire } from 'node:module';
+import type { MarkdownIt, StateBlock, Token } from 'markdown-it';
+import { addRules } from './markdown-rules.ts';
 
 /** 0-based lines of the source; `end` is the last one that belongs to the node. Absent inside paragraphs. */
 interface Place {
@@ -45,9 +47,11 @@ const MAX_NESTING = 1_000;
 const WWW = /^[^\s<]*[^\s<?!.,:*_~'")\]]/u;
 
 /** Loads the parser. What it returns takes every text, in bounded time unless it is absurd: `parseMarkdown` keeps such texts away. */
-export async function loadParser(): Promise<(text: string) => Root> {
-  const { default: MarkdownIt } = await import('markdown-it');
-  const parser = new MarkdownIt({ html: true, linkify: true, maxNesting: MAX_NESTING });
+export function loadParser(): (text: string) => Root {
+  // At once and not as a promise: how long a text is once it is rendered is asked where an answer is cut,
+  // within a commit.
+  const Parser = createRequire(import.meta.url)('markdown-it') as typeof MarkdownIt;
+  const parser = new Parser({ html: true, linkify: true, maxNesting: MAX_NESTING });
   // Addresses stay as they are written and none is refused: dialects decide what their platform opens.
   Object.assign(parser, { normalizeLink: asIs, normalizeLinkText: asIs, validateLink: () => true });
   parser.linkify
@@ -60,6 +64,7 @@ export async function loadParser(): Promise<(text: string) => Root> {
       },
     });
   parser.block.ruler.before('reference', 'definition', noteDefinition);
+  addRules(parser);
   return (text) => {
     const definitions = new Definitions();
     const tokens = parser.parse(text, { references: definitions.references, definitions });

@@ -1,4 +1,6 @@
 /** Markdown (CommonMark + GFM) -> tree -> a platform's dialect. */
+import { misleads } from './link-label.ts';
+import { piecesOf } from './markdown-pieces.ts';
 import { loadParser, type MarkdownNode, type Root } from './markdown-tree.ts';
 
 export type { MarkdownNode, Root } from './markdown-tree.ts';
@@ -47,20 +49,22 @@ export interface Dialect {
   readonly rule: string;
   /** Hard break, and `<br>`. */
   readonly lineBreak: string;
+  /**
+   * Whether `heading` makes its words bold by itself: what is bold among them then comes without `strong`.
+   */
+  boldHeading?(depth: number): boolean;
+  /** `table` makes the header bold, and of two columns the first. */
+  readonly boldHeads?: boolean;
+  /**
+   * In front of the further lines of a list item, once for each list it is in. Omit where the platform
+   * indents them.
+   */
+  readonly itemIndent?: string;
   /** Wraps a paragraph or a whole list; omit where the platform needs nothing around them. */
   paragraph?(inner: string): string;
   list?(inner: string, ordered: boolean): string;
 }
 
-/** The parser is quadratic on some hostile text (0.2 s at this size, 1 s at 60 000): larger text is shown as it was written. */
-const MAX_PARSED = 16_384;
-/** A line that opens 33 quotes or lists. Each step takes at least one marker and has one way to match, so the test is linear. */
-const NESTED_ABSURDLY = /^(?:[ \t]{0,8}(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){33}/m;
-/** Emphasis is resolved in quadratic time over a run of its marks; a ruled line is shorter than this. */
-const MARK_RUN = /[*_~]{257}/;
-/** Every `![` looks for its end again, and every row is filled up to the columns of its table: each a second at the largest size. */
-const WIDE_TABLE = /^(?:[^|\n]*\|){257}/m;
-const MOST_PICTURES = 500;
 /**
  * One paragraph of words, in which no construct can begin: every line starts with a letter and holds no mark of Markdown. Most
  * short answers are like this, and parsing one costs as much as sending it. Addresses become links, so they are no words.
@@ -70,24 +74,29 @@ const ADDRESS = /\/\/|www\./i;
 /** Rendering recurses; what is nested deeper is shown as its text. */
 const MAX_DEPTH = 64;
 
-/** Parses; never rejects for any text. Text too large or nested absurdly comes back as one literal paragraph. */
-export async function parseMarkdown(text: string): Promise<Root> {
-  if (isAbsurd(text) || (WORDS.test(text) && !ADDRESS.test(text))) return literal(text);
-  parser ??= loadParser();
-  try {
-    return (await parser)(text);
-  } catch {
-    // Its code could not be read (files being replaced, too many open): this text goes out as it is, the next tries again.
-    parser = undefined;
-    return literal(text);
+/** Parses; never throws for any text. What is absurdly large or nested comes back as literal paragraphs. */
+export function parseMarkdown(text: string): Root {
+  if (WORDS.test(text) && !ADDRESS.test(text)) return literal(text);
+  const children: MarkdownNode[] = [];
+  for (const piece of piecesOf(text)) {
+    const lines = (node: MarkdownNode): MarkdownNode =>
+      'place' in node && node.place
+        ? { ...node, place: { start: node.place.start + piece.line, end: node.place.end + piece.line } }
+        : node;
+    const parsed = piece.isAbsurd ? literal(piece.text) : parsePiece(piece.text);
+    children.push(...(piece.line === 0 ? parsed.children : parsed.children.map(lines)));
   }
+  return { type: 'root', children };
 }
 
-function isAbsurd(text: string): boolean {
-  if (text.length > MAX_PARSED || MARK_RUN.test(text) || NESTED_ABSURDLY.test(text) || WIDE_TABLE.test(text)) return true;
-  let pictures = 0;
-  for (let at = text.indexOf('!['); at >= 0; at = text.indexOf('![', at + 2)) pictures += 1;
-  return pictures > MOST_PICTURES;
+function parsePiece(text: string): Root {
+  try {
+    parser ??= loadParser();
+    return parser(text);
+  } catch {
+    // Its code could not be read (files being replaced, too many open): this text goes out as it is, the next tries again.
+    return literal(text);
+  }
 }
 
 function wordsOnly(word: string): RegExp {
@@ -95,11 +104,11 @@ function wordsOnly(word: string): RegExp {
   return new RegExp(String.raw`^${line}(?:\n${line})*$`, 'u');
 }
 
-let parser: Promise<(text: string) => Root> | undefined;
+let parser: ((text: string) => Root) | undefined;
 
 /** The tree as one string in the dialect. Pure; loses no visible text: HTML and unused definitions appear as text. */
 export function renderMarkdown(root: Root, dialect: Dialect): string {
-  return renderBlocks(root.children, { dialect, depth: 0, lists: 0, quotes: 0 });
+  return renderBlocks(root.children, { dialect, depth: 0, lists: 0, quotes: 0, marks: [] });
 }
 
 interface Frame {
@@ -107,15 +116,22 @@ interface Frame {
   readonly depth: number;
   readonly lists: number;
   readonly quotes: number;
+  /** What the words are in: the same mark again would end it on most platforms, and a link holds no other. */
+  readonly marks: readonly ('strong' | 'emphasis' | 'delete' | 'link')[];
 }
 
 /** Blocks keep the distance they had in the source: one newline when they touched, an empty line otherwise. */
-function renderBlocks(nodes: readonly MarkdownNode[], frame: Frame): string {
+function renderBlocks(
+  nodes: readonly MarkdownNode[],
+  frame: Frame,
+  placed: (node: MarkdownNode, rendered: string, index: number) => string = (_node, rendered) => rendered,
+): string {
   let out = '';
   let lastLine: number | undefined;
-  for (const node of nodes) {
-    const rendered = renderBlock(node, frame);
-    if (rendered === '') continue;
+  for (const [index, node] of nodes.entries()) {
+    const block = renderBlock(node, frame);
+    if (block === '') continue;
+    const rendered = placed(node, block, index);
     const place = 'place' in node ? node.place : undefined;
     if (lastLine !== undefined) out += place?.start === lastLine + 1 ? '\n' : '\n\n';
     out += rendered;
@@ -133,10 +149,13 @@ function renderBlock(node: MarkdownNode, outer: Frame): string {
       const inner = renderInlines(node.children, frame);
       return dialect.paragraph ? dialect.paragraph(inner) : inner;
     }
-    case 'heading':
-      return dialect.heading(renderInlines(node.children, frame), node.depth);
+    case 'heading': {
+      const isBold = dialect.boldHeading?.(node.depth) ?? false;
+      return dialect.heading(renderInlines(node.children, isBold ? within(frame, 'strong') : frame), node.depth);
+    }
     case 'code':
-      return dialect.codeBlock(node.value, node.language);
+      // Platforms refuse an empty one, or show its marks.
+      return node.value.trim() === '' ? '' : dialect.codeBlock(node.value, node.language);
     case 'blockquote':
       return dialect.quote(renderBlocks(node.children, { ...frame, quotes: frame.quotes + 1 }), outer.quotes);
     case 'list':
@@ -153,7 +172,7 @@ function renderBlock(node: MarkdownNode, outer: Frame): string {
 function renderList(node: Of<'list'>, frame: Frame): string {
   const { ordered, start } = node;
   const items = node.children.map((item, index) =>
-    frame.dialect.listItem(renderBlocks(item.children, { ...frame, lists: frame.lists + 1 }), {
+    frame.dialect.listItem(renderItem(item.children, { ...frame, lists: frame.lists + 1 }), {
       ordered,
       number: ordered ? start + index : index + 1,
       depth: frame.lists,
@@ -164,13 +183,66 @@ function renderList(node: Of<'list'>, frame: Frame): string {
   return frame.dialect.list ? frame.dialect.list(inner, ordered) : inner;
 }
 
+/**
+ * The further lines of an item's words stand below its first, or they would look like the text behind the
+ * list.
+ */
+function renderItem(nodes: readonly MarkdownNode[], frame: Frame): string {
+  const { itemIndent } = frame.dialect;
+  if (itemIndent === undefined) return renderBlocks(nodes, frame);
+  const indent = itemIndent.repeat(frame.lists);
+  return renderBlocks(nodes, frame, (node, rendered, index) => {
+    if (node.type !== 'paragraph') return rendered;
+    const below = rendered.replaceAll('\n', `\n${indent}`);
+    return index === 0 ? below : indent + below;
+  });
+}
+
 function renderTable(node: Of<'table'>, frame: Frame): string {
-  const [header = [], ...rows] = node.children.map((row) => row.children.map((cell) => renderInlines(cell.children, frame)));
+  const { boldHeads = false } = frame.dialect;
+  const isPair = node.children[0]?.children.length === 2;
+  const [header = [], ...rows] = node.children.map((row, index) =>
+    row.children.map((cell, column) => {
+      const isHead = boldHeads && (index === 0 || (isPair && column === 0));
+      return renderInlines(cell.children, isHead ? within(frame, 'strong') : frame);
+    }),
+  );
   return frame.dialect.table({ header, rows });
 }
 
 function renderInlines(nodes: readonly MarkdownNode[], frame: Frame): string {
   return nodes.map((node) => renderInline(node, frame)).join('');
+}
+
+function within(frame: Frame, mark: Frame['marks'][number]): Frame {
+  return { ...frame, marks: [...frame.marks, mark] };
+}
+
+interface Marked {
+  readonly type: 'strong' | 'emphasis' | 'delete';
+  readonly children: readonly MarkdownNode[];
+}
+
+/** Words with a mark, unless they have it already. */
+function renderMarked(node: Marked, frame: Frame): string {
+  const { dialect, marks } = frame;
+  const inner = renderInlines(node.children, within(frame, node.type));
+  if (marks.includes(node.type) || inner.trim() === '') return inner;
+  return node.type === 'strong'
+    ? dialect.strong(inner)
+    : node.type === 'emphasis'
+      ? dialect.emphasis(inner)
+      : dialect.strike(inner);
+}
+
+function renderLink(node: Of<'link'>, frame: Frame): string {
+  const { dialect, marks } = frame;
+  const inner = renderInlines(node.children, within(frame, 'link'));
+  if (marks.includes('link')) return inner;
+  if (!misleads(textOf(node), node.url)) return dialect.link(inner, node.url);
+  // Who reads one address must not open another: the label is no link, and the address stands beside it.
+  const address = dialect.text(node.url);
+  return `${inner} (${/^https?:/i.test(node.url) ? dialect.link(address, node.url) : address})`;
 }
 
 function renderInline(node: MarkdownNode, outer: Frame): string {
@@ -181,17 +253,18 @@ function renderInline(node: MarkdownNode, outer: Frame): string {
     case 'text':
       return dialect.text(node.value);
     case 'strong':
-      return dialect.strong(renderInlines(node.children, frame));
     case 'emphasis':
-      return dialect.emphasis(renderInlines(node.children, frame));
     case 'delete':
-      return dialect.strike(renderInlines(node.children, frame));
+      return renderMarked({ type: node.type, children: node.children }, frame);
     case 'inlineCode':
       return dialect.inlineCode(node.value);
     case 'link':
-      return dialect.link(renderInlines(node.children, frame), node.url);
+      return renderLink(node, frame);
     case 'image':
-      return dialect.image(node.value, node.url);
+      if (frame.marks.includes('link')) return dialect.text(node.value || node.url);
+      return misleads(node.value, node.url)
+        ? renderLink({ type: 'link', url: node.url, children: [{ type: 'text', value: node.value }] }, frame)
+        : dialect.image(node.value, node.url);
     case 'break':
       return dialect.lineBreak;
     case 'html':

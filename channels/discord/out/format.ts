@@ -3,8 +3,8 @@ import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects. What the platform would read as markup though the author meant the character is escaped. */
-export async function toDiscordMarkdown(markdown: string): Promise<string> {
-  return renderMarkdown(await parseMarkdown(markdown), dialect).trim();
+export function toDiscordMarkdown(markdown: string): string {
+  return renderMarkdown(parseMarkdown(markdown), dialect).trim();
 }
 
 /** The schemes the apps make a link of. Others are shown as words. */
@@ -23,10 +23,13 @@ const dialect: Dialect = {
   // Four marks and more are no heading to the platform.
   heading: (inner, depth) =>
     inner === '' ? '' : depth <= 3 ? `${'#'.repeat(depth)} ${inner.replaceAll('\n', ' ')}` : wrap('**', inner),
+  boldHeading: (depth) => depth > 3,
   // A quote in a quote is not a thing there: its mark would be shown.
   quote: (inner, depth) => (depth === 0 ? inner.replaceAll(/^/gm, '> ') : inner),
   listItem: listLine('-'),
+  itemIndent: '  ',
   table: tableLines((cell) => wrap('**', cell)),
+  boldHeads: true,
   rule: '———',
   lineBreak: '\n',
 };
@@ -57,7 +60,8 @@ function toLink(inner: string, url: string): string {
   if (url === `mailto:${unescaped(inner)}`) return inner;
   if (!SAFE_URL.test(url)) return url === '' ? inner : `${inner} (${escapeText(url)})`;
   const target = url.replaceAll(/[()\\]/g, (char) => encodeURIComponent(char).replace('(', '%28').replace(')', '%29'));
-  // An address that is its own name is a link as it stands; a name that looks like another address would be refused as a trick.
+  // An address that is its own name is a link as it stands; a name that looks like an address would be
+  // refused as a trick.
   if (unescaped(inner) === url || /https?:\/\//i.test(inner))
     return unescaped(inner) === url ? `<${url}>` : `${inner} (<${url}>)`;
   return `[${inner}](<${target}>)`;

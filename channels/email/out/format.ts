@@ -2,8 +2,8 @@
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Rejects never; the caller puts the Markdown itself into the text part. */
-export async function toHtml(markdown: string): Promise<string> {
-  const body = renderMarkdown(await parseMarkdown(markdown), HTML);
+export function toHtml(markdown: string): string {
+  const body = renderMarkdown(parseMarkdown(markdown), HTML);
   return `<div style="font-family:sans-serif;line-height:1.45">\n${body}\n</div>`;
 }
 

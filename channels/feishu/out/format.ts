@@ -27,10 +27,10 @@ const MAX_ELEMENTS = 90;
 /** Table component: 50 columns are shown. */
 const MAX_COLUMNS = 50;
 
-export async function render(markdown: string, options: RenderOptions): Promise<Rendered> {
+export function render(markdown: string, options: RenderOptions): Rendered {
   const { plain, choices = [], press = {}, form } = options;
   if (plain) return renderPlain(markdown, options);
-  const rich = await toRichText(markdown);
+  const rich = toRichText(markdown);
   // Text that renders to nothing goes out as it was written.
   if (!rich.blocks.some((block) => block.kind !== 'line' || block.runs.length > 0)) return renderPlain(markdown, options);
   if (form === 'interactive' || choices.length > 0 || (form === undefined && rich.structured)) {
@@ -75,8 +75,9 @@ function literalText({ blocks, structured }: RichText): string | undefined {
 }
 
 function fits({ blocks }: RichText, card: { readonly elements: readonly object[] }): boolean {
-  const tables = blocks.filter(({ kind }) => kind === 'table').length;
-  return tables <= MAX_TABLES && card.elements.length <= MAX_ELEMENTS && sizeOf(card) <= MAX_BYTES;
+  const tables = blocks.filter((block) => block.kind === 'table');
+  const isWide = tables.some(({ header, rows }) => columnsOf([header, ...rows]) > MAX_COLUMNS);
+  return tables.length <= MAX_TABLES && !isWide && card.elements.length <= MAX_ELEMENTS && sizeOf(card) <= MAX_BYTES;
 }
 
 /** As it stands in the request: the content is a JSON string within JSON. */
@@ -120,7 +121,7 @@ function toElements(blocks: readonly Block[]): readonly object[] {
 }
 
 function toTable({ header, rows }: Extract<Block, { kind: 'table' }>): object {
-  const names = header.slice(0, MAX_COLUMNS).map((_, index) => `c${index}`);
+  const names = Array.from({ length: columnsOf([header, ...rows]) }, (_, index) => `c${index}`);
   return {
     tag: 'table',
     // Table component: 1 to 10 rows to a page.
@@ -135,6 +136,10 @@ function toTable({ header, rows }: Extract<Block, { kind: 'table' }>): object {
     })),
     rows: rows.map((row) => Object.fromEntries(names.map((name, index) => [name, toPlainLine(row[index] ?? [])]))),
   };
+}
+
+function columnsOf(rows: readonly (readonly Line[])[]): number {
+  return Math.max(...rows.map((row) => row.length));
 }
 
 /** A cell's words; the address of a link that says something else is written out. */

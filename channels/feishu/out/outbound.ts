@@ -12,7 +12,7 @@ const IMAGE_BYTES = 10 * 1024 * 1024;
 export function toMessage(
   part: OutboundPart,
   options: { readonly plain: boolean; readonly isGroup: boolean | undefined; readonly form?: RenderOptions['form'] },
-): Promise<Rendered> {
+): Rendered {
   const { plain, isGroup, form } = options;
   const press = {
     chat: part.chatId,

@@ -45,9 +45,9 @@ const NEXT_MARK = /(?!\t)\p{Cc}/gu;
 const MARKS: Readonly<Record<string, Style>> = { b: 'bold', i: 'italic', s: 'strike', c: 'code' };
 
 /** Never rejects for any text. */
-export async function toRichText(markdown: string): Promise<RichText> {
+export function toRichText(markdown: string): RichText {
   const seen = { structure: false };
-  const marked = renderMarkdown(await parseMarkdown(markdown), createDialect(seen)).replace(/^\n+|\s+$/g, '');
+  const marked = renderMarkdown(parseMarkdown(markdown), createDialect(seen)).replace(/^\n+|\s+$/g, '');
   return { blocks: toBlocks(marked), structured: seen.structure };
 }
 
@@ -74,6 +74,7 @@ function createDialect(seen: { structure: boolean }): Dialect {
       // No-break spaces: the clients drop ordinary ones at the beginning of a line.
       return structured(`${'\u00a0\u00a0\u00a0\u00a0'.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`);
     },
+    itemIndent: '\u00a0\u00a0\u00a0\u00a0',
     table: (table) => structured(`${TABLE}${JSON.stringify(table)}${END}`),
     get rule() {
       return structured(RULE);

@@ -1,10 +1,10 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
-import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { displayWidth, listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, type Root, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. */
-export async function toMrkdwn(markdown: string): Promise<string> {
-  return renderTree(await parseMarkdown(markdown));
+export function toMrkdwn(markdown: string): string {
+  return renderTree(parseMarkdown(markdown));
 }
 
 export function renderTree(root: Root): string {
@@ -40,29 +40,41 @@ const TABLE_COLUMNS = 90;
 
 const dialect: Dialect = {
   text: literalText,
-  strong: (inner) => `${BOLD}${without(inner, BOLD, BOLD_END)}${BOLD_END}`,
-  emphasis: (inner) => `${ITALIC}${without(inner, ITALIC, ITALIC_END)}${ITALIC_END}`,
-  strike: (inner) => `${STRIKE}${without(inner, STRIKE, STRIKE_END)}${STRIKE_END}`,
+  strong: (inner) => marked(inner, BOLD, BOLD_END),
+  emphasis: (inner) => marked(inner, ITALIC, ITALIC_END),
+  strike: (inner) => marked(inner, STRIKE, STRIKE_END),
   inlineCode: (value) => (value.includes('`') ? literalText(value) : `\`${escapeText(clean(value))}\``),
   // The language would be shown as the first line; three backticks in the code would end it.
   codeBlock: (value) => `\`\`\`\n${escapeText(clean(value)).replaceAll('```', `\`\`${SPACE}\``)}\n\`\`\``,
   link: toLink,
   image: (alt, url) => toLink(literalText(alt || url), url),
-  heading: (inner) => (inner === '' ? '' : `${BOLD}${without(inner, BOLD, BOLD_END)}${BOLD_END}`),
+  heading: (inner) => (inner === '' ? '' : marked(inner, BOLD, BOLD_END)),
   // A quote in a quote does not exist: it stays at the one level there is.
   quote: (inner, depth) => (depth === 0 && inner !== '' ? inner.replace(/^/gm, '> ') : inner),
   listItem: listLine('•', '    '),
+  itemIndent: '    ',
   table: toTable,
   rule: '———',
   lineBreak: '\n',
 };
 
-const toPairs = tableLines((cell) => `${BOLD}${without(cell, BOLD, BOLD_END)}${BOLD_END}`);
+const toPairs = tableLines((cell) => marked(cell, BOLD, BOLD_END));
+
+/**
+ * A star of the text that is not within a word would end the bold words it is among: then they are not bold.
+ */
+function marked(inner: string, mark: string, end: string): string {
+  const words = without(inner, mark, end);
+  const sign = `[${MARKS[mark]}]`;
+  const free = new RegExp(`(?<![\\p{L}\\p{N}])${sign}|${sign}(?![\\p{L}\\p{N}])`, 'u');
+  return free.test(words.replace(/`[^`\n]*`|<[^<>]*>/g, '')) ? words : `${mark}${words}${end}`;
+}
 
 function toTable({ header, rows }: TableText): string {
   if (header.length === 2) return toPairs({ header, rows });
   const cells = [header, ...rows].map((row) => row.map(cellText));
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
+  const columns = Math.max(...cells.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
   if (widths.reduce((sum, each) => sum + each + 3, 0) > TABLE_COLUMNS)
     return [header, ...rows].map((row) => row.join(' | ')).join('\n');
   const lines = cells.map((row) =>
@@ -86,7 +98,7 @@ function cellText(cell: string): string {
 }
 
 function width(cell: string): number {
-  return [...cell.replace(/&(?:lt|gt|amp);/g, '.')].length;
+  return displayWidth(cell.replace(/&(?:lt|gt|amp);/g, '.'));
 }
 
 function toLink(inner: string, url: string): string {

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseTelegramHtml } from '../../../src/simulator/telegram/html.ts';
-import { toTelegramHtml, visibleLength } from './format.ts';
+import { shareOf, toTelegramHtml, visibleLength } from './format.ts';
 
 // Spec D4, row by row.
 test.each([
   ['bold and italic', '**a** __b__ *c* _d_', '<b>a</b> <b>b</b> <i>c</i> <i>d</i>'],
   ['strike', '~~gone~~', '<s>gone</s>'],
-  ['no italic inside words', 'snake_case_name and 2*3*4', 'snake_case_name and 2<i>3</i>4'],
+  ['no italic inside words', 'snake_case_name and 2*3*4', 'snake_case_name and 2*3*4'],
   ['inline code is only escaped', '`a < **b** & "c"`', '<code>a &lt; **b** &amp; &quot;c&quot;</code>'],
   ['fenced code with a language', '```ts\nif (a < b) {}\n```', '<pre><code class="language-ts">if (a &lt; b) {}</code></pre>'],
   ['fenced code without one', '```\nx\n```', '<pre>x</pre>'],
@@ -30,6 +30,23 @@ test.each([
 ])('D4 %s', async (_name, markdown, html) => {
   expect(await toTelegramHtml(markdown)).toBe(html);
   expect(parseTelegramHtml(html)).toHaveProperty('text');
+});
+
+test.each([
+  [
+    'code is within no other entity',
+    '**run `make` now** [`x`](https://e.org)',
+    '<b>run </b><code>make</code><b> now</b> <a href="https://e.org">x</a>',
+  ],
+  ['a link that would notify a person is words', '[Ada](tg://user?id=1)', 'Ada (tg://user?id=1)'],
+])('%s', (_name, markdown, html) => {
+  expect(toTelegramHtml(markdown)).toBe(html);
+});
+
+test('a text takes as much of a message as its entities do', () => {
+  expect(shareOf('word '.repeat(100), 4_000)).toBe(499);
+  expect(shareOf('**w** '.repeat(101), 4_000)).toBeGreaterThan(4_000);
+  expect(shareOf(`[w](https://e.org/${'a'.repeat(1_000)}) `.repeat(10), 4_000)).toBeGreaterThan(4_000);
 });
 
 test('whatever a model writes, the platform can parse the result', async () => {

@@ -3,8 +3,8 @@ import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects. The platform may still refuse the result; then the raw text is sent. */
-export async function toTelegramHtml(markdown: string): Promise<string> {
-  return renderMarkdown(await parseMarkdown(markdown), dialect).trim();
+export function toTelegramHtml(markdown: string): string {
+  return renderMarkdown(parseMarkdown(markdown), dialect).trim();
 }
 
 /** Code units left once the platform has parsed the HTML: what its limits of 4096 and 1024 count. */
@@ -12,14 +12,37 @@ export function visibleLength(html: string): number {
   return html.replace(/<[^>]*>/g, '').replace(/&(?:lt|gt|amp|quot);/g, '.').length;
 }
 
-/** The schemes the apps open. Others, `javascript:` above all, are shown as words. */
-const SAFE_URL = /^(?:https?|tg|mailto|tel):/i;
+/** https://github.com/tdlib/telegram-bot-api/issues/820: what is behind the hundredth is ignored. */
+const MOST_ENTITIES = 100;
+/**
+ * https://github.com/tdlib/telegram-bot-api/issues/165: of a text with its entities, addresses included ("a
+ * good approximation").
+ */
+const MOST_WITH_ENTITIES = 9_500;
+
+/**
+ * How much of a message of `most` code units a text takes, by whichever of the platform's three counts is
+ * nearest to its end.
+ */
+export function shareOf(markdown: string, most: number): number {
+  const html = toTelegramHtml(markdown);
+  // A language within `pre` is counted too: rather one too many.
+  const entities = html.split(/<[a-z]/).length - 1;
+  const sized = entities === 0 ? 0 : html.replace(/&(?:lt|gt|amp|quot);/g, '.').length;
+  return Math.ceil(Math.max(visibleLength(html), (entities * most) / MOST_ENTITIES, (sized * most) / MOST_WITH_ENTITIES));
+}
+
+/**
+ * The schemes the apps open. Others, `javascript:` above all, are shown as words; `tg://user` would notify
+ * whom a model names.
+ */
+const SAFE_URL = /^(?:https?|mailto|tel):/i;
 
 const dialect: Dialect = {
   text: escapeHtml,
-  strong: (inner) => `<b>${inner}</b>`,
-  emphasis: (inner) => `<i>${inner}</i>`,
-  strike: (inner) => `<s>${inner}</s>`,
+  strong: (inner) => around('b', inner),
+  emphasis: (inner) => around('i', inner),
+  strike: (inner) => around('s', inner),
   inlineCode: (value) => `<code>${escapeHtml(value)}</code>`,
   codeBlock: (value, language) => {
     const code = escapeHtml(value);
@@ -27,19 +50,32 @@ const dialect: Dialect = {
   },
   link: toLink,
   image: (alt, url) => toLink(escapeHtml(alt || url), url),
-  heading: (inner) => (inner === '' ? '' : `<b>${inner}</b>`),
+  heading: (inner) => around('b', inner),
+  boldHeading: () => true,
   // A quote in a quote is an error to the platform.
   quote: (inner, depth) => (depth === 0 ? `<blockquote>${inner}</blockquote>` : inner),
   listItem: listLine('•'),
-  table: tableLines((cell) => `<b>${cell}</b>`),
+  itemIndent: '  ',
+  table: tableLines((cell) => around('b', cell)),
+  boldHeads: true,
   rule: '———',
   lineBreak: '\n',
 };
 
+/**
+ * Code can be part of no other entity, nor hold one: what is around it ends before it and goes on behind it.
+ */
+function around(tag: 'b' | 'i' | 's', inner: string): string {
+  return inner
+    .split(/(<code>[^<]*<\/code>)/)
+    .map((piece, index) => (index % 2 === 1 || piece.trim() === '' ? piece : `<${tag}>${piece}</${tag}>`))
+    .join('');
+}
+
 function toLink(inner: string, url: string): string {
   if (inner === '') return '';
   return SAFE_URL.test(url)
-    ? `<a href="${escapeHtml(url)}">${inner}</a>`
+    ? `<a href="${escapeHtml(url)}">${inner.replace(/<\/?code>/g, '')}</a>`
     : `${inner}${url === '' ? '' : ` (${escapeHtml(url)})`}`;
 }
 

@@ -3,15 +3,15 @@ import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects. */
-export async function toPlainText(markdown: string): Promise<string> {
-  return renderMarkdown(await parseMarkdown(markdown), dialect).trim();
+export function toPlainText(markdown: string): string {
+  return renderMarkdown(parseMarkdown(markdown), dialect).trim();
 }
 
 /** The alphabet of a segment of 160 characters; one sign of another leaves it 70. */
 const GSM = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ ÆæßÉ!"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà^{}\\[~\]|€]*$/;
 
 const PLAIN_SIGNS: readonly (readonly [RegExp, string])[] = [
-  [/[‘’‚‛′`´]/g, "'"],
+  [/[‘’‚‛′´]/g, "'"],
   [/[“”„‟″«»]/g, '"'],
   [/[‐‑‒–—―−]/g, '-'],
   [/…/g, '...'],
@@ -43,6 +43,7 @@ const dialect: Dialect = {
   quote: (inner) => inner.replace(/^/gm, '> '),
   // Signs of the GSM alphabet only: one other would more than halve what fits into a segment.
   listItem: listLine('-', '  ', ['[x] ', '[ ] ']),
+  itemIndent: '  ',
   table: tableLines((cell) => cell),
   rule: '---',
   lineBreak: '\n',

@@ -14,15 +14,15 @@ export interface Formatted {
  * Never rejects. A Markdown message only where there is something to format and no literal text would be taken for a mark; else a text
  * message, which is shown as it stands, can be copied whole, and is readable in WeChat too.
  */
-export async function toWecom(markdown: string, allowMarkdown: boolean): Promise<Formatted> {
-  const root = await parseMarkdown(markdown);
+export function toWecom(markdown: string, allowMarkdown: boolean): Formatted {
+  const root = parseMarkdown(markdown);
   const msgtype = allowMarkdown && worthMarkdown(root) ? 'markdown' : 'text';
   return { msgtype, content: printable(renderMarkdown(root, msgtype === 'markdown' ? MARKDOWN : WORDS)).trim() };
 }
 
 /** Markdown as words alone, for places without any markup. */
-export async function toWords(markdown: string): Promise<string> {
-  return printable(renderMarkdown(await parseMarkdown(markdown), WORDS)).trim();
+export function toWords(markdown: string): string {
+  return printable(renderMarkdown(parseMarkdown(markdown), WORDS)).trim();
 }
 
 /** Markdown as it was written, for when it cannot be rendered: nothing in it is taken for a link. */
@@ -56,8 +56,9 @@ function worthMarkdown(root: MarkdownNode): boolean {
 const SAFE_URL = /^https?:\/\//i;
 
 const WORDS: Dialect = {
-  // Text messages know one mark: `<a href>`. A space keeps a literal one from becoming a link that says what it likes.
-  text: (value) => value.replace(/<(?=a\s)/gi, '< '),
+  // Text messages know one mark: `<a href>`. An invisible sign keeps a literal one from becoming a link that
+  // says what it likes.
+  text: (value) => value.replace(/<(?=a\s)/gi, '<\u200b'),
   strong: (inner) => inner,
   emphasis: (inner) => inner,
   strike: (inner) => `~${inner}~`,
@@ -68,6 +69,7 @@ const WORDS: Dialect = {
   heading: (inner) => inner,
   quote: (inner) => inner.replace(/^/gm, '| '),
   listItem: listLine('•'),
+  itemIndent: '  ',
   table: tableLines((cell) => cell),
   rule: '———',
   lineBreak: '\n',
@@ -76,8 +78,8 @@ const WORDS: Dialect = {
 const MARKDOWN: Dialect = {
   ...WORDS,
   text: (value) => value,
-  // A mark does not reach over a line, and bold within bold would end it.
-  strong: (inner) => inner.replaceAll('**', '').replace(/[^\n]+/g, '**$&**'),
+  // A mark does not reach over a line.
+  strong: (inner) => inner.replace(/[^\n]+/g, '**$&**'),
   inlineCode: (value) => `\`${value.replace(/\s+/g, ' ')}\``,
   link: (inner, url) => {
     if (!SAFE_URL.test(url) || inner === '' || /[[\]\n]/.test(inner)) return WORDS.link(inner, url);
@@ -87,5 +89,6 @@ const MARKDOWN: Dialect = {
   heading: (inner, depth) => (inner === '' ? '' : `${'#'.repeat(depth)} ${inner.replaceAll('\n', ' ')}`),
   // A quote in a quote has no form of its own.
   quote: (inner, depth) => (depth === 0 ? inner.replace(/^/gm, '> ') : inner),
-  table: tableLines((cell) => (cell === '' || cell.includes('**') ? cell : `**${cell}**`)),
+  table: tableLines((cell) => (cell === '' ? cell : `**${cell}**`)),
+  boldHeads: true,
 };

@@ -10,7 +10,7 @@ test.each([
   ['bold and italic', '**a** __b__ *c* _d_', '*a* *b* _c_ _d_'],
   ['bold italic', '***x***', '_*x*_'],
   ['strike', '~~gone~~', '~gone~'],
-  ['no marks inside words', 'snake_case_name and 2*3*4', 'snake_case_name and 2_3_4'],
+  ['no marks inside words', 'snake_case_name and 2*3*4', 'snake_case_name and 2*3*4'],
   ['marks that are text', '\\*not bold\\*', `*${J}not bold*`],
   ['inline code', '`a < **b**`', '`a < **b**`'],
   ['inline code with a mark of code', '`` a`b ``', 'a`b'],

@@ -3,8 +3,8 @@ import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects; the platform refuses no text. */
-export async function toWhatsApp(markdown: string): Promise<string> {
-  return renderMarkdown(await parseMarkdown(markdown), dialect).trim();
+export function toWhatsApp(markdown: string): string {
+  return renderMarkdown(parseMarkdown(markdown), dialect).trim();
 }
 
 /** Apps make these tappable by themselves, so they are shown as they are. */
@@ -17,7 +17,7 @@ const dialect: Dialect = {
   strong: (inner) => wrap(inner, '*'),
   emphasis: (inner) => wrap(inner, '_'),
   strike: (inner) => wrap(inner, '~'),
-  inlineCode: (value) => (value.includes('`') || value.includes('\n') ? value : `\`${value}\``),
+  inlineCode: (value) => (value.includes('`') || value.includes('\n') ? keepLiteral(value) : `\`${value}\``),
   // There are no languages, and a fence within would end it.
   codeBlock: (value) => `\`\`\`\n${value.replaceAll('```', `\`\`${JOINER}\``)}\n\`\`\``,
   link: (inner, url) => {
@@ -25,7 +25,8 @@ const dialect: Dialect = {
     return sameTarget(inner, url) ? url : `${inner} (${url})`;
   },
   image: (alt, url) => (alt && SAFE_URL.test(url) ? `${keepLiteral(alt)} (${url})` : keepLiteral(alt || url)),
-  heading: (inner) => (inner === '' ? '' : wrap(inner.replaceAll('*', ''), '*')),
+  heading: (inner) => wrap(inner, '*'),
+  boldHeading: () => true,
   // One depth of quotes only.
   quote: (inner, depth) =>
     depth === 0
@@ -36,7 +37,9 @@ const dialect: Dialect = {
       : inner,
   // Nested lists are not known to the apps: a plain bullet keeps them readable.
   listItem: (inner, place) => listLine(place.depth === 0 ? '-' : '•')(inner, place),
+  itemIndent: '  ',
   table: tableLines((cell) => wrap(cell, '*')),
+  boldHeads: true,
   rule: '———',
   lineBreak: '\n',
 };
@@ -52,11 +55,11 @@ function wrap(inner: string, mark: string): string {
   return parts.join('\n');
 }
 
-/** `2*3*4`, `snake_case_name` and a line that begins with `> ` would be read as marks. */
+/** `2*3*4`, `snake_case_name` and a line that begins with `> ` or `* ` would be read as marks. */
 function keepLiteral(text: string): string {
   return text
     .replace(/[*_~`]/g, (mark, at: number) => (pairsUp(text, at, mark) ? `${mark}${JOINER}` : mark))
-    .replace(/^([ \t]*)([>-]|\d+\.)(?= )/gm, `$1${JOINER}$2`);
+    .replace(/^([ \t]*)([>*-]|\d+\.)(?= )/gm, `$1${JOINER}$2`);
 }
 
 /** Whether the apps could take the mark at `at` for the begin of a marked span: a word follows, and the mark comes again. */
@@ -67,7 +70,9 @@ function pairsUp(text: string, at: number, mark: string): boolean {
   if (mark !== '`' && before !== undefined && /[\p{L}\p{N}]/u.test(before)) return false;
   const end = text.indexOf(mark, at + 1);
   const lineEnd = text.indexOf('\n', at);
-  return end !== -1 && (lineEnd === -1 || end < lineEnd);
+  // Behind a sign it may pair with one of other words of the line.
+  if (end === -1) return mark !== '`' && before !== undefined && !/\s/.test(before);
+  return lineEnd === -1 || end < lineEnd;
 }
 
 function sameTarget(inner: string, url: string): boolean {
