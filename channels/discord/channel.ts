@@ -19,6 +19,7 @@ import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import { MAX_HISTORY } from './in/catch-up.ts';
 import { registerCommands } from './in/commands.ts';
 import { keepConnected } from './in/connect.ts';
@@ -26,16 +27,19 @@ import { download } from './in/download.ts';
 import { Interactions } from './in/interactions.ts';
 import type { Unread } from './in/missed.ts';
 import { Receiver } from './in/receive.ts';
+import { toDiscordMarkdown } from './out/format.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './out/outbound.ts';
 import type { DiscordSettings } from './settings.ts';
 import type { CallOptions, DiscordClient } from './wire/client.ts';
 import { toSendResult } from './wire/failure.ts';
 import { snowflake } from './wire/ids.ts';
 
+/** 100 below the platform's 2000: room for a fence that a split closes and opens again. */
+const TEXT = 1_900;
 const LIMITS: ChannelLimits = {
-  // 100 below the platform's 2000: room for a fence that a split closes and opens again, and for what is escaped.
-  text: 1_900,
+  text: TEXT,
   unit: 'codepoint',
+  sentLength: sentLength(TEXT, (markdown) => [...toDiscordMarkdown(markdown)].length),
   caption: 1_900,
   // "The default limit is `20 MiB` for all users"
   // (https://discord.com/developers/docs/reference#uploading-files, since 2026-09-03); servers with boosts

@@ -19,18 +19,22 @@ import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { download } from './in/download.ts';
 import { DIRECT_TOPIC } from './in/inbound.ts';
 import { pollUpdates } from './in/receive.ts';
+import { shareOf } from './out/format.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './out/outbound.ts';
 import type { TelegramSettings } from './settings.ts';
 import type { SendCall, TelegramClient } from './wire/client.ts';
 
+/** 96 below the platform's 4096: room for a fence that a split closes and opens again. */
+const TEXT = 4_000;
 const LIMITS: ChannelLimits = {
-  // 96 below the platform's 4096: room for a fence that a split closes and opens again.
-  text: 4_000,
+  text: TEXT,
   unit: 'utf16',
+  sentLength: sentLength(TEXT, (markdown) => shareOf(markdown, TEXT)),
   caption: CAPTION_LIMIT,
   uploadBytes: 50 * MEGABYTE,
   downloadBytes: 20 * MEGABYTE,

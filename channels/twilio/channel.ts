@@ -18,6 +18,7 @@ import { type Fault, HealthSum } from '../kit/health-sum.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import type { StoringOptions } from '../kit/store-messages.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './in/catch-up.ts';
 import { download, isPlatformHost } from './in/download.ts';
@@ -27,6 +28,7 @@ import { Intake } from './in/intake.ts';
 import { receive } from './in/receive.ts';
 import { createWebhookHandler, MAX_WEBHOOK_BYTES } from './in/webhook.ts';
 import { find } from './out/find.ts';
+import { toPlainText } from './out/format.ts';
 import { TEXT_LIMIT, toBody, toSendResult } from './out/outbound.ts';
 import { PublicFiles, UPLOAD_BYTES } from './out/public-files.ts';
 import { SentLog } from './out/sent-log.ts';
@@ -34,11 +36,12 @@ import { Statuses } from './out/status.ts';
 import type { TwilioSettings } from './settings.ts';
 import type { SendCall, TwilioClient } from './wire/client.ts';
 
+/** Ten segments of 153 GSM characters, below the platform's 1600 characters; code units are never fewer. */
+const TEXT = 1_530;
 const LIMITS: Omit<ChannelLimits, 'rate'> = {
-  // Ten segments of 153 GSM characters, below the platform's 1600: a split that closes and opens a construct has room.
-  text: 1_530,
-  // The platform counts characters; code units are never fewer.
+  text: TEXT,
   unit: 'utf16',
+  sentLength: sentLength(TEXT, (markdown) => toPlainText(markdown).length),
   caption: TEXT_LIMIT,
   uploadBytes: UPLOAD_BYTES,
   // https://www.twilio.com/docs/messaging/guides/accepted-mime-types: 5 MB for all files of a message.

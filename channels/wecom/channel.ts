@@ -18,19 +18,26 @@ import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import { download } from './in/download.ts';
 import { Intake } from './in/intake.ts';
 import type { CallbackKeys } from './in/request.ts';
 import { createWebhookHandler, MAX_BODY_BYTES } from './in/webhook.ts';
+import { toWecom } from './out/format.ts';
 import { CARD_BUTTONS, CARD_TEXT } from './out/outbound.ts';
 import { Sender } from './out/send.ts';
 import type { WecomSettings } from './settings.ts';
 import type { WecomClient } from './wire/client.ts';
 import { isAuthFailure, judge } from './wire/failure.ts';
 
+/**
+ * Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of
+ * `outbound.ts`.
+ */
+const TEXT = 1_950;
 const LIMITS: ChannelLimits = {
-  // Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of `outbound.ts`.
-  text: 1_950,
+  text: TEXT,
+  sentLength: sentLength(TEXT, (markdown) => Buffer.byteLength(toWecom(markdown, true).content)),
   buttons: { choices: CARD_BUTTONS, text: CARD_TEXT },
   unit: 'byte',
   caption: 0,

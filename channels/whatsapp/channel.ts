@@ -19,9 +19,11 @@ import { withDeadline } from '../kit/deadline.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { platformIdOf, splitPlatformId } from './in/inbound.ts';
 import { stayConnected } from './in/receive.ts';
+import { toWhatsApp } from './out/format.ts';
 import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendResult, wordsOf } from './out/outbound.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import type { WhatsAppConnection } from './wire/client.ts';
@@ -29,10 +31,12 @@ import { lockLogin } from './wire/lock.ts';
 import { download, type StoredFile, UploadError, upload } from './wire/media.ts';
 import { LoginStore } from './wire/store.ts';
 
+const TEXT = 4_000;
 const LIMITS: ChannelLimits = {
-  // The apps take 65536, and fold what is longer than this.
-  text: 4_000,
+  // The apps fold what is longer. The Cloud API takes 4,096; for linked devices no page says a number.
+  text: TEXT,
   unit: 'utf16',
+  sentLength: sentLength(TEXT, (markdown) => toWhatsApp(markdown).length),
   caption: 1_024,
   uploadBytes: 50 * MEGABYTE,
   downloadBytes: 50 * MEGABYTE,
