@@ -1,0 +1,44 @@
+/** Slack, mrkdwn: https://docs.slack.dev/messaging/formatting-message-text. */
+import { decodeEntities, tooLong, type Verdict } from './verdict.ts';
+
+/** https://docs.slack.dev/reference/methods/chat.postMessage#truncating */
+const TEXT = 4_000;
+/** A mark at the edge of a word on both sides; an invisible sign behind it keeps it from being one. */
+const MARK = /(?<![\p{L}\p{N}*_~])([*_~])(?=[^\s\p{Cf}])([^\n]*?[^\s\p{Cf}])\1(?![\p{L}\p{N}])/gu;
+
+/** `mrkdwn` off shows every mark; the entities and `<...>` are read in any case. */
+export function judgeSlack(text: string, mrkdwn: boolean): Verdict {
+  const violations: string[] = [...tooLong(text.length, TEXT, 'characters')];
+  if (/&(?!(?:amp|lt|gt);)/.test(text)) violations.push('an ampersand that is not escaped');
+  if (mrkdwn && (text.split('```').length - 1) % 2 === 1) violations.push('a code block is not closed');
+  // Addresses in angle brackets come first: a bracket that is left is one that was not escaped.
+  const shown = text.replace(/<([^<>|\n]*)\|([^<>\n]*)>/g, (whole, target: string, label: string) => {
+    if (!/^(?:https?|mailto|tel):/i.test(target)) violations.push(`a link to ${whole}`);
+    return label;
+  });
+  const unquoted = mrkdwn ? shown.replace(/^> ?/gm, '') : shown;
+  if (/[<>]/.test(unquoted)) violations.push(`a bracket that is not escaped: ${/.{0,20}[<>].{0,20}/.exec(unquoted)?.[0]}`);
+  return { violations, visible: decodeEntities(mrkdwn ? shownOf(unquoted) : unquoted, ['amp', 'lt', 'gt']) };
+}
+
+function shownOf(text: string): string {
+  return text
+    .split(/```\n?([\s\S]*?)```/)
+    .map((piece, at) => (at % 2 === 1 ? piece : withoutMarks(piece)))
+    .join('');
+}
+
+function withoutMarks(text: string): string {
+  return text
+    .split(/`(?!\p{Cf})([^`\n]+)`/u)
+    .map((piece, at) => {
+      if (at % 2 === 1) return piece;
+      let rest = piece;
+      for (let before = ''; before !== rest; ) {
+        before = rest;
+        rest = rest.replace(MARK, '$2');
+      }
+      return rest;
+    })
+    .join('');
+}
