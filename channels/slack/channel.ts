@@ -19,6 +19,7 @@ import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import { receiveBySocket } from './in/connect.ts';
 import { download } from './in/download.ts';
 import { Receiver } from './in/receive.ts';
@@ -26,6 +27,7 @@ import { receiveByHttp } from './in/webhook.ts';
 import { type Found, findPart } from './out/find.ts';
 import { TEXT_LIMIT, toSendResult, toUpdate } from './out/outbound.ts';
 import { sendPart } from './out/send.ts';
+import { sentBytes } from './out/sent-length.ts';
 import type { SlackSettings } from './settings.ts';
 import type { SlackClient } from './wire/client.ts';
 import { nameFromEmoji } from './wire/emoji.ts';
@@ -34,6 +36,7 @@ import { NOT_ALLOWED } from './wire/failure.ts';
 const LIMITS: ChannelLimits = {
   text: TEXT_LIMIT,
   unit: 'byte',
+  sentLength: sentLength(TEXT_LIMIT, sentBytes),
   caption: TEXT_LIMIT,
   uploadBytes: 100 * MEGABYTE,
   downloadBytes: 20 * MEGABYTE,
@@ -56,8 +59,6 @@ export interface SlackChannelOptions {
   readonly account: string;
   readonly settings: SlackSettings;
   readonly deps: ChannelDeps;
-  /** See `ChannelLimits`. */
-  readonly sentLength: NonNullable<ChannelLimits['sentLength']>;
   /** Mode `socket`. */
   readonly appToken?: string;
   /** Mode `http`. */
@@ -88,8 +89,8 @@ export class SlackChannel implements Channel {
     this.#client = options.client;
     this.name = options.deps.name;
     this.account = options.account;
-    const { settings, sentLength } = options;
-    this.limits = { ...LIMITS, sentLength, ...sendTime(settings), ...(settings.rate_limits && { rate: RATES }) };
+    const { settings } = options;
+    this.limits = { ...LIMITS, ...sendTime(settings), ...(settings.rate_limits && { rate: RATES }) };
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {

@@ -21,14 +21,9 @@ export const channel: ChannelDescriptor<SlackSettings> = {
         ? { appToken: tokenOf(deps, settings.app_token_env, /^xapp-/, 'the app-level token, which begins with xapp-') }
         : { signingSecret: deps.secret(settings.signing_secret_env) };
     // The SDK is loaded here and not at import time: a daemon without Slack does not pay for it.
-    const [{ SlackClient }, { SlackChannel }, { loadSentLength }] = await Promise.all([
-      import('./wire/client.ts'),
-      import('./channel.ts'),
-      import('./out/sent-length.ts'),
-    ]);
-    const sentLength = await loadSentLength();
+    const [{ SlackClient }, { SlackChannel }] = await Promise.all([import('./wire/client.ts'), import('./channel.ts')]);
     const client = new SlackClient({ botToken, apiRoot: settings.api_root.replace(/\/+$/, ''), clock: deps.clock });
-    return new SlackChannel({ client, account: accountOf(botToken), settings, deps, sentLength, ...secrets });
+    return new SlackChannel({ client, account: accountOf(botToken), settings, deps, ...secrets });
   },
 };
 

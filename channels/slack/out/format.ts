@@ -1,14 +1,10 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
 import { displayWidth, listLine, tableLines } from '../../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, type Root, renderMarkdown, type TableText } from '../../kit/markdown.ts';
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. */
 export function toMrkdwn(markdown: string): string {
-  return renderTree(parseMarkdown(markdown));
-}
-
-export function renderTree(root: Root): string {
-  return finish(renderMarkdown(root, dialect)).trim();
+  return finish(renderMarkdown(parseMarkdown(markdown), dialect)).trim();
 }
 
 /** Text that shows as it stands where markup is off. The platform reads these three even then. */
