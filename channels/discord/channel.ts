@@ -154,7 +154,7 @@ export class DiscordChannel implements Channel {
   }
 
   async #work(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
-    const { clock, random, logger, name } = this.#deps;
+    const { clock, random, logger, name, commands } = this.#deps;
     const { mention_roles, mention_everyone, follow_threads, message_content, catch_up_hours, slash_commands } = this.#settings;
     const health = (state: ChannelHealth, detail?: string): void => this.#health.set('connection', state, detail);
     let registering: Promise<void> | undefined;
@@ -178,10 +178,10 @@ export class DiscordChannel implements Channel {
         // How it ended is told already, and is the newer word; a login that was refused has none after it.
         if (connection.aborted) return;
         health('healthy');
-        if (!slash_commands) return;
+        if (!slash_commands || commands.length === 0) return;
         registering ??= registerCommands({
           call: (method, route, body) => this.#call(method, route, { ...(body && { body }), signal }),
-          logger,
+          ...{ commands, logger },
         });
       },
       notCaughtUp: (unread) => this.#health.set('history', 'healthy', wordsOf(unread)),

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { OutboundPart } from '../../src/core/message.ts';
+import { COMMAND_MENU } from '../../src/gateway/commands/index.ts';
 import { startDiscordPeer } from '../../src/simulator/discord/peer.ts';
 import { backoffClock } from '../../src/simulator/discord/proxy.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
@@ -19,7 +20,13 @@ async function scene() {
   const create = () =>
     descriptor.create(
       settings,
-      channelDeps({ name: 'discord', secret: () => peer.token, clock: backoffClock(), random: () => 0.5 }),
+      channelDeps({
+        name: 'discord',
+        secret: () => peer.token,
+        clock: backoffClock(),
+        random: () => 0.5,
+        commands: COMMAND_MENU,
+      }),
     );
   let channel = await create();
   const host = new TestHost();
@@ -70,14 +77,14 @@ test('text goes in and its answer goes out, in private and in a server', async (
 test('the commands are put into the menu once', async () => {
   await using at = await scene();
   const posts = async () => (await at.peer.calls()).filter(({ method, path }) => method === 'POST' && path.endsWith('/commands'));
-  await until('they are registered', async () => (await posts()).length === 4);
-  expect((await posts()).map(({ body }) => body['name'])).toEqual(['new', 'reset', 'stop', 'help']);
+  await until('they are registered', async () => (await posts()).length === COMMAND_MENU.length);
+  expect((await posts()).map(({ body }) => body['name'])).toEqual(COMMAND_MENU.map(({ name }) => name));
   await at.restart();
   await until('it looked again', async () => {
     const looks = (await at.peer.calls()).filter(({ method, path }) => method === 'GET' && path.endsWith('/commands'));
     return looks.length === 2;
   });
-  expect(await posts()).toHaveLength(4);
+  expect(await posts()).toHaveLength(COMMAND_MENU.length);
 });
 
 // The emulator resumes a session and replays nothing: the history alone tells.

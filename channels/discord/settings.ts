@@ -25,7 +25,7 @@ export const DiscordSettings = z.strictObject({
     true,
     'In a thread the bot started, or is one of the 100 it wrote in last, count what is said to nobody else as addressed to it. false asks for a mention.',
   ),
-  slash_commands: flag(true, 'Offer /new, /reset, /stop and /help in the command menu of Discord.'),
+  slash_commands: flag(true, 'Offer the commands of the agent in the command menu of Discord.'),
   catch_up_hours: z
     .number()
     .min(0)

@@ -21,6 +21,7 @@ import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
+import { showMenu } from './in/commands.ts';
 import { download } from './in/download.ts';
 import { DIRECT_TOPIC } from './in/inbound.ts';
 import { pollUpdates } from './in/receive.ts';
@@ -62,6 +63,8 @@ export class TelegramChannel implements Channel {
   readonly #settings: TelegramSettings;
   readonly #deps: ChannelDeps;
   readonly #life = new Lifecycle();
+  /** The menu was looked at. */
+  #hasMenu = false;
   /** Old id -> new id of groups that became supergroups. In memory: after a restart the first send learns it again. */
   readonly #moved = new Map<string, string>();
 
@@ -89,6 +92,7 @@ export class TelegramChannel implements Channel {
         logger,
         signal: stop,
         settled,
+        connected: () => this.#showMenu(),
         migrated: (from, to) => this.#move(from, to),
       }),
     );
@@ -100,6 +104,14 @@ export class TelegramChannel implements Channel {
 
   send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
     return this.#life.sends.run(options.signal, () => this.#send(part, options));
+  }
+
+  #showMenu(): void {
+    const { commands, logger } = this.#deps;
+    if (!this.#settings.command_menu || this.#hasMenu) return;
+    this.#hasMenu = true;
+    const signal = this.#life.stopping;
+    void showMenu({ client: this.#client, commands, logger, limited: (run) => this.#call(signal, run) });
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {

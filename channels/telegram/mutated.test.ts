@@ -146,7 +146,7 @@ test('A45 10,000 updates that break the schema: none stops the poll, and the goo
   const polling = pollUpdates({
     ...{ client, host, channel: 'telegram', account: String(ME.id), pollTimeoutSecs: 1, callTimeoutMs: 5_000 },
     ...{ clock: systemClock, random: () => 0, logger: new MemoryLogger(), signal: abort.signal },
-    ...{ settled: () => undefined, migrated: () => undefined },
+    ...{ settled: () => undefined, connected: () => undefined, migrated: () => undefined },
   });
   await until('the good one arrived', () => host.accepted.find(({ text }) => text === 'still here'));
   abort.abort(new Error('over'));

@@ -14,6 +14,10 @@ export const TelegramSettings = z.strictObject({
   ),
   upload_timeout_secs: uploadTimeout(),
   download_timeout_secs: downloadTimeout(30),
+  command_menu: flag(
+    true,
+    'Offer the commands of the agent in the command menu of Telegram, unless you put commands of your own there.',
+  ),
   rate_limits: flag(
     true,
     "Keep below the platform's limits (1 message/s per chat, 20/min per group, 30/s in all). Turn off only for an own server.",

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
-import type { Channel, SendResult } from '../../src/core/channel.ts';
+import type { Channel, ChannelDeps, SendResult } from '../../src/core/channel.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startTelegramServer, type TelegramServer } from '../../src/simulator/telegram/server.ts';
@@ -27,7 +27,7 @@ interface Scene {
   readonly logger: MemoryLogger;
 }
 
-async function scene(settings: object = {}, token?: string): Promise<Scene> {
+async function scene(settings: object = {}, token?: string, deps: Partial<ChannelDeps> = {}): Promise<Scene> {
   const platform = await startTelegramServer(token === undefined ? {} : { token });
   open.push(() => platform.close());
   const logger = new MemoryLogger();
@@ -38,6 +38,7 @@ async function scene(settings: object = {}, token?: string): Promise<Scene> {
     clock: systemClock,
     logger,
     random: () => 0.5,
+    ...deps,
   });
   open.push(() => channel.stop());
   const host = new TestHost();
@@ -314,4 +315,39 @@ test('A29 A48 the token appears in no log line, health report, result or error, 
   const everything = inspect(seen, { depth: 20, showHidden: true });
   expect(everything).not.toContain('CANARY');
   expect(everything).not.toContain(encodeURIComponent(token));
+});
+
+const COMMANDS = [
+  { name: 'new', args: '[--keep N]', summary: 'start afresh' },
+  { name: 'stop', summary: 'stop the answer' },
+];
+const SHOWN = [
+  { command: 'new', description: 'start afresh' },
+  { command: 'stop', description: 'stop the answer' },
+];
+
+test('the commands stand in the menu of Telegram, and are put there once', async () => {
+  const { platform } = await scene({}, undefined, { commands: COMMANDS });
+  await until('they are shown', () => platform.menu.shown.length > 0);
+  expect(platform.menu.shown).toEqual(SHOWN);
+});
+
+test('a menu that a person made at @BotFather stays as it is, and one that is switched off is not looked at', async () => {
+  const platform = await startTelegramServer({});
+  open.push(() => platform.close());
+  const own = [{ command: 'menu', description: 'what we cook today' }];
+  platform.menu.shown = own;
+  const start = async (settings: object) => {
+    const deps = { ...channelDeps({ name: 'telegram', secret: () => platform.token }), commands: COMMANDS };
+    const channel = await descriptor.create(descriptor.settings.parse({ api_root: platform.url, ...settings }), deps);
+    open.push(() => channel.stop());
+    await channel.start(new TestHost(), new AbortController().signal);
+  };
+  const looks = () => platform.lastCall.has('getMyCommands');
+  await start({ command_menu: false });
+  expect(looks()).toBe(false);
+  await start({});
+  await until('it was looked at', looks);
+  expect(platform.menu.shown).toBe(own);
+  expect(platform.lastCall.has('setMyCommands')).toBe(false);
 });

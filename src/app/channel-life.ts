@@ -3,6 +3,7 @@ import type { Channel, ChannelHost, Webhooks } from '../core/channel.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import { COMMAND_MENU } from '../gateway/commands/index.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { type ChannelEntry, type ChannelSetOptions, channelDir } from './channel-options.ts';
 import { type Origin, onBehalfOf, onOwnBehalf } from './origin.ts';
@@ -41,6 +42,7 @@ export async function makeChannel(
     logger: logger.child({ channel: name }),
     dir: channelDir(dataDir, name),
     webhooks: ownWebhooks(webhooks.for(name), origin),
+    commands: COMMAND_MENU,
     ...(terminal ? { terminal } : {}),
   });
   return { channel, isLocal: descriptor.local ?? false };

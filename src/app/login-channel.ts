@@ -79,6 +79,7 @@ function depsOf({ env, dataDir, name }: LogoutOptions): ChannelDeps {
     logger: SILENT,
     random: Math.random,
     dir: channelDir(dataDir, name),
+    commands: [],
     webhooks: { serve: () => Promise.reject(new GatehouseError('GH1004', 'no address is served while an account is linked')) },
   };
 }

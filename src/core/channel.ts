@@ -1,6 +1,7 @@
 /** The port between a platform adapter and the gateway. */
 import type { ZodType } from 'zod';
 import type { ChannelLimits } from './channel-limits.ts';
+import type { CommandEntry } from './command-entry.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from './message.ts';
 import type { Clock, Logger } from './ports.ts';
 
@@ -159,6 +160,8 @@ export interface ChannelDeps {
   readonly dir: string;
   /** Where the platform can call us. */
   readonly webhooks: Webhooks;
+  /** For the platform's own menu of commands. */
+  readonly commands: readonly CommandEntry[];
   /** The process's own terminal, for the channel that is one; absent when there is none to give away. */
   readonly terminal?: Terminal;
 }

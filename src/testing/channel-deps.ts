@@ -18,6 +18,7 @@ export function channelDeps(override: Partial<ChannelDeps> = {}): ChannelDeps {
     random: () => 0,
     dir: '/nonexistent',
     webhooks: NO_WEBHOOKS,
+    commands: [],
     ...override,
   };
 }

@@ -1,4 +1,5 @@
 /** The commands in Discord's own menu. */
+import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, obj, objects, str } from '../../kit/json.ts';
@@ -6,30 +7,29 @@ import { requireId } from '../wire/ids.ts';
 
 export interface RegisterOptions {
   readonly call: (method: 'GET' | 'POST', route: string, body?: JsonObject) => Promise<unknown>;
+  readonly commands: readonly CommandEntry[];
   readonly logger: Logger;
 }
 
-/** What the gateway itself understands in every chat; the words reach it as they would when typed. */
-const COMMANDS: readonly JsonObject[] = [
-  {
-    name: 'new',
-    description: 'Start afresh, keeping the last messages',
-    options: [{ type: 3, name: 'args', description: 'e.g. --keep 0', required: false }],
-  },
-  { name: 'reset', description: 'Start afresh with nothing kept' },
-  { name: 'stop', description: 'Stop the answer being worked on' },
-  { name: 'help', description: 'What can be typed here' },
-];
+/** https://docs.discord.com/developers/interactions/application-commands: characters of a description; kinds of options. */
+const DESCRIPTION_CHARS = 100;
+const STRING_OPTION = 3;
+
+/** The words reach the gateway as they would when typed. */
+function toCommand({ name, args, summary }: CommandEntry): JsonObject {
+  const description = summary.slice(0, DESCRIPTION_CHARS);
+  if (args === undefined) return { type: 1, name, description };
+  const option = { type: STRING_OPTION, name: 'args', description: args.slice(0, DESCRIPTION_CHARS), required: false };
+  return { type: 1, name, description, options: [option] };
+}
 
 /** Adds those that are missing; never takes away what somebody else put there. Never rejects: typing a command works without. */
-export async function registerCommands({ call, logger }: RegisterOptions): Promise<void> {
+export async function registerCommands({ call, commands, logger }: RegisterOptions): Promise<void> {
   try {
     const application = requireId(obj(await call('GET', '/oauth2/applications/@me'))['id'], 'application id');
     const route = `/applications/${application}/commands`;
     const known = new Set(objects(await call('GET', route)).map((command) => str(command['name'])));
-    for (const command of COMMANDS) {
-      if (!known.has(str(command['name']))) await call('POST', route, { type: 1, ...command });
-    }
+    for (const command of commands) if (!known.has(command.name)) await call('POST', route, toCommand(command));
   } catch (error) {
     logger.warn('discord.commands-not-registered', { error: errorText(error) });
   }

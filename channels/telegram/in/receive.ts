@@ -23,6 +23,8 @@ export interface PollOptions extends ReceivingContext {
   readonly callTimeoutMs: number;
   /** Called once: receiving, or failed for the first time and trying again. */
   readonly settled: () => void;
+  /** Called each time when it is receiving again. */
+  readonly connected: () => void;
   /** A group became a supergroup and has a new id. */
   readonly migrated: (from: string, to: string) => void;
 }
@@ -46,6 +48,7 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
         await receive(options, state, () => {
           connected();
           settled();
+          options.connected();
         });
       } catch (error) {
         state.first = false;

@@ -1,6 +1,6 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
 import { Api, type ApiClientOptions, GrammyError, HttpError, InputFile } from 'grammy';
-import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
+import type { BotCommand, File, Message, Update, UserFromGetMe } from 'grammy/types';
 import { readAtMost } from '../../../src/lib/read-at-most.ts';
 import { CallError, type CallFailure, guardCall, networkFailure } from '../../kit/call-error.ts';
 import { createHttpAgent } from '../../kit/http-agent.ts';
@@ -28,6 +28,8 @@ interface WireMethods extends Record<SendCall['method'], (payload: object, signa
   getFile(payload: { file_id: string }, signal: AbortSignal): Promise<File>;
   editMessageText(payload: object, signal: AbortSignal): Promise<Message | true>;
   setMessageReaction(payload: object, signal: AbortSignal): Promise<true>;
+  getMyCommands(signal: AbortSignal): Promise<BotCommand[]>;
+  setMyCommands(payload: { commands: readonly BotCommand[] }, signal: AbortSignal): Promise<true>;
   answerCallbackQuery(payload: { callback_query_id: string }, signal: AbortSignal): Promise<true>;
 }
 
@@ -93,6 +95,15 @@ export class TelegramClient {
 
   async react(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
     await this.#call('setMessageReaction', signal, () => this.#api.setMessageReaction(payload, signal));
+  }
+
+  /** The commands of the bot's menu in every chat that has no menu of its own. */
+  menu(signal: AbortSignal): Promise<BotCommand[]> {
+    return this.#call('getMyCommands', signal, () => this.#api.getMyCommands(signal));
+  }
+
+  async setMenu(commands: readonly BotCommand[], signal: AbortSignal): Promise<void> {
+    await this.#call('setMyCommands', signal, () => this.#api.setMyCommands({ commands }, signal));
   }
 
   /** Ends the waiting mark on a pressed button. */

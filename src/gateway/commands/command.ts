@@ -1,4 +1,5 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
+import type { CommandEntry } from '../../core/command-entry.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
@@ -37,13 +38,7 @@ export interface CommandPorts {
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */
-export interface CommandSpec {
-  /** Without the slash. */
-  readonly name: string;
-  /** As help shows it behind the name. */
-  readonly args?: string;
-  /** What it does, for help. */
-  readonly summary: string;
+export interface CommandSpec extends CommandEntry {
   /** Of the words behind the name; undefined = the message is text for the agent. */
   read(words: readonly string[]): Command | undefined;
 }

@@ -1,4 +1,5 @@
-/** The one table of commands: help and reserved words are made of it. */
+/** The one table of commands: help, reserved words and the menus of platforms are made of it. */
+import type { CommandEntry } from '../../core/command-entry.ts';
 import type { ChatRow } from '../../core/run.ts';
 import { abortAnswer } from './abort-words.ts';
 import { choose, modelCommand, thinkCommand } from './choice.ts';
@@ -28,6 +29,12 @@ const COMMANDS: readonly CommandSpec[] = [
   stopCommand,
   helpCommand,
 ];
+/** What a platform's own menu shows. */
+export const COMMAND_MENU: readonly CommandEntry[] = COMMANDS.map(({ name, args, summary }) => ({
+  ...{ name, summary },
+  ...(args === undefined ? {} : { args }),
+}));
+
 const BY_NAME = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
 const HELP = COMMANDS.map(({ name, args, summary }) => `/${name}${args ? ` ${args}` : ''} – ${summary}`).join('\n');
 

@@ -9,6 +9,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { ChatHistory } from './chat-history.ts';
+import { CommandMenu } from './command-menu.ts';
 import { handleControl } from './control.ts';
 import type { TelegramButton, TelegramEdit, TelegramFault, TelegramSend } from './records.ts';
 import { Refusal } from './refusal.ts';
@@ -34,6 +35,7 @@ export class TelegramServer implements AsyncDisposable {
   /** When the bot last said in a chat that it is typing. Epoch ms. */
   readonly typingAt = new Map<string, number>();
   webhook = '';
+  readonly menu = new CommandMenu();
   /** Called with every accepted send, before the reply to it leaves. */
   onSend: ((send: TelegramSend) => void) | undefined;
   readonly #files = new Map<string, { path: string; bytes: Buffer; size: number | undefined }>();
@@ -234,6 +236,9 @@ export class TelegramServer implements AsyncDisposable {
         return this.#getFile(str(params['file_id']) ?? '');
       case 'editMessageText':
         return this.#history.edit(params);
+      case 'getMyCommands':
+      case 'setMyCommands':
+        return this.menu.answer(method, params);
       case 'setMessageReaction':
       case 'answerCallbackQuery':
         return true;
