@@ -25,6 +25,7 @@ import { showMenu } from './in/commands.ts';
 import { download } from './in/download.ts';
 import { DIRECT_TOPIC } from './in/inbound.ts';
 import { pollUpdates } from './in/receive.ts';
+import { receiveWebhook } from './in/webhook.ts';
 import { shareOf } from './out/format.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './out/outbound.ts';
 import type { TelegramSettings } from './settings.ts';
@@ -62,14 +63,22 @@ export class TelegramChannel implements Channel {
   readonly #client: TelegramClient;
   readonly #settings: TelegramSettings;
   readonly #deps: ChannelDeps;
+  readonly #token: string;
   readonly #life = new Lifecycle();
   /** The menu was looked at. */
   #hasMenu = false;
   /** Old id -> new id of groups that became supergroups. In memory: after a restart the first send learns it again. */
   readonly #moved = new Map<string, string>();
 
-  constructor(options: { client: TelegramClient; account: string; settings: TelegramSettings; deps: ChannelDeps }) {
+  constructor(options: {
+    client: TelegramClient;
+    account: string;
+    token: string;
+    settings: TelegramSettings;
+    deps: ChannelDeps;
+  }) {
     this.#client = options.client;
+    this.#token = options.token;
     this.#settings = options.settings;
     this.#deps = options.deps;
     this.name = options.deps.name;
@@ -78,24 +87,18 @@ export class TelegramChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    const { clock, random, logger, name } = this.#deps;
-    await this.#life.start(host, signal, (stop, settled) =>
-      pollUpdates({
-        client: this.#client,
-        host,
-        channel: name,
-        account: this.account,
-        pollTimeoutSecs: this.#settings.poll_timeout_secs,
-        callTimeoutMs: CALL_TIMEOUT_MS,
-        clock,
-        random,
-        logger,
-        signal: stop,
-        settled,
+    const { clock, random, logger, name, webhooks } = this.#deps;
+    const { mode, public_url, poll_timeout_secs: pollTimeoutSecs } = this.#settings;
+    await this.#life.start(host, signal, (stop, settled) => {
+      const receiving = {
+        ...{ client: this.#client, host, channel: name, account: this.account, callTimeoutMs: CALL_TIMEOUT_MS },
+        ...{ clock, random, logger, signal: stop, settled },
         connected: () => this.#showMenu(),
-        migrated: (from, to) => this.#move(from, to),
-      }),
-    );
+        migrated: (from: string, to: string) => this.#move(from, to),
+      };
+      if (mode === 'poll' || public_url === undefined) return pollUpdates({ ...receiving, pollTimeoutSecs });
+      return receiveWebhook({ ...receiving, publicUrl: new URL(public_url).origin, token: this.#token, webhooks });
+    });
   }
 
   stop(): Promise<void> {

@@ -26,6 +26,6 @@ export const channel: ChannelDescriptor<TelegramSettings> = {
     // The SDK is loaded here and not at import time: a daemon without Telegram does not pay for it.
     const [{ TelegramClient }, { TelegramChannel }] = await Promise.all([import('./wire/client.ts'), import('./channel.ts')]);
     const apiRoot = options.api_root.replace(/\/+$/, '');
-    return new TelegramChannel({ client: new TelegramClient({ token, apiRoot }), account, settings: options, deps });
+    return new TelegramChannel({ client: new TelegramClient({ token, apiRoot }), account, token, settings: options, deps });
   },
 };

@@ -136,7 +136,7 @@ test('F42 a second poller is reported with GH1503 and the two do not fight', asy
 
 test('F42 a webhook left behind is removed, and nothing pending is thrown away', async () => {
   const platform = await server();
-  platform.webhook = 'https://example.org/old';
+  platform.hook.url = 'https://example.org/old';
   platform.inject({ text: 'waiting' });
   const host = new TestHost();
   await start(platform, host);

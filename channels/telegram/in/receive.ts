@@ -2,7 +2,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Update } from 'grammy/types';
 import { errorText } from '../../../src/core/errors.ts';
-import type { InboundMessage } from '../../../src/core/message.ts';
 import { apiFailureOf } from '../../kit/call-error.ts';
 import type { ReceivingContext } from '../../kit/context.ts';
 import { withDeadline } from '../../kit/deadline.ts';
@@ -11,9 +10,9 @@ import { keepReceiving } from '../../kit/keep-receiving.ts';
 import { changesOnly, type ReportHealth } from '../../kit/reported-health.ts';
 import { storeMessages } from '../../kit/store-messages.ts';
 import type { TelegramClient } from '../wire/client.ts';
-import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
-import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
-import { pressOf, reactionOf } from './inbound-events.ts';
+import { firstOpenAlbum, untilOpenAlbum } from './albums.ts';
+import type { InboundContext } from './inbound.ts';
+import { answerPresses, readUpdates } from './read-updates.ts';
 
 export interface PollOptions extends ReceivingContext {
   readonly client: Pick<TelegramClient, 'getMe' | 'getUpdates' | 'deleteWebhook' | 'answerPress'>;
@@ -96,7 +95,7 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     const last = updates.at(-1);
     if (!last) continue;
     const next = last.update_id + 1;
-    await storeMessages(readBatch(updates, context, options), String(next), {
+    await storeMessages(readUpdates(updates, context, options), String(next), {
       ...options,
       onTrouble: (detail, health) => state.health(health, detail),
     });
@@ -127,40 +126,6 @@ async function wholeAlbums(polled: readonly Update[], options: PollOptions): Pro
   return untilOpenAlbum(updates);
 }
 
-/** After the commit; a button that goes on waiting for a minute is all that a failure costs. */
-async function answerPresses(updates: readonly Update[], options: PollOptions): Promise<void> {
-  const { client, clock, signal, logger } = options;
-  await Promise.all(
-    updates.map(async ({ callback_query: press }) => {
-      if (!press) return;
-      try {
-        await withDeadline({ clock, ms: options.callTimeoutMs, signal }, (inner) => client.answerPress(press.id, inner));
-      } catch (error) {
-        logger.debug('telegram.press-not-answered', { detail: errorText(error) });
-      }
-    }),
-  );
-}
-
-function readBatch(updates: readonly Update[], context: InboundContext, options: PollOptions): readonly InboundMessage[] {
-  const batch: { update: Update; message: InboundMessage }[] = [];
-  for (const update of updates) {
-    try {
-      const migration = migrationOf(update);
-      if (migration) options.migrated(migration.from, migration.to);
-      const now = options.clock.now();
-      const message = toInbound(update, context) ?? pressOf(update, { ...context, now }) ?? reactionOf(update, context);
-      if (message) batch.push({ update, message });
-      else options.logger.debug('telegram.update-ignored', { update: update.update_id });
-    } catch (error) {
-      // One message that cannot be read must not stop those behind it.
-      options.logger.error('telegram.update-unreadable', { update: update.update_id, error: errorText(error) });
-      batch.push({ update, message: unreadable(update, context, options.clock.now()) });
-    }
-  }
-  return joinAlbums(batch);
-}
-
 async function clearWebhook(error: unknown, options: PollOptions): Promise<void> {
   if (!isConflict(error) || !errorText(error).includes('webhook')) return;
   const { client, clock, logger, signal } = options;
@@ -176,7 +141,7 @@ function isConflict(error: unknown): boolean {
   return apiFailureOf(error)?.status === 409;
 }
 
-function judge(error: unknown): Diagnosis {
+export function judge(error: unknown): Diagnosis {
   return diagnose(error, {
     ofCall: ({ failure }) => {
       if (failure.kind !== 'api') return undefined;

@@ -1,6 +1,6 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
 import { Api, type ApiClientOptions, GrammyError, HttpError, InputFile } from 'grammy';
-import type { BotCommand, File, Message, Update, UserFromGetMe } from 'grammy/types';
+import type { BotCommand, File, WebhookInfo as FullWebhookInfo, Message, Update, UserFromGetMe } from 'grammy/types';
 import { readAtMost } from '../../../src/lib/read-at-most.ts';
 import { CallError, type CallFailure, guardCall, networkFailure } from '../../kit/call-error.ts';
 import { createHttpAgent } from '../../kit/http-agent.ts';
@@ -23,6 +23,8 @@ export interface SendCall {
 interface WireMethods extends Record<SendCall['method'], (payload: object, signal: AbortSignal) => Promise<Message>> {
   getMe(signal: AbortSignal): Promise<UserFromGetMe>;
   deleteWebhook(payload: { drop_pending_updates: boolean }, signal: AbortSignal): Promise<true>;
+  setWebhook(payload: object, signal: AbortSignal): Promise<true>;
+  getWebhookInfo(signal: AbortSignal): Promise<WebhookInfo>;
   getUpdates(payload: { offset?: number; timeout: number; allowed_updates: string[] }, signal: AbortSignal): Promise<Update[]>;
   sendChatAction(payload: { chat_id: string; action: 'typing'; message_thread_id?: number }, signal: AbortSignal): Promise<true>;
   getFile(payload: { file_id: string }, signal: AbortSignal): Promise<File>;
@@ -32,6 +34,9 @@ interface WireMethods extends Record<SendCall['method'], (payload: object, signa
   setMyCommands(payload: { commands: readonly BotCommand[] }, signal: AbortSignal): Promise<true>;
   answerCallbackQuery(payload: { callback_query_id: string }, signal: AbortSignal): Promise<true>;
 }
+
+/** https://core.telegram.org/bots/api#webhookinfo */
+export type WebhookInfo = Pick<FullWebhookInfo, 'url' | 'pending_update_count' | 'last_error_date' | 'last_error_message'>;
 
 /** `message_reaction` comes only when it is asked for by name. */
 const UPDATES = ['message', 'edited_message', 'channel_post', 'edited_channel_post', 'callback_query', 'message_reaction'];
@@ -95,6 +100,16 @@ export class TelegramClient {
 
   async react(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
     await this.#call('setMessageReaction', signal, () => this.#api.setMessageReaction(payload, signal));
+  }
+
+  /** From now on the platform posts updates to `url`, with `secret` in a header; what waits is kept. */
+  async setWebhook({ url, secret }: { readonly url: string; readonly secret: string }, signal: AbortSignal): Promise<void> {
+    const payload = { url, secret_token: secret, allowed_updates: UPDATES, drop_pending_updates: false };
+    await this.#call('setWebhook', signal, () => this.#api.setWebhook(payload, signal));
+  }
+
+  webhookInfo(signal: AbortSignal): Promise<WebhookInfo> {
+    return this.#call('getWebhookInfo', signal, () => this.#api.getWebhookInfo(signal));
   }
 
   /** The commands of the bot's menu in every chat that has no menu of its own. */

@@ -8,7 +8,7 @@ export interface ControlledServer {
   readonly sends: readonly unknown[];
   readonly calls: readonly string[];
   readonly unconfirmed: number;
-  webhook: string;
+  readonly hook: { url: string };
   inject(message: JsonObject): number;
   injectUpdate(update: JsonObject): number;
   fault(fault: TelegramFault): void;
@@ -47,7 +47,7 @@ export async function handleControl(server: ControlledServer, action: string, re
       server.addFile(str(body['file_id']) ?? '', Buffer.from(str(body['base64']) ?? '', 'base64'), num(body['size']));
       return {};
     case 'webhook':
-      server.webhook = str(body['url']) ?? '';
+      server.hook.url = str(body['url']) ?? '';
       return {};
     case 'stats':
       return { sends: server.sends.length, unconfirmed: server.unconfirmed, calls: server.calls.length };

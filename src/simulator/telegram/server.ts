@@ -14,6 +14,7 @@ import { handleControl } from './control.ts';
 import type { TelegramButton, TelegramEdit, TelegramFault, TelegramSend } from './records.ts';
 import { Refusal } from './refusal.ts';
 import { UpdateQueue } from './update-queue.ts';
+import { WebhookPush } from './webhook-push.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './wire.ts';
 
 export interface TelegramServerOptions {
@@ -34,13 +35,13 @@ export class TelegramServer implements AsyncDisposable {
   readonly lastCall = new Map<string, JsonObject>();
   /** When the bot last said in a chat that it is typing. Epoch ms. */
   readonly typingAt = new Map<string, number>();
-  webhook = '';
   readonly menu = new CommandMenu();
   /** Called with every accepted send, before the reply to it leaves. */
   onSend: ((send: TelegramSend) => void) | undefined;
   readonly #files = new Map<string, { path: string; bytes: Buffer; size: number | undefined }>();
   #faults: (TelegramFault & { left: number })[] = [];
   readonly #updates = new UpdateQueue();
+  readonly hook = new WebhookPush(this.#updates);
   readonly #history = new ChatHistory((send) => this.#accepted(send));
   readonly #log: number | undefined;
   readonly #server = createServer((request, response) => void this.#serve(request, response));
@@ -148,6 +149,7 @@ export class TelegramServer implements AsyncDisposable {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
+      this.hook.close();
       this.#updates.close();
       this.#server.close(() => resolve());
       this.#server.closeAllConnections();
@@ -223,11 +225,13 @@ export class TelegramServer implements AsyncDisposable {
     switch (method) {
       case 'getMe':
         return { id: this.botId, is_bot: true, first_name: 'Gatehouse', username: this.username };
+      case 'setWebhook':
       case 'deleteWebhook':
-        this.webhook = '';
-        return true;
+      case 'getWebhookInfo':
+        return this.hook.answer(method, params);
       case 'getUpdates':
-        return this.#getUpdates(params, response);
+        this.hook.refusePolls();
+        return this.#updates.take(params, response);
       case 'sendChatAction':
         this.#history.typing(params);
         this.typingAt.set(str(params['chat_id']) ?? '', Date.now());
@@ -245,16 +249,6 @@ export class TelegramServer implements AsyncDisposable {
       default:
         return this.#history.send(method, params, files, lost);
     }
-  }
-
-  #getUpdates(params: JsonObject, response: ServerResponse): Promise<readonly JsonObject[]> {
-    if (this.webhook !== '') {
-      throw new Refusal(
-        409,
-        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
-      );
-    }
-    return this.#updates.take(params, response);
   }
 
   #getFile(fileId: string): unknown {

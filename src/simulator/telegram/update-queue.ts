@@ -19,8 +19,19 @@ export class UpdateQueue {
   nextId = 1;
   /** Id of the newest update. */
   maxId = 0;
+  /** Called after each. */
+  onAdd: () => void = () => undefined;
   #queue: { update_id: number; body: JsonObject }[] = [];
   #poll: Poll | undefined;
+
+  /** Those that are not confirmed, the oldest first. */
+  get waiting(): readonly JsonObject[] {
+    return this.#queue.map(({ body }) => body);
+  }
+
+  confirm(id: number): void {
+    this.#queue = this.#queue.filter(({ update_id }) => update_id !== id);
+  }
 
   /** Updates that no poll has confirmed yet. */
   get unconfirmed(): number {
@@ -34,6 +45,7 @@ export class UpdateQueue {
     this.maxId = id;
     this.#queue.push({ update_id: id, body: { ...update, update_id: id } });
     this.#poll?.finish('updates');
+    this.onAdd();
     return id;
   }
 
