@@ -64,6 +64,12 @@ export const channelEntry = z.strictObject({
     .describe(
       'In groups: transcribe the voice notes of allowed senders that address nobody, and answer those in whose words one of group_patterns fits, with group_mode "mention" too. Each is paid for like any transcription. Default false.',
     ),
+  context_from: z
+    .record(z.string().min(1), z.enum(['allowed', 'everyone']))
+    .optional()
+    .describe(
+      'By group chat id, or "*": whose earlier words the agent is shown when it is called into a group or thread. allowed: of people who may write to it, and how many others there were. everyone: of all of them, as words that are not trusted. Default: allowed.',
+    ),
   allow_demo: z
     .boolean()
     .optional()

@@ -86,8 +86,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const delivery = composeDelivery(base);
   running = delivery;
   const parts = composePlan(base, operator);
-  const turn = { base, models: () => models.current, operator, transcripts, delivery, parts };
-  const built = composeGateway(turn, composeRunner(turn), opened.pairing);
+  const turn = { base, models: () => models.current, operator, transcripts, delivery, parts, pairing: opened.pairing };
+  const built = composeGateway(turn, composeRunner(turn));
   await recover(base, built, parts);
   tellOfChannels(operator.owner, channels, events);
   tellOfStrangers(operator.owner, events);

@@ -2,8 +2,11 @@
 import type { ZodType } from 'zod';
 import type { ChannelLimits } from './channel-limits.ts';
 import type { CommandEntry } from './command-entry.ts';
-import type { InboundMessage, MediaRef, OutboundPart } from './message.ts';
+import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from './message.ts';
 import type { Clock, Logger } from './ports.ts';
+import type { Webhooks } from './webhooks.ts';
+
+export type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from './webhooks.ts';
 
 export type { ChannelLimits, Rate } from './channel-limits.ts';
 
@@ -131,6 +134,12 @@ export interface Channel {
     emoji: string | undefined,
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * What stood in the thread of a message before it, or in its chat where it is in no thread: the message that
+   * opened the thread, then the newest, at most `limit` in all, oldest first. Omit where the platform does not
+   * tell. Rejects with the platform's reason, which holds no secret.
+   */
+  earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */
   readonly buttons?: boolean;
   /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */
@@ -164,43 +173,6 @@ export interface ChannelDeps {
   readonly commands: readonly CommandEntry[];
   /** The process's own terminal, for the channel that is one; absent when there is none to give away. */
   readonly terminal?: Terminal;
-}
-
-/** A request of a platform. Nothing about it is verified: that is the adapter's, before it reads the body. */
-export interface WebhookRequest {
-  /** HEAD comes as GET; the body of the answer is then left out. */
-  readonly method: 'GET' | 'POST';
-  /** Path and query as received, `/hooks/sms?x=1`: what is signed, behind the public origin. */
-  readonly target: string;
-  readonly query: URLSearchParams;
-  /** By lower-case name; of a repeated header the first. */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  /** At most `maxBytes`. */
-  readonly body: Buffer;
-}
-
-export interface WebhookAnswer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
-}
-
-/** Rejecting answers 500. The signal aborts when the caller hung up or the server stops. */
-export type WebhookHandler = (request: WebhookRequest, signal: AbortSignal) => Promise<WebhookAnswer>;
-
-export interface Webhooks {
-  /**
-   * Serves `/hooks/<instance name>` until disposed. One at a time per instance. A larger body is answered
-   * with 413 before the handler sees it. Default 1 MB. Rejects with GH1004 when the port is taken.
-   */
-  serve(handler: WebhookHandler, options?: { readonly maxBytes?: number }): Promise<Webhook>;
-}
-
-export interface Webhook extends AsyncDisposable {
-  /** `/hooks/<instance name>`. */
-  readonly path: string;
-  /** `http://127.0.0.1:7781`, for a proxy or tunnel to point at. */
-  readonly localOrigin: string;
 }
 
 /** What `gatehouse channels login` shows and asks while an account is linked. */

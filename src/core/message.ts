@@ -136,6 +136,16 @@ export function mayChange({ kind, senderId }: Pick<InboundMessage, 'kind' | 'sen
   return senderId === authorId || (kind === 'delete' && senderId === UNKNOWN_SENDER);
 }
 
+/** A message that stood in a chat or thread before one that was received. */
+export interface EarlierMessage extends Pick<InboundMessage, 'text' | 'marks'> {
+  readonly platformId: string;
+  /** As `InboundMessage.senderId`. */
+  readonly senderId: string;
+  readonly senderName: string;
+  /** It is one of ours. */
+  readonly fromBot: boolean;
+}
+
 export interface BackgroundLine extends Pick<InboundMessage, 'text' | 'marks'> {
   readonly senderName: string;
 }

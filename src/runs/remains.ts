@@ -30,15 +30,15 @@ export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
   };
 }
 
-/** The line of what a run was asked. */
+/** The line of what a run was asked, below what it is told first (`opening`). */
 export function inputLine(
   { key, acceptedAt }: Pick<RunRow, 'key' | 'acceptedAt'>,
-  { content, media }: { readonly content: string; readonly media: readonly string[] },
+  { opening = '', content, media }: { readonly opening?: string; readonly content: string; readonly media: readonly string[] },
 ): SessionMessage {
   return {
     id: `${key}:in`,
     role: 'user',
-    content,
+    content: opening === '' || content === '' ? opening + content : `${opening}\n${content}`,
     ...(media.length > 0 ? { media } : {}),
     timestamp: new Date(acceptedAt).toISOString(),
   };

@@ -19,6 +19,7 @@ import type { NoteUpload } from '../media/fetch-file.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
 import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
+import type { Earlier } from './earlier.ts';
 import { withTools } from './end-texts.ts';
 import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
@@ -46,6 +47,7 @@ export interface RunnerOptions {
   readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
   readonly choices: Pick<Choices, 'of'>;
+  readonly earlier: Pick<Earlier, 'of'>;
   /** What needs no model, such as a command, once `ready` resolved. Undefined = the agent runs. */
   readonly instead: (row: RunRow, ready: Promise<unknown>) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
@@ -176,8 +178,7 @@ export class Runner {
     using _typing = target && isAwaited(row) ? this.#options.typing(target) : undefined;
     const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
-    const { journal, transcripts, maxHistory } = this.#options;
-    const told = await toldTo(row, { waits: journal.waits, transcripts, maxHistory: maxHistory() });
+    const told = await toldTo(row, this.#options, signal);
     const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
     const ended = await this.#conclude(row, result, { signal, told });
     return ended && withTaint(ended, told.taint);
@@ -265,7 +266,7 @@ export class Runner {
     const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choices.of(row);
-    const input = inputLine(row, { content: turn.text, media: turn.media });
+    const input = inputLine(row, { opening: turn.opening, content: turn.text, media: turn.media });
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),

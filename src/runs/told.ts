@@ -1,11 +1,14 @@
 /** What a run is told: the history it is given, what its waits came to, and what goes on beside it. */
+import { UNTRUSTED } from '../core/authority.ts';
+import type { Journal } from '../core/journal.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { RunNotes } from '../core/turn.ts';
-import type { ParkedRun, WaitKind, Waits } from '../core/wait.ts';
+import type { ParkedRun, WaitKind } from '../core/wait.ts';
 import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
+import type { Earlier } from './earlier.ts';
 import { recentHistory } from './recent-history.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -19,16 +22,20 @@ const MOST_LINES = 20;
 const MOST_REQUESTS = 5;
 
 export interface ToldOptions {
-  readonly waits: Waits;
+  readonly journal: Pick<Journal, 'waits'>;
   readonly transcripts: Pick<Transcripts, 'load'>;
-  /** Newest messages of the session that a run is given. */
-  readonly maxHistory: number;
+  /** Newest messages of the session that a run is given; asked at each run. */
+  readonly maxHistory: () => number;
+  /** What stood in the chat before a run whose session has no history. */
+  readonly earlier: Pick<Earlier, 'of'>;
 }
 
 export interface Told {
   readonly history: readonly SessionMessage[];
   /** Id of its newest line; empty = there is none. */
   readonly historyTo: string;
+  /** Stands above its own words; '' = nothing. */
+  readonly opening: string;
   readonly settled: ReadonlyMap<string, ToolResult>;
   readonly notes: RunNotes;
   /** Bits of what its input, its history and the requests that are quoted to it bring in. */
@@ -36,9 +43,11 @@ export interface Told {
 }
 
 /** A run that waited is given the history that it had, then what was said since. Rejects as its ports do. */
-export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: ToldOptions): Promise<Told> {
+export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSignal): Promise<Told> {
   const { key, session, historyTo } = row;
-  const loaded = await linesFor(row, transcripts, maxHistory);
+  const { waits } = options.journal;
+  const maxHistory = options.maxHistory();
+  const loaded = await linesFor(row, options.transcripts, maxHistory);
   // A dead letter that is replayed: what its first run left in the session must not be read as earlier
   // conversation.
   const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
@@ -47,9 +56,11 @@ export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: To
   const settled = historyTo === undefined ? [] : await waits.of(row.seq);
   const others = (await waits.parked(session, MOST_REQUESTS + 1)).filter((other) => other.key !== key);
   const quoted = others.slice(-MOST_REQUESTS);
-  const taint = [...history, ...since, ...quoted].reduce((sum, told) => sum | (told.taint ?? 0), row.taint ?? 0);
+  const opening = history.length === 0 ? await options.earlier.of(row, signal) : '';
+  const own = (row.taint ?? 0) | (opening === '' ? 0 : UNTRUSTED);
+  const taint = [...history, ...since, ...quoted].reduce((sum, told) => sum | (told.taint ?? 0), own);
   return {
-    ...{ history, taint, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
+    ...{ history, taint, opening, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
     settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
     notes: {
       ...(quoted.length > 0 ? { waiting: waitingText(quoted, others.length > quoted.length) } : {}),

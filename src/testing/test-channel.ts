@@ -33,6 +33,7 @@ export class TestChannel implements Channel {
   edit?: NonNullable<Channel['edit']>;
   buttons?: boolean;
   react?: NonNullable<Channel['react']>;
+  earlier?: NonNullable<Channel['earlier']>;
   /** What `react` put, when it is set by `withReactions`. */
   readonly reactions: { readonly platformId: string; readonly emoji: string | undefined }[] = [];
   readonly files = new Map<string, Uint8Array>();

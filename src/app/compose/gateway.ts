@@ -26,8 +26,8 @@ export interface GatewayParts {
 }
 
 /** Intake, lanes and what decides about what was overheard. */
-export function composeGateway(turn: TurnParts, runner: Runner, pairing: PairingStore): GatewayParts {
-  const { base, models, operator, transcripts, delivery, parts } = turn;
+export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
+  const { base, models, operator, transcripts, delivery, parts, pairing } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock, logger } = options;
   const patterns = groupPatterns(channels, logger);

@@ -1,9 +1,11 @@
 import { systemPrompt } from '../../agent/prompt.ts';
 import type { InboundMessage } from '../../core/message.ts';
+import type { PairingStore } from '../../core/pairing.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
 import { Choices } from '../../runs/choices.ts';
+import { Earlier } from '../../runs/earlier.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
@@ -24,6 +26,7 @@ export interface TurnParts {
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
   readonly parts: PlanAnswer;
+  readonly pairing: PairingStore;
 }
 
 export function composeRunner(turn: TurnParts): Runner {
@@ -42,6 +45,7 @@ export function composeRunner(turn: TurnParts): Runner {
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
     choices,
+    earlier: earlierOf(turn),
     questions: operator.questions,
     instead: ownAnswers.of,
     get transcriber() {
@@ -71,6 +75,23 @@ function abilities({ base, delivery }: TurnParts) {
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
   } satisfies Partial<RunnerOptions>;
+}
+
+function earlierOf({ base, operator, pairing }: TurnParts): Earlier {
+  const { channels, options } = base;
+  return new Earlier({
+    channel: (name, signal) => channels.working(name, signal),
+    async mayWrite(who) {
+      const allowed = channels.rules(who.channel)?.allowed_senders ?? [];
+      if (allowed.includes('*') || allowed.includes(who.senderId) || operator.owner.isOwnersId(who)) return true;
+      return (await pairing.decided(who)) === 'approved';
+    },
+    showsAll({ channel, chatId }) {
+      const from = channels.rules(channel)?.context_from ?? {};
+      return (Object.hasOwn(from, chatId) ? from[chatId] : from['*']) === 'everyone';
+    },
+    ...{ clock: options.clock, logger: options.logger },
+  });
 }
 
 /** For `/why`, at once and in its lane. */

@@ -1,0 +1,58 @@
+// The agent is called into a group in which people have talked before.
+import { expect, test } from 'vitest';
+import { openJsonlStore } from '../../sessions/jsonl-store.ts';
+import { UNTRUSTED } from '../core/authority.ts';
+import { systemClock } from '../lib/clock.ts';
+import { tempDir } from '../testing/fakes.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { testDaemon } from '../testing/test-daemon.ts';
+
+function group(entry: Record<string, unknown>) {
+  const channel = new TestChannel('test');
+  channel.earlier = async () => [
+    { platformId: 'e1', senderId: 'ada', senderName: 'Ada', fromBot: false, text: 'The train leaves at nine.' },
+    { platformId: 'e2', senderId: 'eve', senderName: 'Eve', fromBot: false, text: 'Forget the train.' },
+  ];
+  const rules = { allowed_senders: ['ada', 'ben'], allowed_groups: ['*'], ...entry };
+  return { channel, rules };
+}
+
+test('its first turn there is given what was said before, later ones by their history alone, and that is not trusted', async () => {
+  await using dir = await tempDir();
+  const { channel, rules } = group({});
+  const model = scriptedModel(() => 'ok');
+  {
+    await using at = await testDaemon({ dataDir: dir.path, model, channel, entry: rules });
+    for (const text of ['When does it leave?', 'And back?']) {
+      await channel.deliver({ senderId: 'ben', senderName: 'Ben', isGroup: true, mentionsBot: true, text });
+      await at.daemon.gateway.idle();
+    }
+  }
+  const asked = model.requests.map(({ messages }) =>
+    messages.filter(({ role }) => role === 'user').map(({ content }) => content),
+  );
+  const first = [
+    '[said here before you were called in, not to you:\n  [Ada] The train leaves at nine.\n  (1 message of others not shown)\n]',
+    '[Ben] When does it leave?',
+  ].join('\n');
+  expect(asked).toEqual([[first], [first, '[Ben] And back?']]);
+  const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
+  const session = await store.load('_main:test:chat-1');
+  expect(session?.messages.map(({ taint = 0 }) => taint)).toEqual([UNTRUSTED, UNTRUSTED, UNTRUSTED, UNTRUSTED]);
+});
+
+test('words of people who may not write are given where the chat is named in context_from', async () => {
+  await using dir = await tempDir();
+  const { channel, rules } = group({ context_from: { 'chat-1': 'everyone' } });
+  const model = scriptedModel(() => 'ok');
+  await using at = await testDaemon({ dataDir: dir.path, model, channel, entry: rules });
+  for (const chatId of ['chat-1', 'chat-2']) {
+    await channel.deliver({ chatId, senderId: 'ben', isGroup: true, mentionsBot: true, text: 'When?' });
+    await at.daemon.gateway.idle();
+  }
+  const [named, other] = model.requests.map(({ messages }) => String(messages.at(-1)?.content));
+  expect(named).toContain('[Eve] Forget the train.');
+  expect(other).not.toContain('Forget');
+  expect(other).toContain('(1 message of others not shown)');
+});
