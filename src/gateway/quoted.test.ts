@@ -16,18 +16,20 @@ const QUOTED: QuotedMessage = {
 };
 const LEFT_OUT = '1 message, left out because its author may not write to you';
 
-async function decide(quoted: QuotedMessage, allowedSenders: readonly string[], approve = false) {
+async function decide(quoted: QuotedMessage, allowedSenders: readonly string[], approve = false, block = false) {
   await using dir = await tempDir();
   const clock = new FakeClock();
   const { journal, pairing } = await openJournal({ dir: dir.path, clock, highWater: 100, onFatal: () => undefined });
   await using _closed = journal;
   const message = inbound({ media: [OWN], replyTo: quoted });
   if (approve) {
-    const { channel, account, chatId } = message;
-    const request = await pairing.request({ channel, account, chatId, senderId: 'bob', senderName: 'Bob' }, clock.now());
+    const { channel, account } = message;
+    const request = await pairing.request({ channel, account, senderId: 'bob', senderName: 'Bob', chatId: 'bob' }, clock.now());
     if (request.code === undefined) throw new Error('no code');
     await pairing.approve(request.code, clock.now());
   }
+  const bob = { channel: message.channel, senderId: 'bob' };
+  if (block) await journal.commit([{ kind: 'shut-out', who: bob, as: 'blocked', by: 'cli' }]);
   const rules = {
     local: false,
     allowedSenders,
@@ -49,6 +51,10 @@ it.each<[string, QuotedMessage, readonly string[], boolean]>([
   const { media, replyTo } = await decide(quoted, allowed, approve);
   expect(media).toEqual([OWN, PICTURE]);
   expect(replyTo).toEqual({ platformId: 'C1:1.0', fromBot: quoted.fromBot, text: 'look', origin: 'written by Bob' });
+});
+
+it('S3 a fetched message of a person who is blocked stays out, also where everybody may write', async () => {
+  expect((await decide(QUOTED, ['*'], false, true)).replyTo).toMatchObject({ origin: LEFT_OUT });
 });
 
 it('A4 a fetched message of somebody who may not write leaves no word and no file behind, only that there is one', async () => {
