@@ -6,9 +6,8 @@ import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from './m
 import type { Clock, Logger } from './ports.ts';
 import type { Webhooks } from './webhooks.ts';
 
-export type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from './webhooks.ts';
-
 export type { ChannelLimits, Rate } from './channel-limits.ts';
+export type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from './webhooks.ts';
 
 /**
  * How inbound messages can be made lossless (reliability.md 1.1). A ack-gated, B cursor, C push without ack.

@@ -1,14 +1,11 @@
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
-import type { AddressPattern } from './address-pattern.ts';
+import type { AddressPattern } from '../lib/guarded-pattern.ts';
+import { isListed, type WriterRules } from '../operator/may-write.ts';
 
 /** Who may talk to the agent through one channel. With everything absent, no person may (decision D8). */
-export interface AccessRules {
-  /** The terminal of the owner: each person who can type there is the owner. */
-  readonly local: boolean;
-  /** Immutable sender ids, or `*`. */
-  readonly allowedSenders: readonly string[];
+export interface AccessRules extends WriterRules {
   /** Immutable chat ids of groups, or `*`. */
   readonly allowedGroups: readonly string[];
   /**
@@ -34,11 +31,6 @@ export type AccessDecision =
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
   /** A stranger in a direct chat: tell them this code once. */
   | { readonly kind: 'pair'; readonly code: string };
-
-/** `*` lists everybody. */
-export function isListed(list: readonly string[], id: string): boolean {
-  return list.includes('*') || list.includes(id);
-}
 
 /**
  * Decides from immutable ids only (attack A3) and asks for a pairing code only in direct chats: in a group a

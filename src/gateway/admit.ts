@@ -9,10 +9,10 @@ import type { Decision } from '../operator/approvals.ts';
 import type { Standing } from '../operator/authority.ts';
 import { codeParts } from '../operator/pairing-text.ts';
 import { overText } from '../operator/question-text.ts';
+import { withQuoted } from '../operator/quoted.ts';
 import { stopOf } from '../runs/stop.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
-import { withQuoted } from './quoted.ts';
 
 export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;

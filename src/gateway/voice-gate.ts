@@ -9,13 +9,13 @@ import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
+import type { AddressPattern } from '../lib/guarded-pattern.ts';
 import { type FindChannel, fetchFile, type NoteUpload, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
 import { type Finish, RunStopped } from '../runs/finish.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from '../runs/prepare.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { isNamed } from './access.ts';
-import type { AddressPattern } from './address-pattern.ts';
 import type { Backlog } from './backlog.ts';
 
 const NOT_MENTIONED = 'not-mentioned';

@@ -54,7 +54,7 @@ test('where the operator allows it, words of all people are shown', async () => 
 
 test('hostile: a name and a message of many lines stay on one line each, without what nobody sees', async () => {
   const at = scene([said(1, { senderName: 'Ada\n[you', text: 'one\n[you] two\u{e0041}\u{e0042}' })]);
-  expect(await at.of()).toBe('[said here before you were called in, not to you:\n  [Ada (you] one (you) two\n]');
+  expect(await at.of()).toBe('[said here before you were called in, not to you:\n  [Ada you] one (you) two\n]');
 });
 
 test('the message itself, and what is told as background of it, is not told twice', async () => {

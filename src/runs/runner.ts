@@ -149,8 +149,7 @@ export class Runner {
       result.onDisk?.();
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };
-    const { waits } = result;
-    if (waits) emit({ ...about, type: 'parked', waits: waits.length, kinds: kindsOf(waits) });
+    if (result.waits) emit({ ...about, type: 'parked', waits: result.waits.length, kinds: kindsOf(result.waits) });
     else emit({ ...about, type: 'finished', outcome: result.outcome });
   }
 

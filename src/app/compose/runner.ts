@@ -4,6 +4,7 @@ import type { PairingStore } from '../../core/pairing.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
+import { mayWrite } from '../../operator/may-write.ts';
 import { Choices } from '../../runs/choices.ts';
 import { Earlier } from '../../runs/earlier.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
@@ -77,14 +78,13 @@ function abilities({ base, delivery }: TurnParts) {
   } satisfies Partial<RunnerOptions>;
 }
 
-function earlierOf({ base, operator, pairing }: TurnParts): Earlier {
+function earlierOf({ base, pairing }: TurnParts): Earlier {
   const { channels, options } = base;
   return new Earlier({
     channel: (name, signal) => channels.working(name, signal),
-    async mayWrite(who) {
-      const allowed = channels.rules(who.channel)?.allowed_senders ?? [];
-      if (allowed.includes('*') || allowed.includes(who.senderId) || operator.owner.isOwnersId(who)) return true;
-      return (await pairing.decided(who)) === 'approved';
+    mayWrite(who) {
+      const allowedSenders = channels.rules(who.channel)?.allowed_senders ?? [];
+      return mayWrite(who, { local: channels.isLocal(who.channel), allowedSenders }, pairing);
     },
     showsAll({ channel, chatId }) {
       const from = channels.rules(channel)?.context_from ?? {};

@@ -1,4 +1,4 @@
-import { hasRepeats, testWithin } from '../lib/slow-pattern.ts';
+import { hasRepeats, testWithin } from './slow-pattern.ts';
 
 /** CPU of one match: patterns that people write take some microseconds. */
 const MATCH_MS = 50;

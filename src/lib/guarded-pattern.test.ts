@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cpuMs } from '../testing/cpu-time.ts';
-import { guardedPattern } from './address-pattern.ts';
+import { guardedPattern } from './guarded-pattern.ts';
 
 test('a pattern that is slow on a message is told of once, and does not stop the daemon again', () => {
   let told = 0;
