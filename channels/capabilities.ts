@@ -15,6 +15,7 @@ export const CAPABILITIES = [
   'thread out',
   'reply in',
   'reply out',
+  'earlier messages',
   'reaction in',
   'reaction out',
   'edit in',

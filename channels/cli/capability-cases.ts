@@ -51,6 +51,7 @@ export const cases: CapabilityCases = {
   'thread out': ONE_CHAT,
   'reply in': ONE_CHAT,
   'reply out': ONE_CHAT,
+  'earlier messages': 'a terminal is told everything that is typed there',
   'reaction in': ONE_CHAT,
   'reaction out': ONE_CHAT,
   'edit in': 'a line that was entered is sent',

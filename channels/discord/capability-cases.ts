@@ -171,6 +171,13 @@ export const cases: CapabilityCases = {
     await send({ text: 'yes', ...(replyContext && { replyContext }) });
     expect(proxy.sends()[0]?.body).toMatchObject({ message_reference: { message_id: id, fail_if_not_exists: false } });
   }),
+  'earlier messages': play(async ({ proxy, channel, signal, group, received }) => {
+    await proxy.write({ ...group, content: 'lunch at one?' });
+    await proxy.write({ ...group, content: 'where?' });
+    const call = await received(2);
+    const found = await channel.earlier?.(call, 30, signal);
+    expect(found).toMatchObject([{ text: 'lunch at one?', fromBot: false }]);
+  }),
   'reaction in': play(async ({ proxy, received, group }) => {
     const target = await proxy.write({ ...group, content: 'a message' });
     await received();

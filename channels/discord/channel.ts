@@ -10,7 +10,7 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
@@ -24,6 +24,7 @@ import { MAX_HISTORY } from './in/catch-up.ts';
 import { registerCommands } from './in/commands.ts';
 import { keepConnected } from './in/connect.ts';
 import { download } from './in/download.ts';
+import { earlierMessages } from './in/earlier.ts';
 import { Interactions } from './in/interactions.ts';
 import type { Unread } from './in/missed.ts';
 import { Receiver } from './in/receive.ts';
@@ -148,6 +149,10 @@ export class DiscordChannel implements Channel {
     if (place !== undefined) await this.#call('POST', `/channels/${place}/typing`, { signal });
   }
 
+  earlier(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]> {
+    return earlierMessages(message, limit, (route, query) => this.#call('GET', route, { query, signal }));
+  }
+
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
     return download(media, { client: this.#client, origins: this.#settings.cdn_origins, ...limits });
@@ -237,11 +242,11 @@ export class DiscordChannel implements Channel {
   async #call(
     method: Parameters<DiscordClient['call']>[0],
     route: string,
-    options: { readonly body?: CallOptions['body']; readonly signal?: AbortSignal },
+    options: Partial<Pick<CallOptions, 'body' | 'query' | 'signal'>>,
   ): Promise<unknown> {
-    const { body, signal = this.#life.stopping } = options;
+    const { body, query, signal = this.#life.stopping } = options;
     return await this.#life.call({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
-      this.#client.call(method, route, { ...(body && { body }), signal: inner }),
+      this.#client.call(method, route, { ...(body && { body }), ...(query && { query }), signal: inner }),
     );
   }
 }

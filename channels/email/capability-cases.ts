@@ -153,7 +153,8 @@ export const cases: CapabilityCases = {
     expect(raw).toMatch(/^Subject: Re: plans/m);
   }),
   'reply in': play(async ({ deliver, received }) => {
-    await deliver(['Subject: Re: s', 'In-Reply-To: <other@example.test>'], 'yes', '', 'On Monday, bot wrote:', '> what we said');
+    const attribution = 'On Mon, 2 Nov 2026 at 10:12, Bot <bot@example.test> wrote:';
+    await deliver(['Subject: Re: s', 'In-Reply-To: <other@example.test>'], 'yes', '', attribution, '> what we said');
     const message = await received();
     expect(message.text).toContain('yes');
     expect(message.text).not.toContain('what we said');
@@ -164,6 +165,7 @@ export const cases: CapabilityCases = {
     await send({ text: `reply ${id}`, ...(replyContext ? { replyContext } : {}) });
     expect((await arrived(`reply ${id}`)).replace(/\r?\n[ \t]+/g, ' ')).toMatch(new RegExp(`^In-Reply-To: <${id}>`, 'm'));
   }),
+  'earlier messages': 'a mail repeats what it answers; the rest of a thread is its session',
   'reaction in': 'mail has no reactions that programs agree on',
   'reaction out': 'mail has no reactions that programs agree on',
   'edit in': SENT_IS_SENT,

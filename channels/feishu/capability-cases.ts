@@ -143,6 +143,7 @@ export const cases: CapabilityCases = {
     await send({ chatId: 'oc_team', text: 'we', replyContext });
     expect(server.posts[0]).toMatchObject({ parentId: 'om_question', inThread: false });
   }),
+  'earlier messages': 'not built: the platform would tell',
   'reaction in': play(async ({ server, message, send }) => {
     await send({ text: 'done', key: 'a' });
     const id = server.posts[0]?.id;

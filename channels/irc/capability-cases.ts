@@ -98,6 +98,7 @@ export const cases: CapabilityCases = {
   'thread in': NO_IDS,
   'thread out': NO_IDS,
   'reply in': NO_IDS,
+  'earlier messages': 'servers keep no history',
   'reaction in': NO_IDS,
   'reaction out': NO_IDS,
   'edit in': SAID,

@@ -124,6 +124,12 @@ export const cases: CapabilityCases = {
     await send({ chatId, ...(threadId !== undefined && { threadId }), ...(replyContext && { replyContext }) });
     expect(`${CHANNEL}:${server.sends[0]?.threadTs}`).toBe(message.platformId);
   }),
+  'earlier messages': scene(async ({ server, channel, signal, arrives }) => {
+    server.store({ channel: 'C0TEST', text: 'lunch at one?' });
+    const call = await arrives(() => server.say({ channel: 'C0TEST', text: `<@${BOT_USER}> where?` }));
+    const found = await channel.earlier?.(call, 30, signal);
+    expect(found).toMatchObject([{ text: 'lunch at one?', senderId: PERSON, fromBot: false }]);
+  }),
   'reaction in': scene(async ({ server, arrives, send }) => {
     const platformId = await send({});
     const item = { type: 'message', channel: DIRECT, ts: platformId.split(':')[1] };

@@ -11,7 +11,7 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
@@ -22,6 +22,7 @@ import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
 import { receiveBySocket } from './in/connect.ts';
 import { download } from './in/download.ts';
+import { earlierMessages } from './in/earlier.ts';
 import { Receiver } from './in/receive.ts';
 import { receiveByHttp } from './in/webhook.ts';
 import { type Found, findPart } from './out/find.ts';
@@ -80,8 +81,8 @@ export class SlackChannel implements Channel {
   readonly #files = new RecentMap<string>(MAX_REMEMBERED);
   /** Message -> the reaction we put under it. */
   readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
-  #receiver: Receiver | undefined;
   #userId: string | undefined;
+  #receiver: Receiver | undefined;
   #hasStatus = true;
 
   constructor(options: SlackChannelOptions) {
@@ -151,6 +152,13 @@ export class SlackChannel implements Channel {
     const target = messageOf(platformId);
     if (!target) throw new Error('this is no message that can be deleted');
     await this.#call('chat.delete', { channel: target.chatId, ts: target.ts }, signal, SIDE_CALL_MS, ['message_not_found']);
+  }
+
+  async earlier(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]> {
+    const reading = this.#receiver?.reading;
+    if (!reading) throw new Error('the login is not accepted yet');
+    const call = (method: string, args: JsonObject): Promise<JsonObject> => this.#call(method, args, signal);
+    return await earlierMessages(message, limit, { ...reading, call, signal });
   }
 
   /** Works before `start` too: what another boot left is settled before any channel starts. */

@@ -151,6 +151,7 @@ export const cases: CapabilityCases = {
     await send({ chatId: '-1001', text: 'yes', replyContext: { messageId: 9 } });
     expect(server.sends).toMatchObject([{ replyTo: 9 }]);
   }),
+  'earlier messages': 'bots are not shown what was written before they were asked',
   'reaction in': play(async ({ server, received }) => {
     const user = { id: 1000, is_bot: false, first_name: 'Ada' };
     const change = { message_id: 5, chat: { id: 1000, type: 'private' }, user, date: 1_735_689_600, old_reaction: [] };

@@ -91,6 +91,7 @@ export const cases: CapabilityCases = {
   'thread out': 'text messages have no threads: one number is one conversation',
   'reply in': 'a text message refers to no other: what a phone shows as a reply arrives as plain text',
   'reply out': 'a text message cannot refer to another',
+  'earlier messages': 'a number is in no groups',
   'reaction in': 'phones send a reaction as a text message in words, in their own language',
   'reaction out': 'text messages have no reactions',
   'edit in': 'a text message cannot be changed once sent',

@@ -66,6 +66,7 @@ export const cases: CapabilityCases = {
   'thread out': 'the chat with an application has no threads',
   'reply in': 'callbacks do not say what a message quotes',
   'reply out': 'the API cannot quote a message',
+  'earlier messages': 'an application is in no groups',
   'reaction in': 'applications are not told of reactions',
   'reaction out': 'the API has no reactions',
   'edit in': 'messages cannot be edited',

@@ -123,6 +123,7 @@ export const cases: CapabilityCases = {
       contextInfo: { stanzaId: id, participant: from.phoneJid, quotedMessage: { conversation: text } },
     });
   }),
+  'earlier messages': 'a linked device is not shown what was written before',
   'reaction in': play(async ({ platform, send, received }) => {
     const sent = await send({ text: 'done' });
     const key = { remoteJid: platform.owner.phoneJid, fromMe: false, id: platform.seen[0]?.id ?? '' };

@@ -67,14 +67,16 @@ export class Earlier {
 
   async #lines(message: InboundMessage, found: readonly EarlierMessage[]): Promise<string> {
     const { mayWrite, showsAll } = this.#options;
-    const { channel, account, platformId, background = [] } = message;
+    const { channel, account, platformId, replyTo, background = [] } = message;
+    const isQuoted = replyTo?.text !== undefined;
     const isToldAnyway = new Set(background.map(({ senderName, text }) => `${senderName}\n${text}`));
     const all = showsAll(message);
     const known = new Map<string, boolean>();
     const lines: string[] = [];
     let others = 0;
     for (const one of found) {
-      if (one.platformId === platformId || isToldAnyway.has(`${one.senderName}\n${one.text}`)) continue;
+      if (one.platformId === platformId || (isQuoted && one.platformId === replyTo?.platformId)) continue;
+      if (isToldAnyway.has(`${one.senderName}\n${one.text}`)) continue;
       const { senderId, senderName, fromBot, text, marks } = one;
       if (!known.has(senderId)) known.set(senderId, fromBot || (await mayWrite({ channel, account, senderId })));
       if (!known.get(senderId) && !all) others += 1;

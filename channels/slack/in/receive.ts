@@ -14,6 +14,7 @@ import { LOGIN_REFUSED, NOT_GRANTED, refusal } from '../wire/failure.ts';
 import { BotTurns } from './bots.ts';
 import { type CatchUpGaps, catchUp } from './catch-up.ts';
 import { Cursor } from './cursor.ts';
+import type { EarlierOptions } from './earlier.ts';
 import type { Identity, InboundContext } from './inbound-fields.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
@@ -49,6 +50,7 @@ export class Receiver {
   readonly #health: HealthSum<Part>;
   readonly #allowedBots: ReadonlySet<string>;
   #me: Identity | undefined;
+  readonly #names: UserNames;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
   /** While it waits for the end of a minute in which events were held back. */
@@ -62,6 +64,7 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.options = options;
     this.#allowedBots = new Set(options.settings.allowed_bots);
+    this.#names = new UserNames({ client: options.client, clock: options.deps.clock });
     // While the bot token is refused the socket may stand, but nothing can be answered.
     const order = inOrder('login', 'journal', 'connection', 'history');
     this.#health = new HealthSum<Part>((...health) => options.host.health(...health), order, ['connection']);
@@ -69,6 +72,11 @@ export class Receiver {
       if (refused === undefined) this.#health.set('login', 'healthy');
       else this.#health.set('login', 'down', refusedLogin('bot token', refused));
     });
+  }
+
+  /** What messages are read with; undefined before the first login. */
+  get reading(): Pick<EarlierOptions, 'context' | 'names'> | undefined {
+    return this.#me && { context: this.#context(), names: this.#names };
   }
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
@@ -86,7 +94,7 @@ export class Receiver {
     this.#fresh = stored === undefined;
     this.#cursor = cursor;
     const { clock, random, logger } = deps;
-    const names = new UserNames({ client, clock });
+    const names = this.#names;
     const context = (): InboundContext => this.#context();
     const parents = new ThreadParents({ client, clock, logger, names, context });
     this.notices = new Notices({ logger, onLogin: () => void this.#probe(), onHeldBack: () => this.#heldBack() });

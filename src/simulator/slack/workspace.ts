@@ -160,10 +160,11 @@ export function eventPayload(event: Json, eventId: string): Json {
   };
 }
 
-/** As `oldest` of the listing methods: after it, itself excluded. */
+/** As `oldest` and `latest` of the listing methods: between them, themselves excluded. */
 export function within(messages: readonly Json[], args: Json): readonly Json[] {
   const oldest = Number(args['oldest'] ?? 0);
-  return messages.filter((message) => Number(message['ts']) > oldest);
+  const latest = Number(args['latest'] ?? Number.POSITIVE_INFINITY);
+  return messages.filter(({ ts }) => Number(ts) > oldest && Number(ts) < latest);
 }
 
 /** One page of a listing. The cursor is the number of what was listed already. */

@@ -1,0 +1,67 @@
+import { afterEach, expect, test } from 'vitest';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { BOT_ID, BOT_USER, PERSON } from '../../../src/simulator/slack/workspace.ts';
+import { inbound } from '../../../src/testing/fakes.ts';
+import { slackSetup } from '../../../src/testing/slack/setup.ts';
+import { channel as descriptor } from '../index.ts';
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]();
+});
+
+const CHANNEL = 'C0TEST';
+
+async function scene() {
+  const at = await slackSetup(descriptor);
+  open.push(at);
+  const { channel } = await at.start();
+  const earlier = (message: Partial<InboundMessage>, limit = 30) =>
+    channel.earlier?.(inbound({ chatId: CHANNEL, ...message }), limit, AbortSignal.timeout(10_000));
+  const texts = async (...args: Parameters<typeof earlier>) => (await earlier(...args))?.map(({ text }) => text);
+  const say = (text: string, more: object = {}) => at.server.store({ channel: CHANNEL, text, ...more });
+  return { ...at, earlier, texts, say };
+}
+
+test('of a channel the newest messages before the one that calls are told, oldest first, with names and whose they are', async () => {
+  const at = await scene();
+  at.server.names.set('U0BOB', 'Bob');
+  at.say('long ago');
+  at.say('lunch at *one*?', { user: 'U0BOB' });
+  at.say('my word', { user: BOT_USER, bot_id: BOT_ID });
+  const call = at.say(`<@${BOT_USER}> well?`);
+  at.say('later');
+  const found = await at.earlier({ platformId: `${CHANNEL}:${call.ts}`, threadId: call.ts, startsThread: true }, 2);
+  expect(found).toEqual([
+    {
+      platformId: expect.stringContaining(CHANNEL),
+      senderId: 'U0BOB',
+      senderName: 'Bob',
+      text: 'lunch at *one*?',
+      fromBot: false,
+    },
+    expect.objectContaining({ senderId: BOT_USER, text: 'my word', fromBot: true }),
+  ]);
+});
+
+test('of a thread its first message and the newest replies are told, from however many pages', async () => {
+  const at = await scene();
+  const first = at.say('how it began', { user: PERSON });
+  for (let n = 0; n < 450; n += 1) at.say(`reply ${n}`, { thread_ts: first.ts });
+  at.say('beside it');
+  const call = at.say(`<@${BOT_USER}> well?`, { thread_ts: first.ts });
+  const about = { platformId: `${CHANNEL}:${call.ts}`, threadId: first.ts };
+  expect(await at.texts(about, 3)).toEqual(['how it began', 'reply 448', 'reply 449']);
+});
+
+test('a command, which has no place among the messages, is told the newest of all', async () => {
+  const at = await scene();
+  at.say('one');
+  expect(await at.texts({ platformId: 'command:1.2' })).toEqual(['one']);
+});
+
+test('a platform that refuses is quoted, and a channel before its login says so', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.history', kind: 'error', error: 'missing_scope' });
+  await expect(at.earlier({ platformId: `${CHANNEL}:1.2` })).rejects.toThrow('missing_scope');
+});
