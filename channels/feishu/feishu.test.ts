@@ -305,3 +305,18 @@ test('F39 a file that ends early, is refused, or takes too long is GH1505', asyn
   at.server.faults.push({ match: /resources/, kind: 'hang' });
   await expect(read()).rejects.toMatchObject({ code: 'GH1505' });
 });
+
+test('a card is changed five times a second and for 14 days, and is told why it is not changed later', async () => {
+  const at = await scene();
+  const sent = await at.send({ text: '# T' });
+  if (sent.kind !== 'sent') throw new Error('not sent');
+  const [post] = at.server.posts;
+  const edit = (text: string) =>
+    at.channel.edit?.(sent.platformId, outbound({ channel: 'feishu', chatId: 'oc_ou_ada', text }), { plain: false, signal });
+  for (let index = 0; index < 5; index += 1) expect(await edit(`# ${index}`)).toEqual(sent);
+  // All of one second, however long this machine takes.
+  Object.assign(post ?? {}, { editedAt: Array.from({ length: 5 }, () => Date.now() + 60_000) });
+  expect(await edit('# again')).toMatchObject({ kind: 'retry', scope: 'chat' });
+  Object.assign(post ?? {}, { at: Date.now() - 15 * 86_400_000, editedAt: [] });
+  expect(await edit('# later')).toMatchObject({ kind: 'refused', reason: 'invalid' });
+});

@@ -11,7 +11,13 @@ export interface FeishuPost {
   /** Epoch ms; an edit does not change it. */
   readonly at: number;
   edits: number;
+  /** Epoch ms of the last five edits. */
+  editedAt?: readonly number[];
 }
+
+/** Update message card: "sent within 14 days", "5 QPS for a single message". */
+const CARD_EDITABLE_MS = 14 * 86_400_000;
+const CARD_EDITS_A_SECOND = 5;
 
 /** An error answer. */
 export class ApiError extends Error {
@@ -25,13 +31,14 @@ export class ApiError extends Error {
   }
 }
 
-/** PUT changes text and rich text, PATCH changes cards that were made to be changed. */
+/** PUT changes text and rich text, PATCH changes cards that were made to be changed, for 14 days. */
 export function editPost(post: FeishuPost, method: string, data: Record<string, unknown>): void {
   const card = post.type === 'interactive';
   if (card !== (method === 'PATCH')) throw new ApiError(230001, 'NOT a card, or a card');
   if (card && (post.content['config'] as Record<string, unknown> | undefined)?.['update_multi'] !== true) {
     throw new ApiError(230099, 'the card is not shared');
   }
+  if (card) keepCardLimits(post);
   if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
   if (!card && post.edits >= 20) throw new ApiError(230072, 'The message has reached the number of edits limit.');
   // A text may become rich text, and the other way round.
@@ -39,6 +46,16 @@ export function editPost(post: FeishuPost, method: string, data: Record<string, 
   post.content = readPostContent(type, data['content']);
   post.type = type;
   post.edits += 1;
+}
+
+/** The numbers of these two errors are not documented. */
+function keepCardLimits(post: FeishuPost): void {
+  const now = Date.now();
+  if (now - post.at > CARD_EDITABLE_MS) throw new ApiError(230031, 'The card was sent more than 14 days ago.');
+  const last = (post.editedAt ?? []).slice(1 - CARD_EDITS_A_SECOND);
+  const first = post.editedAt?.at(-CARD_EDITS_A_SECOND) ?? 0;
+  if (now - first < 1_000) throw new ApiError(230020, 'This operation triggers the frequency limit.');
+  post.editedAt = [...last, now];
 }
 
 /** The limits of "Send message": size by type, tables in a card, empty lines and text. */
