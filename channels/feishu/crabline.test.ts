@@ -111,7 +111,7 @@ test('what an event only names is found with its author', async () => {
   const { FeishuClient } = await import('./wire/client.ts');
   const { manifest } = at;
   const client = new FeishuClient({ appId: manifest.appId, appSecret: manifest.appSecret, apiRoot: manifest.baseUrl });
-  const stored = await client.message(sent.platformId, new AbortController().signal);
+  const [stored] = await client.messages(sent.platformId, new AbortController().signal);
   client.close();
   expect(stored).toMatchObject({ chat_id: 'oc_1', msg_type: 'text', sender: { sender_type: 'app' } });
 });

@@ -3,11 +3,12 @@ import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
-import { writtenBy } from '../../kit/senders-words.ts';
+import { composed, ours, writtenBy } from '../../kit/senders-words.ts';
 import type { BotIdentity } from '../wire/client.ts';
 import { toEmoji } from '../wire/emoji.ts';
 import { stringOf } from '../wire/fields.ts';
-import { readContent } from './inbound-content.ts';
+import { type Conversation, FORWARDED, UNREAD_CONVERSATION } from './forwarded.ts';
+import { type Content, readContent } from './inbound-content.ts';
 
 export interface InboundContext {
   /** Instance name and account of the channel. */
@@ -71,11 +72,26 @@ export function subjectOf(event: FeishuEvent): string | undefined {
   }
 }
 
-/** Undefined for events that are no message. Throws only on an event that breaks the platform's own schema. */
-export function toInbound(event: FeishuEvent, context: InboundContext, subject?: KnownMessage): InboundMessage | undefined {
+/** The message whose forwarded conversation has to be asked for: the event holds nothing of it. */
+export function conversationOf(event: FeishuEvent): string | undefined {
+  const message = obj(event.body['message']);
+  const isForward = event.type === 'im.message.receive_v1' && message['message_type'] === FORWARDED;
+  return (isForward && stringOf(message['message_id'])) || undefined;
+}
+
+/**
+ * Undefined for events that are no message. Throws only on an event that breaks the platform's own schema.
+ * `conversation`: the words of the one that it forwards.
+ */
+export function toInbound(
+  event: FeishuEvent,
+  context: InboundContext,
+  subject?: KnownMessage,
+  conversation = UNREAD_CONVERSATION,
+): InboundMessage | undefined {
   switch (event.type) {
     case 'im.message.receive_v1':
-      return toMessage(event, context, subject);
+      return toMessage(event, context, subject, conversation);
     case 'im.message.recalled_v1':
       return toDelete(event, context, subject);
     case 'im.message.reaction.created_v1':
@@ -88,7 +104,12 @@ export function toInbound(event: FeishuEvent, context: InboundContext, subject?:
   }
 }
 
-function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMessage | undefined): InboundMessage {
+function toMessage(
+  event: FeishuEvent,
+  context: InboundContext,
+  parent: KnownMessage | undefined,
+  conversation: Conversation,
+): InboundMessage {
   const { me } = context;
   const sender = obj(event.body['sender']);
   const message = obj(event.body['message']);
@@ -104,11 +125,15 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
     { messageId, type, content: rawContent, mentions: message['mentions'] },
     isGroup ? me.openId : undefined,
   );
+  const written = wordsOf(type, content, conversation);
   const threadId = stringOf(message['thread_id']);
   const parentId = stringOf(message['parent_id']);
   const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
   const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
-  const refusal = refusalOf({ senderId, senderType, empty: content.text.trim() === '' && content.media.length === 0 }, context);
+  const empty = written.text.trim() === '' && content.media.length === 0;
+  // "Ada joined the group": nobody wrote it.
+  const author = { senderId, senderType: type === 'system' ? 'system' : senderType, empty };
+  const refusal = refusalOf(author, context);
   return inboundMessage(context, {
     chatId,
     platformId: messageId,
@@ -116,8 +141,7 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
     secondaryId: `${chatId}:${senderId}:${timestamp}:${shortHash(`${type}\n${rawContent}`)}`,
     ...(threadId !== '' && { threadId }),
     senderId,
-    text: content.text,
-    ...(content.marks && { marks: content.marks }),
+    ...written,
     media: content.media,
     ...(parentId !== '' && { replyTo: quoted(parentId, senderId, parent) }),
     isGroup,
@@ -126,6 +150,13 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
     timestamp,
     replyContext: { messageId, group: isGroup },
   });
+}
+
+/** People write no cards: one that a person sent is of somebody else. */
+function wordsOf(type: string, { note, text }: Content, conversation: Conversation): Conversation {
+  if (type === FORWARDED) return conversation;
+  const forwardMark = type === 'interactive' ? ours('[forwarded card, not written by the sender]') : undefined;
+  return composed(forwardMark, ours(note), text);
 }
 
 function quoted(platformId: string, senderId: string, parent: KnownMessage | undefined): QuotedMessage {

@@ -5,7 +5,17 @@ import type { InboundMessage } from '../../../src/core/message.ts';
 import type { ReceivingContext } from '../../kit/context.ts';
 import { InboundLine } from '../../kit/inbound-line.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
-import { type FeishuEvent, type InboundContext, readEvent, subjectOf, toInbound, unreadable } from './inbound.ts';
+import type { Conversation } from './forwarded.ts';
+import {
+  conversationOf,
+  type FeishuEvent,
+  type InboundContext,
+  type KnownMessage,
+  readEvent,
+  subjectOf,
+  toInbound,
+  unreadable,
+} from './inbound.ts';
 import type { KnownMessages } from './known-messages.ts';
 
 export interface IntakeOptions extends Omit<ReceivingContext, 'signal'> {
@@ -52,13 +62,12 @@ export class EventIntake {
   }
 
   async #read(payload: unknown, signal: AbortSignal): Promise<InboundMessage | undefined> {
-    const { known, context, clock, logger } = this.#options;
+    const { context, clock, logger } = this.#options;
     let event: FeishuEvent | undefined;
     try {
       event = readEvent(payload);
       if (event.appId !== '' && event.appId !== context.account) throw new Error('the event is for another app');
-      const subject = subjectOf(event);
-      const message = toInbound(event, context, subject === undefined ? undefined : await known.find(subject, signal));
+      const message = toInbound(event, context, ...(await this.#asked(event, signal)));
       if (!message) logger.debug('feishu.event-ignored', { type: event.type });
       return message;
     } catch (error) {
@@ -67,5 +76,15 @@ export class EventIntake {
       logger.error('feishu.event-unreadable', { ...(event && { type: event.type }), error: errorText(error) });
       return unreadable(payload, context, clock.now());
     }
+  }
+
+  /** What the event does not tell. Both at once: little time is left for its acknowledgement. */
+  #asked(event: FeishuEvent, signal: AbortSignal): Promise<[KnownMessage | undefined, Conversation | undefined]> {
+    const { known } = this.#options;
+    const [subject, conversation] = [subjectOf(event), conversationOf(event)];
+    return Promise.all([
+      subject === undefined ? undefined : known.find(subject, signal),
+      conversation === undefined ? undefined : known.conversation(conversation, signal),
+    ]);
   }
 }

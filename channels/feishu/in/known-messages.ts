@@ -4,14 +4,15 @@ import type { InboundMessage } from '../../../src/core/message.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, obj } from '../../kit/json.ts';
-import { RecentMap } from '../../kit/recent.ts';
+import { RecentMap, RecentSet } from '../../kit/recent.ts';
 import type { FeishuClient } from '../wire/client.ts';
 import { stringOf } from '../wire/fields.ts';
+import { type Conversation, FORWARDED, forwardedWords, UNREAD_CONVERSATION } from './forwarded.ts';
 import type { KnownMessage } from './inbound.ts';
-import { readContent } from './inbound-content.ts';
+import { readContent, shownIn } from './inbound-content.ts';
 
 export interface KnownMessagesOptions {
-  readonly client: Pick<FeishuClient, 'message' | 'chatMode'>;
+  readonly client: Pick<FeishuClient, 'messages' | 'chatMode'>;
   /** Our app id: the author of our own messages, in the platform's records. */
   readonly account: string;
   /** Our open id, once it is known: older records name that. */
@@ -21,6 +22,8 @@ export interface KnownMessagesOptions {
 }
 
 const REMEMBERED = 2_000;
+/** Of each message. What is longer because it is a conversation is asked for again. */
+const REMEMBERED_CHARS = 2_000;
 /** An event must be acknowledged within 3 s: without an answer by then it goes on without what was asked. */
 const LOOKUP_MS = 1_000;
 
@@ -29,6 +32,7 @@ export class KnownMessages {
   readonly #messages = new RecentMap<KnownMessage>(REMEMBERED);
   readonly #types = new RecentMap<string>(REMEMBERED);
   readonly #groups = new RecentMap<boolean>(REMEMBERED);
+  readonly #conversations = new RecentSet(REMEMBERED);
 
   constructor(options: KnownMessagesOptions) {
     this.#options = options;
@@ -44,7 +48,7 @@ export class KnownMessages {
       ...(message.threadId !== undefined && { threadId: message.threadId }),
       senderId: message.senderId,
       fromBot: false,
-      text: message.text.slice(0, 2_000),
+      ...(!this.#conversations.has(message.platformId) && { text: message.text.slice(0, REMEMBERED_CHARS) }),
     });
   }
 
@@ -68,10 +72,11 @@ export class KnownMessages {
    */
   async find(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
     const known = this.#messages.get(messageId);
-    if (known && (!known.fromBot || this.#groups.get(known.chatId) === known.isGroup)) return known;
+    const isWhole = known?.text !== undefined;
+    if (isWhole && (!known.fromBot || this.#groups.get(known.chatId) === known.isGroup)) return known;
     const { clock, logger } = this.#options;
     const ask = async (inner: AbortSignal): Promise<KnownMessage | undefined> =>
-      known ? { ...known, isGroup: await this.#askGroup(known.chatId, inner) } : this.#ask(messageId, inner);
+      isWhole ? { ...known, isGroup: await this.#askGroup(known.chatId, inner) } : this.#ask(messageId, inner);
     try {
       return await withDeadline({ clock, ms: LOOKUP_MS, signal }, ask);
     } catch (error) {
@@ -81,23 +86,40 @@ export class KnownMessages {
     }
   }
 
+  /**
+   * The words of a forwarded conversation that arrived; a note in their place when the platform did not tell
+   * them in time. Rejects with the signal's reason alone.
+   */
+  async conversation(messageId: string, signal: AbortSignal): Promise<Conversation> {
+    const { client, clock, logger } = this.#options;
+    this.#conversations.add(messageId);
+    try {
+      return forwardedWords(await withDeadline({ clock, ms: LOOKUP_MS, signal }, (inner) => client.messages(messageId, inner)));
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn('feishu.conversation-unread', { messageId, error: errorText(error) });
+      return UNREAD_CONVERSATION;
+    }
+  }
+
   /** The type of a message of ours, asked when forgotten. Rejects with a `CallError`. */
   async typeOf(messageId: string, signal: AbortSignal): Promise<string | undefined> {
     const known = this.#types.get(messageId);
     if (known !== undefined) return known;
-    const stored = await this.#options.client.message(messageId, signal);
+    const [stored] = await this.#options.client.messages(messageId, signal);
     const type = stringOf(stored?.['msg_type']) || undefined;
     if (type !== undefined) this.#types.set(messageId, type);
     return type;
   }
 
   async #ask(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
-    const stored = await this.#options.client.message(messageId, signal);
+    const items = await this.#options.client.messages(messageId, signal);
+    const [stored] = items;
     const chatId = stringOf(stored?.['chat_id']);
     if (!stored || chatId === '') return undefined;
     const known = this.#read(messageId, stored, await this.#askGroup(chatId, signal));
     this.#messages.set(messageId, known);
-    return known;
+    return known.text === undefined ? { ...known, text: forwardedWords(items).text } : known;
   }
 
   async #askGroup(chatId: string, signal: AbortSignal): Promise<boolean> {
@@ -113,7 +135,7 @@ export class KnownMessages {
     const senderId = stringOf(sender['id']) || 'unknown';
     const type = stringOf(stored['msg_type']);
     const content = stringOf(obj(stored['body'])['content']);
-    const { text } = readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined);
+    const text = shownIn(readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined));
     const threadId = stringOf(stored['thread_id']);
     const { account, openId } = this.#options;
     return {
@@ -122,7 +144,7 @@ export class KnownMessages {
       ...(threadId !== '' && { threadId }),
       senderId,
       fromBot: sender['sender_type'] === 'app' && (senderId === account || senderId === openId()),
-      text: text.slice(0, 2_000),
+      ...(type !== FORWARDED && { text: text.slice(0, REMEMBERED_CHARS) }),
     };
   }
 }

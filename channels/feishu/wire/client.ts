@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { CallError } from '../../kit/call-error.ts';
-import { type JsonObject, obj } from '../../kit/json.ts';
+import { type JsonObject, obj, objects } from '../../kit/json.ts';
 import { callError } from './failure.ts';
 import { type ApiRequest, type Connection, type EventHandler, FeishuSdk, type SdkOptions } from './sdk.ts';
 
@@ -110,12 +110,14 @@ export class FeishuClient {
     );
   }
 
-  /** As the platform stored it, undefined when it knows none. */
-  async message(messageId: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+  /**
+   * As the platform stored it; behind a forwarded conversation everything that is in it. Empty when the
+   * platform knows none.
+   */
+  async messages(messageId: string, signal: AbortSignal): Promise<readonly JsonObject[]> {
     const path = `/open-apis/im/v1/messages/${encodeURIComponent(messageId)}`;
     const { body } = await this.#sdk.call({ method: 'GET', path }, signal);
-    const items = dataOf(body)['items'];
-    return Array.isArray(items) && items.length > 0 ? obj(items[0]) : undefined;
+    return objects(dataOf(body)['items']);
   }
 
   /** `p2p`, `group` or `topic`. */

@@ -60,6 +60,8 @@ export class FeishuServer extends FeishuEvents {
   readonly files = new Map<string, Buffer>();
   /** Messages of people, by id, as `GET im/v1/messages/:id` tells them. */
   readonly stored = new Map<string, Record<string, unknown>>();
+  /** In a forwarded message, by its id; each names the one around it in `upper_message_id`. */
+  readonly conversations = new Map<string, readonly object[]>();
   readonly reactions = new Map<string, { readonly messageId: string; readonly emoji: string }>();
   readonly withdrawn = new Set<string>();
   readonly modes = new Map<string, string>();
@@ -99,7 +101,8 @@ export class FeishuServer extends FeishuEvents {
   forget(): void {
     this.forgetEvents();
     for (const list of [this.posts, this.calls, this.faults]) list.length = 0;
-    for (const kept of [this.uploads, this.files, this.stored, this.reactions, this.withdrawn, this.modes]) kept.clear();
+    for (const kept of [this.uploads, this.files, this.stored, this.conversations, this.reactions, this.withdrawn, this.modes])
+      kept.clear();
   }
 
   say(message: FeishuMessage): FeishuPayload {
@@ -230,7 +233,7 @@ export class FeishuServer extends FeishuEvents {
       };
       const item = own ?? this.stored.get(id);
       if (!item) throw new ApiError(230110, 'The message is deleted.');
-      return ok({ data: { items: [item] } });
+      return ok({ data: { items: [item, ...(this.conversations.get(id) ?? [])] } });
     }
     if (!post) throw new ApiError(230001, 'invalid message_id');
     if (method === 'PUT' || method === 'PATCH') {
