@@ -12,6 +12,7 @@ test.each([
   ['strike', '~~gone~~', '~gone~'],
   ['no marks inside words', 'snake_case_name and 2*3*4', 'snake_case_name and 2*3*4'],
   ['marks that are text', '\\*not bold\\*', `*${J}not bold*`],
+  ['a line that begins like a bullet', '\\* not a bullet\n\\- nor this', `${J}* not a bullet\n${J}- nor this`],
   ['inline code', '`a < **b**`', '`a < **b**`'],
   ['inline code with a mark of code', '`` a`b ``', 'a`b'],
   ['fenced code has no language', '```ts\nif (a) {}\n```', '```\nif (a) {}\n```'],

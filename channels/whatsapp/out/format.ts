@@ -55,7 +55,7 @@ function wrap(inner: string, mark: string): string {
   return parts.join('\n');
 }
 
-/** `2*3*4`, `snake_case_name` and a line that begins with `> ` or `* ` would be read as marks. */
+/** `2*3*4`, `snake_case_name` and a line that begins with `> `, `* ` or `- ` would be read as marks. */
 function keepLiteral(text: string): string {
   return text
     .replace(/[*_~`]/g, (mark, at: number) => (pairsUp(text, at, mark) ? `${mark}${JOINER}` : mark))
