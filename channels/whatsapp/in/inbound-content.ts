@@ -2,8 +2,9 @@
 import type { proto } from '@whiskeysockets/baileys';
 import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
 import { mediaRef } from '../../kit/media-ref.ts';
-import { bracketNote } from '../../kit/senders-words.ts';
 import { type MediaAddress, type StoredKind, toRef } from '../wire/media-ref.ts';
+import { businessFiles } from './business-words.ts';
+import { kindWords } from './kind-words.ts';
 
 type Content = proto.IMessage;
 type Context = proto.IContextInfo;
@@ -19,38 +20,47 @@ export interface Said {
   readonly content: Content;
 }
 
-/** Messages around messages: disappearing, view once, document with a caption, an edit. */
-const WRAPPERS = [
-  'ephemeralMessage',
-  'viewOnceMessage',
-  'viewOnceMessageV2',
-  'viewOnceMessageV2Extension',
-  'documentWithCaptionMessage',
-  'editedMessage',
-  'groupMentionedMessage',
-  'botInvokeMessage',
-  'associatedChildMessage',
-] as const;
 const MAX_DEPTH = 6;
+/**
+ * What a wrapper may hold beside the message in it; `deviceSentMessage` names where another device of ours
+ * sent it.
+ */
+const WRAPPING = new Set(['message', 'destinationJid', 'phash']);
 
 /** Never throws for a message that the SDK could decode. */
 export function readContent(message: Content): Said {
-  const content = unwrap(message);
+  const { content, isForwarded } = unwrap(message);
   const media = mediaOf(content);
   const caption = content.imageMessage?.caption ?? content.videoMessage?.caption ?? content.documentMessage?.caption;
-  const text = content.conversation ?? content.extendedTextMessage?.text ?? caption ?? choiceOf(content) ?? '';
-  return { text, note: noteOf(content), media, context: contextOf(content), content };
+  const written = content.conversation ?? content.extendedTextMessage?.text ?? caption ?? '';
+  const { text: words, note } = kindWords(content);
+  const text = [written, words].filter((line) => line !== '').join('\n');
+  const context = contextOf(content);
+  return { text, note, media, context: isForwarded ? { ...context, isForwarded } : context, content };
 }
 
-function unwrap(message: Content): Content {
+/**
+ * Messages around messages: disappearing, view once, a document with a caption, an edit, an animated sticker,
+ * a poll with pictures, a status of a group and whatever comes next. They have one form
+ * (`FutureProofMessage`), so none needs to be known by its name.
+ */
+function unwrap(message: Content): { readonly content: Content; readonly isForwarded: boolean } {
   let content = message;
+  let isForwarded = false;
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
-    const current = content;
-    const wrapper = WRAPPERS.find((name) => current[name]?.message);
-    if (wrapper === undefined) return content;
-    content = current[wrapper]?.message ?? {};
+    const [name, inner] =
+      Object.entries(content).flatMap(([key, value]) => (isWrapper(value) ? [[key, value.message] as const] : []))[0] ?? [];
+    if (!inner) return { content, isForwarded };
+    isForwarded ||= name === 'botForwardedMessage';
+    content = inner;
   }
-  return {};
+  return { content: {}, isForwarded };
+}
+
+function isWrapper(value: unknown): value is { readonly message: Content } {
+  if (typeof value !== 'object' || value === null) return false;
+  const set = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+  return set.every(([key]) => WRAPPING.has(key)) && set.some(([key, member]) => key === 'message' && typeof member === 'object');
 }
 
 /** Every kind of message carries its own; there is one per message. */
@@ -73,6 +83,10 @@ interface PlatformFile {
 }
 
 function mediaOf(content: Content): readonly MediaRef[] {
+  return [content, ...businessFiles(content)].flatMap(filesOf);
+}
+
+function filesOf(content: Content): readonly MediaRef[] {
   const { imageMessage, videoMessage, ptvMessage, audioMessage, documentMessage, stickerMessage } = content;
   return [
     refOf('photo', 'image', imageMessage, 'image/jpeg'),
@@ -99,46 +113,4 @@ function refOf(
   const size = typeof file.fileLength === 'object' ? file.fileLength?.toNumber() : file.fileLength;
   const mime = (file.mimetype || fallbackMime).split(';')[0]?.trim() || fallbackMime;
   return mediaRef({ kind, ref: toRef(address), name: file.fileName || undefined, mime, size: size || undefined });
-}
-
-/** What was chosen from a list or a button that some other program had sent. */
-function choiceOf(content: Content): string | undefined {
-  const { buttonsResponseMessage, listResponseMessage, templateButtonReplyMessage, interactiveResponseMessage } = content;
-  return (
-    buttonsResponseMessage?.selectedDisplayText ??
-    listResponseMessage?.title ??
-    templateButtonReplyMessage?.selectedDisplayText ??
-    interactiveResponseMessage?.body?.text ??
-    undefined
-  );
-}
-
-/** Empty for a message that its text and files tell completely, and for what nobody wrote. */
-function noteOf(content: Content): string {
-  const { locationMessage, liveLocationMessage, contactMessage, contactsArrayMessage, eventMessage, stickerMessage } = content;
-  if (stickerMessage) return '[sticker]';
-  if (locationMessage) {
-    const { name, address, degreesLatitude, degreesLongitude } = locationMessage;
-    return bracketNote('location', name, address, `(${degreesLatitude ?? 0}, ${degreesLongitude ?? 0})`);
-  }
-  if (liveLocationMessage) {
-    const { degreesLatitude, degreesLongitude, caption } = liveLocationMessage;
-    return bracketNote('live location', caption, `(${degreesLatitude ?? 0}, ${degreesLongitude ?? 0})`);
-  }
-  if (contactMessage) return contactOf(contactMessage);
-  if (contactsArrayMessage) return (contactsArrayMessage.contacts ?? []).slice(0, 20).map(contactOf).join('\n');
-  const poll = content.pollCreationMessage ?? content.pollCreationMessageV2 ?? content.pollCreationMessageV3;
-  if (poll) return bracketNote('poll', poll.name, ...(poll.options ?? []).map(({ optionName }) => `| ${optionName ?? ''}`));
-  if (eventMessage) return bracketNote('event', eventMessage.name, eventMessage.description);
-  if (content.groupInviteMessage) return bracketNote('invitation to the group', content.groupInviteMessage.groupName);
-  if (content.productMessage) return bracketNote('product', content.productMessage.product?.title);
-  if (content.orderMessage) return bracketNote('order', content.orderMessage.orderTitle);
-  return '';
-}
-
-function contactOf({ displayName, vcard }: proto.Message.IContactMessage): string {
-  const phones = [...(vcard ?? '').slice(0, 10_000).matchAll(/^(?:item\d+\.)?TEL[^:\n]{0,200}:(.{1,40})$/gim)].map(
-    (match) => match[1],
-  );
-  return bracketNote('contact', displayName, ...phones.slice(0, 5));
 }

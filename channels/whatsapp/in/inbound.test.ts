@@ -60,29 +60,6 @@ test('a message has its place, its author, its time and what an answer needs', (
   });
 });
 
-test.each<[string, proto.IMessage, string]>([
-  ['a disappearing message', { ephemeralMessage: { message: { conversation: 'x' } } }, 'x'],
-  ['a view-once within it', { ephemeralMessage: { message: { viewOnceMessageV2: { message: { conversation: 'x' } } } } }, 'x'],
-  [
-    'a location',
-    { locationMessage: { degreesLatitude: 1.5, degreesLongitude: 2, name: 'Home] [x' } },
-    '[location: Home) (x (1.5, 2)]',
-  ],
-  [
-    'a contact',
-    { contactMessage: { displayName: 'Bob', vcard: 'BEGIN:VCARD\nTEL;type=CELL:+1 555\nEND:VCARD' } },
-    '[contact: Bob +1 555]',
-  ],
-  [
-    'a poll',
-    { pollCreationMessage: { name: 'Lunch?', options: [{ optionName: 'yes' }, { optionName: 'no' }] } },
-    '[poll: Lunch? | yes | no]',
-  ],
-  ['a choice of a button', { buttonsResponseMessage: { selectedDisplayText: 'Yes', selectedButtonId: 'y' } }, 'Yes'],
-])('%s is told in words', (_what, message, text) => {
-  expect(read(message)?.text).toBe(text);
-});
-
 test('A23 files carry an address of our own, their caption is the text, and their name is a word', () => {
   const file = {
     mediaKey: Buffer.alloc(32, 1),

@@ -6,6 +6,7 @@ import { inboundMessage } from '../../kit/inbound-message.ts';
 import { composed, label, ours, writtenBy } from '../../kit/senders-words.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { readContent, type Said } from './inbound-content.ts';
+import { SILENT } from './kind-words.ts';
 
 export interface InboundContext {
   /** Instance name and account of the channel. */
@@ -18,21 +19,6 @@ export interface InboundContext {
 /** Values of `ProtocolMessage.Type` (WAProto). */
 const REVOKE = 0;
 const EDIT = 14;
-/** In a message beside what it says, or instead: nothing a person wrote. */
-const SILENT = new Set([
-  'senderKeyDistributionMessage',
-  'fastRatchetKeySenderKeyDistributionMessage',
-  'messageContextInfo',
-  'protocolMessage',
-  'albumMessage',
-  'pollUpdateMessage',
-  'keepInChatMessage',
-  'pinInChatMessage',
-  'encReactionMessage',
-  'encEventResponseMessage',
-  'messageHistoryNotice',
-  'placeholderMessage',
-]);
 const NOTHING_SAID: Said = { text: '', note: '', media: [], context: undefined, content: {} };
 const VIEW_ONCE: Said = { ...NOTHING_SAID, note: '[view-once media, not available here]' };
 /** Long enough to recognise what is answered. */
@@ -59,9 +45,11 @@ export function toInbound(
   if (!message.message && message.key.isViewOnce) return fromWords(message, place, VIEW_ONCE, context);
   if (!message.message) return blank(message, place, context, 'unreadable');
   const said = joinSaid([message.message, ...others].map(readContent), context.me);
-  const { protocolMessage, reactionMessage } = said.content;
+  const { protocolMessage, reactionMessage, secretEncryptedMessage } = said.content;
   if (protocolMessage) return fromProtocol(message, place, protocolMessage, context);
   if (reactionMessage) return fromReaction(message, place, reactionMessage, context);
+  // An edit under a key that this version of the SDK does not look for.
+  if (secretEncryptedMessage) return blank(message, place, context, 'unreadable');
   const silent = isSilent(said);
   if (silent && Object.entries(said.content).every(([name, value]) => SILENT.has(name) || value === null || value === undefined))
     return undefined;
