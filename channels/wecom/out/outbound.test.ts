@@ -134,7 +134,6 @@ test.each<[string, Partial<OutboundFile>, string]>([
   ['a JPEG', { kind: 'photo', mime: 'image/jpeg' }, 'image'],
   ['a PNG above 10 MB', { kind: 'photo', mime: 'image/png', bytes: 11 * MEGABYTE }, 'file'],
   ['a WebP', { kind: 'photo', mime: 'image/webp' }, 'file'],
-  ['an AMR voice note', { kind: 'voice', mime: 'audio/amr' }, 'voice'],
   ['an AMR voice note above 2 MB', { kind: 'voice', mime: 'audio/amr', bytes: 3 * MEGABYTE }, 'file'],
   ['an OGG voice note', { kind: 'voice', mime: 'audio/ogg' }, 'file'],
   ['an MP4', { kind: 'video', mime: 'video/mp4' }, 'video'],
@@ -142,7 +141,31 @@ test.each<[string, Partial<OutboundFile>, string]>([
   ['music', { kind: 'audio', mime: 'audio/mpeg' }, 'file'],
   ['a document', {}, 'file'],
 ])('%s goes as %3$s', (_name, override, type) => {
-  expect(toUpload({ ...FILE, ...override }).type).toBe(type);
+  expect(toUpload({ ...FILE, ...override }, 1).type).toBe(type);
+});
+
+test('a recording in AMR is a voice message up to a minute, and a file when it is longer or no AMR at all', () => {
+  const note: OutboundFile = { ...FILE, kind: 'voice', mime: 'audio/amr' };
+  expect([60, 60.02, undefined].map((seconds) => toUpload(note, seconds).type)).toEqual(['voice', 'file', 'file']);
+});
+
+test('a label that a button cannot show whole stands above it, and two that would look alike are listed', async () => {
+  const cardOf = async (...labels: string[]) => {
+    const payload = await payloadOf({
+      ...PART,
+      text: 'Which?',
+      choices: labels.map((label, at) => ({ label, value: `v${at}` })),
+    });
+    return payload['template_card'] as { button_list: { text: string; key: string }[]; sub_title_text?: string } | undefined;
+  };
+  expect((await cardOf('Yes', 'No'))?.sub_title_text).toBeUndefined();
+  const card = await cardOf('Yes, with everything', 'No');
+  expect(card?.button_list).toEqual([
+    { text: 'Yes, with…', key: 'v0' },
+    { text: 'No', key: 'v1' },
+  ]);
+  expect(card?.sub_title_text).toBe('1. Yes, with everything\n2. No');
+  expect(await cardOf('Tomorrow at noon', 'Tomorrow at night')).toBeUndefined();
 });
 
 test('A23 a file name cannot leave its header', () => {

@@ -18,6 +18,8 @@ export interface MessageOptions {
 const TEXT_BYTES = 2_048;
 /** https://developer.work.weixin.qq.com/document/path/90253; a larger one goes as a file. */
 const MEDIA_BYTES = { image: 10 * MEGABYTE, voice: 2 * MEGABYTE, video: 10 * MEGABYTE, file: 20 * MEGABYTE } as const;
+/** "播放长度不超过60s": a longer one is refused as a voice message. */
+const VOICE_SECS = 60;
 /** "All files must be larger than 5 bytes." */
 export const LEAST_BYTES = 6;
 /** The longest the platform takes, 4 hours. */
@@ -26,6 +28,10 @@ const CHECK_SECS = 14_400;
 const CARD_TITLE = 36;
 export const CARD_TEXT = 160;
 export const CARD_BUTTONS = 6;
+/** "按钮文案，建议不超过10个字": what is longer may be cut by the apps. */
+const BUTTON_LABEL = 10;
+/** "最长支持1024字节". */
+const BUTTON_KEY_BYTES = 1_024;
 
 export type Message =
   | { readonly payload: object; readonly card?: true }
@@ -55,8 +61,9 @@ export function toFileMessage(part: OutboundPart, media: { type: MediaType; id: 
   return envelope(part, options, { msgtype: media.type, [media.type]: { media_id: media.id } });
 }
 
-export function toUpload(file: OutboundFile): Upload {
-  return { type: typeOf(file), path: file.path, name: uploadName(printable(file.name)), mime: file.mime };
+/** `voiceSecs`: how long the file is when played, where it is a recording in AMR. */
+export function toUpload(file: OutboundFile, voiceSecs?: number): Upload {
+  return { type: typeOf(file, voiceSecs), path: file.path, name: uploadName(printable(file.name)), mime: file.mime };
 }
 
 function envelope(part: OutboundPart, { agentId, duplicateCheck }: MessageOptions, message: object): object {
@@ -80,12 +87,19 @@ function markOf(key: string): string {
 
 /** Undefined where a card cannot show it whole. The task id makes the platform refuse a second card of the same part. */
 async function toCard(part: OutboundPart, choices: readonly Choice[]): Promise<object | undefined> {
-  const text = await toWords(part.text);
-  const values = new Set(choices.map(({ value }) => value));
-  // The keys of buttons must differ.
-  if (text === '' || text.length > CARD_TEXT || choices.length > CARD_BUTTONS || values.size < choices.length) return undefined;
+  const labels = choices.map(({ label }) => printable(label));
+  const values = choices.map(({ value }) => printable(value));
+  const shown = labels.map((label) => cut(label, BUTTON_LABEL));
+  // What a button cannot show whole stands above it.
+  const listed = shown.every((label, at) => label === labels[at]) ? [] : labels.map((label, at) => `${at + 1}. ${label}`);
+  const words = await toWords(part.text);
+  const text = [words, ...listed].join('\n');
+  if (words === '' || text.length > CARD_TEXT || choices.length > CARD_BUTTONS) return undefined;
+  // The keys of buttons must differ, and people must be able to tell their labels apart.
+  if ([values, shown].some((all) => new Set(all).size < all.length)) return undefined;
+  if (values.some((value) => Buffer.byteLength(value) > BUTTON_KEY_BYTES)) return undefined;
   const task_id = createHash('sha256').update(part.key).digest('hex');
-  const button_list = choices.map(({ label, value }) => ({ text: printable(label), key: printable(value) }));
+  const button_list = shown.map((label, at) => ({ text: label, key: values[at] }));
   return {
     msgtype: 'template_card',
     template_card: { card_type: 'button_interaction', ...titled(text), task_id, button_list },
@@ -95,12 +109,13 @@ async function toCard(part: OutboundPart, choices: readonly Choice[]): Promise<o
 /** A long first line is shown cut as the title, and whole below. */
 function titled(text: string): object {
   const [first = '', ...others] = text.split('\n');
-  if (first.length > CARD_TITLE) {
-    const title = `${first.slice(0, CARD_TITLE - 1).toWellFormed()}…`;
-    return { main_title: { title }, sub_title_text: text };
-  }
+  if (first.length > CARD_TITLE) return { main_title: { title: cut(first, CARD_TITLE) }, sub_title_text: text };
   const below = others.join('\n').trim();
   return { main_title: { title: first }, ...(below !== '' && { sub_title_text: below }) };
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
 function withChoices(text: string, choices: readonly Choice[]): string {
@@ -108,11 +123,16 @@ function withChoices(text: string, choices: readonly Choice[]): string {
   return `${text}\n\n${lines.join('\n')}`.trim();
 }
 
-function typeOf({ kind, mime, bytes }: OutboundFile): MediaType {
+/** Whether it goes as a voice message if it is short enough. Anything but AMR is refused as one. */
+export function mayBeVoice({ kind, mime, bytes }: OutboundFile): boolean {
+  return kind === 'voice' && mime.toLowerCase() === 'audio/amr' && bytes <= MEDIA_BYTES.voice;
+}
+
+function typeOf(file: OutboundFile, voiceSecs: number | undefined): MediaType {
+  const { kind, mime, bytes } = file;
   const type = mime.toLowerCase();
   if (kind === 'photo' && /^image\/(?:jpeg|png)$/.test(type) && bytes <= MEDIA_BYTES.image) return 'image';
-  // Anything but AMR is refused as a voice message.
-  if (kind === 'voice' && type === 'audio/amr' && bytes <= MEDIA_BYTES.voice) return 'voice';
+  if (mayBeVoice(file) && voiceSecs !== undefined && voiceSecs <= VOICE_SECS) return 'voice';
   if (kind === 'video' && type === 'video/mp4' && bytes <= MEDIA_BYTES.video) return 'video';
   return 'file';
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { ChannelDeps, SendOptions, SendResult } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
@@ -8,7 +9,17 @@ import { unreadableFile } from '../../kit/upload-file.ts';
 import type { WecomSettings } from '../settings.ts';
 import type { Progress, WecomClient } from '../wire/client.ts';
 import { isAuthFailure, toCardResult, toSendResult } from '../wire/failure.ts';
-import { acceptedId, LEAST_BYTES, type MessageOptions, toFileMessage, toMessage, toSent, toUpload } from './outbound.ts';
+import { amrSeconds } from './amr.ts';
+import {
+  acceptedId,
+  LEAST_BYTES,
+  type MessageOptions,
+  mayBeVoice,
+  toFileMessage,
+  toMessage,
+  toSent,
+  toUpload,
+} from './outbound.ts';
 import { Uploads } from './uploads.ts';
 
 export interface SenderOptions {
@@ -85,7 +96,7 @@ export class Sender {
 
   async #sendFile(part: OutboundPart, file: OutboundFile, { options, progress, signal }: Scope): Promise<SendResult> {
     const { client } = this.#options;
-    const upload = toUpload(file);
+    const upload = toUpload(file, mayBeVoice(file) ? amrSeconds(await readFile(file.path, { signal })) : undefined);
     const known = await this.#uploads.get(part.key);
     const id = known ?? (await client.upload(upload, signal));
     // On disk before the message leaves: after a crash it goes out with this id again, and the duplicate check knows it.
