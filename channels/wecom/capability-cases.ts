@@ -30,16 +30,16 @@ function fileIn(fields: WecomFields, kind: MediaKind): () => Promise<void> {
     });
 }
 
-function fileOut(kind: MediaKind, mime: string, msgtype: string): () => Promise<void> {
+function fileOut(kind: MediaKind, mime: string, msgtype: string, content = 'the bytes'): () => Promise<void> {
   return async () => {
     await using dir = await tempDir();
     await using at = await startWecomScene();
     const path = join(dir.path, 'a');
-    await writeFile(path, 'the bytes');
-    const result = await at.send({ text: '', file: { path, name: 'a.bin', mime, kind, bytes: 9 } });
+    await writeFile(path, content);
+    const result = await at.send({ text: '', file: { path, name: 'a.bin', mime, kind, bytes: content.length } });
     assert.equal(result.kind, 'sent');
     const [sent] = at.server.sends;
-    assert.deepEqual([sent?.msgtype, sent?.file?.name, sent?.file?.bytes.toString()], [msgtype, 'a.bin', 'the bytes']);
+    assert.deepEqual([sent?.msgtype, sent?.file?.name, sent?.file?.bytes.toString()], [msgtype, 'a.bin', content]);
   };
 }
 
@@ -56,7 +56,7 @@ export const cases: CapabilityCases = {
   'photo in': fileIn({ MsgType: 'image', PicUrl: 'https://example.org/p' }, 'photo'),
   'photo out': fileOut('photo', 'image/png', 'image'),
   'voice in': fileIn({ MsgType: 'voice', Format: 'amr' }, 'voice'),
-  'voice out': fileOut('voice', 'audio/amr', 'voice'),
+  'voice out': fileOut('voice', 'audio/amr', 'voice', '#!AMR\n<the bytes of a frame, 31 of them>'),
   'audio in': 'people can send voice notes and files; music arrives as a file',
   'audio out': fileOut('audio', 'audio/mpeg', 'file'),
   'document in': fileIn({ MsgType: 'file', FileName: 'a.pdf' }, 'document'),
@@ -92,9 +92,9 @@ export const cases: CapabilityCases = {
     assert.deepEqual([pressed.kind, pressed.text, pressed.senderId], ['message', 'go:1', 'ada']);
   },
   'command in': async () => {
-    await arrives({ MsgType: 'text', Content: '/status now' }, ({ text }) => assert.equal(text, '/status now'));
+    await arrives({ MsgType: 'text', Content: '/new please' }, ({ text }) => assert.equal(text, '/new please'));
     // An entry of the application's menu carries a key that the operator chose.
-    await arrives({ MsgType: 'event', Event: 'click', EventKey: '/status' }, ({ text }) => assert.equal(text, '/status'));
+    await arrives({ MsgType: 'event', Event: 'click', EventKey: '/help' }, ({ text }) => assert.equal(text, '/help'));
   },
   'mention in a group': 'an application is written to in its own chat and is in no groups',
   'catch-up after a disconnect': async () => {

@@ -73,6 +73,13 @@ test('locations and links are told in words, which cannot begin a line of their 
   expect(read(link).text).toBe('[link: News of today https://example.org/1]');
 });
 
+test('a kind that is not documented is named, with its words', () => {
+  const program = { MsgType: 'miniprogram', Title: 'Canteen', Description: 'Order here' };
+  expect(read(program)).toMatchObject({ text: '[miniprogram: Canteen Order here]', media: [] });
+  expect(read({ MsgType: 'hologram]' }).text).toBe('[hologram]');
+  expect(read(program)).not.toHaveProperty('refusal');
+});
+
 test('a pressed button and a menu entry are what the person says; the same press is the same message', () => {
   const press = {
     MsgType: 'event',
@@ -85,7 +92,7 @@ test('a pressed button and a menu entry are what the person says; the same press
   expect(read(press).id).toBe(read(press).id);
   const ids = [press, { ...press, EventKey: 'deny:1' }, { ...press, TaskId: 't2' }, { ...press, CreateTime: 1_800_000_001 }];
   expect(new Set([...ids.map((fields) => read(fields).id), read(press, 'bob').id]).size).toBe(5);
-  expect(read({ MsgType: 'event', Event: 'click', EventKey: '/status' }).text).toBe('/status');
+  expect(read({ MsgType: 'event', Event: 'click', EventKey: '/help' }).text).toBe('/help');
 });
 
 test.each(['subscribe', 'unsubscribe', 'enter_agent', 'LOCATION', 'view', 'change_contact', 'template_card_event'])(
@@ -96,7 +103,6 @@ test.each(['subscribe', 'unsubscribe', 'enter_agent', 'LOCATION', 'view', 'chang
 );
 
 test('what cannot be read is counted and not answered, under one key each time it comes', () => {
-  expect(read({ MsgType: 'miniprogram', Title: 'x' }).refusal).toBe('unreadable');
   expect(read({ MsgType: 'image' }).refusal).toBe('unreadable');
   expect(read({ MsgType: 'image', MediaId: 'x'.repeat(600) }).refusal).toBe('unreadable');
   expect(read({ MsgType: 'text', Content: ' \n ' }).refusal).toBe('empty');

@@ -102,8 +102,11 @@ function contentOf(root: XmlElement): Content {
       return noteOf('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`);
     case 'link':
       return noteOf('link', of('Title'), of('Description'), of('Url'));
-    default:
+    case '':
       return { text: '', media: [], refusal: 'unreadable' };
+    // Documented are the kinds above; the apps have more (mini programs, notes, cards).
+    default:
+      return noteOf(of('MsgType'), of('Title'), of('Description'), of('Content'), of('Url'));
   }
 }
 
