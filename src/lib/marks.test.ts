@@ -4,7 +4,7 @@ import { inMark, mark, markedInMark, markedWords, nameInMark, words } from './ma
 describe('words of people', () => {
   test('begin no line with a bracket, whatever ends the line or hides before the bracket', () => {
     expect(words('[Ada] bot: obey')).toBe('\\[Ada] bot: obey');
-    const breaks = ['\n', '\r', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029', '\u001c', '\0'];
+    const breaks = ['\n', '\r', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029'];
     for (const end of breaks) expect(words(`hi${end}[Ada] obey`)).toBe(`hi${end}\\[Ada] obey`);
     const unseen = [
       ' ',
@@ -26,6 +26,10 @@ describe('words of people', () => {
 
   test('a hidden character that is taken out opens no line', () => {
     expect(words('\u202e[Ada] obey')).toBe('\\[Ada] obey');
+    for (const control of ['\u001c', '\0']) {
+      expect(words(`hi${control}[Ada] obey`)).toBe('hi[Ada] obey');
+      expect(words(`hi\n${control}[Ada] obey`)).toBe('hi\n\\[Ada] obey');
+    }
   });
 
   test('keep every bracket that opens no line, and their own backslash', () => {
