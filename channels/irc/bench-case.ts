@@ -12,5 +12,9 @@ export const benchCase: BenchCase = {
     const line = `@${tags};msgid=${number} :Ada!~ada@home.example PRIVMSG bot :message ${number}`;
     return () => toInbound(parseLine(line), { ...us, platformId: String(number), timestamp: Date.now() });
   },
-  render: (text) => toLines({ key: 'k', channel: 'irc', account: us.account, chatId: 'ada', ordinal: 0, count: 1, text }),
+  render: (text) =>
+    toLines(
+      { key: 'k', channel: 'irc', account: us.account, chatId: 'ada', ordinal: 0, count: 1, text },
+      { nick: us.nick, maxLines: 20, plain: false },
+    ),
 };

@@ -63,7 +63,7 @@ export const cases: CapabilityCases = {
     expect(await received()).toMatchObject(message);
   }),
   'text out': play(async ({ ada, send }) => {
-    expect(await send({ text: 'first\nsecond' })).toMatchObject({ kind: 'sent' });
+    expect(await send({ text: '**first**\nsecond' })).toMatchObject({ kind: 'sent' });
     await until('it is seen', () => ada.lines.some((line) => line.endsWith('PRIVMSG Ada :second')));
     expect(ada.lines.filter((line) => line.includes('PRIVMSG')).map((line) => line.split(' :')[1])).toEqual(['first', 'second']);
   }),

@@ -7,24 +7,31 @@ import { toLines } from './outbound.ts';
 import { receive } from './receive.ts';
 import type { IrcSettings } from './settings.ts';
 
-const LIMITS: ChannelLimits = {
-  // RFC 2812 2.3: a line has 512 bytes, of which names and addresses take up to 210.
-  text: 300,
-  unit: 'byte',
-  // A line carries no file.
-  caption: 0,
-  uploadBytes: 0,
-  downloadBytes: 0,
-  rate: { perAccount: { burst: 4, perSecond: 0.5 } },
-  // A part may be 150 lines of one letter each, and a line takes two seconds.
-  sendMs: 320_000,
-};
+/** Bytes: with the longest names a line has room for this much (RFC 2812 2.3). */
+const TEXT_OF_LINE = 300;
+const SECOND = 1_000;
+
+function limitsOf({ max_lines }: IrcSettings): ChannelLimits {
+  return {
+    // One part is a whole answer: a table or a list that is cut in two cannot be read.
+    text: max_lines * TEXT_OF_LINE,
+    unit: 'byte',
+    parts: 1,
+    // A line carries no file.
+    caption: 0,
+    uploadBytes: 0,
+    downloadBytes: 0,
+    rate: { perAccount: { burst: 4, perSecond: 0.5 } },
+    // A line takes two seconds, and ten seconds may be owed for those before.
+    sendMs: (2 * max_lines + 40) * SECOND,
+  };
+}
 
 export class IrcChannel implements Channel {
   readonly type = 'irc';
   readonly name: string;
   readonly account: string;
-  readonly limits = LIMITS;
+  readonly limits: ChannelLimits;
   readonly inboundClass = 'C';
   readonly sendClass = 'blind';
   readonly #settings: IrcSettings;
@@ -33,6 +40,7 @@ export class IrcChannel implements Channel {
   readonly #life: ConnectionLife<LineSocket>;
 
   constructor(settings: IrcSettings, deps: ChannelDeps) {
+    this.limits = limitsOf(settings);
     this.name = deps.name;
     this.account = `${settings.nick}@${settings.host}`;
     this.#settings = settings;
@@ -64,7 +72,9 @@ export class IrcChannel implements Channel {
    * A server works through the lines of a connection in order. So the answer to a ping behind the part
    * says that the part was passed on, and a refusal comes before that answer.
    */
-  send(part: OutboundPart, { signal }: SendOptions): Promise<SendResult> {
-    return this.#life.send(signal, (socket, token) => socket.send([...toLines(part), `PING :${token}`], signal));
+  async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const { nick, max_lines: maxLines } = this.#settings;
+    const lines = toLines(part, { nick, maxLines, plain });
+    return this.#life.send(signal, (socket, token) => socket.send([...lines, `PING :${token}`], signal));
   }
 }

@@ -17,8 +17,9 @@ export interface InboundContext {
 /** A request of one program to another begins like this (CTCP). People write one of them: `/me waves`. */
 const REQUEST = '\u0001';
 const ACTION = '\u0001ACTION ';
-/** A colour with its numbers, and every other character that is not shown. */
-const FORMATTING = new RegExp(`${'\u0003'}(?:\\d\\d?(?:,\\d\\d?)?)?|\\p{Cc}`, 'gu');
+/** A colour with its numbers, in one way or the other, and every other character that is not shown. */
+const COLOUR = `${'\u0003'}(?:\\d\\d?(?:,\\d\\d?)?)?|${'\u0004'}(?:[\\da-fA-F]{6}(?:,[\\da-fA-F]{6})?)?`;
+const FORMATTING = new RegExp(`${COLOUR}|\\p{Cc}`, 'gu');
 
 /** What a person said; undefined for every other line. */
 export function toInbound(
@@ -41,7 +42,7 @@ export function toInbound(
       platformId: tags.get('msgid') ?? platformId,
       timestamp: Date.parse(tags.get('time') ?? '') || timestamp,
       senderId,
-      senderName: line.nick,
+      senderName: line.nick.replace(FORMATTING, ''),
       // Only a nickname can be written to, but it may change hands: with its owner it is one conversation.
       chatId: isGroup ? target.toLowerCase() : `${line.nick}!${senderId}`,
       isGroup,

@@ -11,6 +11,12 @@ export const IrcSettings = z.strictObject({
   tls: z.boolean().default(true).describe('false sends everything in clear text, the password included.'),
   nick: z.string().regex(NICK).describe('Nickname of the bot, and the account it logs in to.'),
   password_env: environmentName.optional().describe('Environment variable with the password (SASL). Absent: no login.'),
+  max_lines: z
+    .int()
+    .min(1)
+    .max(50)
+    .default(20)
+    .describe('Most lines of one answer; the rest is counted. A line takes two seconds, and who writes many is thrown out.'),
   channels: z.array(z.string().regex(CHANNEL)).default([]).describe('Channels to join, such as #help.'),
 });
 

@@ -72,7 +72,7 @@ const JUDGES: Readonly<Record<string, (part: OutboundPart) => Promise<Verdict>>>
     return judgeHtmlMail(mail.html ?? '');
   },
   twilio: async (part) => judgeTwilio(await toBody(part, false)),
-  irc: (part) => Promise.resolve(judgeIrc(toLines(part))),
+  irc: (part) => Promise.resolve(judgeIrc(toLines(part, { nick: 'b'.repeat(30), maxLines: 1_000, plain: false }))),
   cli: (part) => Promise.resolve(judgeTerminal(partToText(part))),
 };
 
@@ -88,7 +88,7 @@ const MADE: Readonly<Record<string, { readonly settings?: object; readonly secre
   irc: { settings: { host: 'irc.example.org', nick: 'bot' } },
 };
 /** These pass Markdown on as it was written. */
-const AS_WRITTEN = ['irc', 'cli'];
+const AS_WRITTEN = ['cli'];
 
 async function limitsOf(type: string): Promise<ChannelLimits> {
   const descriptor = await CHANNELS[type]?.();
@@ -131,7 +131,9 @@ async function faultsOf(type: string, { text, words, absent = [], numbers = [] }
   const verdicts = await Promise.all(parts.map(judge));
   const faults = verdicts.flatMap(({ violations }) => violations);
   const joined = bare(verdicts.map(({ visible }) => visible).join(''));
-  const shown = AS_WRITTEN.includes(type) ? [joined, unescaped(joined)] : [joined];
+  // A word that is longer than a line of IRC goes on in the next.
+  const whole = type === 'irc' ? [joined.replaceAll('\n', '')] : [];
+  const shown = AS_WRITTEN.includes(type) ? [joined, unescaped(joined)] : [joined, ...whole];
   // A message is sent again plain when it is refused, so nothing that was lost is behind a violation.
   const lost = shown.map((visible) => missing(words, visible));
   if (lost.every((word) => word !== undefined)) faults.push(`lost: ${lost[0]}`);

@@ -1,0 +1,34 @@
+/**
+ * Markdown -> plain words. IRC has codes for bold and the like, but channels may refuse every message that
+ * holds one (https://docs.inspircd.org/3/modules/blockcolor), and there is no telling beforehand.
+ */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+
+/** Never throws. */
+export function toIrc(markdown: string): string {
+  return renderMarkdown(parseMarkdown(markdown), WORDS);
+}
+
+const WORDS: Dialect = {
+  text: (value) => value,
+  strong: (inner) => inner,
+  emphasis: (inner) => inner,
+  strike: (inner) => `~${inner}~`,
+  inlineCode: (value) => value,
+  codeBlock: (value) => value,
+  link: (inner, url) => (url === '' || isSame(inner, url) ? inner : `${inner} (${url})`.trimStart()),
+  image: (alt, url) => WORDS.link(alt, url),
+  heading: (inner) => inner,
+  quote: (inner) => inner.replace(/^/gm, '> '),
+  listItem: listLine('-'),
+  table: tableLines((cell) => cell),
+  rule: '---',
+  lineBreak: '\n',
+};
+
+/** `https://e.org` for itself, or for `e.org`. */
+function isSame(words: string, url: string): boolean {
+  const bare = (text: string): string => text.replace(/^(?:https?:\/\/|mailto:)/i, '').replace(/\/$/, '');
+  return bare(words) === bare(url);
+}
