@@ -3,6 +3,7 @@ import type { Channel, ChannelDeps, ChannelHost, ChannelLimits, SendOptions, Sen
 import type { OutboundPart } from '../../src/core/message.ts';
 import { ConnectionLife } from '../kit/connection-life.ts';
 import type { LineSocket } from '../kit/line-socket.ts';
+import type { Passwords } from './login.ts';
 import { toLines } from './outbound.ts';
 import { receive } from './receive.ts';
 import type { IrcSettings } from './settings.ts';
@@ -35,16 +36,16 @@ export class IrcChannel implements Channel {
   readonly inboundClass = 'C';
   readonly sendClass = 'blind';
   readonly #settings: IrcSettings;
-  readonly #password: string | undefined;
+  readonly #passwords: Passwords;
   readonly #deps: ChannelDeps;
   readonly #life: ConnectionLife<LineSocket>;
 
-  constructor(settings: IrcSettings, deps: ChannelDeps) {
+  constructor(settings: IrcSettings, passwords: Passwords, deps: ChannelDeps) {
     this.limits = limitsOf(settings);
     this.name = deps.name;
     this.account = `${settings.nick}@${settings.host}`;
     this.#settings = settings;
-    this.#password = settings.password_env && deps.secret(settings.password_env);
+    this.#passwords = passwords;
     this.#deps = deps;
     this.#life = new ConnectionLife(deps);
   }
@@ -53,7 +54,7 @@ export class IrcChannel implements Channel {
     return this.#life.start(host, signal, (connected, stop) =>
       receive({
         settings: this.#settings,
-        password: this.#password,
+        passwords: this.#passwords,
         account: this.account,
         deps: this.#deps,
         host,

@@ -18,6 +18,8 @@ export function requireWelcome(line: Line, { nick }: IrcSettings): void {
   if (sasl || LOGIN_REFUSED.test(command)) throw new GatehouseError('GH1501', `the server refused the login: ${last}`);
   if (NICK_TAKEN.test(command)) throw new GatehouseError('GH1503', `${nick}: ${last}`);
   if (command === 'NICK' && line.nick === nick) throw new GatehouseError('GH1503', `the server renamed ${nick} to ${last}`);
+  // Servers that know no number for it hang up: `ERROR :Closing connection: Bad server password`.
+  if (command === 'ERROR' && /password/i.test(last)) throw new GatehouseError('GH1501', `the server refused the login: ${last}`);
   if (command === 'ERROR') throw new GatehouseError('GH1502', last);
 }
 

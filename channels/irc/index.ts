@@ -1,5 +1,6 @@
 /** What the registry knows of IRC. Loading this file loads nothing else of the adapter. */
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
+import { GatehouseError } from '../../src/core/errors.ts';
 import { IrcSettings } from './settings.ts';
 
 export const channel: ChannelDescriptor<IrcSettings> = {
@@ -14,6 +15,17 @@ export const channel: ChannelDescriptor<IrcSettings> = {
   },
   async create(settings, deps) {
     const { IrcChannel } = await import('./channel.ts');
-    return new IrcChannel(settings, deps);
+    const secret = (variable: string | undefined): string | undefined => {
+      const value = variable && deps.secret(variable);
+      if (!value || !/\p{Cc}/u.test(value)) return value;
+      const hint = 'write the password alone into it, on one line';
+      throw new GatehouseError('GH1101', `${variable} holds a line break or another control character`, { hint });
+    };
+    const passwords = {
+      account: secret(settings.password_env),
+      server: secret(settings.server_password_env),
+      nickserv: secret(settings.nickserv_password_env),
+    };
+    return new IrcChannel(settings, passwords, deps);
   },
 };

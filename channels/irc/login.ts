@@ -2,33 +2,45 @@
 import type { Line } from './line.ts';
 import type { IrcSettings } from './settings.ts';
 
+/** What the settings name; absent where there is none. */
+export interface Passwords {
+  /** Of the account, by SASL. */
+  readonly account?: string | undefined;
+  readonly server?: string | undefined;
+  readonly nickserv?: string | undefined;
+}
+
 /** The first lines of a connection. The server waits for `CAP END` before it lets us in. */
-export function greeting({ nick }: IrcSettings, password: string | undefined): readonly string[] {
+export function greeting({ nick }: IrcSettings, { account, server }: Passwords): readonly string[] {
   return [
+    ...(server === undefined ? [] : [`PASS :${server}`]),
     'CAP REQ :account-tag',
     'CAP REQ :server-time',
     'CAP REQ :message-tags',
     `NICK ${nick}`,
     `USER ${nick} 0 * :${nick}`,
-    password === undefined ? 'CAP END' : 'CAP REQ :sasl',
+    account === undefined ? 'CAP END' : 'CAP REQ :sasl',
   ];
 }
 
 /** What the server is answered; nothing to most lines. */
-export function answersTo(line: Line, { nick, channels }: IrcSettings, password = ''): readonly string[] {
+export function answersTo(line: Line, { nick }: IrcSettings, { account = '' }: Passwords): readonly string[] {
   const last = line.last.trim();
   switch (line.command) {
     case 'CAP':
       return last === 'sasl' ? ['AUTHENTICATE PLAIN'] : [];
     case 'AUTHENTICATE':
-      return [`AUTHENTICATE ${Buffer.from(`\0${nick}\0${password}`).toString('base64')}`];
+      return [`AUTHENTICATE ${Buffer.from(`\0${nick}\0${account}`).toString('base64')}`];
     case '903': // the password was right
       return ['CAP END'];
-    case '001': // welcome
-      return channels.map((name) => `JOIN ${name}`);
     case 'PING':
       return [`PONG :${last}`];
     default:
       return [];
   }
+}
+
+/** What is written once we are known to the network: some channels let nobody else in. */
+export function joins({ channels }: IrcSettings): readonly string[] {
+  return channels.map((name) => `JOIN ${name}`);
 }

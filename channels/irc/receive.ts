@@ -5,8 +5,9 @@ import type { ConnectionLife } from '../kit/connection-life.ts';
 import { type LineSocket, openLineSocket } from '../kit/line-socket.ts';
 import { refusalOf, requireWelcome, troubleOf } from './failure.ts';
 import { toInbound } from './inbound.ts';
-import { parseLine } from './line.ts';
-import { answersTo, greeting } from './login.ts';
+import { type Line, parseLine } from './line.ts';
+import { answersTo, greeting, joins, type Passwords } from './login.ts';
+import { Identification } from './nickserv.ts';
 import type { IrcSettings } from './settings.ts';
 
 /** RFC 1459 8.10: a line costs two seconds, and ten seconds may be owed. */
@@ -14,7 +15,7 @@ const PACE = { lineMs: 2_000, owedMs: 10_000 };
 
 export interface ReceiveOptions {
   readonly settings: IrcSettings;
-  readonly password: string | undefined;
+  readonly passwords: Passwords;
   readonly account: string;
   readonly deps: Pick<ChannelDeps, 'name' | 'clock'>;
   readonly host: ChannelHost;
@@ -27,31 +28,64 @@ export interface ReceiveOptions {
 }
 
 /** Resolves or rejects when the connection has ended. */
-export async function receive({
-  settings,
-  password,
-  account,
-  deps,
-  host,
-  life,
-  connected,
-  signal,
-}: ReceiveOptions): Promise<void> {
+export async function receive(options: ReceiveOptions): Promise<void> {
+  const { settings, passwords, account, deps, host, life, signal } = options;
   const { name: channel, clock } = deps;
   const socket = openLineSocket({ ...settings, ask: 'PING :alive', pace: PACE, clock, signal });
-  socket.write(...greeting(settings, password));
-  for await (const text of socket.lines) {
-    const line = parseLine(text);
-    requireWelcome(line, settings);
-    socket.write(...answersTo(line, settings, password));
-    if (line.command === '001') connected(socket);
-    // The answer to the ping that `send` wrote behind a part; a refusal comes before it.
-    if (line.command === 'PONG') life.answer({ kind: 'sent', platformId: line.last }, line.last);
-    const refusal = refusalOf(line);
-    if (refusal) life.answer(refusal);
-    const trouble = troubleOf(line, settings);
-    if (trouble !== undefined) host.health('degraded', trouble);
-    const message = toInbound(line, { channel, account, nick: settings.nick, platformId: randomUUID(), timestamp: clock.now() });
-    if (message) await life.take(message);
+  const over = new AbortController();
+  let entry: Entry | undefined;
+  try {
+    socket.write(...greeting(settings, passwords));
+    for await (const text of socket.lines) {
+      const line = parseLine(text);
+      requireWelcome(line, settings);
+      socket.write(...answersTo(line, settings, passwords));
+      if (line.command === '001') entry = enter(socket, options, over.signal);
+      entry?.heard(line);
+      // The answer to the ping that `send` wrote behind a part; a refusal comes before it.
+      if (line.command === 'PONG') life.answer({ kind: 'sent', platformId: line.last }, line.last);
+      const refusal = refusalOf(line);
+      if (refusal) life.answer(refusal);
+      const trouble = troubleOf(line, settings);
+      if (trouble !== undefined) host.health('degraded', trouble);
+      const message = toInbound(line, {
+        ...{ channel, account, nick: settings.nick },
+        ...{ platformId: randomUUID(), timestamp: clock.now() },
+      });
+      if (message) await life.take(message);
+    }
+  } finally {
+    over.abort(new Error('the connection ended'));
+    await entry?.done;
   }
+}
+
+interface Entry {
+  readonly done: Promise<void>;
+  /** What the server says meanwhile. */
+  heard(line: Line): void;
+}
+
+/**
+ * Into the channels, after NickServ where that is set: some let nobody in, or speak, whom it does not know.
+ * `done` never rejects.
+ */
+function enter(socket: LineSocket, { settings, passwords, deps, host, connected }: ReceiveOptions, over: AbortSignal): Entry {
+  const join = (trouble?: string): void => {
+    socket.write(...joins(settings));
+    connected(socket);
+    if (trouble !== undefined) host.health('degraded', trouble);
+  };
+  const { nickserv: password } = passwords;
+  if (password === undefined) {
+    join();
+    return { done: Promise.resolve(), heard: () => undefined };
+  }
+  const { nick } = settings;
+  const login = new Identification({ nick, password, write: socket.write, clock: deps.clock, signal: over });
+  return {
+    // When the connection ended first there is nothing to join.
+    done: login.run().then(join, () => undefined),
+    heard: (line) => login.heard(line),
+  };
 }

@@ -11,6 +11,14 @@ export const IrcSettings = z.strictObject({
   tls: z.boolean().default(true).describe('false sends everything in clear text, the password included.'),
   nick: z.string().regex(NICK).describe('Nickname of the bot, and the account it logs in to.'),
   password_env: environmentName.optional().describe('Environment variable with the password (SASL). Absent: no login.'),
+  server_password_env: environmentName
+    .optional()
+    .describe('Environment variable with the password of the server itself (PASS), where it has one.'),
+  nickserv_password_env: environmentName
+    .optional()
+    .describe(
+      'Environment variable with the password for NickServ, where the network has no SASL. Sent before any channel is joined.',
+    ),
   max_lines: z
     .int()
     .min(1)
