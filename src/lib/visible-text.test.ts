@@ -17,6 +17,7 @@ test.each([
   ['short selectors behind letters', 'h\ufe00el\ufe01lo\ufe0f th\ufe0dere\ufe02'],
   ['a second selector', '葛\u{e0100}\u{e0101}❤\ufe0f\ufe01', '葛\u{e0100}❤\ufe0f'],
   ['NUL and other control characters', '\0hello\x01\x1b\x7f there\x9b\0'],
+  ['a row of zero-width characters that control characters break up', 'hello\u200b\u200c\0\u200b\u200c\x01\u200b there'],
   ['a single tag', `hello there${tags('x')}`],
 ])('A32 %s are taken out', (_what, text, rest = 'hello there') => {
   expect(visibleText(text)).toBe(rest);

@@ -2,6 +2,7 @@
 import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/ports.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
 import type { TelegramClient } from '../wire/client.ts';
 
 export interface MenuOptions {
@@ -31,7 +32,9 @@ export async function showMenu({ client, commands, limited, logger }: MenuOption
     if (shown.some(({ command }) => !names.has(command)) || isSame(shown, ours)) return;
     await limited((signal) => client.setMenu(ours, signal));
   } catch (error) {
-    logger.warn('telegram.menu-not-shown', { error: errorText(error) });
+    // A Bot API server of one's own may know no menus, and nobody misses them there.
+    const level = apiFailureOf(error)?.status === 404 ? 'info' : 'warn';
+    logger[level]('telegram.menu-not-shown', { error: errorText(error) });
   }
 }
 
