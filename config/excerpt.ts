@@ -14,7 +14,10 @@ const RANDOM = /[A-Za-z0-9+=_-]{20,}/g;
 /** Short words, as names of models are made of; a key has a part that is longer. */
 const MODEL = /^\w{1,10}(?:[-./:]\w{1,10})*$/;
 
-/** Line, column and the marked source line of a span. `col` counts from 1. `hidden`: no character of the span is shown. */
+/**
+ * Line, column and the marked source line of a span. `col` counts from 1. `hidden`: no character of the span
+ * is shown.
+ */
 export function excerptAt(text: string, span: Span, hidden = false): Required<Pick<Problem, 'line' | 'col' | 'excerpt'>> {
   const lineStart = text.lastIndexOf('\n', span.start - 1) + 1;
   const newline = text.indexOf('\n', lineStart);

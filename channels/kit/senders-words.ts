@@ -1,4 +1,6 @@
-/** Words that people chose, put beside words of ours: nothing in them may pass for ours (`src/lib/marks.ts`). */
+/**
+ * Words that people chose, put beside words of ours: nothing in them may pass for ours (`src/lib/marks.ts`).
+ */
 import type { InboundMessage } from '../../src/core/message.ts';
 import { mark, nameInMark } from '../../src/lib/marks.ts';
 
@@ -23,14 +25,17 @@ export interface Ours {
   readonly marks: string;
 }
 
-/** Lines of marks, made by `bracketNote` or with `label`: told apart from words of people when a text is put together. */
+/**
+ * Lines of marks, made by `bracketNote` or with `label`: told apart from words of people when a text is put
+ * together.
+ */
 export function ours(marks: string): Ours {
   return { marks };
 }
 
 /**
- * Text and marks of a message: pieces below each other, empty ones left out. A string is words of people, whatever
- * they look like; the adapter's own lines are given by `ours`.
+ * Text and marks of a message: pieces below each other, empty ones left out. A string is words of people,
+ * whatever they look like; the adapter's own lines are given by `ours`.
  *
  * @example composed(ours('[forwarded, not written by the sender]'), words)
  */

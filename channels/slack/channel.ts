@@ -43,8 +43,9 @@ const LIMITS: ChannelLimits = {
   downloadBytes: 20 * MEGABYTE,
 };
 /**
- * https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a conversation, short bursts allowed. `chat.update` is of
- * Tier 3, 50 a minute of one app in one workspace: drafts leave eight of them to the last edits of answers.
+ * https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a conversation, short bursts
+ * allowed. `chat.update` is of Tier 3, 50 a minute of one app in one workspace: drafts leave eight of them to
+ * the last edits of answers.
  */
 const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 3, perSecond: 1 },

@@ -11,7 +11,9 @@ interface Window {
   more: number;
 }
 
-/** How many more messages of a channel were dropped for this reason since the line about the first of them. */
+/**
+ * How many more messages of a channel were dropped for this reason since the line about the first of them.
+ */
 export interface MoreDropped {
   readonly channel: string | undefined;
   readonly reason: string;
@@ -34,7 +36,9 @@ export class DropCounts {
     return window === undefined;
   }
 
-  /** Ends the windows that are over at this time, and tells what they counted. To be called with each event. */
+  /**
+   * Ends the windows that are over at this time, and tells what they counted. To be called with each event.
+   */
   over(at: number): readonly MoreDropped[] {
     const told: MoreDropped[] = [];
     for (const [key, { since, channel, reason, more }] of this.#windows) {

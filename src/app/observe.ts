@@ -91,8 +91,8 @@ function hintFor(event: RunEvent): { hint?: string } {
 }
 
 /**
- * One log line per event, without message content. Streamed text is not logged at all; of dropped messages see
- * `DropCounts`.
+ * One log line per event, without message content. Streamed text is not logged at all; of dropped messages
+ * see `DropCounts`.
  */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
   const drops = new DropCounts();

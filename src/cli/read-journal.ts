@@ -43,7 +43,9 @@ export async function withJournal<T>(
   return await use(open);
 }
 
-/** The journal, made where there is none: for what may be decided before the daemon ran for the first time. */
+/**
+ * The journal, made where there is none: for what may be decided before the daemon ran for the first time.
+ */
 export async function openOrMake(context: CommandContext, options: OpenOptions = {}): Promise<OpenJournal & AsyncDisposable> {
   // Brings an older file up to date where that may be done.
   await withJournal(context, async () => undefined);

@@ -5,9 +5,10 @@ export interface ChannelLimits {
   /** What the platform counts: UTF-16 code units, code points, or UTF-8 bytes. */
   readonly unit: 'utf16' | 'codepoint' | 'byte';
   /**
-   * How long a Markdown text is as the platform gets it, in `unit`s: rendered in its dialect and escaped. Answers
-   * and drafts are cut so that no piece is longer than `text` by this either. Asked several times for each piece:
-   * pure, and some milliseconds at most. Never throws. Absent: rendering makes no text longer than the room that `text` leaves for it.
+   * How long a Markdown text is as the platform gets it, in `unit`s: rendered in its dialect and escaped.
+   * Answers and drafts are cut so that no piece is longer than `text` by this either. Asked several times for
+   * each piece: pure, and some milliseconds at most. Never throws. Absent: rendering makes no text longer
+   * than the room that `text` leaves for it.
    */
   readonly sentLength?: (markdown: string) => number;
   /** Longest text next to a file; 0 = a file carries no text. */
@@ -32,8 +33,8 @@ export interface ChannelLimits {
   readonly sendMs?: number;
   readonly findMs?: number;
   /**
-   * Sends allowed per chat, per group and per account; absent = unlimited. `edits`: of drafts, per account, where the platform counts
-   * edits by themselves; every edit counts as a send, too.
+   * Sends allowed per chat, per group and per account; absent = unlimited. `edits`: of drafts, per account,
+   * where the platform counts edits by themselves; every edit counts as a send, too.
    */
   readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate; readonly edits?: Rate };
 }

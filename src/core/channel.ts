@@ -118,9 +118,9 @@ export interface Channel {
    */
   edit?(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult>;
   /**
-   * Takes a message of ours away: the half of an answer that could not be made whole by `edit`. Omit where the
-   * platform cannot; it then stays, and the whole answer stands below it. One that is gone already is a success. Rejects when it may
-   * still be there; the message is the platform's reason and holds no secret.
+   * Takes a message of ours away: the half of an answer that could not be made whole by `edit`. Omit where
+   * the platform cannot; it then stays, and the whole answer stands below it. One that is gone already is a
+   * success. Rejects when it may still be there; the message is the platform's reason and holds no secret.
    */
   withdraw?(target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string }, signal: AbortSignal): Promise<void>;
   /**
@@ -134,9 +134,9 @@ export interface Channel {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What stood in the thread of a message before it, or in its chat where it is in no thread: the message that
-   * opened the thread, then the newest, at most `limit` in all, oldest first. Omit where the platform does not
-   * tell. Rejects with the platform's reason, which holds no secret.
+   * What stood in the thread of a message before it, or in its chat where it is in no thread: the message
+   * that opened the thread, then the newest, at most `limit` in all, oldest first. Omit where the platform
+   * does not tell. Rejects with the platform's reason, which holds no secret.
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */
@@ -221,7 +221,9 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly type: string;
   /** A strict object schema with a description per key; becomes part of config/schema.json. */
   readonly settings: ZodType<Settings>;
-  /** What ids of chats look like that are surely groups. Absent where there are none, or an id does not tell. */
+  /**
+   * What ids of chats look like that are surely groups. Absent where there are none, or an id does not tell.
+   */
   readonly groupId?: RegExp;
   readonly guarantee: ChannelGuarantee;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */

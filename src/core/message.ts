@@ -52,11 +52,14 @@ export interface QuotedMessage {
   /** True when the quoted message is one of ours: counts as addressing the bot in a group. */
   readonly fromBot: boolean;
   /**
-   * Immutable id of its author: set where the adapter fetched the message because the agent was called in. The
-   * gateway then leaves words and files out unless its author may write to the agent, or is the agent.
+   * Immutable id of its author: set where the adapter fetched the message because the agent was called in.
+   * The gateway then leaves words and files out unless its author may write to the agent, or is the agent.
    */
   readonly senderId?: string;
-  /** Files that come along with it; behind those of the message itself once the gateway let its author through. */
+  /**
+   * Files that come along with it; behind those of the message itself once the gateway let its author
+   * through.
+   */
   readonly media?: readonly MediaRef[];
 }
 

@@ -48,8 +48,8 @@ export interface PairingStore {
    */
   request(who: Asking, now: number): Promise<{ state: 'approved' | 'denied' | 'pending' | 'full'; code?: string }>;
   /**
-   * Lets in who was given this code, or, without a code, who is named: they must have asked, and may have been
-   * turned away since. Undefined: no request is meant, or too many wrong codes were tried (10 an hour).
+   * Lets in who was given this code, or, without a code, who is named: they must have asked, and may have
+   * been turned away since. Undefined: no request is meant, or too many wrong codes were tried (10 an hour).
    */
   approve(which: string | PersonRef, now: number, deciding?: Deciding): Promise<PairingRequest | undefined>;
   /** As `approve`, of a request that waits. */

@@ -16,8 +16,8 @@ export interface ReactOptions {
 }
 
 /**
- * See `Delivery.react`; undefined takes ours away. No row of the outbox: a reaction that is lost costs no person an answer, and the same
- * one again changes nothing.
+ * See `Delivery.react`; undefined takes ours away. No row of the outbox: a reaction that is lost costs no
+ * person an answer, and the same one again changes nothing.
  */
 export async function putReaction(message: InboundMessage, emoji: string | undefined, options: ReactOptions): Promise<void> {
   const { channel, clock, signal } = options;

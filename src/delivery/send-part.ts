@@ -49,8 +49,9 @@ export async function editPart(row: OutboxRow, channel: Channel, target: string,
 }
 
 /**
- * The answer becomes a message of its own, so its draft would stand above it for ever, half of it. Before the settlement is written: a
- * process that ends in between repeats the edit, which is refused again. Never rejects.
+ * The answer becomes a message of its own, so its draft would stand above it for ever, half of it. Before the
+ * settlement is written: a process that ends in between repeats the edit, which is refused again. Never
+ * rejects.
  */
 async function withdrawDraft({ part }: OutboxRow, channel: Channel, target: string, context: LaneContext): Promise<void> {
   const { clock, kill, emit } = context;

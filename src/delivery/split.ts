@@ -95,7 +95,10 @@ function takeChunk(source: string, at: number, carried: Carried, options: SplitO
   }
 }
 
-/** What is to be tried instead of a piece that grew too long when it was rendered: shorter, and as if it grew evenly. */
+/**
+ * What is to be tried instead of a piece that grew too long when it was rendered: shorter, and as if it grew
+ * evenly.
+ */
 function shrunk(taken: number, share: number): number {
   return Math.max(SMALLEST, Math.min(taken - 1, Math.floor(taken * share)));
 }

@@ -17,7 +17,10 @@ interface Scene {
   readonly queuedMs?: number;
 }
 
-/** One attempt at a run on a channel with reactions; `put` is what stood under the message, one after the other. */
+/**
+ * One attempt at a run on a channel with reactions; `put` is what stood under the message, one after the
+ * other.
+ */
 async function scene({ emoji = EYES, message = {}, generation = 1, hasReacted = false, queuedMs = 0 }: Scene = {}) {
   const clock = new FakeClock();
   const channel = new ScriptedChannel(clock);

@@ -19,7 +19,10 @@ export interface SignEmoji {
 
 export interface WorkingSignOptions {
   readonly emoji: SignEmoji;
-  /** Puts it, or takes ours away with undefined, when no answer needs the place in the rate limits. Rejects else. */
+  /**
+   * Puts it, or takes ours away with undefined, when no answer needs the place in the rate limits. Rejects
+   * else.
+   */
   readonly put: (message: InboundMessage, emoji: string | undefined, signal: AbortSignal) => Promise<void>;
   /** Whether an earlier attempt at the run put a reaction that the agent chose. */
   readonly hasReacted: () => Promise<boolean>;

@@ -43,7 +43,8 @@ export async function decideAccess(
   clock: Clock,
 ): Promise<AccessDecision> {
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
-  // Before all else, whatever they do: the owner's word beats the config, and nobody is kept from their terminal.
+  // Before all else, whatever they do: the owner's word beats the config, and nobody is kept from their
+  // terminal.
   if (!rules.local && (await pairing.isBlocked(message))) return { kind: 'refused', reason: 'blocked' };
   if (message.kind === 'message' && message.text.trim() === '' && message.media.length === 0)
     return { kind: 'refused', reason: 'empty' };

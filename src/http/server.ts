@@ -37,9 +37,9 @@ export interface HttpServerOptions {
 }
 
 /**
- * Answers GET on fixed paths with JSON. Local only for now: any other bind address is refused (decision D8), and so is a Host
- * header that is not local, which a page in a browser could be made to send by DNS rebinding. Rejects with GH1101 for a bad
- * address and GH1004 for a port in use.
+ * Answers GET on fixed paths with JSON. Local only for now: any other bind address is refused (decision D8),
+ * and so is a Host header that is not local, which a page in a browser could be made to send by DNS
+ * rebinding. Rejects with GH1101 for a bad address and GH1004 for a port in use.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   if (!LOOPBACK.has(options.host)) {

@@ -4,9 +4,10 @@ import type { Socket } from 'node:net';
 /** Most connections without a complete request, over all callers of the webhooks. */
 const MOST = 1_024;
 /**
- * Most of them from one address. Behind a proxy every caller has the proxy's address, so the cap must not hurt
- * one: it turns no new connection away and counts no complete request. A proxy that passes on 1,000 requests a
- * second, each within 10 ms, has ten incomplete ones at an instant, and it can reopen an idle connection.
+ * Most of them from one address. Behind a proxy every caller has the proxy's address, so the cap must not
+ * hurt one: it turns no new connection away and counts no complete request. A proxy that passes on 1,000
+ * requests a second, each within 10 ms, has ten incomplete ones at an instant, and it can reopen an idle
+ * connection.
  */
 const MOST_OF_ADDRESS = 256;
 
@@ -24,9 +25,9 @@ interface WaitingOptions {
 }
 
 /**
- * Bounds the connections whose request is not complete. When there is no room, the one that has waited longest
- * is dropped, not the newest: a platform sends a request in one piece and needs its place for milliseconds, so
- * callers who trickle can only push out each other.
+ * Bounds the connections whose request is not complete. When there is no room, the one that has waited
+ * longest is dropped, not the newest: a platform sends a request in one piece and needs its place for
+ * milliseconds, so callers who trickle can only push out each other.
  */
 export class WaitingConnections {
   readonly #most: number;

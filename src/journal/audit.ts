@@ -1,4 +1,6 @@
-/** The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`). */
+/**
+ * The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`).
+ */
 import { hash } from 'node:crypto';
 import type { Json } from '../core/message.ts';
 import type { AuditEntry, AuditState, NewAuditEntry } from '../core/people.ts';

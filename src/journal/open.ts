@@ -195,8 +195,9 @@ async function openFile(options: JournalOptions): Promise<Database> {
     // small steps.
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA auto_vacuum = INCREMENTAL');
     migrate(db, MIGRATIONS, onUpgrade, onProgress ? { onProgress } : {});
-    // secure_delete FAST: what is overwritten or removed within a page leaves no copy there, at no write more.
-    // fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes nothing.
+    // secure_delete FAST: what is overwritten or removed within a page leaves no copy there, at no write
+    // more. fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes
+    // nothing.
     db.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA trusted_schema = OFF; PRAGMA secure_delete = FAST',
     );

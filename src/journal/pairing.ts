@@ -163,7 +163,9 @@ export class SqlitePairingStore implements PairingStore {
     return row;
   }
 
-  /** Under the newest account that they wrote to. Their hour may be over: it bounds codes, and this is none. */
+  /**
+   * Under the newest account that they wrote to. Their hour may be over: it bounds codes, and this is none.
+   */
   #ofSender({ channel, senderId }: PersonRef, state: Verdict): PairingRow | undefined {
     const from = state === 'approved' ? "state <> 'approved'" : "state = 'pending'";
     const sql = `SELECT * FROM pairing WHERE channel = ? AND sender_id = ? AND ${from} ORDER BY created_at DESC LIMIT 1`;

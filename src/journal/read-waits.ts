@@ -77,8 +77,8 @@ function parkedIn({ db }: Store, session: string, newest: number): readonly Park
 }
 
 /**
- * How many parked runs of a principal wait for it: a question of their own by its id, or a signal by its name.
- * SQLite uses the index `wait_about` only where the words of its condition stand.
+ * How many parked runs of a principal wait for it: a question of their own by its id, or a signal by its
+ * name. SQLite uses the index `wait_about` only where the words of its condition stand.
  */
 export function countWaiting({ db }: Pick<Store, 'db'>, name: string, principal: string): number {
   const sql = `SELECT count(*) AS n FROM run WHERE principal = ?1 AND seq IN (

@@ -68,8 +68,8 @@ interface Unsent {
 }
 
 /**
- * What is to be sent to their private chats, also where one is known only by the code that they were given. In
- * groups it stays: others read it too.
+ * What is to be sent to their private chats, also where one is known only by the code that they were given.
+ * In groups it stays: others read it too.
  */
 function withdrawParts(store: Store, principal: string, chats: ReadonlySet<string>): number {
   const unsent = store.db.all<Unsent>(

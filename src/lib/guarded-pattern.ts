@@ -9,9 +9,9 @@ export interface AddressPattern {
 }
 
 /**
- * One of `group_patterns` as it is tried on messages. The check of the config refuses those that it finds slow;
- * one that is slow on a real message after all is told to `onSlow` and fits nothing any more, until the next
- * start or change of its channel: what a sender writes must not stop the daemon.
+ * One of `group_patterns` as it is tried on messages. The check of the config refuses those that it finds
+ * slow; one that is slow on a real message after all is told to `onSlow` and fits nothing any more, until the
+ * next start or change of its channel: what a sender writes must not stop the daemon.
  */
 export function guardedPattern(text: string, onSlow: () => void): AddressPattern {
   const pattern = new RegExp(text, 'iu');

@@ -1,8 +1,8 @@
 /**
  * The marks of the gateway in what the model reads. All of them are made with the functions of this file.
  *
- * Contract: where the model reads what people write, a line that begins with `[` is the gateway's. It says who
- * speaks, what was forwarded or quoted, which files came, what a recording says, or it is a note of the
+ * Contract: where the model reads what people write, a line that begins with `[` is the gateway's. It says
+ * who speaks, what was forwarded or quoted, which files came, what a recording says, or it is a note of the
  * system. No person can write such a line:
  * - words of people that begin a line with a bracket get a backslash before it (`words`);
  * - words within a mark are on its line, and their brackets are round (`mark`, `inMark`);
@@ -55,7 +55,10 @@ export function markedInMark(text: string, marks: readonly TextRange[] | undefin
   );
 }
 
-/** A name that people chose: one line without brackets, quotes and what is not seen. `otherwise` if none is left. */
+/**
+ * A name that people chose: one line without brackets, quotes and what is not seen. `otherwise` if none is
+ * left.
+ */
 export function nameInMark(name: string, { limit = 64, otherwise = 'unnamed' } = {}): string {
   const safe = name.replace(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}[\]\uff3b\uff3d\ufe47\ufe48"“”„‟«»]+/gu, ' ').trim();
   if (safe === '') return otherwise;

@@ -63,7 +63,9 @@ function isCodeOrTable(text: string, tail: string, unit: string): boolean {
   return lines.every((line) => /^(?: {4}| {0,3}\t|\s*$)/.test(line)) || endsInFence(text);
 }
 
-/** A line of three or more backticks or tildes, also in a quotation or in an item of a list (CommonMark 4.5). */
+/**
+ * A line of three or more backticks or tildes, also in a quotation or in an item of a list (CommonMark 4.5).
+ */
 const FENCE = /^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})(.*)$/gm;
 
 /** A quotation or an item that ended does not end its fence here: what may be code is left alone. */

@@ -1,7 +1,9 @@
 import { createContext, Script } from 'node:vm';
 import { type PatternNode, type PatternSequence, patternTree } from './pattern-tree.ts';
 
-/** CPU of one probe above which a pattern is refused. One that is quadratic needs about 1 ms for such a text. */
+/**
+ * CPU of one probe above which a pattern is refused. One that is quadratic needs about 1 ms for such a text.
+ */
 const PROBE_MS = 25;
 const PROBE_CHARS = 500;
 /** Bombs with a fixed count, such as `(a?){25}a{25}`, are slow on short texts alone. */
@@ -99,7 +101,10 @@ interface Pump {
   readonly pump: PatternSequence;
 }
 
-/** What a text may repeat: what a quantifier takes, and what leads to it, which a search may begin with anywhere. */
+/**
+ * What a text may repeat: what a quantifier takes, and what leads to it, which a search may begin with
+ * anywhere.
+ */
 function* pumps(options: readonly PatternSequence[], before: PatternSequence): Generator<Pump> {
   for (const sequence of options) {
     for (const [index, node] of sequence.entries()) {

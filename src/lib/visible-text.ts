@@ -24,7 +24,10 @@ function scripts(...names: string[]): string {
   return names.map((name) => `\\p{Script=${name}}`).join('');
 }
 
-/** What a person wrote without what no reader can see of it. Joiners, selectors and marks of direction that scripts and emoji need stay. */
+/**
+ * What a person wrote without what no reader can see of it. Joiners, selectors and marks of direction that
+ * scripts and emoji need stay.
+ */
 export function visibleText(text: string): string {
   // First: between selectors they would break up the row that those make.
   return text.replace(CONTROLS, '').replace(FLAG_OR_HIDDEN, (_all, flag: string | undefined) => flag ?? '');

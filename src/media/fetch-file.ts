@@ -52,8 +52,8 @@ export interface FetchFileOptions {
  * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch
  * overwrites, with an ending that its bytes do not contradict (A23). It is on disk when this resolves: the
  * journal may name it then. Rejects with GH1504 above the channel's limit, GH1507 for a picture that would
- * fill the memory of the process that opens it (F39), GH1508 where there is no room, GH1505 for everything else, a channel that does not
- * come back in time included; nothing is left behind then.
+ * fill the memory of the process that opens it (F39), GH1508 where there is no room, GH1505 for everything
+ * else, a channel that does not come back in time included; nothing is left behind then.
  */
 export async function fetchFile(
   message: InboundMessage,

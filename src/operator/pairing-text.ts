@@ -18,7 +18,8 @@ export function letInParts(request: PairingRequest, now: number): readonly NewPa
   const { channel, account, chatId } = request;
   if (chatId === undefined) return [];
   const address = { channel, account, chatId };
-  // No message is called so: `#` is escaped there. Who was turned away since and is let in again is told anew.
+  // No message is called so: `#` is escaped there. Who was turned away since and is let in again is told
+  // anew.
   const key = `#let-in/${shortHash(personKey(request), 32)}/${now}`;
   const part = { key, ...address, ordinal: 0, count: 1, text: 'You can talk to me now.' };
   return [{ part, lane: laneKey(address), expiresAt: now + LET_IN_EXPIRES_MS }];

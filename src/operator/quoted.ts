@@ -6,9 +6,9 @@ import { mayWrite, type WriterRules } from './may-write.ts';
 const LEFT_OUT = '1 message, left out because its author may not write to you';
 
 /**
- * The message with what an adapter fetched because the agent was called in. Words and files of a person who may not write to the agent
- * stay out, and only that there are some is said (decisions, "Context fetched when called in"); the agent's own come along. Rejects when
- * the pairings cannot be read.
+ * The message with what an adapter fetched because the agent was called in. Words and files of a person who
+ * may not write to the agent stay out, and only that there are some is said (decisions, "Context fetched when
+ * called in"); the agent's own come along. Rejects when the pairings cannot be read.
  */
 export async function withQuoted(message: InboundMessage, rules: WriterRules, pairing: PairingStore): Promise<InboundMessage> {
   const { replyTo } = message;

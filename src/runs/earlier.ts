@@ -35,8 +35,9 @@ export class Earlier {
 
   /**
    * Lines for the agent above the words of a message that begins its session in a group; '' where there are
-   * none. Of people who may not write to the agent only a count, unless the operator allowed their words. Never
-   * rejects for the platform: then a line says that it could not be asked. Rejects with the reason of `signal`.
+   * none. Of people who may not write to the agent only a count, unless the operator allowed their words.
+   * Never rejects for the platform: then a line says that it could not be asked. Rejects with the reason of
+   * `signal`.
    */
   async of({ message }: RunRow, signal: AbortSignal): Promise<string> {
     // What is said in a direct chat is all said to the agent.

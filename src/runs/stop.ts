@@ -11,8 +11,8 @@ interface StopOptions {
 }
 
 /**
- * What an abort word ends, and what the chat is told. Where each message of a chat opens a thread, a stop that
- * does so is meant for what goes on in the others. In a group each person stops what they asked for
+ * What an abort word ends, and what the chat is told. Where each message of a chat opens a thread, a stop
+ * that does so is meant for what goes on in the others. In a group each person stops what they asked for
  * themselves, and the owner what any person did.
  */
 export function stopOf(

@@ -58,7 +58,9 @@ function refuse(error: unknown): never {
   throw error;
 }
 
-/** Refuses what must not be replaced; else the mode to keep, so that a script stays executable, and its bytes. */
+/**
+ * Refuses what must not be replaced; else the mode to keep, so that a script stays executable, and its bytes.
+ */
 async function judgeTarget(target: string, path: string): Promise<{ readonly mode: number; readonly size: number }> {
   const shown = JSON.stringify(path);
   try {

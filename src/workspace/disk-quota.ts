@@ -35,8 +35,8 @@ interface Measured {
 }
 
 /**
- * What files in workspaces may take up on the disk: uploads of people, and what tools write. A full disk would
- * stop every channel, so a reserve is kept for the journal.
+ * What files in workspaces may take up on the disk: uploads of people, and what tools write. A full disk
+ * would stop every channel, so a reserve is kept for the journal.
  */
 export class DiskQuota {
   readonly #options: Required<DiskQuotaOptions>;
@@ -49,8 +49,8 @@ export class DiskQuota {
   }
 
   /**
-   * Called before a file of this workspace grows by so many bytes; 0 = it is not known by how many. Counts them.
-   * Rejects with GH1508 when there is no room: its message is for the model, and names no path.
+   * Called before a file of this workspace grows by so many bytes; 0 = it is not known by how many. Counts
+   * them. Rejects with GH1508 when there is no room: its message is for the model, and names no path.
    */
   async claim(workspace: string, bytes: number): Promise<void> {
     const { limits, free } = this.#options;

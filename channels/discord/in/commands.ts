@@ -11,7 +11,10 @@ export interface RegisterOptions {
   readonly logger: Logger;
 }
 
-/** https://docs.discord.com/developers/interactions/application-commands: characters of a description; kinds of options. */
+/**
+ * https://docs.discord.com/developers/interactions/application-commands: characters of a description; kinds
+ * of options.
+ */
 const DESCRIPTION_CHARS = 100;
 const STRING_OPTION = 3;
 

@@ -1,6 +1,7 @@
 /**
  * What stood in a channel or thread before a message that calls the agent in
- * (https://docs.discord.com/developers/resources/message#get-channel-messages). How a thread began comes with the message itself.
+ * (https://docs.discord.com/developers/resources/message#get-channel-messages). How a thread began comes with
+ * the message itself.
  */
 import type { EarlierMessage, InboundMessage } from '../../../src/core/message.ts';
 import { objects } from '../../kit/json.ts';

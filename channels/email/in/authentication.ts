@@ -43,8 +43,8 @@ function isAligned(entry: MethodResult, domain: string): boolean {
 }
 
 /**
- * RFC 8601 section 2.2: a domain, or an address. An envelope may hold more, such as a source route (`@a.test:x@b.test`, RFC 5321
- * appendix C): which of its domains was checked is not known then.
+ * RFC 8601 section 2.2: a domain, or an address. An envelope may hold more, such as a source route
+ * (`@a.test:x@b.test`, RFC 5321 appendix C): which of its domains was checked is not known then.
  */
 function vouches(identity: string | undefined, domain: string): boolean {
   const [, checked] = /^(?:[^@\s<>(),:;]*@)?([^@\s<>(),:;]+)$/.exec(identity ?? '') ?? [];

@@ -13,7 +13,8 @@ export function automaticSign(headers: readonly MailHeader[], from: string): str
   const has = (name: string, test: RegExp) => headers.some((header) => header.name === name && test.test(header.value.trim()));
   if (has('auto-submitted', /^(?!no\s*($|[;(]))/i)) return 'auto-submitted';
   if (has('precedence', /^(bulk|list|junk|auto_reply)\b/i)) return 'precedence';
-  // Senders of many mails name their campaign in it (Gmail's Feedback Loop); Proton Mail names each of its users.
+  // Senders of many mails name their campaign in it (Gmail's Feedback Loop); Proton Mail names each of its
+  // users.
   if (has('feedback-id', /^(?!.*:user:proton$)/)) return 'feedback-id';
   const sign = SIGNS.find((name) => has(name, /^/));
   if (sign !== undefined) return sign;

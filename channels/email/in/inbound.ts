@@ -181,7 +181,10 @@ function chainOf(headers: readonly MailHeader[]): readonly string[] {
   return [root, ...rest.slice(first + 1)];
 }
 
-/** All of a mail's words as a file, fetched like those that came with it. Undefined for one that would be too large. */
+/**
+ * All of a mail's words as a file, fetched like those that came with it. Undefined for one that would be too
+ * large.
+ */
 function wholeOf(mail: ParsedMail, facts: MailFacts, maxBytes: number): MediaRef | undefined {
   const size = Buffer.byteLength(wholeText(mail));
   if (size > maxBytes) return undefined;

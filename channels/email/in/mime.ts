@@ -86,8 +86,9 @@ const { processLine, collectNode } = PostalMime.prototype as unknown as {
 };
 
 /**
- * The parser awaits each line, but never anything outside the process: all of a mail would be one turn of the event loop. Its methods are
- * not in its types; should they go, tests fail: on other work during a long mail, and on types of content that are none.
+ * The parser awaits each line, but never anything outside the process: all of a mail would be one turn of the
+ * event loop. Its methods are not in its types; should they go, tests fail: on other work during a long mail,
+ * and on types of content that are none.
  */
 class PatientParser extends PostalMime {
   #lines = 0;
@@ -104,7 +105,10 @@ class PatientParser extends PostalMime {
   }
 }
 
-/** A type that is none means text (RFC 2045 section 5.2), and so do parts of which there are none. A part with a file name stays a file. */
+/**
+ * A type that is none means text (RFC 2045 section 5.2), and so do parts of which there are none. A part with
+ * a file name stays a file.
+ */
 function settleType({ contentType, contentDisposition, childNodes }: MimePart): void {
   const { parsed, multipart } = contentType;
   if (multipart !== false && childNodes.length === 0) {

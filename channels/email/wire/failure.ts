@@ -49,7 +49,10 @@ export function describeFault(server: string, error: unknown): ServerFault {
   return { code: 'GH1502', detail: `the connection to the ${server} failed: ${faultWords(error)}`, permanent: false };
 }
 
-/** The reason that the server gave, where it gave one: imapflow's own message says no more than that a command failed. */
+/**
+ * The reason that the server gave, where it gave one: imapflow's own message says no more than that a command
+ * failed.
+ */
 export function faultWords(error: unknown): string {
   const { responseText } = fields(error);
   const words = typeof responseText === 'string' && responseText.trim() !== '' ? responseText : errorText(error);

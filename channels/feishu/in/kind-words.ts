@@ -1,6 +1,6 @@
 /**
- * Messages that are neither text nor a file -> a mark that names the kind, and words below it: everything of it
- * that people see. FS "message content"
+ * Messages that are neither text nor a file -> a mark that names the kind, and words below it: everything of
+ * it that people see. FS "message content"
  * (https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content).
  */
 import { type JsonObject, list, obj } from '../../kit/json.ts';

@@ -18,7 +18,10 @@ export function isBot(message: JsonObject): boolean {
   return message['subtype'] === 'bot_message' || str(message['bot_id']) !== undefined || message['user'] === 'USLACKBOT';
 }
 
-/** The id by which the author is on the list; undefined for all others, and for bots of other workspaces, whose ids may be the same. */
+/**
+ * The id by which the author is on the list; undefined for all others, and for bots of other workspaces,
+ * whose ids may be the same.
+ */
 export function listedBot(message: JsonObject, { allowedBots, me }: InboundContext): string | undefined {
   const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
   if (!isBot(message) || (team !== undefined && team !== me.teamId)) return undefined;
@@ -26,7 +29,10 @@ export function listedBot(message: JsonObject, { allowedBots, me }: InboundConte
   return ids.find((id) => id !== undefined && allowedBots.has(id));
 }
 
-/** What a bot says: alerts often stand in blocks or attachments alone. As the platform writes it, entities and mentions included. */
+/**
+ * What a bot says: alerts often stand in blocks or attachments alone. As the platform writes it, entities and
+ * mentions included.
+ */
 export function wordsOfBot(message: JsonObject): string {
   const text = str(message['text']) ?? '';
   if (text.trim() !== '') return text;
@@ -41,7 +47,10 @@ export function wordsOfBot(message: JsonObject): string {
   return [...blocks, ...attachments].filter(Boolean).join('\n');
 }
 
-/** Two programs that answer each other would go on for ever. Counted since the start; the first person who writes begins anew. */
+/**
+ * Two programs that answer each other would go on for ever. Counted since the start; the first person who
+ * writes begins anew.
+ */
 export class BotTurns {
   readonly #bots: ReadonlySet<string>;
   /** Conversation -> bot -> its messages since a person wrote. */

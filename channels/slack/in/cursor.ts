@@ -59,7 +59,9 @@ export class Cursor {
     if (threadId !== undefined && refusal === 'own-message') this.join(chatId, threadId);
   }
 
-  /** The platform lists us among those who wrote replies: of use where our own message was never shown to us. */
+  /**
+   * The platform lists us among those who wrote replies: of use where our own message was never shown to us.
+   */
   hint(chatId: string, threadId: string): void {
     if (!this.joined(chatId, threadId)) this.join(chatId, threadId);
   }

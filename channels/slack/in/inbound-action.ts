@@ -7,9 +7,14 @@ import { emojiFromName } from '../wire/emoji.ts';
 import { authorId, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
 import { plainText } from './inbound-text.ts';
 
-/** Our buttons, so that those of other apps' messages, which cannot reach us, and older ones are told apart. */
+/**
+ * Our buttons, so that those of other apps' messages, which cannot reach us, and older ones are told apart.
+ */
 export const CHOICE_ACTION = 'gatehouse_choice_';
-/** A command has no time of its own. Its answer is looked for from here on: ours may be ahead of the platform's by no more than this. */
+/**
+ * A command has no time of its own. Its answer is looked for from here on: ours may be ahead of the
+ * platform's by no more than this.
+ */
 const COMMAND_EARLIER_MS = 600_000;
 
 export function toReaction(event: JsonObject, context: InboundContext): InboundMessage | undefined {

@@ -162,8 +162,9 @@ export function quotedParent(message: JsonObject, platformId: string, context: I
 }
 
 /**
- * Whether the first message of a thread says that a user wrote in it: histories and the `root` of a broadcast reply have `reply_users`,
- * https://docs.slack.dev/reference/events/message/message_replied has `replies`. Neither need be complete.
+ * Whether the first message of a thread says that a user wrote in it: histories and the `root` of a broadcast
+ * reply have `reply_users`, https://docs.slack.dev/reference/events/message/message_replied has `replies`.
+ * Neither need be complete.
  */
 export function hasReplyOf(message: JsonObject, userId: string): boolean {
   return list(message['reply_users']).includes(userId) || list(message['replies']).some((reply) => obj(reply)['user'] === userId);
@@ -178,7 +179,10 @@ function isOwn(message: JsonObject, me: Identity): boolean {
   return message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId);
 }
 
-/** Of a bot on the list: in groups, and when it names us. Nothing is said to machines where no person reads it. */
+/**
+ * Of a bot on the list: in groups, and when it names us. Nothing is said to machines where no person reads
+ * it.
+ */
 function refusalOfBot(message: JsonObject, me: Identity, chatId: string, isCall: boolean): RefusalReason | undefined {
   if (isOwn(message, me)) return 'own-message';
   if (!isGroup(chatId)) return 'bot-author';

@@ -1,4 +1,7 @@
-/** What the platform tells that nobody wrote: acted on, or named in the log once, so that nothing is dropped in silence. */
+/**
+ * What the platform tells that nobody wrote: acted on, or named in the log once, so that nothing is dropped
+ * in silence.
+ */
 import type { Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
@@ -7,7 +10,10 @@ import type { InboundContext } from './inbound-fields.ts';
 
 export interface NoticesOptions {
   readonly logger: Logger;
-  /** Tokens were revoked, or the app was removed from a workspace. It is not said whose: asking tells whether ours is among them. */
+  /**
+   * Tokens were revoked, or the app was removed from a workspace. It is not said whose: asking tells whether
+   * ours is among them.
+   */
   readonly onLogin: () => void;
   /** Events of this minute are not pushed, now or later. */
   readonly onHeldBack: () => void;
@@ -55,7 +61,10 @@ export class Notices {
     this.#options.logger.info('slack.not-handled', { kind: name });
   }
 
-  /** https://docs.slack.dev/reference/events/member_joined_channel: the operator needs the id to let the conversation in. */
+  /**
+   * https://docs.slack.dev/reference/events/member_joined_channel: the operator needs the id to let the
+   * conversation in.
+   */
   #joined(event: JsonObject): void {
     const channel = str(event['channel']) ?? 'unknown';
     if (this.#named.has(`joined ${channel}`)) return;

@@ -25,9 +25,9 @@ const LOOKUP_MS = 1_200;
 const MAX_KNOWN = 1_000;
 
 /**
- * Asks with `conversations.replies` (https://docs.slack.dev/reference/methods/conversations.replies): the parent comes first, so one
- * message of one page is enough, also for apps whose pages hold 15 and who may ask once a minute. Once a thread; one that the agent
- * wrote in is in its session already.
+ * Asks with `conversations.replies` (https://docs.slack.dev/reference/methods/conversations.replies): the
+ * parent comes first, so one message of one page is enough, also for apps whose pages hold 15 and who may ask
+ * once a minute. Once a thread; one that the agent wrote in is in its session already.
  */
 export class ThreadParents {
   readonly #options: ParentsOptions;
@@ -40,8 +40,8 @@ export class ThreadParents {
   }
 
   /**
-   * The messages, and with those that call the agent into a thread the message that the thread began with. One that cannot be had is
-   * noted in its place. Rejects with `signal.reason` alone.
+   * The messages, and with those that call the agent into a thread the message that the thread began with.
+   * One that cannot be had is noted in its place. Rejects with `signal.reason` alone.
    */
   async quoted(messages: readonly InboundMessage[], signal: AbortSignal): Promise<readonly InboundMessage[]> {
     return await Promise.all(messages.map((message) => this.#withParent(message, signal)));

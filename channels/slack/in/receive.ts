@@ -170,8 +170,9 @@ export class Receiver {
   }
 
   /**
-   * The platform pushes no more than 30,000 events an hour (https://docs.slack.dev/reference/events/app_rate_limited) and never those that
-   * it held back: the history has them. It says so each minute; once that minute is over is soon enough.
+   * The platform pushes no more than 30,000 events an hour
+   * (https://docs.slack.dev/reference/events/app_rate_limited) and never those that it held back: the history
+   * has them. It says so each minute; once that minute is over is soon enough.
    */
   #heldBack(): void {
     this.#heldBackMinutes += 1;
@@ -187,7 +188,8 @@ export class Receiver {
     for (let fetched = 0; fetched !== this.#heldBackMinutes && !signal.aborted; ) {
       fetched = this.#heldBackMinutes;
       await pause(deps.clock, HELD_BACK_MS, signal);
-      // The socket may be gone by then: that nothing is missing is for the catch-up behind the next one to say.
+      // The socket may be gone by then: that nothing is missing is for the catch-up behind the next one to
+      // say.
       await this.catchUp(false, signal);
     }
   }

@@ -10,9 +10,10 @@ import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 
 /**
- * Longest text of a message, as it is sent, in bytes of UTF-8. `chat.update` refuses more: its page says 4,000 characters
- * (docs.slack.dev/reference/methods/chat.update, `msg_too_long`), measured live it is bytes (github.com/openclaw/openclaw/pull/115027).
- * `chat.postMessage` advises 4,000 characters and breaks up what is longer.
+ * Longest text of a message, as it is sent, in bytes of UTF-8. `chat.update` refuses more: its page says
+ * 4,000 characters (docs.slack.dev/reference/methods/chat.update, `msg_too_long`), measured live it is bytes
+ * (github.com/openclaw/openclaw/pull/115027). `chat.postMessage` advises 4,000 characters and breaks up what
+ * is longer.
  */
 export const TEXT_LIMIT = 4_000;
 /** Block Kit: characters of a section's text, of a button's label. */

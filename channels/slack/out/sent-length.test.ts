@@ -1,4 +1,7 @@
-/** Long answers through the real delivery, on a platform that counts what it is sent: bytes of UTF-8 after escaping. */
+/**
+ * Long answers through the real delivery, on a platform that counts what it is sent: bytes of UTF-8 after
+ * escaping.
+ */
 import { expect, test } from 'vitest';
 import { createDelivery } from '../../../src/delivery/deliver.ts';
 import { planParts } from '../../../src/delivery/plan.ts';

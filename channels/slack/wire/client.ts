@@ -269,8 +269,8 @@ function guardFrames(client: SocketModeReceiver['client'], see: (frame: JsonObje
 }
 
 /**
- * An event without an inner one, such as `app_rate_limited`, gets one by that name, so that it is acknowledged like any other. Undefined
- * where there is nothing to acknowledge.
+ * An event without an inner one, such as `app_rate_limited`, gets one by that name, so that it is
+ * acknowledged like any other. Undefined where there is nothing to acknowledge.
  */
 function withEventType(frame: JsonObject): JsonObject | undefined {
   const payload = obj(frame['payload']);

@@ -46,7 +46,9 @@ function quotedHere(message: Message, replied: Message, me: BotIdentity): Quoted
   return { platformId, ...(text && { text }), ...(text && origin && { origin }), fromBot };
 }
 
-/** What the sender pointed at; a quote that the server added is no choice (Bot API, TextQuote `is_manual`). */
+/**
+ * What the sender pointed at; a quote that the server added is no choice (Bot API, TextQuote `is_manual`).
+ */
 function chosenPart({ quote, ...message }: Message, replied: Message): string | undefined {
   if (quote?.is_manual) return quote.text;
   const { reply_to_checklist_task_id: task, reply_to_poll_option_id: option } = message;

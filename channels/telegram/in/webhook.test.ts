@@ -11,7 +11,10 @@ afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close();
 });
 
-/** A free port is known once it is served, and the platform has to be told it before: so the server listens first. */
+/**
+ * A free port is known once it is served, and the platform has to be told it before: so the server listens
+ * first.
+ */
 async function scene() {
   const platform = await startTelegramServer({});
   const webhooks = testWebhooks();

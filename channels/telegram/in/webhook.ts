@@ -1,4 +1,6 @@
-/** The webhook: the platform posts each update, and takes it for delivered once we answered after the commit. */
+/**
+ * The webhook: the platform posts each update, and takes it for delivered once we answered after the commit.
+ */
 import { createHmac } from 'node:crypto';
 import type { Update } from 'grammy/types';
 import type { ChannelHealth, Webhook, WebhookHandler, Webhooks } from '../../../src/core/channel.ts';

@@ -1,7 +1,7 @@
 /**
- * Messages that are neither text nor a file -> everything of them that people see: words of people, and a mark
- * that names the kind. What kinds there are, and where their words stand: WAProto.proto of Baileys; WhatsApp documents none
- * of it.
+ * Messages that are neither text nor a file -> everything of them that people see: words of people, and a
+ * mark that names the kind. What kinds there are, and where their words stand: WAProto.proto of Baileys;
+ * WhatsApp documents none of it.
  */
 import type { proto } from '@whiskeysockets/baileys';
 import { bracketNote } from '../../kit/senders-words.ts';

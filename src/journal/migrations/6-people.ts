@@ -1,4 +1,7 @@
-/** Version 6: people who are blocked, a record of decisions that cannot be changed unseen, where a request came from. */
+/**
+ * Version 6: people who are blocked, a record of decisions that cannot be changed unseen, where a request
+ * came from.
+ */
 export const SQL = `
   CREATE TABLE block (
     key TEXT PRIMARY KEY,              -- channel and sender, injective as the keys of pairing

@@ -3,15 +3,20 @@ import { ApiError } from './api-error.ts';
 import type { Json } from './workspace.ts';
 
 /**
- * `chat.update`: "The `text` field cannot exceed 4,000 characters" (docs.slack.dev/reference/methods/chat.update, `msg_too_long`). Measured live
- * it is bytes: 4,000 bytes of UTF-8 pass, 4,002 do not (github.com/openclaw/openclaw/pull/115027). Both hold here.
+ * `chat.update`: "The `text` field cannot exceed 4,000 characters"
+ * (docs.slack.dev/reference/methods/chat.update, `msg_too_long`). Measured live it is bytes: 4,000 bytes of
+ * UTF-8 pass, 4,002 do not (github.com/openclaw/openclaw/pull/115027). Both hold here.
  */
 const UPDATE_TEXT = 4_000;
-/** `chat.postMessage`: "Slack will truncate messages containing more than 40,000 characters" (its page, under "Truncating content"). */
+/**
+ * `chat.postMessage`: "Slack will truncate messages containing more than 40,000 characters" (its page, under
+ * "Truncating content").
+ */
 const POST_CUT_OFF = 40_000;
 /**
- * Longer text is "automatically broken into multiple messages" (api.slack.com/changelog/2018-04-truncating-really-long-messages). Where is
- * stated by no page; measured on 2026-08-27: 4,040 stay one message, more become messages of 4,000.
+ * Longer text is "automatically broken into multiple messages"
+ * (api.slack.com/changelog/2018-04-truncating-really-long-messages). Where is stated by no page; measured on
+ * 2026-08-27: 4,040 stay one message, more become messages of 4,000.
  */
 const ONE_POST = 4_040;
 const PIECE = 4_000;
@@ -22,7 +27,10 @@ const SECTION = 3_000;
 const LABEL = 75;
 const VALUE = 2_000;
 const ACTION_ID = 255;
-/** All blocks of a message together: "12,000 text characters" of which 9,597 passed and 11,341 did not (github.com/slackapi/bolt-js/issues/2509). */
+/**
+ * All blocks of a message together: "12,000 text characters" of which 9,597 passed and 11,341 did not
+ * (github.com/slackapi/bolt-js/issues/2509).
+ */
 const ALL_BLOCKS = 9_600;
 
 /** Throws where an edit of this text is refused. */

@@ -1,4 +1,6 @@
-/** The bot's menu of commands (https://core.telegram.org/bots/api#setmycommands), for the default scope alone. */
+/**
+ * The bot's menu of commands (https://core.telegram.org/bots/api#setmycommands), for the default scope alone.
+ */
 import { Refusal } from './refusal.ts';
 import { type JsonObject, obj, str } from './wire.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Updates that are pushed instead of polled (https://core.telegram.org/bots/webhooks). Of one chat the next is sent when
- * the one before was taken; chats do not wait for each other. What is not taken with 2xx comes again.
+ * Updates that are pushed instead of polled (https://core.telegram.org/bots/webhooks). Of one chat the next
+ * is sent when the one before was taken; chats do not wait for each other. What is not taken with 2xx comes
+ * again.
  */
 import { Refusal } from './refusal.ts';
 import type { UpdateQueue } from './update-queue.ts';
