@@ -17,7 +17,7 @@ COPY --from=build /app/dist ./dist
 RUN mkdir /data && chown 10001:10001 /data && chmod 700 /data
 USER 10001:10001
 VOLUME /data
-# For Twilio, WeCom, Feishu or Slack by webhook set `gateway.webhooks.host` to `0.0.0.0` and publish 7781.
+# For Twilio, WeCom, or Feishu, Slack or Telegram by webhook set `gateway.webhooks.host` to `0.0.0.0` and publish 7781.
 HEALTHCHECK --interval=30s --timeout=5s CMD ["node", "dist/src/cli/main.js", "status", "--json"]
 # Without the two bounds V8 lets garbage grow to twice the memory before it looks (bench/README.md, soak).
 ENTRYPOINT ["tini", "--", "node", "--max-old-space-size=768", "--max-semi-space-size=16", "--expose-gc", "dist/src/cli/main.js"]

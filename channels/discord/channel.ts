@@ -18,6 +18,7 @@ import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
 import { MAX_HISTORY } from './in/catch-up.ts';
@@ -49,6 +50,8 @@ const LIMITS: ChannelLimits = {
   downloadBytes: 20 * MEGABYTE,
 };
 
+const MAX_REMEMBERED = 500;
+
 /** Five messages in five seconds for a chat is what the platform's own answers state; 50 calls a second for a bot (topics/rate-limits). */
 const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 4, perSecond: 0.8 },
@@ -71,6 +74,8 @@ export class DiscordChannel implements Channel {
   readonly #deps: ChannelDeps;
   readonly #interactions: Interactions;
   readonly #life = new Lifecycle();
+  /** Message -> the reaction we put under it. */
+  readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
   /** While the journal cannot take messages nothing arrives, whatever the connection does. */
   readonly #health = new HealthSum<'journal' | 'connection' | 'content' | 'history'>(
     (...health) => this.#life.host?.health(...health),
@@ -134,8 +139,13 @@ export class DiscordChannel implements Channel {
     const own = (name: string): string => `${message}/reactions/${encodeURIComponent(name)}/@me`;
     if (emoji !== undefined) {
       await this.#call('PUT', own(emoji), { signal });
+      // The platform keeps the one before beside it.
+      const before = this.#reactions.get(messageId);
+      this.#reactions.set(messageId, emoji);
+      if (before !== undefined && before !== emoji) await this.#call('DELETE', own(before), { signal });
       return;
     }
+    this.#reactions.delete(messageId);
     const reactions = objects(obj(await this.#call('GET', message, { signal }))['reactions']);
     for (const reaction of reactions.filter(({ me }) => me === true)) {
       const { name, id } = obj(reaction['emoji']);

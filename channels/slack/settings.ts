@@ -35,7 +35,7 @@ export const SlackSettings = z.strictObject({
     .array(z.string().regex(/^[ABU][A-Z0-9]{2,20}$/))
     .default([])
     .describe(
-      'Other apps and workflows that may call the agent in channels, by the id of the bot (B…), the app (A…) or its user (U…). Name the id in `allowed_senders` too.',
+      'Other apps and workflows that may call the agent in channels, by the id of the bot (B…), the app (A…) or its user (U…). Write the same id, in the same form, into `allowed_senders` too.',
     ),
   catch_up_hours: wholeNumber(
     0,

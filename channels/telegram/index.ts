@@ -11,7 +11,7 @@ export const channel: ChannelDescriptor<TelegramSettings> = {
   groupId: /^-\d/,
   guarantee: {
     inbound: 'B',
-    inboundHow: 'the offset moves after the commit',
+    inboundHow: 'the offset moves after the commit; by webhook (class A) the update is answered after it',
     send: 'blind',
     loss: 'at most one answer part per chat, shown as UNKNOWN',
   },

@@ -3,7 +3,7 @@
 import type { Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { StepRecord } from '../core/run.ts';
-import type { ProviderState, ToolCall } from '../core/session.ts';
+import type { ProviderState, SessionMessage, ToolCall } from '../core/session.ts';
 import type { AttachedFile, ToolResult } from '../core/tool.ts';
 import type { StepLog } from '../core/turn.ts';
 
@@ -43,6 +43,14 @@ export class Replay {
   /** Absent: no answer is recorded, or only by a version that did not store it. */
   readonly input: StoredInput | undefined;
   #nextN = 0;
+
+  /** The input as the recorded answers were asked: what is fetched for it again may have become another. */
+  inputOf(line: SessionMessage): SessionMessage {
+    if (!this.input) return line;
+    const { media: _again, ...rest } = line;
+    const { content, media } = this.input;
+    return { ...rest, content, ...(media.length > 0 && { media }) };
+  }
 
   constructor(recorded: StepLog['recorded']) {
     let readable = true;

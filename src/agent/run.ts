@@ -75,7 +75,7 @@ class AgentLoop {
     this.#replay = new Replay(run.steps.recorded);
     this.#deadline = deadline;
     this.#signal = AbortSignal.any([run.signal, deadline.signal]);
-    this.#lines = [run.input];
+    this.#lines = [this.#replay.inputOf(run.input)];
   }
 
   async run(): Promise<AgentResult> {

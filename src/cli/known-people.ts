@@ -12,10 +12,12 @@ import type { OpenJournal } from './deps.ts';
  * What decides about a person, the strongest first. `guest`: the list lets all in. `asked`: they wait for the
  * owner's word.
  */
-export type Standing = 'blocked' | 'owner' | 'listed' | 'paired' | 'guest' | 'denied' | 'asked';
+export type Standing = 'blocked' | 'listed' | 'paired' | 'guest' | 'denied' | 'asked' | 'owner';
 
 export interface KnownPerson extends PersonRef {
   readonly standing: Standing;
+  /** Named in `gateway.owner`, which alone lets nobody in. */
+  readonly isOwner?: true;
   readonly name?: string;
   /** Epoch ms at which they asked, or were blocked. */
   readonly since?: number;
@@ -72,12 +74,16 @@ export async function knownPeople(
     if (known) found.set(principal, { ...known, lastSeen });
     else if (letsAllIn(gateway, who.channel)) add({ ...who, standing: 'guest', lastSeen });
   }
+  for (const owner of owners(gateway)) add(owner);
   return [...found.values()].sort((a, b) => (principalOf(a) < principalOf(b) ? -1 : 1));
 }
 
-function* configured(gateway: Gateway | undefined): Iterable<KnownPerson> {
+function* owners(gateway: Gateway | undefined): Iterable<KnownPerson> {
   for (const { channel, chat_id: chatId, sender_ids: ids } of gateway?.owner ?? [])
-    for (const senderId of ids.length > 0 ? ids : [chatId]) yield { channel, senderId, standing: 'owner' };
+    for (const senderId of ids.length > 0 ? ids : [chatId]) yield { channel, senderId, standing: 'owner', isOwner: true };
+}
+
+function* configured(gateway: Gateway | undefined): Iterable<KnownPerson> {
   for (const channel of gateway?.channels ?? [])
     for (const senderId of channel.allowed_senders)
       if (senderId !== '*') yield { channel: nameOf(channel), senderId, standing: 'listed' };

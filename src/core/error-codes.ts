@@ -8,7 +8,10 @@ export const ERROR_CODES = {
   GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },
   GH1002: { title: 'the daemon does not answer or is not running', hint: 'start it with `gatehouse gateway`' },
   GH1003: { title: 'no such item', hint: 'list what there is with the `list` command of the same group' },
-  GH1004: { title: 'unexpected failure', hint: 'run again with `-v` and report the log lines with this code' },
+  GH1004: {
+    title: 'unexpected failure, or a port that is taken',
+    hint: 'where the message names a port, stop what listens there or choose another; else run again with `-v` and report the log lines with this code',
+  },
   GH1005: { title: 'refused because something would be overwritten', hint: 'name `--force` if that is what you want' },
   GH1006: { title: 'a part of the daemon did not end in time', hint: 'nothing is lost; report the log lines with this code' },
   GH1007: {
@@ -32,7 +35,7 @@ export const ERROR_CODES = {
     hint: 'upgrade gatehouse, or go back as docs/upgrade.md says; this version leaves the file untouched',
   },
   GH1304: {
-    title: 'the record of decisions was changed',
+    title: 'the record of decisions is damaged or was changed',
     hint: 'see `gatehouse people audit --verify`, and compare the journal with a backup',
   },
   GH1401: {

@@ -51,7 +51,7 @@ export class Signs {
     if (message.overheard || !isAwaited(row) || !channels.get(message.channel)?.react) return undefined;
     return new WorkingSign(row, message, {
       ...{ emoji, clock, signal: stop },
-      put: (about, one, signal) => this.#put(about, one, signal),
+      put: (about, one, signal, stands) => this.#put(about, one, signal, stands),
       hasReacted: () => reactions.hasReacted(row),
       ended: (sign) => this.#own(sign.settled()),
     });
@@ -62,12 +62,13 @@ export class Signs {
     await Promise.all(this.#running);
   }
 
-  async #put(message: InboundMessage, emoji: string | undefined, signal: AbortSignal): Promise<void> {
+  async #put(message: InboundMessage, emoji: string | undefined, signal: AbortSignal, stands: boolean): Promise<void> {
     const { budget, clock } = this.#options;
     const channel = this.#options.channel(message);
+    const isShort = emoji !== undefined && channel && !budget.plentiful(message, channel.limits.rate);
     // What stands is taken away even where that has to wait; a new sign can be done without.
-    if (emoji !== undefined && channel && !budget.plentiful(message, channel.limits.rate)) return;
-    await putReaction(message, emoji, { channel, budget, clock, signal });
+    if (isShort && !stands) return;
+    await putReaction(message, isShort ? undefined : emoji, { channel, budget, clock, signal });
   }
 
   #own(running: Promise<void>): void {

@@ -142,6 +142,17 @@ test('a chat whose rate limit is needed for answers gets no sign', async () => {
   expect(put).toEqual(['👍', '👍']);
 });
 
+test('a platform that knows no such reaction for the end does not keep the one for working', async () => {
+  const at = await scene({ emoji: { working: '👀', done: '✅', failed: '' } });
+  await at.clock.advance(3_000);
+  at.channel.react = async (_target, one) => {
+    if (one === '✅') throw new Error('REACTION_INVALID');
+    at.put.push(one);
+  };
+  await at.end({});
+  expect(at.put).toEqual(['👀', undefined]);
+});
+
 test('a platform that refuses signs, or never answers, holds up nothing', async () => {
   const at = await scene();
   at.channel.react = () => Promise.reject(new Error('no such reaction'));

@@ -20,10 +20,10 @@ export interface SignEmoji {
 export interface WorkingSignOptions {
   readonly emoji: SignEmoji;
   /**
-   * Puts it, or takes ours away with undefined, when no answer needs the place in the rate limits. Rejects
-   * else.
+   * Puts it, or takes ours away with undefined. Where answers need the place in the rate limits nothing is
+   * put, and what `stands` is taken away. Rejects when the platform does.
    */
-  readonly put: (message: InboundMessage, emoji: string | undefined, signal: AbortSignal) => Promise<void>;
+  readonly put: (message: InboundMessage, emoji: string | undefined, signal: AbortSignal, stands: boolean) => Promise<void>;
   /** Whether an earlier attempt at the run put a reaction that the agent chose. */
   readonly hasReacted: () => Promise<boolean>;
   readonly clock: Clock;
@@ -67,7 +67,7 @@ export class WorkingSign {
     const last = this.#last(result);
     this.#queue(async () => {
       if (this.#isAgents || (last === undefined && !this.#stands)) return;
-      await this.#options.put(this.#message, last, this.#options.signal);
+      await this.#putLast(last);
     });
     this.#options.ended(this);
   }
@@ -75,6 +75,17 @@ export class WorkingSign {
   /** Resolves when no call is under way. */
   async settled(): Promise<void> {
     await this.#calls;
+  }
+
+  /** A platform that knows no such reaction keeps none of ours. */
+  async #putLast(emoji: string | undefined): Promise<void> {
+    const { put, signal } = this.#options;
+    try {
+      await put(this.#message, emoji, signal, this.#stands);
+    } catch (error) {
+      if (emoji === undefined || !this.#stands) throw error;
+      await put(this.#message, undefined, signal, true);
+    }
   }
 
   #last(result: Pick<TurnResult, 'state' | 'outcome'> | undefined): string | undefined {
@@ -98,7 +109,7 @@ export class WorkingSign {
     this.#queue(async () => {
       if (this.#isAgents || this.#over.signal.aborted) return;
       this.#stands = true;
-      await put(this.#message, emoji.working, signal);
+      await put(this.#message, emoji.working, signal, false);
     });
   }
 

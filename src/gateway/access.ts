@@ -2,6 +2,7 @@ import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { AddressPattern } from '../lib/guarded-pattern.ts';
+import { visibleText } from '../lib/visible-text.ts';
 import { isListed, type WriterRules } from '../operator/may-write.ts';
 
 /** Who may talk to the agent through one channel. With everything absent, no person may (decision D8). */
@@ -46,7 +47,7 @@ export async function decideAccess(
   // Before all else, whatever they do: the owner's word beats the config, and nobody is kept from their
   // terminal.
   if (!rules.local && (await pairing.isBlocked(message))) return { kind: 'refused', reason: 'blocked' };
-  if (message.kind === 'message' && message.text.trim() === '' && message.media.length === 0)
+  if (message.kind === 'message' && visibleText(message.text).trim() === '' && message.media.length === 0)
     return { kind: 'refused', reason: 'empty' };
   // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author
   // that has not begun. Who deleted it, and whether that was addressed to us, many platforms do not tell.

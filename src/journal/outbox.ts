@@ -140,7 +140,11 @@ export function expireParts({ db, clock }: Store): number {
 export function withdrawPart(store: Store, seq: number): void {
   const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = '${WITHDRAWN}'
     WHERE seq = ? AND state = 'PENDING'`;
-  if (store.db.run(sql, store.clock.now(), seq) === 0) return;
+  if (store.db.run(sql, store.clock.now(), seq) === 0) {
+    // It is on its way: not again, should it have to be.
+    store.db.run("UPDATE outbox SET part = json_set(part, '$.withdrawn', 1) WHERE seq = ? AND state = 'SENDING'", seq);
+    return;
+  }
   const row = settledRow(store, seq);
   if (!row) return;
   forgetText(store, seq, row);
@@ -173,7 +177,13 @@ function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { 
     const sql = "UPDATE outbox SET part = json_remove(part, '$.edits'), attempts = 0 WHERE seq = ? AND state = 'PENDING'";
     store.db.run(sql, seq);
   }
-  return changed === 1;
+  if (changed !== 1 || !isWithdrawn(store, seq)) return changed === 1;
+  withdrawPart(store, seq);
+  return false;
+}
+
+function isWithdrawn({ db }: Store, seq: number): boolean {
+  return db.get("SELECT 1 FROM outbox WHERE seq = ? AND part ->> '$.withdrawn' = 1", seq) !== undefined;
 }
 
 function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { kind: 'retry' }>): boolean {

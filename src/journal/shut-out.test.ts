@@ -185,6 +185,18 @@ test('S3 a block ends at once all that a person has going, and nothing of others
   expect(await journal.dead.list()).toEqual([]);
 });
 
+test('S3 an answer that is on its way when its reader is blocked is not sent again', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const row = await journal.part('private-eve');
+  if (!row) throw new Error('no part');
+  await journal.sending(row.seq);
+  await journal.commit([BLOCK]);
+  expect((await journal.part('private-eve'))?.state).toBe('SENDING');
+  await journal.settle(row.seq, { kind: 'retry', notBefore: 0, reason: '429' });
+  expect((await journal.part('private-eve'))?.state).toBe('EXPIRED');
+});
+
 test('S3 what was let in before a block and is committed after it begins nothing', async () => {
   await using at = await setup();
   await at.journal.commit([BLOCK]);

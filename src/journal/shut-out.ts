@@ -74,7 +74,7 @@ interface Unsent {
 function withdrawParts(store: Store, principal: string, chats: ReadonlySet<string>): number {
   const unsent = store.db.all<Unsent>(
     `SELECT seq, lane, EXISTS (SELECT 1 FROM run WHERE run.key = part ->> '$.messageId' AND principal = ?) AS isTheirs
-     FROM outbox WHERE state = 'PENDING' AND part ->> '$.isGroup' IS NULL ORDER BY seq`,
+     FROM outbox WHERE state IN ('PENDING', 'SENDING') AND part ->> '$.isGroup' IS NULL ORDER BY seq`,
     principal,
   );
   const theirs = unsent.filter(({ lane, isTheirs }) => isTheirs === 1 || chats.has(chatOfLane(lane)));

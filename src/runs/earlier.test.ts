@@ -25,6 +25,7 @@ function scene(found: readonly EarlierMessage[] | Error | 'hangs', options: Part
   const earlier = new Earlier({
     channel: async () => channel,
     mayWrite: async ({ senderId }) => senderId === 'ada',
+    isBlocked: async ({ senderId }) => senderId === 'mallory',
     showsAll: () => false,
     ...{ clock, logger },
     ...options,
@@ -50,6 +51,13 @@ test('words of people who may write and of the agent itself are shown, of others
 test('where the operator allows it, words of all people are shown', async () => {
   const at = scene([said(1, { senderId: 'eve', senderName: 'Eve', text: 'lunch?' })], { showsAll: () => true });
   expect(await at.of()).toContain('  [Eve] lunch?\n');
+});
+
+test('words of a blocked person are shown nowhere', async () => {
+  const at = scene([said(1, { senderId: 'mallory' }), said(2, { senderId: 'eve' })], { showsAll: () => true });
+  expect(await at.of()).toBe(
+    '[said here before you were called in, not to you:\n  [Ada] words 2\n  (1 message of others not shown)\n]',
+  );
 });
 
 test('hostile: a name and a message of many lines stay on one line each, without what nobody sees', async () => {
@@ -83,6 +91,13 @@ test('a platform that refuses costs no turn: the agent is told, and the operator
   expect(at.logger.lines.map(({ event, data }) => [event, data['detail']])).toEqual([
     ['earlier.failed', 'missing_scope: channels:history'],
   ]);
+});
+
+test('a channel that is down is not waited for longer than ten seconds', async () => {
+  const at = scene([said(1)], { channel: () => new Promise(() => undefined) });
+  const text = at.of();
+  await at.clock.advance(11_000);
+  expect(await text).toBe('');
 });
 
 test('a platform that does not answer is given up after ten seconds, and a stopped turn ends at once', async () => {

@@ -19,6 +19,8 @@ export interface EarlierOptions {
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   /** Whether this person may write to the agent. */
   readonly mayWrite: (who: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>) => Promise<boolean>;
+  /** Whether the owner blocked this person: then nothing of theirs is shown. */
+  readonly isBlocked: (who: Pick<InboundMessage, 'channel' | 'senderId'>) => Promise<boolean>;
   /** Whether the agent is shown what people said there who may not write to it (`context_from`). */
   readonly showsAll: (chat: Pick<InboundMessage, 'channel' | 'chatId'>) => boolean;
   readonly clock: Clock;
@@ -42,11 +44,19 @@ export class Earlier {
   async of({ message }: RunRow, signal: AbortSignal): Promise<string> {
     // What is said in a direct chat is all said to the agent.
     if (message?.kind !== 'message' || !message.isGroup) return '';
-    const channel = await this.#options.channel(message.channel, signal);
+    const channel = await this.#channel(message.channel, signal);
     if (!channel?.earlier) return '';
     const found = await this.#ask(channel, message, signal);
     if (!found) return '[what was said here before could not be fetched]';
     return await this.#lines(message, found);
+  }
+
+  /** One that is down for longer than a moment is not waited for: the turn goes on without. */
+  async #channel(name: string, signal: AbortSignal): Promise<Channel | undefined> {
+    const find = (limit: AbortSignal) => this.#options.channel(name, limit).catch(() => undefined);
+    const channel = await withTimeLimit(find, FETCH_MS, { clock: this.#options.clock, signal });
+    signal.throwIfAborted();
+    return channel;
   }
 
   async #ask(channel: Channel, message: InboundMessage, signal: AbortSignal): Promise<readonly EarlierMessage[] | undefined> {
@@ -67,7 +77,7 @@ export class Earlier {
   }
 
   async #lines(message: InboundMessage, found: readonly EarlierMessage[]): Promise<string> {
-    const { mayWrite, showsAll } = this.#options;
+    const { mayWrite, isBlocked, showsAll } = this.#options;
     const { channel, account, platformId, replyTo, background = [] } = message;
     const isQuoted = replyTo?.text !== undefined;
     const isToldAnyway = new Set(background.map(({ senderName, text }) => `${senderName}\n${text}`));
@@ -79,8 +89,9 @@ export class Earlier {
       if (one.platformId === platformId || (isQuoted && one.platformId === replyTo?.platformId)) continue;
       if (isToldAnyway.has(`${one.senderName}\n${one.text}`)) continue;
       const { senderId, senderName, fromBot, text, marks } = one;
-      if (!known.has(senderId)) known.set(senderId, fromBot || (await mayWrite({ channel, account, senderId })));
-      if (!known.get(senderId) && !all) others += 1;
+      const who = { channel, account, senderId };
+      if (!known.has(senderId)) known.set(senderId, fromBot || (all ? !(await isBlocked(who)) : await mayWrite(who)));
+      if (!known.get(senderId)) others += 1;
       else if (text.trim() !== '')
         lines.push(`  ${mark(fromBot ? 'you' : nameInMark(senderName))} ${markedInMark(text, marks, LINE_CHARS)}`);
     }

@@ -16,7 +16,7 @@ const SENDERS = 'gateway.channels[].allowed_senders';
 const REFUSALS: Reasons = {
   'not-allowed': ['its sender is not on the list', SENDERS],
   'pairing-required': ['its sender has to be let in first', SENDERS],
-  denied: ['the owner has turned its sender down', SENDERS],
+  denied: ['the owner has turned its sender away, which `gatehouse pair approve --sender` ends', SENDERS],
   blocked: ['its sender is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends'],
   'group-not-allowed': ['the group is not on the list', 'gateway.channels[].allowed_groups'],
   'not-mentioned': ['it did not speak to the assistant', 'gateway.channels[].group_mode'],

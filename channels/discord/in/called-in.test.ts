@@ -132,8 +132,12 @@ test('the message that a thread began with comes along when the agent is called 
   expect(routes).toEqual([]);
   expect(await say({ ...inThread, ...MENTION })).toMatchObject({
     threadId: THREAD,
-    media: [{ ref: `${ROOM}/${THREAD}/${picture.id}` }],
-    replyTo: { platformId: THREAD, text: '[photo]\nlook at this', origin: 'written by Bob, not by the sender', fromBot: false },
+    media: [],
+    // Whether Bob may write to the agent is the gateway's to judge.
+    replyTo: {
+      ...{ platformId: THREAD, text: '[photo]\nlook at this', origin: 'written by Bob, not by the sender', fromBot: false },
+      ...{ senderId: bob.id, media: [{ ref: `${ROOM}/${THREAD}/${picture.id}` }] },
+    },
   });
   await say({ ...inThread, ...MENTION });
   expect(routes).toEqual([STARTER]);
@@ -155,7 +159,7 @@ test('the row that points to the first message is no message, and saves asking f
   push('THREAD_CREATE', thread);
   const row = { id: idAt(Date.now()), type: 21, channel_id: THREAD, guild_id: GUILD, author: ada, content: '' };
   push('MESSAGE_CREATE', { ...row, referenced_message: starter });
-  expect((await say({ ...inThread, ...MENTION })).media).toMatchObject([{ ref: `${ROOM}/${THREAD}/${picture.id}` }]);
+  expect((await say({ ...inThread, ...MENTION })).replyTo?.media).toMatchObject([{ ref: `${ROOM}/${THREAD}/${picture.id}` }]);
   expect(host.accepted).toHaveLength(1);
   expect(routes).toEqual([]);
 });
@@ -176,7 +180,7 @@ test('the title of a post stands above its first message, and above the first qu
   expect((await say({ ...inThread, id: THREAD, content: 'it coughs' })).text).toBe('[forum post: My) cat]\nit coughs');
   expect(await say({ ...inThread, ...MENTION })).toMatchObject({
     text: '[forum post: My) cat]\nwhat is this?',
-    media: [{ ref: `${THREAD}/${THREAD}/${picture.id}` }],
+    replyTo: { media: [{ ref: `${THREAD}/${THREAD}/${picture.id}` }] },
   });
   const filesOnly = await say({
     ...inThread,

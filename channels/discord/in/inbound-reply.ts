@@ -2,7 +2,7 @@
  * The words and files of a message, and of what stands beside it: the message replied to, the one its thread
  * began with.
  */
-import type { MediaRef, QuotedMessage } from '../../../src/core/message.ts';
+import { type MediaRef, type QuotedMessage, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { type JsonObject, list, num, obj, objects } from '../../kit/json.ts';
 import { composed, type Ours, ours, writtenBy } from '../../kit/senders-words.ts';
 import { snowflake } from '../wire/ids.ts';
@@ -36,16 +36,10 @@ export function piecesOf(message: JsonObject, said: string, nameOf: NameOf | und
   return [said, ours(noteOf(message)), ...passedOn];
 }
 
-/**
- * Files that the sender points at: those of the message replied to, unless the sender's own are meant, and
- * those that the thread began with.
- */
+/** Files that the sender points at: those of the message replied to, unless the sender's own are meant. */
 export function filesBeside(message: JsonObject, context: ReadingContext, withReply: boolean): readonly MediaRef[] {
   const replied = withReply ? repliedIn(message, context) : undefined;
-  const beside = [replied, context.starter].filter((other) => other !== undefined);
-  const refs = beside.flatMap((other) => filesIn(other, context));
-  // A reply to the first message points at the same files.
-  return refs.filter(({ ref }, place) => refs.findIndex((other) => other.ref === ref) === place);
+  return replied ? filesIn(replied, context) : [];
 }
 
 /** What the message replies to, else what its thread began with. */
@@ -54,8 +48,13 @@ export function quotedOf(message: JsonObject, context: ReadingContext, senderId:
   if (platformId !== undefined && isReply(message)) {
     return { platformId, ...quoteOf(repliedIn(message, context) ?? {}, context, senderId) };
   }
-  const started = snowflake(context.starter?.['id']);
-  return started === undefined ? undefined : { platformId: started, ...quoteOf(context.starter ?? {}, context, senderId) };
+  const { starter = {} } = context;
+  const started = snowflake(starter['id']);
+  if (started === undefined) return undefined;
+  const author = snowflake(obj(starter['author'])['id']) ?? UNKNOWN_SENDER;
+  const media = filesIn(starter, context);
+  // The sender did not point at it: whether its author may write to the agent decides.
+  return { platformId: started, senderId: author, ...quoteOf(starter, context, senderId), ...(media.length > 0 && { media }) };
 }
 
 /**

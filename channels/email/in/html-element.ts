@@ -3,6 +3,7 @@
  * quotation. Pure, linear.
  */
 import type { BodyLine } from './body-line.ts';
+import { decodeEntities } from './html-entities.ts';
 
 /** A quotation mark that does not close is met once: the next one would close it. */
 const ATTRIBUTE = /([^\s/=>"']+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>"']*))?/g;
@@ -38,7 +39,7 @@ const SHOWN: Visibility = { gone: false };
 export function visibilityOf(attributes: ReadonlyMap<string, string>): Visibility {
   const stated = attributes.get('style');
   if (stated === undefined && !attributes.has('hidden')) return SHOWN;
-  const style = declarations(stated ?? '');
+  const style = declarations(decodeEntities(stated ?? '').replace(/\/\*.*?(?:\*\/|$)/gs, ''));
   const is = (name: string, test: RegExp) => test.test(style.get(name) ?? '');
   const noBox =
     (is('height', NONE) || is('max-height', NONE) || is('width', NONE) || is('max-width', NONE)) &&

@@ -41,8 +41,10 @@ const TELLING = /style|hidden|class|id|type|name/i;
 export function htmlToLines(html: string): readonly BodyLine[] {
   const page = new Page();
   let at = 0;
+  const next = /<(?=[a-z!?/]|$)/gi; // `a < b` is text
   while (at < html.length) {
-    const open = html.indexOf('<', at);
+    next.lastIndex = at;
+    const open = next.exec(html)?.index ?? -1;
     if (open !== at) page.text(decodeEntities(html.slice(at, open < 0 ? html.length : open)));
     if (open < 0) break;
     if (html.startsWith('<!--', open)) {
@@ -50,17 +52,11 @@ export function htmlToLines(html: string): readonly BodyLine[] {
       at = end < 0 ? html.length : end + 3;
       continue;
     }
-    const close = html.indexOf('>', open + 1);
+    const close = tagEnd(html, open + 1);
     if (close < 0) break; // an unfinished tag at the end
-    const tag = /^(\/?)([a-z][a-z0-9]*)/i.exec(html.slice(open + 1, open + 24));
-    if (!tag) {
-      // `a < b` is text; `<!doctype>` and `<?xml?>` are not.
-      const declared = /^[!?/]/.test(html.charAt(open + 1));
-      if (!declared) page.text('<');
-      at = declared ? close + 1 : open + 1;
-      continue;
-    }
     at = close + 1;
+    const tag = /^(\/?)([a-z][a-z0-9]*)/i.exec(html.slice(open + 1, open + 24));
+    if (!tag) continue; // `<!doctype>`, `<?xml?>`
     const name = (tag[2] ?? '').toLowerCase();
     if (tag[1] === '/') page.end(name);
     else if (RAW.has(name)) at = afterRaw(html, name, at);
@@ -87,6 +83,19 @@ function settled(lines: readonly BodyLine[]): readonly BodyLine[] {
       return origin === line.origin ? line : { ...line, origin };
     })
     .toReversed();
+}
+
+/** Past values in quotes, which may hold a `>` that no reader sees. A quote without an end is none. */
+function tagEnd(html: string, from: number): number {
+  const next = />|=\s{0,20}["']/g;
+  next.lastIndex = from;
+  for (let found = next.exec(html); found; found = next.exec(html)) {
+    if (found[0] === '>') return found.index;
+    const end = html.indexOf(found[0].slice(-1), next.lastIndex);
+    if (end < 0) return html.indexOf('>', next.lastIndex);
+    next.lastIndex = end + 1;
+  }
+  return -1;
 }
 
 function afterRaw(html: string, name: string, from: number): number {

@@ -46,7 +46,7 @@ export function attributionStart(line: LineAt, end: number, { alone }: { readonl
     // The end of a sentence above belongs to the words above.
     if (at < end - 1 && /[.!?。！？:：;]$/.test(text) && !/(?:\b\p{L}{1,4}|\d)\.$/u.test(text)) break;
     joined = joined === '' ? text : `${text} ${joined}`;
-    if (at === end - 1 && !/[:：]$|[-–—]{2,}$/.test(text)) return undefined;
+    if (at === end - 1 && !/[:：]$|[-–—]{2}$/.test(text)) return undefined;
     const address = ADDRESS.test(joined);
     if (alone && !joined.includes('@')) continue;
     if (DATE.test(joined) && TIME.test(joined) && (alone ? address : address || startsWithDate(joined) || hasWroteWord(joined)))

@@ -54,7 +54,7 @@ function lineOf(item: JsonObject, depth: number): string {
   const time = timeOf(item['create_time']);
   const who = label(stringOf(id), sender_type === 'user' ? 'somebody' : 'an app');
   const head = time === undefined ? `${who}: ` : `${who}, ${time}: `;
-  return `${head}${wordsOf(item)}`.replace(/\r\n?|\n/g, '\n    ').replace(/^/gm, '  '.repeat(depth));
+  return `${head}${wordsOf(item)}`.replace(/\r\n?|[\n\v\f\u0085\u2028\u2029]/g, '\n    ').replace(/^/gm, '  '.repeat(depth));
 }
 
 function wordsOf(item: JsonObject): string {

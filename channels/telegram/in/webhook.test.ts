@@ -95,7 +95,7 @@ test('messages of one chat keep their order, those of others do not wait for the
   expect(of('2000')).toEqual(Array.from({ length: 10 }, (_, n) => `m${2 * n + 1}`));
 });
 
-test('hostile: a request without our secret is refused with 401, and is read no further', async () => {
+test('A12 hostile: a request without our secret is refused with 401, and is read no further', async () => {
   const at = await scene();
   const host = new TestHost();
   await at.start(host);

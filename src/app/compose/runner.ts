@@ -86,6 +86,7 @@ function earlierOf({ base, pairing }: TurnParts): Earlier {
       const allowedSenders = channels.rules(who.channel)?.allowed_senders ?? [];
       return mayWrite(who, { local: channels.isLocal(who.channel), allowedSenders }, pairing);
     },
+    isBlocked: (who) => pairing.isBlocked(who),
     showsAll({ channel, chatId }) {
       const from = channels.rules(channel)?.context_from ?? {};
       return (Object.hasOwn(from, chatId) ? from[chatId] : from['*']) === 'everyone';

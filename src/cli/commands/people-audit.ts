@@ -21,7 +21,7 @@ export const peopleAudit: Command<AuditOptions> = async (context, options) => {
   const entries = (await withJournal(context, ({ people }) => people.audit({ since }))) ?? [];
   out.document({ audit: entries.map((entry) => ({ ...entry, at: isoTime(entry.at) })) });
   if (entries.length === 0) {
-    out.data('nothing was decided');
+    out.data(`nothing was decided since ${isoTime(since)} (all: --since 2020-01-01)`);
     return EXIT.ok;
   }
   const rows = entries.map((entry) =>
@@ -40,13 +40,18 @@ function dataText({ data }: AuditEntry): string {
 async function verify(context: CommandContext): Promise<number> {
   const { out } = context;
   const state = await withJournal(context, ({ people }) => people.verifyAudit());
-  if (state?.kind === 'broken') {
+  if (!state) {
+    const message = 'there is no journal in this data directory, so nothing was checked';
+    out.fail({ code: 'GH1003', message, hint: "name the daemon's directory with `--data-dir`" });
+    return EXIT.failed;
+  }
+  if (state.kind === 'broken') {
     const message = `entry ${state.seq} of the record of decisions is broken: ${state.why}`;
     const hint = 'someone wrote to journal.db, or a disk failed: compare it with a backup; docs/people.md says how';
     out.fail({ code: 'GH1304', message, hint }, { entry: state.seq });
     return EXIT.failed;
   }
-  const { entries, head } = state ?? { entries: 0, head: '' };
+  const { entries, head } = state;
   out.document({ entries, head });
   out.data(`${out.mark('ok')} ${counted(entries, 'decision')}, none changed${head === '' ? '' : `; the newest is ${head}`}`);
   return EXIT.ok;

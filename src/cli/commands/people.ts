@@ -35,9 +35,11 @@ export const peopleList: Command<unknown> = async (context) => {
   const open = (gateway?.channels ?? []).map(({ name, type }) => name ?? type).filter((name) => letsAllIn(gateway, name));
   if (people.length === 0) out.data('nobody is known');
   else {
-    const rows = people.map(({ standing, channel, senderId, name = '', since, lastSeen }) => {
+    const rows = people.map(({ standing, isOwner, channel, senderId, name = '', since, lastSeen }) => {
       const times = [since, lastSeen].map((at) => (at === undefined ? '' : formatRelative(at, now)));
-      return [standing, `${channel}:${senderId}`, name, ...times].map(printable);
+      return [isOwner && standing !== 'owner' ? `${standing}, owner` : standing, `${channel}:${senderId}`, name, ...times].map(
+        printable,
+      );
     });
     out.data(formatTable([['STATE', 'PERSON', 'NAME', 'SINCE', 'LAST SEEN'], ...rows]));
   }
@@ -80,11 +82,15 @@ function assertRevocable(who: PersonRef, known: readonly KnownPerson[], isOpen: 
   const found = known.find((one) => principalOf(one) === principal);
   const block = { hint: `\`gatehouse people block ${printable(principal)}\` keeps them out whatever the config says` };
   if (found?.standing === 'blocked')
-    throw new GatehouseError('GH1003', `${printable(principal)} is blocked, which is more`, {
+    throw new GatehouseError('GH1003', `${printable(principal)} is blocked already, which is stronger`, {
       hint: 'there is nothing left to revoke; `gatehouse people unblock` lifts the block',
     });
-  if (found?.standing === 'owner' || found?.standing === 'listed')
-    throw new GatehouseError('GH1008', `the config lets ${printable(principal)} in, so a pairing is not what has to go`, block);
+  if (found?.standing === 'listed')
+    throw new GatehouseError(
+      'GH1008',
+      `the config lets ${printable(principal)} in, so revoking a pairing would change nothing`,
+      block,
+    );
   if (isOpen)
     throw new GatehouseError('GH1008', `allowed_senders of ${printable(who.channel)} has "*": everyone is let in there`, block);
   if (found?.standing !== 'paired' && found?.standing !== 'denied') throw unknown(who, known);
@@ -119,7 +125,7 @@ export const peopleBlock: Command<BlockOptions> = async (context, { person, reas
   const done = await shutOut(opened, { ...block, ...(reason === undefined ? {} : { reason }) });
   const warn = out.mark('warn', 'stderr');
   if (!found) out.say(`${warn} ${printable(principalOf(who))} was not known here; ${nearHint(who, known)}`);
-  if (found?.standing === 'owner') out.say(`${warn} the config names them as the owner: take them out of gateway.owner too`);
+  if (found?.isOwner) out.say(`${warn} the config names them as the owner: take them out of gateway.owner too`);
   return tell(context, who, 'blocked', done);
 };
 
