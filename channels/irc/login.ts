@@ -40,7 +40,7 @@ export function answersTo(line: Line, { nick }: IrcSettings, { account = '' }: P
   }
 }
 
-/** What is written once we are known to the network: some channels let nobody else in. */
+/** What is written once we are known to the network: some channels let no one else in. */
 export function joins({ channels }: IrcSettings): readonly string[] {
   return channels.map((name) => `JOIN ${name}`);
 }

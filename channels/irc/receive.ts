@@ -67,7 +67,7 @@ interface Entry {
 }
 
 /**
- * Into the channels, after NickServ where that is set: some let nobody in, or speak, whom it does not know.
+ * Into the channels, after NickServ where that is set: some let no one in, or speak, whom it does not know.
  * `done` never rejects.
  */
 function enter(socket: LineSocket, { settings, passwords, deps, host, connected }: ReceiveOptions, over: AbortSignal): Entry {

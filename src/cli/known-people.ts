@@ -16,7 +16,7 @@ export type Standing = 'blocked' | 'listed' | 'paired' | 'guest' | 'denied' | 'a
 
 export interface KnownPerson extends PersonRef {
   readonly standing: Standing;
-  /** Named in `gateway.owner`, which alone lets nobody in. */
+  /** Named in `gateway.owner`, which alone lets no one in. */
   readonly isOwner?: true;
   readonly name?: string;
   /** Epoch ms at which they asked, or were blocked. */

@@ -47,7 +47,7 @@ export class Signs {
     const { channels, reactions, clock, stop } = this.#options;
     if (!message || !reactions) return undefined;
     const emoji = reactions.of(message.channel);
-    // What is only overheard may be meant for nobody here.
+    // What is only overheard may be meant for no one here.
     if (message.overheard || !isAwaited(row) || !channels.get(message.channel)?.react) return undefined;
     return new WorkingSign(row, message, {
       ...{ emoji, clock, signal: stop },

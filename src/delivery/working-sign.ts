@@ -35,7 +35,7 @@ export interface WorkingSignOptions {
 
 /**
  * The sign of life of one attempt at a run: a reaction under its message, from 3 s after the message was
- * accepted until the attempt ends. A reaction that the agent chose stays. Failures reach nobody: it is a sign
+ * accepted until the attempt ends. A reaction that the agent chose stays. Failures reach no one: it is a sign
  * and no answer. What a killed process left is taken away by the attempt that ends the run.
  */
 export class WorkingSign {

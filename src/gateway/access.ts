@@ -44,7 +44,7 @@ export async function decideAccess(
   clock: Clock,
 ): Promise<AccessDecision> {
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
-  // Before all else, whatever they do: the owner's word beats the config, and nobody is kept from their
+  // Before all else, whatever they do: the owner's word beats the config, and no one is kept from their
   // terminal.
   if (!rules.local && (await pairing.isBlocked(message))) return { kind: 'refused', reason: 'blocked' };
   if (message.kind === 'message' && visibleText(message.text).trim() === '' && message.media.length === 0)

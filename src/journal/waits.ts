@@ -195,8 +195,8 @@ interface Unasked {
 }
 
 /**
- * Once the runs of a person have ended: questions that nobody else may answer, and those of no run that
- * nobody else waits for.
+ * Once the runs of a person have ended: questions that no one else may answer, and those of no run that
+ * no one else waits for.
  */
 export function withdrawQuestions(store: Store, { principal, chats, signals }: Unasked, change: Change): void {
   const unasked = openQuestions(store).filter(({ id, run, question, chat = '' }) => {

@@ -89,7 +89,7 @@ export function channelDown(channel: string, detail: string | undefined): OwnerN
   };
 }
 
-/** Told once a day, whoever asks and however many do. */
+/** Told once a day, however many strangers ask. */
 export function strangersAsked(channel: string): OwnerNotice {
   const text =
     `⚠️ Someone who is not let in wrote on ${channel} today, and was given a code. See who asked with ` +

@@ -52,7 +52,7 @@ export class CalledIn {
     if (snowflake(starter['id']) !== undefined) this.#starters.set(thread, starter);
   }
 
-  /** `isCalled`: the message speaks to the agent. What nobody will read is not fetched. */
+  /** `isCalled`: the message speaks to the agent. What no person will read is not fetched. */
   async surroundings(message: JsonObject, place: Place, isCalled: boolean): Promise<Surroundings> {
     const { id: thread, parentId } = place;
     // The first message of a post has the thread's own id (topics/threads); that of other threads lies

@@ -18,7 +18,7 @@ export interface ReadingContext extends Surroundings {
   readonly nameOf?: NameOf;
 }
 
-/** Another person wrote it: a name in it addresses nobody here (reliability.md A4). */
+/** Another person wrote it: a name in it addresses no one here (reliability.md A4). */
 const NOBODY: Addressing = { account: '', roles: new Set(), everyone: false };
 
 /** Files of a message and of what it forwards, which are asked for by the id of the message itself. */
@@ -58,7 +58,7 @@ export function quotedOf(message: JsonObject, context: ReadingContext, senderId:
 }
 
 /**
- * Whether a message speaks to nobody in particular: it names no one but the bot, and replies to the bot, the
+ * Whether a message speaks to no one in particular: it names no one but the bot, and replies to the bot, the
  * sender, or nothing.
  */
 export function namesNobodyElse(message: JsonObject, account: string): boolean {

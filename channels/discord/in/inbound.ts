@@ -12,7 +12,7 @@ import { chatOf } from './places.ts';
 export interface InboundContext extends ReadingContext {
   /** Instance name. */
   readonly channel: string;
-  /** A thread that the agent takes part in: what is said there to nobody in particular is said to it. */
+  /** A thread that the agent takes part in: what is said there to no one in particular is said to it. */
   readonly isFollowed?: boolean;
 }
 

@@ -18,7 +18,7 @@ const MAX_PEOPLE = 2_000;
 /** Channels that the platform would not show. */
 const MAX_HIDDEN = 1_000;
 /**
- * Channels of one message that are asked for: whoever writes a thousand ids must not have us ask a thousand
+ * Channels of one message that are asked for: a sender who writes a thousand ids must not have us ask a thousand
  * times.
  */
 const MAX_ASKED = 3;
@@ -39,7 +39,7 @@ export class Names {
   }
 
   /**
-   * Whoever wrote, reacted or pressed; asked for once where no event has told. Undefined when the platform
+   * The person who wrote, reacted or pressed; asked once where no event has told. Undefined when the platform
    * does not say.
    */
   async person(id: string): Promise<JsonObject | undefined> {

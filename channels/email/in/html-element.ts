@@ -1,5 +1,5 @@
 /**
- * What the tags of a mail's HTML say besides words: what nobody sees, and what a mail program marked as a
+ * What the tags of a mail's HTML say besides words: what no reader sees, and what a mail program marked as a
  * quotation. Pure, linear.
  */
 import type { BodyLine } from './body-line.ts';

@@ -8,7 +8,7 @@ import type { ReplyFacts } from './quote-starts.ts';
 
 /**
  * Programs write up to a hundred times as much HTML as text; reading it takes about 50 ns a character,
- * during which nobody else is served.
+ * during which no one else is served.
  */
 const MAX_HTML_CHARS = 2_000_000;
 

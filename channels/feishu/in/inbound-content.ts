@@ -69,7 +69,7 @@ function wordsOf({ type, mentions }: RawContent, content: JsonObject, names: Men
       add('video', 'file', content['file_key'], content['file_name'], 'video/mp4');
       return { text: '' };
     default:
-      // Others made what is in it: a name there addresses nobody.
+      // Others made what is in it: a name there addresses no one.
       return kindWords(type, content, new MentionNames(mentions, undefined));
   }
 }

@@ -131,7 +131,7 @@ function toMessage(
   const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
   const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
   const empty = written.text.trim() === '' && content.media.length === 0;
-  // "Ada joined the group": nobody wrote it.
+  // "Ada joined the group": no person wrote it.
   const author = { senderId, senderType: type === 'system' ? 'system' : senderType, empty };
   const refusal = refusalOf(author, context);
   return inboundMessage(context, {
@@ -152,7 +152,7 @@ function toMessage(
   });
 }
 
-/** People write no cards: one that a person sent is of somebody else. */
+/** People write no cards: one that a person sent is of another author. */
 function wordsOf(type: string, { note, text }: Content, conversation: Conversation): Conversation {
   if (type === FORWARDED) return conversation;
   const forwardMark = type === 'interactive' ? ours('[forwarded card, not written by the sender]') : undefined;

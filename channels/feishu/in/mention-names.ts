@@ -15,13 +15,13 @@ export class MentionNames {
       if (placeholder === '') continue;
       // An event has an object with an id of each kind, a stored message the id alone.
       const openId = stringOf(obj(id)['open_id']) || stringOf(id);
-      // By id: a person may carry the bot's name (A3). "@all" is nobody's id.
+      // By id: a person may carry the bot's name (A3). "@all" is no person's id.
       this.#byKey.set(placeholder, { name: stringOf(name), bot: botOpenId !== undefined && openId === botOpenId });
     }
   }
 
   /**
-   * In one pass, so that nobody's name can form another placeholder. Longer keys first: `@_user_1` begins
+   * In one pass, so that no name can form another placeholder. Longer keys first: `@_user_1` begins
    * `@_user_12`.
    */
   replace(text: string): string {

@@ -34,7 +34,7 @@ export function isGroup(chatId: string): boolean {
 
 /**
  * User ids are unique within a workspace only. People of other workspaces, who write in shared channels, are
- * named with theirs, so that none of them can stand for somebody here (reliability.md A3).
+ * named with theirs, so that none of them can stand for a person here (reliability.md A3).
  */
 export function authorId(user: string | undefined, team: string | undefined, { me }: InboundContext): string | undefined {
   if (user === undefined || user === '') return undefined;

@@ -1,5 +1,5 @@
 /**
- * What the platform tells that nobody wrote: acted on, or named in the log once, so that nothing is dropped
+ * What the platform tells that no person wrote: acted on, or named in the log once, so that nothing is dropped
  * in silence.
  */
 import type { Logger } from '../../../src/core/ports.ts';

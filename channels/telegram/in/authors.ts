@@ -6,7 +6,7 @@ export function authorOf(message: Message): { senderId: string; senderName: stri
   // A channel or a group that speaks in its own name: its id is negative and thus never equals a user's.
   if (message.sender_chat) return { senderId: String(message.sender_chat.id), senderName: label(chatName(message.sender_chat)) };
   if (!message.from) return { senderId: String(message.chat.id), senderName: label(chatName(message.chat)) };
-  // Never the username: it can be given up and taken by somebody else (reliability.md A3).
+  // Never the username: it can be given up and taken by another person (reliability.md A3).
   return { senderId: String(message.from.id), senderName: personName(message.from) };
 }
 

@@ -32,7 +32,7 @@ export async function showMenu({ client, commands, limited, logger }: MenuOption
     if (shown.some(({ command }) => !names.has(command)) || isSame(shown, ours)) return;
     await limited((signal) => client.setMenu(ours, signal));
   } catch (error) {
-    // A Bot API server of one's own may know no menus, and nobody misses them there.
+    // A Bot API server of one's own may know no menus, and no user misses them there.
     const level = apiFailureOf(error)?.status === 404 ? 'info' : 'warn';
     logger[level]('telegram.menu-not-shown', { error: errorText(error) });
   }

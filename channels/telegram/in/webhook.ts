@@ -25,7 +25,7 @@ export interface WebhookOptions extends ReceivingContext, ReadingOptions {
   readonly account: string;
   /** Origin under which the platform reaches the webhook server; the path is ours. */
   readonly publicUrl: string;
-  /** Of the bot: whoever knows it can set any webhook, so the secret of ours may be made of it. */
+  /** Of the bot: a program that knows it can set any webhook, so the secret of ours may be made of it. */
   readonly token: string;
   readonly webhooks: Webhooks;
   readonly settled: () => void;

@@ -38,7 +38,7 @@ export function businessFiles(content: Content): readonly Content[] {
   return [buttonsMessage, template?.hydrated, ...headers].filter((file) => file !== undefined && file !== null) as Content[];
 }
 
-/** What somebody chose. */
+/** What a person chose. */
 function choiceWords(content: Content): Lines | undefined {
   const { buttonsResponseMessage, listResponseMessage, templateButtonReplyMessage, interactiveResponseMessage } = content;
   if (buttonsResponseMessage) return [buttonsResponseMessage.selectedDisplayText || buttonsResponseMessage.selectedButtonId];
@@ -131,7 +131,7 @@ function buttonsLine(labels: Labels): Ours {
 }
 
 /**
- * The words of an answer whose form is nobody's to know: every value that is text or a number, with its name.
+ * The words of an answer whose form is not known: every value that is text or a number, with its name.
  */
 function wordsOfJson(json: string | null | undefined): readonly string[] {
   const values = Object.entries(parseObject(json?.slice(0, 10_000)) ?? {});

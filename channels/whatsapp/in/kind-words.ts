@@ -51,7 +51,7 @@ const WORDLESS: ReadonlySet<string> = new Set([
   'chat',
 ]);
 
-/** Empty for a message that its text and files tell completely, and for what nobody wrote. */
+/** Empty for a message that its text and files tell completely, and for what no person wrote. */
 export function kindWords(content: Content, depth = 0): KindWords {
   const inner = (message: Content | null | undefined): KindWords => {
     if (!message || depth >= MAX_DEPTH) return NOTHING;

@@ -72,7 +72,7 @@ export function tellOfChannels(owner: Owner, channels: Pick<ChannelSet, 'status'
   });
 }
 
-/** From now on the owner is told, once a day, that strangers ask to be let in. Without an owner nobody is. */
+/** From now on the owner is told, once a day, that strangers ask to be let in. Without an owner no one is. */
 export function tellOfStrangers(owner: Owner, events: EventBus): void {
   events.observe((event) => {
     if (event.type !== 'finished' || event.outcome !== 'pairing' || event.channel === undefined || !owner.exists) return;

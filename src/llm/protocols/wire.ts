@@ -131,7 +131,7 @@ export async function* callWire(
     }
   } finally {
     signal.removeEventListener('abort', onAbort);
-    // Closes the socket when the consumer left early; at the end of the stream there is nothing left to close.
+    // Closes the socket when the consumer left early; at the end of the stream nothing is left to close.
     if (!isOver) controller.abort(NO_LONGER_NEEDED);
   }
   yield* closing;

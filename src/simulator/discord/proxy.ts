@@ -248,7 +248,7 @@ class Front implements DiscordProxy {
     return { status: upstream.status, body: answer };
   }
 
-  /** Whoever wrote before; the emulator keeps no list of people. */
+  /** The people who wrote before; the emulator keeps no list of people. */
   #person(id: string): { readonly status: number; readonly body: unknown } {
     const authors = [...this.#messages.values()].map((message) => message['author'] as JsonObject);
     const person = authors.find((author) => author['id'] === id);
