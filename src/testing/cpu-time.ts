@@ -5,8 +5,8 @@ export function cpuMs(): number {
 }
 
 /**
- * The least CPU time of up to five rounds, ms; ends with the first below `limit`. The first rounds pay for the
- * compiler, and other processes work on the same cores.
+ * The least CPU time of up to five rounds, ms; ends with the first below `limit`. The first rounds pay for
+ * the compiler, and other processes work on the same cores.
  */
 export function leastCpuMs(limit: number, task: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;

@@ -56,8 +56,8 @@ export class Handover {
 
   /**
    * Whether we wrote in a thread, as our own messages tell that came back. What others write proves nothing:
-   * whether they may call the agent is decided later, and a person who may not would have it answer talk among
-   * those who may.
+   * whether they may call the agent is decided later, and a person who may not would have it answer talk
+   * among those who may.
    */
   hasWritten(thread: string): boolean {
     return this.#joined.has(thread) || this.#cursor?.threads.has(thread) === true;

@@ -18,8 +18,8 @@ const MAX_PEOPLE = 2_000;
 /** Channels that the platform would not show. */
 const MAX_HIDDEN = 1_000;
 /**
- * Channels of one message that are asked for: a sender who writes a thousand ids must not have us ask a thousand
- * times.
+ * Channels of one message that are asked for: a sender who writes a thousand ids must not have us ask a
+ * thousand times.
  */
 const MAX_ASKED = 3;
 

@@ -32,8 +32,8 @@ const LABEL =
 
 /**
  * The line at which the sentence above the line `end` begins ("On … Ada wrote:"), within its paragraph;
- * undefined when there is none. With `alone` only what no person writes by hand counts: an address, a date and
- * a time.
+ * undefined when there is none. With `alone` only what no person writes by hand counts: an address, a date
+ * and a time.
  */
 export function attributionStart(line: LineAt, end: number, { alone }: { readonly alone: boolean }): number | undefined {
   let joined = '';

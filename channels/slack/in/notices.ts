@@ -1,6 +1,6 @@
 /**
- * What the platform tells that no person wrote: acted on, or named in the log once, so that nothing is dropped
- * in silence.
+ * What the platform tells that no person wrote: acted on, or named in the log once, so that nothing is
+ * dropped in silence.
  */
 import type { Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
