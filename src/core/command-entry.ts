@@ -6,4 +6,9 @@ export interface CommandEntry {
   readonly args?: string;
   /** What it does, in a few words. */
   readonly summary: string;
+  /**
+   * Its answer changes nothing and is of use to its sender alone; with `args`, as long as none stand behind
+   * it. In a group it is shown to nobody else where the platform can do that.
+   */
+  readonly isPrivate?: true;
 }

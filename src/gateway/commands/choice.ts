@@ -2,7 +2,7 @@ import type { ChoiceCommand, CommandSpec, RunCommand } from './command.ts';
 
 function choice(kind: ChoiceCommand['kind'], args: string, summary: string): CommandSpec {
   return {
-    ...{ name: kind, args, summary },
+    ...{ name: kind, args, summary, isPrivate: true },
     read: (words) => ({ kind, ...(words.length > 0 ? { value: words.join(' ') } : {}) }),
   };
 }

@@ -17,6 +17,7 @@ const stopCommand: CommandSpec = {
 const helpCommand: CommandSpec = {
   name: 'help',
   summary: 'this list',
+  isPrivate: true,
   read: (words) => (words.length === 0 ? { kind: 'help', answer: HELP } : undefined),
 };
 
@@ -30,9 +31,10 @@ const COMMANDS: readonly CommandSpec[] = [
   helpCommand,
 ];
 /** What a platform's own menu shows. */
-export const COMMAND_MENU: readonly CommandEntry[] = COMMANDS.map(({ name, args, summary }) => ({
+export const COMMAND_MENU: readonly CommandEntry[] = COMMANDS.map(({ name, args, summary, isPrivate }) => ({
   ...{ name, summary },
   ...(args === undefined ? {} : { args }),
+  ...(isPrivate && { isPrivate }),
 }));
 
 const BY_NAME = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
