@@ -22,13 +22,14 @@ interface DeadOutbox {
   readonly part: string;
 }
 
-const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input, source, lane, principal FROM run WHERE state = 'DEAD'";
+const FROM_INBOX = `SELECT seq, finished_at, outcome, attempts, input, source, lane, principal FROM run
+  WHERE state = 'DEAD' AND finished_at IS NOT NULL`;
 const FROM_OUTBOX = 'SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE';
 /**
  * A part that expired may still be wanted. Others are EXPIRED before their time, because something newer took
  * their place.
  */
-const IS_LETTER = "(state = 'DEAD' OR (state = 'EXPIRED' AND settled_at >= expires_at))";
+const IS_LETTER = "settled_at IS NOT NULL AND state IN ('DEAD', 'EXPIRED') AND (state = 'DEAD' OR settled_at >= expires_at)";
 
 /** Oldest first. */
 export function listDead(store: Store): readonly DeadLetter[] {

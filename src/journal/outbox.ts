@@ -123,13 +123,14 @@ export function expireParts({ db, clock }: Store): number {
   db.run(
     `INSERT INTO event (at, run, channel, type, data)
      SELECT ?, part ->> '$.messageId', part ->> '$.channel', 'part.expired', json_object('key', key, 'reason', ?)
-     FROM outbox WHERE ${isOver} ORDER BY seq`,
+     FROM outbox INDEXED BY outbox_pending WHERE ${isOver} ORDER BY seq`,
     now,
     TOO_OLD,
     now,
   );
   const text = "iif(part ->> '$.keptAs' IS NULL, part, json_set(part, '$.text', part ->> '$.keptAs'))";
-  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired', part = ${text} WHERE ${isOver}`;
+  const sql = `UPDATE outbox INDEXED BY outbox_pending SET state = 'EXPIRED', settled_at = ?, reason = 'expired', part = ${text}
+    WHERE ${isOver}`;
   return db.run(sql, now, now);
 }
 

@@ -80,7 +80,8 @@ function buryAll(
 ): { readonly buried: number; readonly unheard: readonly ChatRow[] } {
   const now = store.clock.now();
   const spent = store.db.all<RunRecord>(
-    `SELECT ${RUN_COLUMNS} FROM run WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
+    `SELECT ${RUN_COLUMNS} FROM run WHERE seq IN (
+         SELECT seq FROM run WHERE state = 'NEW' UNION ALL SELECT seq FROM run WHERE state = 'RUNNING' AND boot_id IS NOT ?)
        AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
     store.bootId,
     bounds.maxAttempts,

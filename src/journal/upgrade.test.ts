@@ -153,3 +153,26 @@ it('where a file cannot have a second name, the copy is made like the new file',
   });
   expect([rowsOf(path, 'run'), rowsOf(`${path}.v3.bak`, 'inbox')]).toEqual([20, 20]);
 });
+
+it('rows that came to an end without a time get one, and are counted as before', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 20);
+  {
+    using db = new Database(path, { busyMs: 100 });
+    migrate(db, MIGRATIONS.slice(0, 6));
+    db.exec("UPDATE run SET finished_at = NULL; UPDATE run SET finished_at = 1 WHERE state = 'NEW'");
+    db.exec("UPDATE outbox SET settled_at = NULL; UPDATE outbox SET settled_at = 1 WHERE state = 'PENDING'");
+  }
+  const tally = (table: string) =>
+    look<object>(
+      path,
+      `SELECT json_group_object(state, n) AS found FROM
+    (SELECT state, count(*) AS n FROM ${table} GROUP BY state)`,
+    );
+  const before = [tally('run'), tally('outbox')];
+  upgrade(path);
+  expect([tally('run'), tally('outbox')]).toEqual(before);
+  const wrong = `SELECT (SELECT count(*) FROM run WHERE (state IN ('DONE', 'DEAD')) <> (finished_at IS NOT NULL))
+    + (SELECT count(*) FROM outbox WHERE (state IN ('PENDING', 'SENDING')) = (settled_at IS NOT NULL)) AS count`;
+  expect(look(path, wrong)).toEqual({ count: 0 });
+});
