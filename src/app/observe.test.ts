@@ -31,6 +31,12 @@ it('the hint of a failed call stands before that of its code', () => {
   expect(logger.lines[0]).toMatchObject({ data: { hint: 'check that base_url is the address of the API' } });
 });
 
+it('times are logged in whole milliseconds', () => {
+  const logger = new MemoryLogger();
+  logEvents(logger)({ type: 'finished', at: 0, messageId: 'm', outcome: 'answered', ms: 4.742733 } as RunEvent);
+  expect(logger.lines[0]).toMatchObject({ event: 'finished', data: { ms: 5 } });
+});
+
 it('streamed text is never logged', () => {
   const logger = new MemoryLogger();
   logEvents(logger)({ type: 'model.text', at: 0, text: 'private' });

@@ -83,6 +83,11 @@ function isTrouble(state: ChannelHealth): boolean {
   return state === 'down' || state === 'degraded';
 }
 
+/** A thousandth of a millisecond tells an operator nothing. */
+function inWholeMs(name: string, value: unknown): unknown {
+  return typeof value === 'number' && /ms$/i.test(name) ? Math.round(value) : value;
+}
+
 /** The way out that the event names, else the usual one of its error code. */
 function hintFor(event: RunEvent): { hint?: string } {
   if ('hint' in event && event.hint !== undefined) return { hint: event.hint };
@@ -105,7 +110,7 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
     const isDetail = isCounted || (DETAILS.has(type) && !isRefusedLogin);
     if (isDetail && logger.isDebugEnabled?.() === false) return;
     const data: Record<string, unknown> = {};
-    for (const [name, value] of Object.entries(event)) if (!NOT_DATA.has(name)) data[name] = value;
+    for (const [name, value] of Object.entries(event)) if (!NOT_DATA.has(name)) data[name] = inWholeMs(name, value);
     Object.assign(data, hintFor(event));
     // Stopped by its user, or by a shutdown: the operator need not look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
