@@ -1,5 +1,5 @@
 /** More than this waits in the connection, not in memory. Bytes. */
-const GATHERED_BYTES = 64_000;
+const GATHERED_BYTES = 256_000;
 
 /** Where the bytes come from. */
 export interface Source {

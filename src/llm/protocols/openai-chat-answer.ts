@@ -81,12 +81,15 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
 
 /** Errors with status 200: in the choice (OpenRouter), a code other than 0 (MiniMax), in place of choices. */
 function throwError(chunk: Fields, choice: Fields): void {
-  const { status_code: code, status_msg: said } = asRecord(chunk['base_resp']);
-  if (code) throw new AnsweredError(undefined, { code, message: said });
+  if (chunk['base_resp']) {
+    const { status_code: code, status_msg: said } = asRecord(chunk['base_resp']);
+    if (code) throw new AnsweredError(undefined, { code, message: said });
+  }
   if (choice['error']) throw new AnsweredError(undefined, choice['error']);
+  if (chunk['choices']) return;
   // vLLM, Mistral and DashScope name it so, Zhipu and Venice otherwise.
   const message = firstString(chunk['message'], chunk['msg'], chunk['error_message']);
-  if (message && !chunk['choices']) throw new AnsweredError(undefined, { type: chunk['error_type'], ...chunk, message });
+  if (message) throw new AnsweredError(undefined, { type: chunk['error_type'], ...chunk, message });
 }
 
 function callPiece(raw: unknown): NonNullable<Piece['calls']>[number] {
@@ -119,10 +122,12 @@ function contentText(content: unknown): { text: string; reasoning: string } {
 }
 
 function firstString(...values: readonly unknown[]): string {
-  return values.find((value): value is string => typeof value === 'string' && value !== '') ?? '';
+  for (const value of values) if (typeof value === 'string' && value !== '') return value;
+  return '';
 }
 
 function parseUsage(value: unknown): Usage | undefined {
+  if (typeof value !== 'object') return undefined;
   const usage = asRecord(value);
   const tokensIn = count(usage['prompt_tokens']);
   const completion = count(usage['completion_tokens']);
