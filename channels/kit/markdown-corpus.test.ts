@@ -11,6 +11,7 @@ import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { judgeDiscord } from '../../src/testing/dialects/discord.ts';
 import { judgeHtmlMail } from '../../src/testing/dialects/email.ts';
 import { judgeFeishu } from '../../src/testing/dialects/feishu.ts';
+import { judgeStreamingCard } from '../../src/testing/dialects/feishu-card.ts';
 import { judgeIrc, judgeTerminal, judgeTwilio } from '../../src/testing/dialects/plain.ts';
 import { judgeSlack } from '../../src/testing/dialects/slack.ts';
 import { judgeTelegram } from '../../src/testing/dialects/telegram.ts';
@@ -22,6 +23,7 @@ import { partToText } from '../cli/outbound.ts';
 import { toCreate } from '../discord/out/outbound.ts';
 import { toMail } from '../email/out/outbound.ts';
 import { toMessage as toFeishu } from '../feishu/out/outbound.ts';
+import { toStreamingCard } from '../feishu/out/streaming-card.ts';
 import { toLines } from '../irc/outbound.ts';
 import { CHANNELS } from '../registry.ts';
 import { toPost } from '../slack/out/outbound.ts';
@@ -40,6 +42,9 @@ interface Sample {
 }
 
 const SAMPLES = JSON.parse(readFileSync(join(import.meta.dirname, 'fixtures/markdown.json'), 'utf8')) as readonly Sample[];
+
+/** What Feishu is sent of an answer that grows while it is written. */
+const STREAMED = 'feishu, a streaming card';
 
 /** A part as its channel sends it. */
 const JUDGES: Readonly<Record<string, (part: OutboundPart) => Promise<Verdict>>> = {
@@ -60,6 +65,7 @@ const JUDGES: Readonly<Record<string, (part: OutboundPart) => Promise<Verdict>>>
     const { type, content } = await toFeishu(part, { plain: false, isGroup: undefined });
     return judgeFeishu(type, content);
   },
+  [STREAMED]: async ({ text }) => judgeStreamingCard(toStreamingCard(text, { plain: false, streaming: true })),
   wecom: async (part) => {
     const message = await toWecom(part, { plain: false, agentId: 1, markdown: true, duplicateCheck: true });
     if ('refused' in message) return { violations: [message.detail], visible: '' };
@@ -90,7 +96,8 @@ const MADE: Readonly<Record<string, { readonly settings?: object; readonly secre
 /** These pass Markdown on as it was written. */
 const AS_WRITTEN = ['cli'];
 
-async function limitsOf(type: string): Promise<ChannelLimits> {
+async function limitsOf(name: string): Promise<ChannelLimits> {
+  const type = name === STREAMED ? 'feishu' : name;
   const descriptor = await CHANNELS[type]?.();
   const { settings = {}, secret = () => 'secret' } = MADE[type] ?? {};
   const terminal = { input: new PassThrough(), output: new PassThrough(), interactive: false } as unknown as Terminal;
@@ -150,7 +157,7 @@ function isOwnMark(type: string, mark: string): boolean {
 
 const MESSAGE = { id: 'test/bot/1', account: 'bot', isGroup: false };
 
-describe.each(Object.keys(CHANNELS))('%s', (type) => {
+describe.each([...Object.keys(CHANNELS), STREAMED])('%s', (type) => {
   test('shows every word of every sample in order, and nothing is refused or shown as a mark', async () => {
     const limits = await limitsOf(type);
     const faults: Record<string, readonly string[]> = {};

@@ -25,7 +25,7 @@ const MAX_TABLES = 5;
 /** Of 200: components and their parts count alike. */
 const MAX_ELEMENTS = 90;
 /** Table component: 50 columns are shown. */
-const MAX_COLUMNS = 50;
+export const MAX_COLUMNS = 50;
 
 export function render(markdown: string, options: RenderOptions): Rendered {
   const { plain, choices = [], press = {}, form } = options;
@@ -85,13 +85,17 @@ function sizeOf(content: object): number {
   return Buffer.byteLength(JSON.stringify(JSON.stringify(content)));
 }
 
+/** Button component: at most 100 characters. */
+export function buttonText({ label }: Choice): object {
+  return { tag: 'plain_text', content: label.length > 100 ? `${label.slice(0, 99)}…` : label };
+}
+
 function toCard(elements: readonly object[], choices: readonly Choice[], press: Readonly<Record<string, string | boolean>>) {
-  const buttons = choices.map(({ label, value }) => ({
+  const buttons = choices.map((choice) => ({
     tag: 'button',
-    // Button component: at most 100 characters.
-    text: { tag: 'plain_text', content: label.length > 100 ? `${label.slice(0, 99)}…` : label },
+    text: buttonText(choice),
     type: 'default',
-    value: { choice: value, ...press },
+    value: { choice: choice.value, ...press },
   }));
   return {
     // Without `update_multi` a card cannot be edited later.
@@ -138,28 +142,29 @@ function toTable({ header, rows }: Extract<Block, { kind: 'table' }>): object {
   };
 }
 
-function columnsOf(rows: readonly (readonly Line[])[]): number {
+export function columnsOf(rows: readonly (readonly Line[])[]): number {
   return Math.max(...rows.map((row) => row.length));
 }
 
 /** A cell's words; the address of a link that says something else is written out. */
-function toPlainLine(line: Line): string {
+export function toPlainLine(line: Line): string {
   return line.map(({ text, url }) => (url === undefined || url === text ? text : `${text} (${url})`)).join('');
 }
 
-function toFence({ text, language = '' }: Extract<Block, { kind: 'code' }>): string {
+export function toFence({ text, language = '' }: Extract<Block, { kind: 'code' }>): string {
   // A fence within the code would end it; and a tag must not begin to mean something where entities are not read.
   const code = text.replaceAll('```', '`\u200b``').replace(/<(?=\/?[a-z])/gi, '<\u200b');
   return `\`\`\`${/^[\w+#.-]{1,20}$/.test(language) ? language : ''}\n${code}\n\`\`\``;
 }
 
 function toCardLine(line: Line): string {
-  const text = line.map(toCardRun).join('');
+  const text = line.map((run) => toCardRun(run)).join('');
   // What only at the beginning of a line is markup.
   return text.replace(/^(\s*)([#+-])/, (_, space: string, sign: string) => `${space}&#${sign.charCodeAt(0)};`);
 }
 
-function toCardRun({ text, styles, url }: Run): string {
+/** `opens`: the addresses that become links. Blanks stand outside of the marks. */
+export function toCardRun({ text, styles, url }: Run, opens = SAFE_URL): string {
   const [, before = '', words = '', after = ''] = /^(\s*)([\s\S]*?)(\s*)$/.exec(text) ?? [];
   if (words === '') return text;
   // Inside backticks entities are not read: code that needs some is shown as words.
@@ -168,7 +173,7 @@ function toCardRun({ text, styles, url }: Run): string {
   if (styles.includes('italic')) out = `*${out}*`;
   if (styles.includes('bold')) out = `**${out}**`;
   if (url !== undefined)
-    out = SAFE_URL.test(url) ? `[${out}](${escapeUrl(url)})` : `${out}${url === text ? '' : ` (${escapeCard(url)})`}`;
+    out = opens.test(url) ? `[${out}](${escapeUrl(url)})` : `${out}${url === text ? '' : ` (${escapeCard(url)})`}`;
   return `${before}${out}${after}`;
 }
 
@@ -176,7 +181,7 @@ function toCardRun({ text, styles, url }: Run): string {
 const SAFE_URL = /^(?:https?|mailto|tel|lark|feishu):/i;
 
 /** Rich text component, "special characters": entities show the sign itself. */
-function escapeCard(text: string): string {
+export function escapeCard(text: string): string {
   return text.replace(/[&<>*_~`[\]\\]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 

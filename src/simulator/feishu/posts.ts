@@ -5,7 +5,10 @@ export interface FeishuPost {
   readonly chatId: string;
   type: string;
   content: Record<string, unknown>;
+  /** Of the card entity that it shows; `content` is then the card's JSON as it is now. */
+  readonly cardId?: string;
   readonly parentId?: string;
+  readonly threadId?: string;
   readonly inThread: boolean;
   readonly uuid?: string;
   /** Epoch ms; an edit does not change it. */
@@ -33,6 +36,8 @@ export class ApiError extends Error {
 
 /** PUT changes text and rich text, PATCH changes cards that were made to be changed, for 14 days. */
 export function editPost(post: FeishuPost, method: string, data: Record<string, unknown>): void {
+  // Whether this call takes a card entity is not documented; its own calls do.
+  if (post.cardId !== undefined) throw new ApiError(230099, 'the message shows a card entity');
   const card = post.type === 'interactive';
   if (card !== (method === 'PATCH')) throw new ApiError(230001, 'NOT a card, or a card');
   if (card && (post.content['config'] as Record<string, unknown> | undefined)?.['update_multi'] !== true) {
@@ -79,6 +84,13 @@ export function readPostContent(type: string, raw: unknown): Record<string, unkn
   return content;
 }
 
+/** The card entity that a message is to show. */
+export function cardIdOf(type: string, raw: unknown): string | undefined {
+  if (type !== 'interactive' || typeof raw !== 'string') return undefined;
+  const content = JSON.parse(raw) as { type?: unknown; data?: { card_id?: unknown } };
+  return content.type === 'card' ? String(content.data?.card_id) : undefined;
+}
+
 /** The words people see of a message. */
 export function visibleText(post: Pick<FeishuPost, 'type' | 'content'>): string {
   if (post.type === 'text') return String(post.content['text']);
@@ -87,6 +99,16 @@ export function visibleText(post: Pick<FeishuPost, 'type' | 'content'>): string 
     return body?.content.map((line) => line.map(({ text }) => text ?? '').join('')).join('\n') ?? '';
   }
   if (post.type !== 'interactive') return '';
-  const elements = post.content['elements'] as { content?: string; text?: { content: string } }[];
+  const body = post.content['body'] as { elements: unknown } | undefined;
+  const elements = (body?.elements ?? post.content['elements']) as { content?: string; text?: { content: string } }[];
+  if (body) return elements.map(({ content, text }) => withoutMarks(content ?? text?.content ?? '')).join('\n');
   return elements.map((element) => element.content ?? element.text?.content ?? '').join('\n');
+}
+
+/** Of the Markdown of JSON 2.0: line breaks are tags, signs are numbered entities. */
+function withoutMarks(markdown: string): string {
+  return markdown
+    .replaceAll(/<br>\n?/g, '\n')
+    .replace(/\*{1,3}|~~/g, '')
+    .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
 }

@@ -2,43 +2,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { parseMultipart } from '../multipart.ts';
+import { type Answer, type Call, type FeishuFault, ok } from './calls.ts';
+import { CardEntities } from './cards.ts';
 import { FeishuEvents } from './delivery.ts';
 import { BOT_OPEN_ID, type FeishuMessage, type FeishuPayload, feishuEvent, messageEvent, newMessageId } from './events.ts';
-import { ApiError, editPost, type FeishuPost, readPostContent } from './posts.ts';
+import { asStored, listMessages } from './history.ts';
+import { ApiError, cardIdOf, editPost, type FeishuPost, readPostContent } from './posts.ts';
+import { readUpload, type Upload } from './uploads.ts';
 
-/** What becomes of the next call whose `METHOD /path` matches. */
-export type FeishuFault = { readonly match: RegExp } & (
-  | {
-      readonly kind: 'error';
-      readonly status: number;
-      readonly code: number;
-      readonly msg?: string;
-      readonly headers?: Record<string, string>;
-    }
-  /** Done, and the connection broken before the answer. */
-  | { readonly kind: 'drop' }
-  /** Done, and answered after so many ms. */
-  | { readonly kind: 'slow'; readonly ms: number }
-  /** Done, and never answered. */
-  | { readonly kind: 'hang' }
-  /** Not done, and answered with something that is not the API. */
-  | { readonly kind: 'page'; readonly status: number; readonly headers?: Record<string, string> }
-);
-
-interface Call {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: Buffer;
-}
-
-interface Answer {
-  readonly status?: number;
-  readonly json?: object;
-  readonly bytes?: Buffer;
-}
+const CARDS = '/open-apis/cardkit/v1/cards';
 
 export async function startFeishuServer(): Promise<FeishuServer> {
   const server = new FeishuServer();
@@ -55,7 +27,7 @@ export class FeishuServer extends FeishuEvents {
   readonly calls: string[] = [];
   readonly faults: FeishuFault[] = [];
   /** Keys of uploads -> what was uploaded. */
-  readonly uploads = new Map<string, { readonly name?: string; readonly type: string; readonly bytes: Buffer }>();
+  readonly uploads = new Map<string, Upload>();
   /** Keys of files people sent -> bytes. */
   readonly files = new Map<string, Buffer>();
   /** Messages of people, by id, as `GET im/v1/messages/:id` tells them. */
@@ -65,6 +37,12 @@ export class FeishuServer extends FeishuEvents {
   readonly reactions = new Map<string, { readonly messageId: string; readonly emoji: string }>();
   readonly withdrawn = new Set<string>();
   readonly modes = new Map<string, string>();
+  readonly cards = new CardEntities((id, json) => {
+    const post = this.posts.find((one) => one.id === id);
+    if (post) Object.assign(post, { content: json, edits: post.edits + 1 });
+  });
+  /** Scopes that the app was not given. */
+  readonly missingScopes = new Set<string>();
   tokensIssued = 0;
   #token = '';
   readonly #sockets = new Set<Socket>();
@@ -101,6 +79,7 @@ export class FeishuServer extends FeishuEvents {
   forget(): void {
     this.forgetEvents();
     for (const list of [this.posts, this.calls, this.faults]) list.length = 0;
+    this.cards.forget();
     for (const kept of [this.uploads, this.files, this.stored, this.conversations, this.reactions, this.withdrawn, this.modes])
       kept.clear();
   }
@@ -119,6 +98,9 @@ export class FeishuServer extends FeishuEvents {
       msg_type: sent['message_type'],
       sender: { id: message.openId ?? 'ou_ada', id_type: 'open_id', sender_type: sender['sender_type'] },
       body: { content: sent['content'] },
+      create_time: sent['create_time'],
+      ...(sent['thread_id'] !== undefined && { thread_id: sent['thread_id'] }),
+      ...(message.mentions && { mentions: message.mentions }),
     });
     this.modes.set(String(sent['chat_id']), sent['chat_type'] === 'p2p' ? 'p2p' : 'group');
     return feishuEvent('im.message.receive_v1', event, { appId: this.appId });
@@ -189,7 +171,18 @@ export class FeishuServer extends FeishuEvents {
       if (call.query.get('receive_id_type') !== 'chat_id') throw new ApiError(230001, 'invalid receive_id_type');
       return this.#post(data, String(data['receive_id']), undefined);
     }
-    if (method === 'POST' && /^\/open-apis\/im\/v1\/(?:images|files)$/.test(path)) return this.#upload(call);
+    if (method === 'GET' && path === '/open-apis/im/v1/messages') {
+      this.#need('im:message.group_msg', 230027, 'Lack of necessary permissions');
+      return ok({
+        data: listMessages([...this.stored.values(), ...this.posts.map((post) => asStored(post, this.appId))], call.query),
+      });
+    }
+    if (path.startsWith(CARDS)) {
+      this.#need('cardkit:card:write', 99991672, 'Access denied. One of the following scopes is required');
+      return ok({ data: this.cards.handle(method, path.slice(CARDS.length), data) });
+    }
+    const upload = method === 'POST' ? /^\/open-apis\/im\/v1\/(image|file)s$/.exec(path)?.[1] : undefined;
+    if (upload !== undefined) return ok({ data: this.#keep(upload, call) });
     const chat = /^\/open-apis\/im\/v1\/chats\/([^/]+)$/.exec(path)?.[1];
     if (chat !== undefined) return ok({ data: { chat_mode: this.modes.get(chat) ?? 'group' } });
     const [, id = '', rest = ''] = /^\/open-apis\/im\/v1\/messages\/([^/]+)(\/.*)?$/.exec(path) ?? [];
@@ -224,18 +217,15 @@ export class FeishuServer extends FeishuEvents {
       return ok({ data: {} });
     }
     if (method === 'GET' && rest === '') {
-      const own = post && {
-        message_id: id,
-        chat_id: post.chatId,
-        msg_type: post.type,
-        sender: { id: this.appId, id_type: 'app_id', sender_type: 'app' },
-        body: { content: JSON.stringify(post.content) },
-      };
-      const item = own ?? this.stored.get(id);
+      const item = post ? asStored(post, this.appId) : this.stored.get(id);
       if (!item) throw new ApiError(230110, 'The message is deleted.');
       return ok({ data: { items: [item, ...(this.conversations.get(id) ?? [])] } });
     }
     if (!post) throw new ApiError(230001, 'invalid message_id');
+    if (method === 'DELETE' && rest === '') {
+      this.posts.splice(this.posts.indexOf(post), 1);
+      return ok({ data: {} });
+    }
     if (method === 'PUT' || method === 'PATCH') {
       editPost(post, method, data);
       return ok({ data: {} });
@@ -249,34 +239,35 @@ export class FeishuServer extends FeishuEvents {
     const before = uuid === undefined ? undefined : this.posts.find((post) => post.uuid === uuid);
     if (before) return ok({ data: { message_id: before.id, chat_id: before.chatId } });
     const type = String(data['msg_type']);
-    const content = readPostContent(type, data['content']);
+    const id = newMessageId();
+    const cardId = cardIdOf(type, data['content']);
+    const content = cardId === undefined ? readPostContent(type, data['content']) : this.cards.send(cardId, id);
     const key = content['image_key'] ?? content['file_key'];
     if (key !== undefined && !this.uploads.has(String(key))) throw new ApiError(230055, 'The file is not there.');
     const post: FeishuPost = {
-      id: newMessageId(),
-      chatId,
-      type,
-      content,
+      ...{ id, chatId, type, content },
+      ...(cardId !== undefined && { cardId }),
       inThread: data['reply_in_thread'] === true,
       at: Date.now(),
       edits: 0,
       ...(parentId !== undefined && { parentId }),
+      ...(data['reply_in_thread'] === true && {
+        threadId: String(this.stored.get(parentId ?? '')?.['thread_id'] ?? `omt_${parentId}`),
+      }),
       ...(uuid !== undefined && { uuid }),
     };
     this.posts.push(post);
     return ok({ data: { message_id: post.id, chat_id: chatId, msg_type: type } });
   }
 
-  #upload(call: Call): Answer {
-    const image = call.path.endsWith('images');
-    const parts = parseMultipart(call.body, call.headers['content-type'] ?? '');
-    const field = (name: string): string => parts.find((part) => part.name === name)?.bytes.toString() ?? '';
-    const file = parts.find((part) => part.name === (image ? 'image' : 'file'));
-    if (!file || file.bytes.length === 0) throw new ApiError(234010, "File's size can't be 0.");
-    const key = `${image ? 'img' : 'file'}_v3_${randomUUID()}`;
-    const name = field('file_name');
-    this.uploads.set(key, { type: field(image ? 'image_type' : 'file_type'), bytes: file.bytes, ...(name !== '' && { name }) });
-    return ok({ data: image ? { image_key: key } : { file_key: key } });
+  #keep(kind: string, call: Call): object {
+    const key = `${kind === 'image' ? 'img' : 'file'}_v3_${randomUUID()}`;
+    this.uploads.set(key, readUpload(kind, call.body, call.headers['content-type'] ?? ''));
+    return { [`${kind}_key`]: key };
+  }
+
+  #need(scope: string, code: number, msg: string): void {
+    if (this.missingScopes.has(scope)) throw new ApiError(code, `${msg}: [${scope}]`);
   }
 
   #issue(data: Record<string, unknown>): Answer {
@@ -292,8 +283,4 @@ export class FeishuServer extends FeishuEvents {
     const URL = `${this.url.replace('http', 'ws')}/ws?device_id=d&service_id=1&access_key=k&ticket=t`;
     return ok({ data: { URL, ClientConfig: this.clientConfig } });
   }
-}
-
-function ok(body: object): Answer {
-  return { json: { code: 0, msg: 'success', ...body } };
 }

@@ -1,6 +1,7 @@
+import type { FeishuFault } from '../feishu/calls.ts';
 import type { FeishuPayload } from '../feishu/events.ts';
 import { visibleText } from '../feishu/posts.ts';
-import { type FeishuFault, type FeishuServer, startFeishuServer } from '../feishu/server.ts';
+import { type FeishuServer, startFeishuServer } from '../feishu/server.ts';
 import { Deliveries } from './deliveries.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
