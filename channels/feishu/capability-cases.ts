@@ -143,7 +143,12 @@ export const cases: CapabilityCases = {
     await send({ chatId: 'oc_team', text: 'we', replyContext });
     expect(server.posts[0]).toMatchObject({ parentId: 'om_question', inThread: false });
   }),
-  'earlier messages': 'not built: the platform would tell',
+  'earlier messages': play(async ({ server, channel, message }) => {
+    server.compose({ ...GROUP, openId: 'ou_bob', text: 'lunch at one?', createTime: Date.now() - 1_000 });
+    server.say({ ...GROUP, text: '@_user_1 where?', mentions: [mention('@_user_1', BOT_OPEN_ID, 'Gatehouse')] });
+    const found = await channel.earlier?.(await message(), 30, signal);
+    expect(found).toMatchObject([{ text: 'lunch at one?', senderId: 'ou_bob', fromBot: false }]);
+  }),
   'reaction in': play(async ({ server, message, send }) => {
     await send({ text: 'done', key: 'a' });
     const id = server.posts[0]?.id;

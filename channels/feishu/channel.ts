@@ -9,7 +9,7 @@ import type {
   SendResult,
 } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
-import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { EarlierMessage, InboundMessage, MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
@@ -19,14 +19,16 @@ import { RecentMap, RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { download } from './in/download.ts';
+import { earlierMessages } from './in/earlier.ts';
 import { KnownMessages } from './in/known-messages.ts';
 import { receiveEvents } from './in/receive.ts';
 import type { WebhookKeys } from './in/request.ts';
-import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './out/outbound.ts';
+import { pressOf, targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './out/outbound.ts';
+import { StreamingCards } from './out/streaming.ts';
 import type { FeishuSettings } from './settings.ts';
 import type { FeishuClient, SendCall } from './wire/client.ts';
 import { toReactionName } from './wire/emoji.ts';
-import { isTargetGone, toSendResult } from './wire/failure.ts';
+import { isMissingScope, isTargetGone, toSendResult } from './wire/failure.ts';
 
 const LIMITS: ChannelLimits = {
   // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.
@@ -36,7 +38,7 @@ const LIMITS: ChannelLimits = {
   uploadBytes: 30 * MEGABYTE,
   // The platform itself gives up to 100 MB.
   downloadBytes: 30 * MEGABYTE,
-  // Of text and rich text; cards have no such limit (code 230072).
+  // Of text and rich text; cards have no such limit (code 230072), and streaming cards take the place of all that grows.
   edits: 20,
 };
 
@@ -50,11 +52,17 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
 /** Of reactions and of questions that were taken back; older ones are forgotten. */
 const REMEMBERED = 1_000;
 
+/** What is posted; `isEntity`: it names a card that was made before. */
+interface Posted {
+  readonly type: string;
+  readonly content: string;
+  readonly isEntity?: true;
+}
+
 export class FeishuChannel implements Channel {
   readonly name: string;
   readonly type = 'feishu';
   readonly account: string;
-  readonly limits: ChannelLimits;
   readonly inboundClass = 'A';
   readonly sendClass = 'idem';
   /** Send message, `uuid`: at most one message within an hour. */
@@ -65,12 +73,15 @@ export class FeishuChannel implements Channel {
   readonly #deps: ChannelDeps;
   readonly #webhook: WebhookKeys | undefined;
   readonly #known: KnownMessages;
+  readonly #limits: ChannelLimits;
+  readonly #cards: StreamingCards;
   readonly #life = new Lifecycle();
   /** Message -> id of our reaction to it. */
   readonly #reactions = new RecentMap<string>(REMEMBERED);
   /** Messages that cannot be answered any more. In memory: after a restart the first answer learns it again. */
   readonly #gone = new RecentSet(REMEMBERED);
   #openId: string | undefined;
+  #isHistoryClosed = false;
 
   constructor(options: {
     readonly client: FeishuClient;
@@ -85,9 +96,17 @@ export class FeishuChannel implements Channel {
     this.#webhook = options.webhook;
     this.name = options.deps.name;
     this.account = options.account;
-    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
+    this.#limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
     const { clock, logger } = options.deps;
+    this.#cards = new StreamingCards({ client: this.#client, isOn: options.settings.streaming_cards, clock, logger });
     this.#known = new KnownMessages({ client: this.#client, account: this.account, openId: () => this.#openId, clock, logger });
+  }
+
+  /** Until a first card was made, an answer that grows may have to be a message of text. */
+  get limits(): ChannelLimits {
+    if (!this.#cards.usable) return this.#limits;
+    const { edits: _, ...rest } = this.#limits;
+    return rest;
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -119,6 +138,31 @@ export class FeishuChannel implements Channel {
 
   edit(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult> {
     return this.#track(options, () => this.#edit(platformId, part, options));
+  }
+
+  async withdraw({ platformId }: { readonly platformId: string }, signal: AbortSignal): Promise<void> {
+    await this.#within(CALL_TIMEOUT_MS, signal, (inner) => this.#client.withdraw(platformId, inner)).catch((error: unknown) => {
+      if (!(error instanceof CallError) || !isTargetGone(error.failure)) throw error;
+    });
+  }
+
+  /** Nothing, and a line in the log, while the app may not read what was said in groups. */
+  async earlier(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]> {
+    const options = { client: this.#client, openId: this.#openId };
+    try {
+      const found = await this.#within(CALL_TIMEOUT_MS, signal, (inner) =>
+        earlierMessages(message, limit, { ...options, signal: inner }),
+      );
+      this.#isHistoryClosed = false;
+      return found;
+    } catch (error) {
+      if (!(error instanceof CallError) || !isMissingScope(error.failure)) throw error;
+      const hint =
+        'add the scope im:message.group_msg and release a version of the app; until then the agent reads only what names it';
+      if (!this.#isHistoryClosed) this.#deps.logger.warn('feishu.history-closed', { detail: error.message, hint });
+      this.#isHistoryClosed = true;
+      return [];
+    }
   }
 
   async react(target: { readonly platformId: string }, emoji: string | undefined, signal: AbortSignal): Promise<void> {
@@ -153,7 +197,7 @@ export class FeishuChannel implements Channel {
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
     const messageId = part.replyContext?.['messageId'];
     const to = targetOf(part, typeof messageId === 'string' && this.#gone.has(messageId));
-    const message = part.file ? await this.#upload(part.file, options.signal) : await this.#render(part, options.plain);
+    const message = part.file ? await this.#upload(part.file, options.signal) : await this.#render(part, options);
     if ('kind' in message) return message;
     if (options.signal.aborted) return NOT_LEFT;
     const call: SendCall = { to, ...message, uuid: uuidOf(part) };
@@ -161,6 +205,7 @@ export class FeishuChannel implements Channel {
       const ms = this.#settings.send_timeout_secs * 1_000;
       const id = await this.#within(ms, options.signal, (inner) => this.#client.send(call, inner));
       const { chatId, threadId, text } = part;
+      if (message.type === 'interactive' && !('isEntity' in message)) this.#cards.isOther(id);
       this.#known.sent(id, { chatId, type: message.type, text, ...(threadId !== undefined && { threadId }) });
       return { kind: 'sent', platformId: id };
     } catch (error) {
@@ -168,8 +213,20 @@ export class FeishuChannel implements Channel {
     }
   }
 
-  async #render(part: OutboundPart, plain: boolean): Promise<{ readonly type: string; readonly content: string }> {
-    const { type, content } = await toMessage(part, { plain, isGroup: this.#isGroup(part) });
+  /** An answer that begins to grow is a card of its own; without one it is what its words make it. */
+  async #render(part: OutboundPart, { plain, signal }: SendOptions): Promise<Posted | SendResult> {
+    const isGroup = this.#isGroup(part);
+    try {
+      const ms = this.#settings.send_timeout_secs * 1_000;
+      const cardId = await this.#within(ms, signal, (inner) => this.#cards.begin(part, { plain }, inner));
+      if (cardId !== undefined) {
+        const content = JSON.stringify({ type: 'card', data: { card_id: cardId } });
+        return { type: 'interactive', content, isEntity: true };
+      }
+    } catch (error) {
+      return notSeen(error, 'the card was not made', signal);
+    }
+    const { type, content } = toMessage(part, { plain, isGroup });
     return { type, content: JSON.stringify(content) };
   }
 
@@ -178,11 +235,7 @@ export class FeishuChannel implements Channel {
     return typeof group === 'boolean' ? group : this.#known.isGroup(part.chatId);
   }
 
-  /** Nobody sees a file before a message names it: whatever went wrong, nothing was sent. */
-  async #upload(
-    file: OutboundFile,
-    signal: AbortSignal,
-  ): Promise<{ readonly type: string; readonly content: string } | SendResult> {
+  async #upload(file: OutboundFile, signal: AbortSignal): Promise<Posted | SendResult> {
     const fault = await unreadableFile(file.path);
     if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
     const upload = toUpload(file);
@@ -191,10 +244,7 @@ export class FeishuChannel implements Channel {
       const key = await this.#within(ms, signal, (inner) => this.#client.upload(upload, inner));
       return toFileMessage(upload.kind, key);
     } catch (error) {
-      if (signal.aborted) return NOT_LEFT;
-      const result = settleFailedSend(error, toSendResult);
-      if (result.kind !== 'unknown') return result;
-      return { kind: 'retry', reason: `the file was not uploaded: ${errorText(error)}`, scope: 'part' };
+      return notSeen(error, 'the file was not uploaded', signal);
     }
   }
 
@@ -216,6 +266,8 @@ export class FeishuChannel implements Channel {
         return { kind: 'refused', reason: 'invalid', detail: `a message of type ${type ?? 'unknown'} cannot be edited` };
       }
       const shared = { plain, isGroup: this.#isGroup(part) };
+      const shape = { plain, press: pressOf(part, shared.isGroup) };
+      if (type === 'interactive' && (await this.#cards.edit(platformId, part, shape, inner))) return { kind: 'sent', platformId };
       // Only a card can become a card, and only a card has buttons.
       const words = type === 'interactive' ? part : withListedChoices(part);
       let message = await toMessage(words, { ...shared, ...(type !== 'text' && { form: type }) });
@@ -228,4 +280,11 @@ export class FeishuChannel implements Channel {
   #within<T>(ms: number, signal: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return withDeadline({ clock: this.#deps.clock, ms, signal }, task);
   }
+}
+
+/** Nobody sees a file or a card before a message names it: whatever went wrong, nothing was sent. */
+function notSeen(error: unknown, what: string, signal: AbortSignal): SendResult {
+  if (signal.aborted) return NOT_LEFT;
+  const result = settleFailedSend(error, toSendResult);
+  return result.kind === 'unknown' ? { kind: 'retry', reason: `${what}: ${errorText(error)}`, scope: 'part' } : result;
 }

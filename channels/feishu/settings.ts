@@ -30,6 +30,10 @@ export const FeishuSettings = z
       'FEISHU_VERIFICATION_TOKEN',
       'Environment variable that holds the Verification Token. Used and required in mode `webhook` only.',
     ),
+    streaming_cards: flag(
+      true,
+      'Show an answer that grows while it is written as a streaming card, which may change as often as it grows. Needs the scope `cardkit:card:write`; people need an app of version 7.20 or later.',
+    ),
     send_timeout_secs: sendTimeout(
       'Longest wait for the answer to one call. A message without an answer is sent again under the same key.',
     ),

@@ -153,7 +153,7 @@ function toMessage(
 }
 
 /** People write no cards: one that a person sent is of another author. */
-function wordsOf(type: string, { note, text }: Content, conversation: Conversation): Conversation {
+export function wordsOf(type: string, { note, text }: Content, conversation: Conversation): Conversation {
   if (type === FORWARDED) return conversation;
   const forwardMark = type === 'interactive' ? ours('[forwarded card, not written by the sender]') : undefined;
   return composed(forwardMark, ours(note), text);

@@ -14,12 +14,16 @@ export function toMessage(
   options: { readonly plain: boolean; readonly isGroup: boolean | undefined; readonly form?: RenderOptions['form'] },
 ): Rendered {
   const { plain, isGroup, form } = options;
-  const press = {
+  return render(part.text, { plain, choices: part.choices, press: pressOf(part, isGroup), form });
+}
+
+/** What a button of the part sends back besides its choice. */
+export function pressOf(part: OutboundPart, isGroup: boolean | undefined): Readonly<Record<string, string | boolean>> {
+  return {
     chat: part.chatId,
     ...(isGroup !== undefined && { group: isGroup }),
     ...(part.threadId !== undefined && { thread: part.threadId }),
   };
-  return render(part.text, { plain, choices: part.choices, press, form });
 }
 
 /** The part without buttons: its choices are typed. */

@@ -22,12 +22,21 @@ export interface SendCall {
   readonly uuid: string;
 }
 
+/** The order of the calls that change a card: 1 to 2,147,483,647, and above that of every call before it. */
+export interface CardStep {
+  readonly sequence: number;
+  /** At most 64 characters. */
+  readonly uuid: string;
+}
+
 export interface UploadCall {
   /** `message` pictures, or the type of a file: opus, mp4, pdf, doc, xls, ppt, stream. */
   readonly kind: 'image' | 'opus' | 'mp4' | 'pdf' | 'doc' | 'xls' | 'ppt' | 'stream';
   readonly path: string;
   readonly name: string;
 }
+
+const CARDS = '/open-apis/cardkit/v1/cards';
 
 /**
  * One app's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted.
@@ -70,6 +79,40 @@ export class FeishuClient {
     const id = dataOf(body)['message_id'];
     if (typeof id !== 'string' || id === '') throw new CallError('send', { kind: 'lost', detail: 'the answer named no message' });
     return id;
+  }
+
+  /** Resolves to the id of a card that a message can show, once (cardkit/v1/card/create). */
+  async createCard(card: object, signal: AbortSignal): Promise<string> {
+    const data = { type: 'card_json', data: JSON.stringify(card) };
+    const { body } = await this.#sdk.call({ method: 'POST', path: CARDS, data }, signal);
+    return cardIdIn(body);
+  }
+
+  /** The card that a message of ours shows (cardkit/v1/card/id_convert). */
+  async cardOf(messageId: string, signal: AbortSignal): Promise<string> {
+    const request: ApiRequest = { method: 'POST', path: `${CARDS}/id_convert`, data: { message_id: messageId } };
+    const { body } = await this.#sdk.call(request, signal);
+    return cardIdIn(body);
+  }
+
+  /** Replaces the whole text of one element of a card in streaming mode (cardkit/v1/card-element/content). */
+  async writeCard(cardId: string, text: { readonly element: string; readonly content: string } & CardStep, signal: AbortSignal) {
+    const { element, ...data } = text;
+    const path = `${CARDS}/${encodeURIComponent(cardId)}/elements/${element}/content`;
+    await this.#sdk.call({ method: 'PUT', path, data }, signal);
+  }
+
+  /** Switches streaming mode on or off (cardkit/v1/card/settings). */
+  async setStreaming(cardId: string, isOn: boolean, step: CardStep, signal: AbortSignal): Promise<void> {
+    const settings = JSON.stringify({ config: { streaming_mode: isOn } });
+    const path = `${CARDS}/${encodeURIComponent(cardId)}/settings`;
+    await this.#sdk.call({ method: 'PATCH', path, data: { settings, ...step } }, signal);
+  }
+
+  /** Replaces a card as a whole, in streaming mode or not (cardkit/v1/card/update). */
+  async replaceCard(cardId: string, card: object, step: CardStep, signal: AbortSignal): Promise<void> {
+    const data = { card: { type: 'card_json', data: JSON.stringify(card) }, ...step };
+    await this.#sdk.call({ method: 'PUT', path: `${CARDS}/${encodeURIComponent(cardId)}`, data }, signal);
   }
 
   /** Resolves to the key under which a message can name the file. Nobody sees it until then. */
@@ -120,6 +163,32 @@ export class FeishuClient {
     return objects(dataOf(body)['items']);
   }
 
+  /**
+   * A page of what stands in a chat or a topic, the newest first or the oldest first. `until`: seconds since
+   * the epoch, of a chat alone.
+   */
+  async history(
+    place: { readonly type: 'chat' | 'thread'; readonly id: string; readonly until?: number },
+    page: { readonly size: number; readonly oldestFirst?: boolean },
+    signal: AbortSignal,
+  ): Promise<{ readonly items: readonly JsonObject[]; readonly hasMore: boolean }> {
+    const params = {
+      container_id_type: place.type,
+      container_id: place.id,
+      sort_type: page.oldestFirst ? 'ByCreateTimeAsc' : 'ByCreateTimeDesc',
+      page_size: page.size,
+      ...(place.until !== undefined && { end_time: place.until }),
+    };
+    const { body } = await this.#sdk.call({ method: 'GET', path: '/open-apis/im/v1/messages', params }, signal);
+    const data = dataOf(body);
+    return { items: objects(data['items']), hasMore: data['has_more'] === true };
+  }
+
+  /** Takes a message of ours back. */
+  async withdraw(messageId: string, signal: AbortSignal): Promise<void> {
+    await this.#sdk.call({ method: 'DELETE', path: `/open-apis/im/v1/messages/${encodeURIComponent(messageId)}` }, signal);
+  }
+
   /** `p2p`, `group` or `topic`. */
   async chatMode(chatId: string, signal: AbortSignal): Promise<unknown> {
     const { body } = await this.#sdk.call(
@@ -166,4 +235,10 @@ export class FeishuClient {
 
 function dataOf(body: unknown): JsonObject {
   return obj(obj(body)['data']);
+}
+
+function cardIdIn(body: unknown): string {
+  const id = dataOf(body)['card_id'];
+  if (typeof id !== 'string' || id === '') throw new CallError('card', { kind: 'lost', detail: 'the answer named no card' });
+  return id;
 }

@@ -30,11 +30,30 @@ const CHAT_TOO_OFTEN = 230020;
 const STILL_SENDING = 230049;
 /** It stops some calls (files, say) and not all, so for a part it is no refusal of the login. */
 const MISSING_SCOPE: ReadonlySet<ErrorCode | undefined> = new Set([99991672, 230027]);
+/** A card is not in streaming mode any more: ten minutes are over, or the platform ended it before. */
+const STREAMING_OVER: ReadonlySet<ErrorCode | undefined> = new Set([300309, 200850]);
+/** The number of a call on a card was not above that of the call before it. */
+const OUT_OF_ORDER = 300317;
+/** A person presses a button of the card. */
+const CARD_IN_USE = 200810;
 /** The message that is to be answered was withdrawn, deleted, or is not there. */
 const TARGET_GONE: ReadonlySet<ErrorCode | undefined> = new Set([230011, 230110, 231003]);
 
 export function isStaleToken(failure: CallFailure): boolean {
   return failure.kind === 'api' && STALE_TOKEN.has(failure.code);
+}
+
+/** The app was not given a scope, or its version with it is not released. */
+export function isMissingScope(failure: CallFailure): boolean {
+  return failure.kind === 'api' && MISSING_SCOPE.has(failure.code);
+}
+
+export function isStreamingOver(failure: CallFailure): boolean {
+  return failure.kind === 'api' && STREAMING_OVER.has(failure.code);
+}
+
+export function isOutOfOrder(failure: CallFailure): boolean {
+  return failure.kind === 'api' && failure.code === OUT_OF_ORDER;
 }
 
 export function isTargetGone(failure: CallFailure): boolean {
@@ -43,7 +62,7 @@ export function isTargetGone(failure: CallFailure): boolean {
 
 /** Only the operator can mend it: credentials, a missing scope, a bot that is switched off. */
 export function isRefusedLogin(failure: CallFailure): boolean {
-  if (failure.kind === 'api' && MISSING_SCOPE.has(failure.code)) return true;
+  if (isMissingScope(failure)) return true;
   const result = toSendResult(failure);
   return result.kind === 'refused' && result.reason === 'auth';
 }
@@ -59,6 +78,9 @@ const REFUSALS: Readonly<Record<ErrorCode, Refusal>> = {
   10014: 'auth', // wrong secret
   230006: 'auth', // the bot ability is off
   230099: 'markup', // the card could not be made: too many tables or elements, a tag it does not know
+  200220: 'markup', // the same of a card entity
+  300301: 'markup',
+  300307: 'markup',
   230025: 'too-long',
   200860: 'too-long',
   10002: 'chat-gone', // the bot is not in the chat
@@ -85,6 +107,7 @@ export function toSendResult(failure: CallFailure): SendResult {
       const scope = code === CHAT_TOO_OFTEN ? 'chat' : 'account';
       return { kind: 'retry', reason: detail, afterMs: api.retryAfterMs ?? 1_000, scope };
     }
+    if (code === CARD_IN_USE) return { kind: 'retry', reason: detail, afterMs: 1_000, scope: 'part' };
     if (code === STILL_SENDING) return { kind: 'unknown', detail };
     const reason = REFUSALS[code] ?? (STALE_TOKEN.has(code) ? 'auth' : TARGET_GONE.has(code) ? 'chat-gone' : undefined);
     if (reason) return { kind: 'refused', reason, detail };
