@@ -23,8 +23,19 @@ import { sentLength } from '../kit/sent-length.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { platformIdOf, splitPlatformId } from './in/inbound.ts';
 import { stayConnected } from './in/receive.ts';
+import { SelfChatCap } from './in/self-chat.ts';
 import { toWhatsApp } from './out/format.ts';
-import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendResult, wordsOf } from './out/outbound.ts';
+import {
+  messageId,
+  ownMessageId,
+  storedAs,
+  targetOf,
+  toEdit,
+  toMessage,
+  toReaction,
+  toSendResult,
+  wordsOf,
+} from './out/outbound.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import type { WhatsAppConnection } from './wire/client.ts';
 import { lockLogin } from './wire/lock.ts';
@@ -57,6 +68,7 @@ export class WhatsAppChannel implements Channel {
   readonly limits: ChannelLimits;
   readonly inboundClass = 'A';
   readonly sendClass = 'idem';
+  readonly ownersAccount: boolean;
   readonly #settings: WhatsAppSettings;
   readonly #deps: ChannelDeps;
   readonly #life = new Lifecycle();
@@ -67,6 +79,7 @@ export class WhatsAppChannel implements Channel {
     this.#deps = options.deps;
     this.name = options.deps.name;
     this.account = options.account ?? 'not-linked';
+    this.ownersAccount = options.settings.self_chat && options.account !== undefined;
     this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
   }
 
@@ -94,7 +107,7 @@ export class WhatsAppChannel implements Channel {
         const stored = part.file && (await this.#store(part.file.path, storedAs(part.file, words), signal));
         // Nothing has left yet that anybody could see; from here on it may have.
         if (signal.aborted) throw new CallError(undefined, { kind: 'unreached', detail: 'stopped before the message left' });
-        const id = messageId(part.key);
+        const id = this.#idOf(part.chatId, part.key);
         await this.#open().relay(jid, toMessage(part, words, stored), { id });
         return platformIdOf(part.chatId, this.account, id);
       });
@@ -109,7 +122,7 @@ export class WhatsAppChannel implements Channel {
         const words = await wordsOf(part, options.plain);
         const jid = targetOf(part, this.#open().pins);
         // The same edit twice is one edit, another text is another.
-        const id = messageId(`${platformId}\n${words}`);
+        const id = this.#idOf(target.chatId, `${platformId}\n${words}`);
         const message = toEdit(jid, target.id, words, this.#deps.clock.now());
         await this.#open().relay(jid, message, { id, attributes: { edit: '1' } });
         return platformId;
@@ -126,7 +139,7 @@ export class WhatsAppChannel implements Channel {
     if (!about) throw new Error('this is no message that can carry a reaction');
     const now = this.#deps.clock.now();
     const fromMe = about.authorId === this.account;
-    const id = messageId(`reaction:${target.platformId}:${emoji ?? ''}:${now}`);
+    const id = this.#idOf(target.chatId, `reaction:${target.platformId}:${emoji ?? ''}:${now}`);
     await this.#within(this.#settings.send_timeout_secs, signal, async () => {
       const connection = this.#open();
       const jid = targetOf(target, connection.pins);
@@ -161,12 +174,17 @@ export class WhatsAppChannel implements Channel {
     await stayConnected({
       ...{ store, host, clock, random, logger, signal, intake, settled },
       settings: this.#settings,
+      selfChat: this.ownersAccount ? new SelfChatCap(this.#deps) : undefined,
       channel: this.name,
       account: this.account,
       connected: (connection) => {
         this.#connection = connection;
       },
     });
+  }
+
+  #idOf(chatId: string, key: string): string {
+    return this.ownersAccount && chatId === this.account ? ownMessageId(key) : messageId(key);
   }
 
   #open(): WhatsAppConnection {

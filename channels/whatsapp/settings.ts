@@ -23,6 +23,10 @@ export const WhatsAppSettings = z.strictObject({
     .regex(/^\d+\.\d+\.\d+$/)
     .optional()
     .describe('Version of WhatsApp Web to name, such as 2.3000.1043857760. Set it when the platform refuses the built-in one.'),
+  self_chat: flag(
+    false,
+    'The account is your own: what you write to yourself ("Message yourself") is a question to the agent, and you are its operator there. Of other people nothing is taken unless `allowed_senders` or `allowed_groups` name them; none is offered a pairing code.',
+  ),
   require_encryption: flag(
     true,
     'Refuse messages that the server delivers without end-to-end encryption: without it the operator of the server could write in any name.',

@@ -139,6 +139,11 @@ export interface Channel {
    * does not tell. Rejects with the platform's reason, which holds no secret.
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
+  /**
+   * True where the account is a person's own: what they write to themselves comes from the sender `account`, who is the operator,
+   * and no other person there is offered a pairing code. Absent: the account is the agent's.
+   */
+  readonly ownersAccount?: boolean;
   /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */
   readonly buttons?: boolean;
   /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */

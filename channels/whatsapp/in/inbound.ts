@@ -14,6 +14,11 @@ export interface InboundContext {
   readonly account: string;
   readonly me: Me;
   readonly pins: Pins;
+  /**
+   * Set where the chat of the account with itself is read: whether the daemon sent the message with this id.
+   * Absent: whatever the account writes is its own.
+   */
+  readonly isSent?: (id: string) => boolean;
 }
 
 /** Values of `ProtocolMessage.Type` (WAProto). */
@@ -31,6 +36,8 @@ interface Place {
   readonly senderId: string;
   readonly isGroup: boolean;
   readonly fromMe: boolean;
+  /** Written by the person of the account in the chat with themselves, and not by us. */
+  readonly isSelf: boolean;
   readonly isPerson: boolean;
 }
 
@@ -78,7 +85,7 @@ export function splitPlatformId(platformId: string): { chatId: string; authorId:
   return match ? { chatId: match[1] ?? '', authorId: match[2] ?? '', id: match[3] ?? '' } : undefined;
 }
 
-function placeOf({ key }: WAMessage, { me, pins, account }: InboundContext): Place | undefined {
+function placeOf({ key }: WAMessage, { me, pins, account, isSent }: InboundContext): Place | undefined {
   const chat = parseJid(key.remoteJid);
   if (!chat || !key.remoteJid || !key.id || key.remoteJid === 'status@broadcast' || chat.kind === 'newsletter') return undefined;
   const isGroup = chat.kind === 'group';
@@ -88,11 +95,13 @@ function placeOf({ key }: WAMessage, { me, pins, account }: InboundContext): Pla
   const fromMe = key.fromMe === true || isMe(author, me);
   // Beside the address of whom our own phone writes to stands ours.
   const person = fromMe ? mentionedId(author, pins) : personId(author, isMe(alternative, me) ? undefined : alternative, pins);
-  const peer = fromMe && !isGroup ? mentionedId(key.remoteJid, pins) : person;
+  const isOwnChat = fromMe && isMe(key.remoteJid, me);
+  const peer = isOwnChat ? account : fromMe && !isGroup ? mentionedId(key.remoteJid, pins) : person;
   const senderId = fromMe ? account : (person ?? bareJid(author ?? 'unknown@other'));
   const chatId = isGroup ? bareJid(key.remoteJid) : (peer ?? bareJid(key.remoteJid));
   const jid = bareJid(chat.kind === 'broadcast' ? (author ?? key.remoteJid) : key.remoteJid);
-  return { chatId, jid, senderId, isGroup, fromMe, isPerson: person !== undefined };
+  const isSelf = isOwnChat && isSent !== undefined && !isSent(key.id ?? '');
+  return { chatId, jid, senderId, isGroup, fromMe, isSelf, isPerson: person !== undefined };
 }
 
 /** What every kind has in common. */
@@ -207,7 +216,8 @@ function quotedOf(said: Said, place: Place, context: InboundContext): QuotedMess
   const { stanzaId, participant, quotedMessage, remoteJid } = said.context ?? {};
   if (!stanzaId) return undefined;
   const author = participant ? authorOf(participant, context) : place.isGroup ? 'unknown' : place.chatId;
-  const fromBot = author === context.account;
+  // In the chat with oneself both sides are the same account.
+  const fromBot = author === context.account && (!place.isSelf || context.isSent?.(stanzaId) === true);
   const elsewhere = remoteJid && bareJid(remoteJid) !== place.jid ? bareJid(remoteJid) : undefined;
   const text = quotedMessage ? shownIn(readContent(quotedMessage)) : '';
   const own = author === place.senderId || fromBot;
@@ -234,10 +244,10 @@ function readMention({ text, context }: Said, me: Me): { readonly text: string; 
   return { text: without.trim(), found: true };
 }
 
-function refusalOf({ fromMe, isPerson }: Place, empty: boolean): RefusalReason | undefined {
+function refusalOf({ fromMe, isSelf, isPerson }: Place, empty: boolean): RefusalReason | undefined {
   // Also what the owner of the account writes on the phone: to other people, and not to us.
-  if (fromMe) return 'own-message';
-  if (!isPerson) return 'bot-author';
+  if (fromMe && !isSelf) return 'own-message';
+  if (!isPerson && !isSelf) return 'bot-author';
   return empty ? 'empty' : undefined;
 }
 

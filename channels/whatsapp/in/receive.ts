@@ -5,12 +5,14 @@ import type { InboundMessage } from '../../../src/core/message.ts';
 import type { ReceivingContext } from '../../kit/context.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import { isOwnMessageId } from '../out/outbound.ts';
 import type { WhatsAppSettings } from '../settings.ts';
 import { WhatsAppConnection } from '../wire/client.ts';
 import { describeEnding } from '../wire/endings.ts';
 import { Ended } from '../wire/failure.ts';
 import type { LoginStore } from '../wire/store.ts';
 import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
+import type { SelfChatCap } from './self-chat.ts';
 import type { Origin } from './stanza-reader.ts';
 
 export interface SessionOptions extends ReceivingContext {
@@ -18,6 +20,8 @@ export interface SessionOptions extends ReceivingContext {
   readonly settings: WhatsAppSettings;
   readonly channel: string;
   readonly account: string;
+  /** Set where the chat of the account with itself is read. */
+  readonly selfChat: SelfChatCap | undefined;
   /** Ends everything. */
   readonly signal: AbortSignal;
   /** Ends receiving; the connection stays for what is still to be sent. */
@@ -144,10 +148,15 @@ async function receive(
   options: SessionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, channel, account } = options;
+  const { host, channel, account, selfChat, store } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
-  const inbound = read(arrived, { channel, account, me, pins: connection.pins }, connection, options);
+  // What is not encrypted anybody could have written, also in the name of the account.
+  const isRead = selfChat !== undefined && arrived.origin === 'encrypted';
+  const isSent = (id: string) => isOwnMessageId(id) || store.sent(id) !== undefined;
+  const context = { channel, account, me, pins: connection.pins, ...(isRead && { isSent }) };
+  const found = read(arrived, context, connection, options);
+  const inbound = found && selfChat && found.senderId === account ? selfChat.judge(found) : found;
   if (!inbound) return;
   const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
   await storeMessages([inbound], undefined, { ...options, signal, onTrouble });

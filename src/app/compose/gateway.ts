@@ -17,6 +17,7 @@ import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
+import { closedToFriends, ownersAccount } from './own-accounts.ts';
 import { type TurnParts, whyOf } from './runner.ts';
 
 export interface GatewayParts {
@@ -55,7 +56,8 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
     admission: {
-      ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), pairing, clock },
+      ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), clock },
+      pairing: closedToFriends(pairing, () => channels.channels),
       firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
@@ -120,9 +122,11 @@ function groupPatterns(channels: ChannelSet, logger: Logger): PatternsOf {
 function accessRules(channels: ChannelSet, patterns: PatternsOf, hears: () => boolean): (channel: string) => AccessRules {
   return (channel) => {
     const entry = channels.rules(channel);
+    const listed = entry?.allowed_senders ?? [];
+    const own = ownersAccount(channels.channels, channel);
     return {
       local: channels.isLocal(channel),
-      allowedSenders: entry?.allowed_senders ?? [],
+      allowedSenders: own === undefined ? listed : [...listed, own],
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
       groupPatterns: patterns(channel),

@@ -10,6 +10,7 @@ import { channelDown, strangersAsked } from '../../operator/notices.ts';
 import { Owner } from '../../operator/owner.ts';
 import { RunQuestions } from '../../operator/run-questions.ts';
 import type { ChannelSet } from '../channels.ts';
+import { ownersChats } from './own-accounts.ts';
 
 /** The person who runs the daemon, as its parts see them. */
 export interface Operator {
@@ -36,7 +37,8 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
   const owner = new Owner({
     ...options,
     get chats() {
-      return chats().map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids }));
+      const named = chats().map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids }));
+      return [...named, ...ownersChats(channels.channels)];
     },
     channel,
     state: (name) => channels.state(name),

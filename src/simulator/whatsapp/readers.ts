@@ -36,6 +36,8 @@ export async function readStanza(node: BinaryNode, { phone, owner, groups }: Rea
     const message = await reader.decrypt(enc);
     if (message.senderKeyDistributionMessage) await reader.learnGroupKey(message.senderKeyDistributionMessage);
     else if (reader !== owner) read.push(message);
+    // In the chat of the account with itself its phone is the reader.
+    else if (phone(userOf(to)) === owner) read.push(message.deviceSentMessage?.message ?? message);
   }
   const single = parts.find(({ tag }) => tag === 'enc');
   if (!(single?.content instanceof Uint8Array)) return read[0];

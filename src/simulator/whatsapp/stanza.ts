@@ -9,6 +9,8 @@ export interface Written {
   readonly id?: string;
   /** Into this group instead of the private chat. */
   readonly group?: string;
+  /** Into the chat of the account with itself, as its own phone hands it to the device. */
+  readonly toSelf?: boolean;
   /** Which of the sender's addresses the stanza names first; the other one comes beside it. Default phone. */
   readonly by?: 'phone' | 'lid';
   /** Leaves the other address out. */
@@ -23,19 +25,23 @@ export interface Written {
 /** `written` as the phone of its writer hands it to the server, encrypted for the device with these keys. */
 export async function messageStanza(written: Written, id: string, bundle: Bundle): Promise<BinaryNode> {
   const { from, group, by = 'phone', plaintext, alone = false } = written;
-  const bytes = proto.Message.encode(written.message).finish();
+  const self = written.toSelf ? (by === 'phone' ? from.phoneJid : from.lidJid) : undefined;
+  const message =
+    self === undefined ? written.message : { deviceSentMessage: { destinationJid: self, message: written.message } };
+  const bytes = proto.Message.encode(message).finish();
   const content = plaintext
     ? [{ tag: 'plaintext', attrs: {}, content: bytes }]
-    : (written.enc ??
-      (group ? await from.encryptForGroup(group, written.message, bundle) : [await from.encrypt(written.message, bundle)]));
+    : (written.enc ?? (group ? await from.encryptForGroup(group, message, bundle) : [await from.encrypt(message, bundle)]));
   const [own, other] = by === 'phone' ? [from.phoneJid, from.lidJid] : [from.lidJid, from.phoneJid];
   const beside = by === 'phone' ? 'lid' : 'pn';
   const place = group ? { from: group, participant: own } : { from: own };
+  const recipient = self === undefined ? {} : { recipient: self };
   const alternative = alone ? {} : { [`${group ? 'participant' : 'sender'}_${beside}`]: other };
   const t = String(Math.floor(Date.now() / 1_000));
   const attrs = {
     ...place,
     ...alternative,
+    ...recipient,
     id,
     t,
     type: 'text',
