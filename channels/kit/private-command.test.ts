@@ -6,6 +6,9 @@ test.each(['/help', '/why', ' /model ', '/think'])('the answer to %s is for its 
   expect(isPrivateCommand(text, COMMAND_MENU)).toBe(true);
 });
 
-test.each(['/new', '/stop', '/model gpt', '/think high', 'help', '/helpless', ''])('the answer to "%s" is for the chat', (text) => {
-  expect(isPrivateCommand(text, COMMAND_MENU)).toBe(false);
-});
+test.each(['/new', '/stop', '/model gpt', '/think high', 'help', '/helpless', ''])(
+  'the answer to "%s" is for the chat',
+  (text) => {
+    expect(isPrivateCommand(text, COMMAND_MENU)).toBe(false);
+  },
+);

@@ -68,7 +68,7 @@ export const channelEntry = z.strictObject({
     .record(z.string().min(1), z.enum(['allowed', 'everyone']))
     .optional()
     .describe(
-      'By group chat id, or "*": whose earlier words the agent is shown when it is called into a group or thread. allowed: of people who may write to it, and how many others there were. everyone: of all of them, as words that are not trusted. Discord and Slack only, and only where the conversation is new. Default: allowed.',
+      'By group chat id, or "*": whose earlier words the agent is shown when it is called into a group or thread. allowed: of people who may write to it, and how many others there were. everyone: of all of them, as words that are not trusted. Discord, Feishu and Slack only, and only where the conversation is new. Default: allowed.',
     ),
   allow_demo: z
     .boolean()
