@@ -74,6 +74,7 @@ export class FeishuChannel implements Channel {
   readonly #webhook: WebhookKeys | undefined;
   readonly #known: KnownMessages;
   readonly #limits: ChannelLimits;
+  readonly #limitsWithCards: ChannelLimits;
   readonly #cards: StreamingCards;
   readonly #life = new Lifecycle();
   /** Message -> id of our reaction to it. */
@@ -97,6 +98,8 @@ export class FeishuChannel implements Channel {
     this.name = options.deps.name;
     this.account = options.account;
     this.#limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
+    const { edits: _, ...rest } = this.#limits;
+    this.#limitsWithCards = rest;
     const { clock, logger } = options.deps;
     this.#cards = new StreamingCards({ client: this.#client, isOn: options.settings.streaming_cards, clock, logger });
     this.#known = new KnownMessages({ client: this.#client, account: this.account, openId: () => this.#openId, clock, logger });
@@ -104,9 +107,7 @@ export class FeishuChannel implements Channel {
 
   /** Until a first card was made, an answer that grows may have to be a message of text. */
   get limits(): ChannelLimits {
-    if (!this.#cards.usable) return this.#limits;
-    const { edits: _, ...rest } = this.#limits;
-    return rest;
+    return this.#cards.usable ? this.#limitsWithCards : this.#limits;
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {

@@ -143,10 +143,10 @@ function toMarked(line: Line): string {
 }
 
 function toPiece(run: Run): string {
-  // Outside of code a bar is written as an entity: it would make a table of two lines.
+  // Outside of code: a bar would make a table of two lines, and `:OK:` is a picture.
   return toCardRun(run, OPENS)
     .split(/(`[^`]*`)/)
-    .map((part, at) => (at % 2 === 1 ? part : part.replaceAll('|', '&#124;')))
+    .map((part, at) => (at % 2 === 1 ? part : part.replaceAll('|', '&#124;').replace(/:(?=[A-Za-z_]+:)/g, '&#58;')))
     .join('');
 }
 

@@ -10,6 +10,7 @@ import type { WhatsAppSettings } from '../settings.ts';
 import { WhatsAppConnection } from '../wire/client.ts';
 import { describeEnding } from '../wire/endings.ts';
 import { Ended } from '../wire/failure.ts';
+import { isMe } from '../wire/ids.ts';
 import type { LoginStore } from '../wire/store.ts';
 import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
 import type { SelfChatCap } from './self-chat.ts';
@@ -82,9 +83,9 @@ async function connectOnce(options: SessionOptions, opened: () => void): Promise
     requireEncryption: settings.require_encryption,
     clock,
     logger,
-    onMessage: async (message, origin, others) => {
+    onMessage: async (message, origin, more) => {
       try {
-        await receive({ message, origin, others }, connection, options, over.signal);
+        await receive({ message, origin, ...more }, connection, options, over.signal);
         watch(origin);
       } catch (error) {
         // The SDK answers a message whose handling broke off with a refusal, which must not find an open socket.
@@ -140,6 +141,7 @@ interface Arrived {
   readonly message: WAMessage;
   readonly origin: Origin;
   readonly others: readonly proto.IMessage[];
+  readonly destination?: string;
 }
 
 async function receive(
@@ -151,8 +153,9 @@ async function receive(
   const { host, channel, account, selfChat, store } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
-  // What is not encrypted anybody could have written, also in the name of the account.
-  const isRead = selfChat !== undefined && arrived.origin === 'encrypted';
+  // What is not encrypted anybody could have written, and the server could put words to another person into this chat.
+  const { origin, destination } = arrived;
+  const isRead = selfChat !== undefined && origin === 'encrypted' && (destination === undefined || isMe(destination, me));
   const isSent = (id: string) => isOwnMessageId(id) || store.sent(id) !== undefined;
   const context = { channel, account, me, pins: connection.pins, ...(isRead && { isSent }) };
   const found = read(arrived, context, connection, options);

@@ -109,6 +109,16 @@ test('A6 words in the name of the account that are not encrypted are no question
   expect(await at.received()).toMatchObject({ refusal: 'own-message' });
 });
 
+test('words to another person that the server puts into the chat with oneself are no question', async () => {
+  await using at = await whatsAppScene({ self_chat: true });
+  const me = at.platform.owner.phoneJid;
+  const message = {
+    deviceSentMessage: { destinationJid: at.platform.person(ADA).phoneJid, message: { conversation: 'yes, do it' } },
+  };
+  await at.platform.write({ from: at.platform.owner, message, attributes: { recipient: me } });
+  expect(await at.received()).toMatchObject({ refusal: 'own-message' });
+});
+
 test('sixty questions in ten minutes are answered, then nothing for a while, and the operator is told once', async () => {
   const clock = new FakeClock();
   const logger = new MemoryLogger();

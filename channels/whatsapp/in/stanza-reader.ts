@@ -18,6 +18,16 @@ import { StanzaLine } from './stanza-line.ts';
  */
 export type Origin = 'encrypted' | 'plaintext' | 'undecryptable' | 'absent';
 
+export interface MoreOfMessage {
+  /** The other pictures of an album that it begins. */
+  readonly others: readonly proto.IMessage[];
+  /**
+   * Which chat our own phone wrote it into, by its word, which is encrypted; the address on the stanza is the
+   * server's.
+   */
+  readonly destination?: string;
+}
+
 export interface ReadingOptions {
   readonly store: LoginStore;
   readonly requireEncryption: boolean;
@@ -25,9 +35,9 @@ export interface ReadingOptions {
   readonly logger: Logger;
   /**
    * Resolves when the message is safe; only then the server gets its receipt. Rejects only after the
-   * connection ended. `others` are the other pictures of an album that it begins.
+   * connection ended.
    */
-  readonly onMessage: (message: WAMessage, origin: Origin, others: readonly proto.IMessage[]) => Promise<void>;
+  readonly onMessage: (message: WAMessage, origin: Origin, more: MoreOfMessage) => Promise<void>;
 }
 
 /**
@@ -72,6 +82,7 @@ export class StanzaReader {
   readonly #line: StanzaLine;
   readonly #albums: Albums;
   readonly #sentOn: SentOn;
+  readonly #destinations = new WeakMap<proto.IMessage, string>();
   readonly #delivering = new Set<Promise<unknown>>();
 
   constructor(options: ReadingOptions, link: Link) {
@@ -140,7 +151,9 @@ export class StanzaReader {
   #decode(bytes: Uint8Array): proto.IMessage | undefined {
     try {
       const decoded = this.#link.codec.decode(bytes);
-      return decoded.deviceSentMessage?.message ?? decoded;
+      const { message, destinationJid } = decoded.deviceSentMessage ?? {};
+      if (message && destinationJid) this.#destinations.set(message, destinationJid);
+      return message ?? decoded;
     } catch (error) {
       this.#options.logger.warn('whatsapp.message-unreadable', { error: errorText(error) });
       return undefined;
@@ -163,15 +176,17 @@ export class StanzaReader {
 
   /** With the number of a person who came under a LID alone, where an earlier message or question told it. */
   async #offer(message: WAMessage, origin: Origin, others: readonly proto.IMessage[] = []): Promise<void> {
+    const destination = message.message ? this.#destinations.get(message.message) : undefined;
+    const more = { others, ...(destination !== undefined && { destination }) };
     const { key } = message;
     const kind = parseJid(key.remoteJid)?.kind;
     const author = kind === 'group' || kind === 'broadcast' ? key.participant : key.remoteJid;
     const name = kind === 'group' ? 'participantAlt' : 'remoteJidAlt';
     if (author && parseJid(author)?.kind === 'lid' && !key[name]) {
       const number = await this.#link.phoneOf(author);
-      if (number) return await this.#options.onMessage({ ...message, key: { ...key, [name]: bareJid(number) } }, origin, others);
+      if (number) return await this.#options.onMessage({ ...message, key: { ...key, [name]: bareJid(number) } }, origin, more);
     }
-    await this.#options.onMessage(message, origin, others);
+    await this.#options.onMessage(message, origin, more);
   }
 
   /** The SDK acknowledges what it has no content of, and says nothing of it. */
