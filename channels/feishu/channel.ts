@@ -38,7 +38,8 @@ const LIMITS: ChannelLimits = {
   uploadBytes: 30 * MEGABYTE,
   // The platform itself gives up to 100 MB.
   downloadBytes: 30 * MEGABYTE,
-  // Of text and rich text; cards have no such limit (code 230072), and streaming cards take the place of all that grows.
+  // Of text and rich text (code 230072). Cards have no such limit, and once streaming cards are known to work,
+  // every answer that grows is one.
   edits: 20,
 };
 
@@ -206,7 +207,7 @@ export class FeishuChannel implements Channel {
       const ms = this.#settings.send_timeout_secs * 1_000;
       const id = await this.#within(ms, options.signal, (inner) => this.#client.send(call, inner));
       const { chatId, threadId, text } = part;
-      if (message.type === 'interactive' && !('isEntity' in message)) this.#cards.isOther(id);
+      if (message.type === 'interactive') this.#cards.sent(id, message.isEntity === true);
       this.#known.sent(id, { chatId, type: message.type, text, ...(threadId !== undefined && { threadId }) });
       return { kind: 'sent', platformId: id };
     } catch (error) {

@@ -1,4 +1,5 @@
-// The operator's own number: they ask in the chat with themselves, where the answers are messages of the same account.
+// The operator's own number: they ask in the chat with themselves, and the answers are messages of the same
+// account.
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { channel as whatsapp } from '../../channels/whatsapp/index.ts';

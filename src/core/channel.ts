@@ -140,8 +140,9 @@ export interface Channel {
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /**
-   * True where the account is a person's own: what they write to themselves comes from the sender `account`, who is the operator,
-   * and no other person there is offered a pairing code. Absent: the account is the agent's.
+   * True where the account is a person's own: what they write to themselves comes from the sender `account`,
+   * who is the operator, and no other person there is offered a pairing code. Absent: the account is the
+   * agent's.
    */
   readonly ownersAccount?: boolean;
   /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */

@@ -164,6 +164,17 @@ test('without the scope an answer grows as an ordinary message, the operator is 
   expect(at.server.posts).toMatchObject([{ type: 'interactive', cardId: expect.any(String) }]);
 });
 
+test('where the platform does not say which card a message shows, the next answers grow as ordinary messages', async () => {
+  const at = await scene();
+  const id = await begun(at);
+  at.server.faults.push({ match: /id_convert$/, kind: 'error', status: 404, code: 404, msg: 'gone' });
+  expect(await edit(at.channel, id, last('whole'))).toMatchObject({ kind: 'refused' });
+  expect(at.logger.lines.filter(({ event }) => event === 'feishu.streaming-cards-off')).toHaveLength(1);
+  at.server.posts.length = 0;
+  await begun(at, 'again');
+  expect(at.server.posts).toMatchObject([{ type: 'text' }]);
+});
+
 test('switched off, no card is made and nothing of cards is asked', async () => {
   const at = await scene({ settings: { streaming_cards: false } });
   const id = await begun(at, '- a list');

@@ -1,6 +1,6 @@
 /**
- * Answers that grow as streaming cards (https://open.feishu.cn/document/cardkit-v1/streaming-updates-openapi-overview).
- * A message of text takes 20 edits, a card of JSON 1.0 five a second; a card entity takes all that an answer
+ * Answers that grow, as streaming cards
+ * (https://open.feishu.cn/document/cardkit-v1/streaming-updates-openapi-overview). A message of text takes 20 edits, a card of JSON 1.0 five a second; a card entity takes all that an answer
  * needs, and shows new words one by one.
  */
 import { draftKey, shortHash } from '../../../src/core/ids.ts';
@@ -33,8 +33,13 @@ const AHEAD = [60, 3_600, 604_800];
 
 export class StreamingCards {
   readonly #options: StreamingOptions;
-  /** Message -> the card it shows. After a restart, and after a send that was repeated, the platform is asked. */
+  /**
+   * Message -> the card it shows, as the platform says: a send that is repeated makes a second card, and the
+   * message goes on showing the first.
+   */
   readonly #cards = new RecentMap<string>(REMEMBERED);
+  /** Messages of this process that show a card entity. */
+  readonly #entities = new RecentSet(REMEMBERED);
   /** Messages that show no card entity. */
   readonly #others = new RecentSet(REMEMBERED);
   /** Card -> the number of its last call. */
@@ -53,9 +58,9 @@ export class StreamingCards {
     return this.#usable;
   }
 
-  /** A message that shows something else than a card entity was sent. */
-  isOther(messageId: string): void {
-    this.#others.add(messageId);
+  /** A message with a card was sent: with a card entity, or with the JSON of a card. */
+  sent(messageId: string, isEntity: boolean): void {
+    (isEntity ? this.#entities : this.#others).add(messageId);
   }
 
   /**
@@ -109,7 +114,10 @@ export class StreamingCards {
     }
   }
 
-  /** Ended first: while a card streams, the list of chats says so in place of its words, and no press is answered. */
+  /**
+   * Streaming mode ends first: while it is on, the list of chats shows a notice in place of the words, and no
+   * press of a button is answered.
+   */
   async #finish(cardId: string, part: OutboundPart, shape: Shape, signal: AbortSignal): Promise<void> {
     if (!this.#ended.has(cardId)) {
       await this.#step(cardId, part, (step) => this.#options.client.setStreaming(cardId, false, step, signal)).catch(
@@ -142,6 +150,10 @@ export class StreamingCards {
     } catch (error) {
       if (this.#isRefused(error)) return undefined;
       if (!isRefusal(error)) throw error;
+      if (this.#entities.has(messageId)) {
+        this.#switchOff(error, 'the platform does not say which card a message shows; answers grow as ordinary messages');
+        throw error;
+      }
       this.#others.add(messageId);
       return undefined;
     }
@@ -163,15 +175,17 @@ export class StreamingCards {
   /** The app may not make cards: told once, and asked again later. */
   #isRefused(error: unknown): boolean {
     if (!(error instanceof CallError) || !isMissingScope(error.failure)) return false;
+    const hint =
+      'add the scope cardkit:card:write and release a version of the app, or set streaming_cards to false; until then answers grow as ordinary messages';
+    this.#switchOff(error, hint);
+    return true;
+  }
+
+  #switchOff({ message }: CallError, hint: string): void {
     const { clock, logger } = this.#options;
-    if (this.#offUntil === 0) {
-      const hint =
-        'add the scope cardkit:card:write and release a version of the app, or set streaming_cards to false; until then answers grow as ordinary messages';
-      logger.warn('feishu.streaming-cards-off', { detail: error.message, hint });
-    }
+    if (this.#offUntil === 0) logger.warn('feishu.streaming-cards-off', { detail: message, hint });
     this.#usable = false;
     this.#offUntil = clock.now() + ASK_AGAIN_MS;
-    return true;
   }
 }
 
@@ -179,7 +193,7 @@ function isDraft({ key, messageId }: OutboundPart): boolean {
   return messageId !== undefined && key === draftKey(messageId);
 }
 
-/** The platform's "no" to this very call, for good: neither a limit, nor the login, nor a fault of its own. */
+/** Whether the platform refused this very call for good: no limit, no login, no fault of its own. */
 function isRefusal(error: unknown): error is CallError {
   if (!(error instanceof CallError) || error.failure.kind !== 'api' || (error.failure.status ?? 0) >= 500) return false;
   const { failure } = error;

@@ -153,7 +153,7 @@ async function receive(
   const { host, channel, account, selfChat, store } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
-  // What is not encrypted anybody could have written, and the server could put words to another person into this chat.
+  // The server could write what is not encrypted, and could put words to another person into this chat.
   const { origin, destination } = arrived;
   const isRead = selfChat !== undefined && origin === 'encrypted' && (destination === undefined || isMe(destination, me));
   const isSent = (id: string) => isOwnMessageId(id) || store.sent(id) !== undefined;
