@@ -28,6 +28,15 @@ const LABEL = 75;
 const VALUE = 2_000;
 const ACTION_ID = 255;
 /**
+ * Options of a `static_select` and its placeholder
+ * (docs.slack.dev/reference/block-kit/block-elements/select-menu-element); text and value of an option, which
+ * is "a unique string value" (docs.slack.dev/reference/block-kit/composition-objects/option-object).
+ */
+const OPTIONS = 100;
+const PLACEHOLDER = 150;
+const OPTION_TEXT = 75;
+const OPTION_VALUE = 150;
+/**
  * All blocks of a message together: "12,000 text characters" of which 9,597 passed and 11,341 did not
  * (github.com/slackapi/bolt-js/issues/2509).
  */
@@ -54,16 +63,36 @@ export function readBlocks(value: unknown): readonly Json[] | undefined {
   const isRight =
     blocks.length <= BLOCKS &&
     texts.every((text) => text.length > 0 && text.length <= SECTION) &&
-    elements.every((row) => row.length > 0 && row.length <= ACTIONS && row.every(isButton)) &&
+    elements.every((row) => row.length > 0 && row.length <= ACTIONS && row.every(isElement)) &&
     areUnique(elements.flat().map((element) => element['action_id']));
   if (!isRight) throw new ApiError('invalid_blocks');
   if (texts.join('').length > ALL_BLOCKS) throw new ApiError('msg_blocks_too_long');
   return blocks;
 }
 
+/** The two elements that the bot sends; any other one is refused here. */
+function isElement(element: Json): boolean {
+  if (String(element['action_id'] ?? '').length > ACTION_ID) return false;
+  return element['type'] === 'static_select' ? isMenu(element) : element['type'] === 'button' && isButton(element);
+}
+
 function isButton(element: Json): boolean {
-  const [label, value, id] = [textOf(element), String(element['value'] ?? ''), String(element['action_id'] ?? '')];
-  return label.length > 0 && label.length <= LABEL && value.length <= VALUE && id.length <= ACTION_ID;
+  const [label, value] = [textOf(element), String(element['value'] ?? '')];
+  return label.length > 0 && label.length <= LABEL && value.length <= VALUE;
+}
+
+function isMenu({ options, placeholder }: Json): boolean {
+  const all = Array.isArray(options) ? (options as readonly Json[]) : [];
+  const prompt = placeholder as Json | undefined;
+  const isPrompted = prompt === undefined || (prompt['type'] === 'plain_text' && String(prompt['text']).length <= PLACEHOLDER);
+  return isPrompted && all.length > 0 && all.length <= OPTIONS && all.every(isOption) && areUnique(all.map(({ value }) => value));
+}
+
+function isOption(option: Json): boolean {
+  const [text, value] = [option['text'] as Json | undefined, String(option['value'] ?? '')];
+  const label = textOf(option);
+  const isTold = text?.['type'] === 'plain_text' && label.length > 0 && label.length <= OPTION_TEXT;
+  return isTold && value.length > 0 && value.length <= OPTION_VALUE;
 }
 
 function areUnique(ids: readonly unknown[]): boolean {

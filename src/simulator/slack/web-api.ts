@@ -1,5 +1,6 @@
 /** The methods of the Web API: what a call does to the workspace, and what it is answered with. */
 import { ApiError } from './api-error.ts';
+import { answerPane } from './assistant-pane.ts';
 import { checkUpdate, postedPieces, readBlocks } from './limits.ts';
 import type { SlackSocketServer } from './socket-server.ts';
 import {
@@ -67,6 +68,10 @@ export class SlackWebApi {
         return { url: this.#server.sockets.ticket(this.#server.origin) };
       case 'chat.postMessage':
         return this.#post(channel, args);
+      case 'chat.postEphemeral':
+        return this.#postEphemeral(channel, args);
+      case 'conversations.open':
+        return this.#open(String(args['users'] ?? ''));
       case 'chat.update':
         return this.#update(channel, args);
       case 'chat.delete':
@@ -112,6 +117,9 @@ export class SlackWebApi {
       }
       case 'assistant.threads.setStatus':
         return {};
+      case 'assistant.threads.setSuggestedPrompts':
+      case 'assistant.threads.setTitle':
+        return answerPane(method, channel, args, this.#server);
       default:
         throw new ApiError('unknown_method');
     }
@@ -119,7 +127,9 @@ export class SlackWebApi {
 
   #post(channel: string, args: Json): Json {
     const text = String(args['text'] ?? '');
-    if (!this.#server.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+    const { conversations, outsiders } = this.#server.workspace;
+    if (!conversations.has(channel)) throw new ApiError('channel_not_found');
+    if (outsiders.has(channel)) throw new ApiError('not_in_channel');
     if (text === '') throw new ApiError('no_text');
     const blocks = readBlocks(args['blocks']);
     const threadTs = typeof args['thread_ts'] === 'string' ? args['thread_ts'] : undefined;
@@ -139,6 +149,28 @@ export class SlackWebApi {
     }
     const [first] = all;
     return { channel, ts: first?.ts, message: first };
+  }
+
+  /**
+   * docs.slack.dev/reference/methods/chat.postEphemeral: no metadata, nothing in any history; who is not in the
+   * channel is refused.
+   */
+  #postEphemeral(channel: string, args: Json): Json {
+    const { workspace } = this.#server;
+    const [user, text] = [String(args['user'] ?? ''), String(args['text'] ?? '')];
+    if (!workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+    if (workspace.outsiders.has(channel)) throw new ApiError('not_in_channel');
+    if (workspace.outsiders.has(`${channel}:${user}`) || !/^[UW]/.test(user)) throw new ApiError('user_not_in_channel');
+    if (text === '') throw new ApiError('no_text');
+    const threadTs = typeof args['thread_ts'] === 'string' ? { threadTs: args['thread_ts'] } : {};
+    return { message_ts: workspace.whisper({ channel, user, text: decode(text), ...threadTs }) };
+  }
+
+  /** docs.slack.dev/reference/methods/conversations.open, with one user: the scope im:write. */
+  #open(user: string): Json {
+    if (user === '') throw new ApiError('users_list_not_supplied');
+    if (!/^[UW][A-Z0-9]+$/.test(user)) throw new ApiError('user_not_found');
+    return { channel: { id: this.#server.workspace.direct(user) } };
   }
 
   #update(channel: string, args: Json): Json {

@@ -32,6 +32,16 @@ export interface PersonMessage {
   readonly [field: string]: unknown;
 }
 
+/** A message that one person saw, or would have seen. */
+export interface EphemeralMessage {
+  readonly channel: string;
+  readonly user: string;
+  readonly text: string;
+  readonly threadTs?: string;
+  /** False in a thread that has no replies: the platform shows it to nobody. */
+  readonly isShown: boolean;
+}
+
 export const TEAM_ID = 'T0TEST';
 export const BOT_USER = 'U0BOT';
 export const BOT_ID = 'B0BOT';
@@ -45,6 +55,16 @@ export class SlackWorkspace {
   readonly conversations = new Map<string, 'im' | 'mpim' | 'public_channel' | 'private_channel'>([[DIRECT, 'im']]);
   /** `channel:ts` -> name -> users. */
   readonly reactions = new Map<string, Map<string, Set<string>>>();
+  /** What was shown to one person alone, in the order of the calls. */
+  readonly ephemerals: EphemeralMessage[] = [];
+  /** `channel:user` of people, and `channel` alone where the bot is, who are in no such conversation. */
+  readonly outsiders = new Set<string>();
+  /** `channel:ts` of a thread of the AI pane -> its title. */
+  readonly titles = new Map<string, string>();
+  /** `channel:ts` of a thread, or `channel` of an agent's direct conversation -> the prompts that it shows. */
+  readonly prompts = new Map<string, readonly Json[]>();
+  /** True: the app has the feature `agent_view`, where prompts belong to no thread; false: `assistant_view`. */
+  isAgent = false;
   /** True: files of the bot are taken and not shown, as while the real platform scans them. */
   holdsFiles = false;
   readonly #held: StoredMessage[] = [];
@@ -57,6 +77,25 @@ export class SlackWorkspace {
     this.files.clear();
     this.conversations.clear();
     this.reactions.clear();
+    this.ephemerals.length = 0;
+    this.outsiders.clear();
+    this.titles.clear();
+    this.prompts.clear();
+  }
+
+  /** The direct conversation of the bot with a person: `U0ADA` has `D0ADA`. */
+  direct(user: string): string {
+    const id = user.replace(/^./, 'D');
+    this.conversations.set(id, 'im');
+    return id;
+  }
+
+  /** Shown to one person, in no history. */
+  whisper(message: Omit<EphemeralMessage, 'isShown'>): string {
+    const { channel, threadTs } = message;
+    const isShown = threadTs === undefined || this.thread(channel, threadTs).length > 1;
+    this.ephemerals.push({ ...message, isShown });
+    return this.nextTs();
   }
 
   /** Never twice, and never earlier than the one before. Microseconds since the epoch. */

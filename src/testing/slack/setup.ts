@@ -1,6 +1,7 @@
 /** An adapter on the test workspace, for the adapter's own tests. */
 import type { Channel, ChannelDescriptor } from '../../core/channel.ts';
 import type { Clock } from '../../core/ports.ts';
+import { COMMAND_MENU } from '../../gateway/commands/index.ts';
 import { type SlackServer, startSlackServer } from '../../simulator/slack/server.ts';
 import type { SlackSocketOptions } from '../../simulator/slack/socket-server.ts';
 import { channelDeps, testWebhooks } from '../channel-deps.ts';
@@ -47,7 +48,10 @@ export async function slackSetup<Settings>(
     };
     const parsed = descriptor.settings.parse({ mode, api_root: server.apiRoot, send_timeout_secs: 60, ...settings });
     const secret = (variable: string): string => secrets[variable] ?? '';
-    const deps = channelDeps({ name: 'slack', webhooks: webhooks.for('slack'), secret, clock, logger, random: Math.random });
+    const deps = channelDeps({
+      ...{ name: 'slack', webhooks: webhooks.for('slack'), secret, clock, logger, random: Math.random },
+      commands: COMMAND_MENU,
+    });
     return descriptor.create(parsed, deps);
   };
   let requests: SlackRequests | undefined;
