@@ -265,6 +265,10 @@ export const cases: CapabilityCases = {
     const original = 'PATCH /webhooks/135000000000000001/interaction-token/messages/@original';
     expect(proxy.sends()).toMatchObject([{ call: original, body: { content: 'done' } }]);
   }),
+  'select menu': 'not built: choices are buttons',
+  'command answers for one person': 'not built: the platform shows an answer to one person where it was asked by a command',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'not built: the platform lets apps add commands to the menu of a message',
   'mention in a group': play(async ({ proxy, received, group, channel }) => {
     await proxy.write({ ...group, content: `<@${channel.account}> hello <@${ADA}>` });
     expect(await received()).toMatchObject({ text: `hello @user-${ADA.slice(-6)}`, isGroup: true, mentionsBot: true });

@@ -177,6 +177,10 @@ export const cases: CapabilityCases = {
     await deliver([], '/help');
     expect((await received()).text.trim()).toBe('/help');
   }),
+  'select menu': 'choices are typed; the text lists them',
+  'command answers for one person': 'an answer goes to who wrote the mail, whatever it says',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'mail programs have no actions that an address adds',
   'mention in a group': 'a mail goes to addresses; ours is one of them or it does not come',
   async 'catch-up after a disconnect'() {
     starting ??= startMailServers();

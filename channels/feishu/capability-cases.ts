@@ -249,6 +249,10 @@ export const cases: CapabilityCases = {
     server.say({ ...GROUP, text: '@_user_1 /status now', mentions: [mention('@_user_1', BOT_OPEN_ID, 'Gatehouse')] });
     expect(await message()).toMatchObject({ text: '/status now', mentionsBot: true });
   }),
+  'select menu': 'not built: cards have menus; choices are buttons',
+  'command answers for one person': 'not built: the platform can show a card to one person',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'not built: the platform lets apps add actions to the menu of a message',
   'mention in a group': play(async ({ server, message }) => {
     const mentions = [mention('@_user_1', BOT_OPEN_ID, 'Gatehouse'), mention('@_user_2', 'ou_eve', 'Eve')];
     server.say({ ...GROUP, text: 'hey @_user_1 ask @_user_2', mentions });

@@ -75,6 +75,10 @@ export const cases: CapabilityCases = {
     ada.say('PRIVMSG bot :/help me');
     expect(await received()).toMatchObject({ text: '/help me' });
   }),
+  'select menu': 'choices are typed; the text lists them',
+  'command answers for one person': 'not built: the answer could be a message to the person',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'clients have no actions that another one adds',
   'mention in a group': play(async ({ ada, host, received }) => {
     ada.say('PRIVMSG #help :Bot: what is this?');
     expect(await received()).toMatchObject({ text: 'what is this?', isGroup: true, mentionsBot: true, chatId: '#help' });

@@ -11,6 +11,7 @@ const context: InboundContext = {
   replyInThread: true,
   followThreads: true,
   allowedBots: new Set(),
+  commands: [],
   joined: () => false,
   now: Date.now(),
 };

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
 import type { InboundMessage, MediaKind, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { openPane } from '../../src/simulator/slack/assistant-pane.ts';
 import type { SlackServer } from '../../src/simulator/slack/server.ts';
-import { BOT_USER, DIRECT, PERSON, type StoredFile } from '../../src/simulator/slack/workspace.ts';
+import { BOT_USER, DIRECT, type Json, PERSON, type StoredFile } from '../../src/simulator/slack/workspace.ts';
 import type { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { slackSetup } from '../../src/testing/slack/setup.ts';
@@ -25,9 +26,9 @@ interface Scene {
 
 const CHANNEL = 'C0TEST';
 
-function scene(play: (at: Scene) => Promise<void>): () => Promise<void> {
+function scene(play: (at: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): () => Promise<void> {
   return async () => {
-    await using at = await slackSetup(descriptor);
+    await using at = await slackSetup(descriptor, { settings });
     const { channel, host } = await at.start();
     const { signal } = new AbortController();
     await play({
@@ -73,6 +74,29 @@ function fileOut(kind: MediaKind, mime: string): () => Promise<void> {
     expect(server.sends).toMatchObject([{ text: 'here', fileName: `b.${kind}` }]);
     expect(server.sends[0]?.fileBytes?.toString()).toBe(`bytes of ${kind}`);
   });
+}
+
+function withContext({ replyContext }: InboundMessage): Pick<OutboundPart, 'replyContext'> {
+  return replyContext ? { replyContext } : {};
+}
+
+function paneScene(): () => Promise<void> {
+  const prompts = [{ title: 'Plan', message: 'Plan my week' }];
+  return scene(
+    async ({ server, arrives, channel, signal }) => {
+      const root = openPane(server);
+      const thread = `${DIRECT}:${root.ts}`;
+      await until('the prompts are shown', () => server.workspace.prompts.get(thread));
+      expect(server.workspace.prompts.get(thread)).toEqual(prompts);
+      const message = await arrives(() => server.say({ text: 'Plan my week', thread_ts: root.ts }));
+      expect(message).toMatchObject({ threadId: root.ts, text: 'Plan my week' });
+      await channel.typing?.({ chatId: DIRECT, threadId: root.ts }, signal);
+      const part = outbound({ channel: 'slack', chatId: DIRECT, threadId: root.ts, text: 'Monday', ...withContext(message) });
+      expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'sent' });
+      await until('the thread has a title', () => server.workspace.titles.get(thread) === 'Plan my week');
+    },
+    { suggested_prompts: prompts },
+  );
 }
 
 export const cases: CapabilityCases = {
@@ -188,6 +212,47 @@ export const cases: CapabilityCases = {
       }),
     );
     expect(pressed).toMatchObject({ kind: 'message', text: 'yes', senderId: PERSON, replyTo: { platformId, fromBot: true } });
+  }),
+  'select menu': scene(async ({ server, arrives, send }) => {
+    const choices = ['one', 'two', 'three', 'four', 'five', 'six'].map((word) => ({ label: word, value: `say ${word}` }));
+    const platformId = await send({ text: 'Which?', choices });
+    const [message] = server.workspace.messages;
+    const blocks = message?.['blocks'] as readonly { type: string; elements?: readonly Json[] }[];
+    const [menu] = blocks.find(({ type }) => type === 'actions')?.elements ?? [];
+    const options = menu?.['options'] as readonly Json[];
+    expect(menu).toMatchObject({ type: 'static_select' });
+    expect(options).toHaveLength(6);
+    const action = { type: 'static_select', action_id: menu?.['action_id'], block_id: 'x', selected_option: options[3] };
+    const chosen = await arrives(() =>
+      server.sockets.deliver('interactive', {
+        ...{ type: 'block_actions', user: { id: PERSON, username: 'ada', team_id: 'T0TEST' }, channel: { id: DIRECT }, message },
+        actions: [{ ...action, action_ts: server.workspace.nextTs() }],
+      }),
+    );
+    expect(chosen).toMatchObject({ kind: 'message', text: 'say four', senderId: PERSON, replyTo: { platformId, fromBot: true } });
+  }),
+  'command answers for one person': scene(async ({ server, arrives, channel, signal }) => {
+    server.workspace.conversations.set(CHANNEL, 'public_channel');
+    const place = { user_id: PERSON, team_id: 'T0TEST', channel_id: CHANNEL, trigger_id: '1.2.3' };
+    const asked = await arrives(() => server.sockets.deliver('slash_commands', { command: '/help', text: '', ...place }));
+    const part = outbound({ channel: 'slack', chatId: CHANNEL, text: 'All of it', ...withContext(asked) });
+    expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'sent' });
+    expect(server.workspace.ephemerals).toMatchObject([{ channel: CHANNEL, user: PERSON, text: 'All of it', isShown: true }]);
+    expect(server.workspace.messages).toEqual([]);
+  }),
+  'assistant pane': paneScene(),
+  shortcuts: scene(async ({ server, arrives }) => {
+    const message = server.store({ channel: CHANNEL, user: 'U0BOB', text: 'the plan' });
+    const pressed = { user: { id: PERSON, name: 'ada' }, team: { id: 'T0TEST' }, action_ts: server.workspace.nextTs() };
+    const about = { type: 'message_action', callback_id: 'ask', trigger_id: '1.2.3', channel: { id: CHANNEL }, message };
+    expect(await arrives(() => server.sockets.deliver('interactive', { ...about, ...pressed }))).toMatchObject({
+      ...{ chatId: DIRECT, isGroup: false, senderId: PERSON },
+      replyTo: { text: 'the plan', origin: expect.stringContaining('not by the sender') },
+    });
+    const global = { type: 'shortcut', callback_id: 'help', trigger_id: '1.2.4' };
+    expect(await arrives(() => server.sockets.deliver('interactive', { ...global, ...pressed }))).toMatchObject({
+      ...{ chatId: DIRECT, text: '/help', senderId: PERSON },
+    });
   }),
   'command in': scene(async ({ server, arrives }) => {
     const command = {

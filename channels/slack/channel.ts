@@ -21,14 +21,17 @@ import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
 import { receiveBySocket } from './in/connect.ts';
+import { DirectChats } from './in/direct-chats.ts';
 import { download } from './in/download.ts';
 import { earlierMessages } from './in/earlier.ts';
+import { type OnlyFor, onlyForOf } from './in/inbound-fields.ts';
 import { Receiver } from './in/receive.ts';
 import { receiveByHttp } from './in/webhook.ts';
 import { type Found, findPart } from './out/find.ts';
 import { TEXT_LIMIT, toSendResult, toUpdate } from './out/outbound.ts';
 import { sendPart } from './out/send.ts';
 import { sentBytes } from './out/sent-length.ts';
+import { Titles } from './out/titles.ts';
 import type { SlackSettings } from './settings.ts';
 import type { SlackClient } from './wire/client.ts';
 import { nameFromEmoji } from './wire/emoji.ts';
@@ -82,6 +85,8 @@ export class SlackChannel implements Channel {
   readonly #files = new RecentMap<string>(MAX_REMEMBERED);
   /** Message -> the reaction we put under it. */
   readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
+  readonly #directChats: DirectChats;
+  readonly #titles: Titles;
   #userId: string | undefined;
   #receiver: Receiver | undefined;
   #hasStatus = true;
@@ -91,7 +96,10 @@ export class SlackChannel implements Channel {
     this.#client = options.client;
     this.name = options.deps.name;
     this.account = options.account;
-    const { settings } = options;
+    const { settings, client, deps } = options;
+    this.#directChats = new DirectChats({ client, clock: deps.clock, logger: deps.logger });
+    const call = (method: string, args: JsonObject): Promise<JsonObject> => this.#call(method, args, this.#life.stopping);
+    this.#titles = new Titles({ call, logger: deps.logger });
     this.limits = { ...LIMITS, ...sendTime(settings), ...(settings.rate_limits && { rate: RATES }) };
   }
 
@@ -100,6 +108,7 @@ export class SlackChannel implements Channel {
     await this.#life.start(host, signal, async (stop, settled) => {
       const receiver = new Receiver({
         client: this.#client,
+        directChats: this.#directChats,
         host,
         account: this.account,
         settings,
@@ -113,26 +122,34 @@ export class SlackChannel implements Channel {
   }
 
   stop(): Promise<void> {
-    return this.#life.stop(() => this.#client.close());
+    return this.#life.stop(async () => {
+      await this.#titles.ended();
+      this.#client.close();
+    });
   }
 
   send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const { settings, deps } = this.#options;
     return this.#life.sends.run(signal, async () => {
+      const onlyFor = this.#onlyFor(part);
       const result = await sendPart(part, {
-        ...{ client: this.#client, clock: deps.clock, plain, signal },
+        ...{ client: this.#client, directChats: this.#directChats, clock: deps.clock, plain, signal },
+        ...(onlyFor && { onlyFor }),
         timeoutMs: (part.file ? settings.upload_timeout_secs : settings.send_timeout_secs) * 1_000,
         uploaded: ({ key }, fileId) => this.#files.set(key, fileId),
       });
+      if (result.kind !== 'sent' || onlyFor) return result;
       // The platform shows us our own message too, but only with the event of its kind of conversation.
-      if (result.kind === 'sent' && part.threadId !== undefined) this.#receiver?.wrote(part.chatId, part.threadId);
+      if (part.threadId !== undefined) this.#receiver?.wrote(part.chatId, part.threadId);
+      this.#titles.answered(part);
       return result;
     });
   }
 
   async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const target = messageOf(platformId);
-    if (!target) return { kind: 'refused', reason: 'invalid', detail: 'a message with a file cannot be edited' };
+    if (!target)
+      return { kind: 'refused', reason: 'invalid', detail: 'a message with a file, or for one person, cannot be edited' };
     return await this.#life.sends.run(signal, async () => {
       try {
         await this.#call(
@@ -164,6 +181,8 @@ export class SlackChannel implements Channel {
 
   /** Works before `start` too: what another boot left is settled before any channel starts. */
   async find(part: OutboundPart, signal: AbortSignal): Promise<Found> {
+    // What one person was shown stands in no history: sent again it might be there twice, so it stays in doubt.
+    if (this.#onlyFor(part)) return undefined;
     try {
       this.#userId ??= str((await this.#call('auth.test', {}, signal))['user_id']);
     } catch (error) {
@@ -212,6 +231,12 @@ export class SlackChannel implements Channel {
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const limits = downloadLimits(this.limits, this.#options.settings, signal, this.#life.stopping);
     return download(media, { client: this.#client, ...limits });
+  }
+
+  /** A command that was edited into other words meanwhile is answered for all, as these would be. */
+  #onlyFor({ file, chatId, replyContext }: OutboundPart): OnlyFor | undefined {
+    const isOther = this.#receiver?.wasEdited(`${chatId}:${replyContext?.['ts']}`) ?? false;
+    return file || isOther ? undefined : onlyForOf(replyContext);
   }
 
   /** After a restart: which reactions of ours are there. */

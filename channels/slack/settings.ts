@@ -37,6 +37,18 @@ export const SlackSettings = z.strictObject({
     .describe(
       'Other apps and workflows that may call the agent in channels, by the id of the bot (B…), the app (A…) or its user (U…). Write the same id, in the same form, into `allowed_senders` too.',
     ),
+  suggested_prompts: z
+    .array(
+      z.strictObject({
+        title: z.string().min(1).describe('What the person sees.'),
+        message: z.string().min(1).describe('What they say by choosing it.'),
+      }),
+    )
+    .max(4)
+    .default([])
+    .describe(
+      'What the AI pane suggests when a person opens it: up to 4 of `{ "title", "message" }`. Needs the feature "Agents & AI Apps".',
+    ),
   catch_up_hours: wholeNumber(
     0,
     168,

@@ -168,6 +168,7 @@ test('what is not handled is acknowledged, and named in the log once for each ki
   const { host } = await at.start();
   const payloads = [
     ['events_api', { event: { type: 'app_home_opened', user: 'U0ADA', tab: 'messages' } }],
+    ['events_api', { event: { type: 'member_joined_channel', user: 'U0BOB', channel: 'C0TEST' } }],
     ['events_api', { event: { type: 'message', subtype: 'channel_topic', channel: 'C0TEST', ts: '1.000001' } }],
     ['interactive', { type: 'shortcut', callback_id: 'ask', user: { id: 'U0ADA' } }],
     ['interactive', { type: 'message_action', callback_id: 'ask', message: { text: 'x' } }],
@@ -180,14 +181,16 @@ test('what is not handled is acknowledged, and named in the log once for each ki
   await until('it arrived', () => host.accepted.length === 1);
   await until('all are acknowledged', () => at.server.sockets.unacknowledged === 0);
   const named = at.logger.lines.filter(({ event }) => event === 'slack.not-handled').map(({ data }) => data['kind']);
-  expect(named).toEqual([
+  // What names a person is asked about first, beside the others.
+  expect(named.toSorted()).toEqual([
     'app_home_opened',
-    'message/channel_topic',
-    'shortcut',
-    'message_action',
-    'view_submission',
     'block_actions/static_select',
+    'member_joined_channel of a person',
+    'message/channel_topic',
+    'message_action',
+    'shortcut',
     'slash command without its fields',
+    'view_submission',
   ]);
 });
 

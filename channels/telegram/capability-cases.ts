@@ -214,6 +214,10 @@ export const cases: CapabilityCases = {
     server.inject({ text: named, entities: [{ type: 'bot_command', offset: 0, length: named.length }] });
     await until('the command of a private chat arrived', async () => (await received()).text === '/new');
   }),
+  'select menu': 'keyboards below a message hold buttons alone',
+  'command answers for one person': 'a message in a group is shown to all of its members',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'bots add nothing to the menu of a message',
   'mention in a group': play(async ({ server, received }) => {
     const text = `@${server.username} hello`;
     server.inject({ chat_id: -1001, text, entities: [{ type: 'mention', offset: 0, length: text.indexOf(' ') }] });

@@ -107,6 +107,10 @@ export const cases: CapabilityCases = {
       expect(message).toMatchObject({ kind: 'message', text: '/new' });
       expect(message).not.toHaveProperty('refusal');
     }),
+  'select menu': 'text messages have no menus; choices are listed in the text',
+  'command answers for one person': 'a Twilio number is in no groups',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'phones have no actions that a number adds',
   'mention in a group': 'a Twilio number is in no groups; a group message reaches it as one from its author alone',
   'catch-up after a disconnect': () =>
     play(async ({ platform, start }) => {

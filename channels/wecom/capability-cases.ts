@@ -96,6 +96,10 @@ export const cases: CapabilityCases = {
     // An entry of the application's menu carries a key that the operator chose.
     await arrives({ MsgType: 'event', Event: 'click', EventKey: '/help' }, ({ text }) => assert.equal(text, '/help'));
   },
+  'select menu': 'not built: template cards have menus; choices are buttons',
+  'command answers for one person': 'an application is written to in its own chat, which one person sees',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'applications add nothing to the menu of a message',
   'mention in a group': 'an application is written to in its own chat and is in no groups',
   'catch-up after a disconnect': async () => {
     // By the platform's own repeats, of which there are three; afterwards there is nothing to ask.

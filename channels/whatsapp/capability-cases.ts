@@ -188,6 +188,10 @@ export const cases: CapabilityCases = {
     await platform.write({ from, group: GROUP, message: { extendedTextMessage: { text, contextInfo } } });
     expect(await received()).toMatchObject({ text: '/new please', mentionsBot: true });
   }),
+  'select menu': 'WhatsApp shows lists of business accounts only, so choices are listed in the text',
+  'command answers for one person': 'a message in a group is shown to all of its members',
+  'assistant pane': 'the pane is a feature of Slack',
+  shortcuts: 'accounts add nothing to the menu of a message',
   'mention in a group': play(async ({ platform, received, host }) => {
     const from = platform.person(ADA);
     platform.group(GROUP, [from], 'lid');

@@ -205,3 +205,17 @@ function note(failure: CallFailure, { method, chatId }: { method: string; chatId
   }
   gaps.missing.add((failure.kind === 'api' ? failure.data?.['needed'] : undefined) ?? method);
 }
+
+/** What the operator is told of it; undefined when nothing is missing. */
+export function noteOf({ missing, capped, refused, words }: CatchUpGaps): string | undefined {
+  const notes = [
+    ...(missing.length > 0 ? [`what is written during an outage is lost: the app needs ${missing.join(', ')}`] : []),
+    ...(refused > 0
+      ? [
+          `what is written during an outage is lost in ${refused} ${refused === 1 ? 'conversation' : 'conversations'}, which the platform refuses (${words.join(', ')})`,
+        ]
+      : []),
+    ...(capped > 0 ? [`more was written during the outage than is fetched, in ${capped} conversations`] : []),
+  ];
+  return notes.length > 0 ? notes.join('; ') : undefined;
+}

@@ -2,7 +2,7 @@
 import { errorText } from '../../../src/core/errors.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import type { Envelope } from '../wire/client.ts';
-import type { SlackPayload } from './inbound.ts';
+import type { SlackPayload } from './payload.ts';
 import { pause, type Receiver } from './receive.ts';
 
 /** A socket that lived shorter does not count as a success: something breaks it. The platform renews each after hours. */
@@ -89,8 +89,7 @@ function take(receiver: Receiver, envelope: Envelope): boolean {
   const { logger } = receiver.options.deps;
   if (envelope.retry) logger.info('slack.redelivered', { ...envelope.retry });
   const kind = KINDS[envelope.type];
-  if (kind !== undefined)
-    return receiver.intake?.push({ payload: { kind, body: envelope.body }, ack: () => envelope.ack() }) ?? false;
+  if (kind !== undefined) return receiver.take({ payload: { kind, body: envelope.body }, ack: () => envelope.ack() });
   // Nothing for us: acknowledged, or it would come again and again.
   receiver.notices?.unhandled(`envelope/${envelope.type}`);
   envelope.ack().catch((error: unknown) => logger.info('slack.ack-failed', { error: errorText(error) }));

@@ -1,4 +1,8 @@
 /** What every payload of the platform is read with: who we are, and what ids and times mean. Pure. */
+import type { CommandEntry } from '../../../src/core/command-entry.ts';
+import type { Json } from '../../../src/core/message.ts';
+import { type JsonObject, num, obj, str } from '../../kit/json.ts';
+import { isPrivateCommand } from '../../kit/private-command.ts';
 
 /** Who we are, from `auth.test`. */
 export interface Identity {
@@ -18,6 +22,8 @@ export interface InboundContext {
   readonly followThreads: boolean;
   /** Ids of other apps and workflows that may call us. */
   readonly allowedBots: ReadonlySet<string>;
+  /** The commands of the gateway, for those that are answered to their sender alone. */
+  readonly commands: readonly CommandEntry[];
   /** True for a thread that we wrote in. */
   readonly joined: (chatId: string, threadId: string) => boolean;
   /** Epoch ms, for payloads without a time of their own. */
@@ -46,6 +52,33 @@ export function threadOf(chatId: string, ts: string, threadTs: string | undefine
   // Its own ts marks the parent of a thread, but only in history: when it was pushed, it had no replies yet.
   if (threadTs !== undefined && threadTs !== ts && TS.test(threadTs)) return threadTs;
   return context.replyInThread && isGroup(chatId) ? ts : undefined;
+}
+
+/** Whom an answer is for where others of the conversation shall not see it, and when they asked, epoch ms. */
+export interface OnlyFor {
+  /** Without a workspace, as the Web API takes it. */
+  readonly user: string;
+  readonly at: number;
+}
+
+/**
+ * What is needed to answer: from `ts` on the answer is looked for; `onlyFor` of a command in a channel whose
+ * answer is of use to its sender alone.
+ */
+export function answerContext(
+  asked: { readonly ts: string; readonly at: number; readonly chatId: string; readonly user?: string; readonly text: string },
+  { commands }: Pick<InboundContext, 'commands'>,
+): { readonly [key: string]: Json } {
+  const { ts, at, chatId, user, text } = asked;
+  if (user === undefined || !isGroup(chatId) || !isPrivateCommand(text, commands)) return { ts };
+  return { ts, onlyFor: { user, at } };
+}
+
+/** As `answerContext` wrote it. */
+export function onlyForOf(replyContext: JsonObject | undefined): OnlyFor | undefined {
+  const { user, at } = obj(replyContext?.['onlyFor']);
+  const [id, asked] = [str(user), num(at)];
+  return id === undefined || asked === undefined ? undefined : { user: id, at: asked };
 }
 
 /** Epoch ms. */

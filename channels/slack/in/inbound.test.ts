@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
+import { COMMAND_MENU } from '../../../src/gateway/commands/index.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { type SlackPayload, toInbound } from './inbound.ts';
+import { toInbound } from './inbound.ts';
 import type { InboundContext } from './inbound-fields.ts';
+import type { SlackPayload } from './payload.ts';
 
 const joined = new Set(['C1:1767225600.000500']);
 const context: InboundContext = {
@@ -12,6 +14,7 @@ const context: InboundContext = {
   replyInThread: true,
   followThreads: true,
   allowedBots: new Set(['B0FLOW', 'A0ALERT']),
+  commands: COMMAND_MENU,
   joined: (chat, thread) => joined.has(`${chat}:${thread}`),
   now: 1_767_225_600_000,
 };
@@ -263,8 +266,72 @@ test('a pressed button is a message of who pressed it, in the thread of the mess
     platformId: `C1:${TS}:action:U1:1767225700.123456`,
   });
   expect(press({ user: { id: 'U1', team_id: 'T2' } })?.senderId).toBe('T2:U1');
-  expect(press({ actions: [{ action_id: 'other', value: 'x', action_ts: TS }] })).toBeUndefined();
   expect(press({ type: 'view_submission' })).toBeUndefined();
+});
+
+test.each<[string, JsonObject, string]>([
+  ['a menu', { type: 'static_select', selected_option: { text: { type: 'plain_text', text: 'Rome' }, value: 'r' } }, 'Rome'],
+  ['radio buttons', { type: 'radio_buttons', selected_option: { text: { type: 'mrkdwn', text: 'Yes' }, value: 'y' } }, 'Yes'],
+  ['an overflow menu', { type: 'overflow', selected_option: { text: { text: 'Later' }, value: 'l' } }, 'Later'],
+  [
+    'a menu for several',
+    { type: 'multi_static_select', selected_options: [{ text: { text: 'a' } }, { text: { text: 'b' } }] },
+    'a, b',
+  ],
+  ['checkboxes', { type: 'checkboxes', selected_options: [{ text: { text: 'milk' } }] }, 'milk'],
+  ['a date picker', { type: 'datepicker', selected_date: '2026-11-23' }, '2026-11-23'],
+  ['a time picker', { type: 'timepicker', selected_time: '09:30' }, '09:30'],
+  ['a picker of both', { type: 'datetimepicker', selected_date_time: 1_767_225_600 }, '2026-01-01T00:00:00.000Z'],
+  ['a menu of people', { type: 'users_select', selected_user: 'U7' }, '@U7'],
+  ['a menu of several people', { type: 'multi_users_select', selected_users: ['U7', 'U8'] }, '@U7, @U8'],
+  ['a menu of conversations', { type: 'conversations_select', selected_conversation: 'C7' }, '#C7'],
+  ['a field', { type: 'plain_text_input', value: 'my words' }, 'my words'],
+  ['a button', { type: 'button', text: { text: 'Go' }, value: 'g' }, 'Go'],
+  ['a button that opens a page', { type: 'button', text: { text: 'Open' }, url: 'https://a.example' }, ''],
+  ['an option that was taken back', { type: 'static_select', selected_option: null }, ''],
+  ['checkboxes without a tick', { type: 'checkboxes', selected_options: [] }, ''],
+  [
+    'our menu',
+    { type: 'static_select', action_id: 'gatehouse_choice_menu', selected_option: { value: '/answer Q 7' } },
+    '/answer Q 7',
+  ],
+  ['our menu, taken back', { type: 'static_select', action_id: 'gatehouse_choice_menu', selected_option: null }, ''],
+])('what a person chose in %s is what they say; what says nothing is refused as that', (_name, action, text) => {
+  const message = { ts: TS, bot_id: 'B0BOT', text: 'Which?' };
+  const actions = [{ action_id: 'other', ...action, action_ts: '1767225700.123456' }];
+  const body = { type: 'block_actions', user: { id: 'U1' }, channel: { id: 'D1' }, message, actions, trigger_id: 't1' };
+  const chosen = toInbound({ kind: 'action', body }, context);
+  expect(chosen).toMatchObject({ text, senderId: 'U1', replyTo: { platformId: `D1:${TS}`, fromBot: true } });
+  expect(chosen?.refusal).toBe(text === '' ? 'empty' : undefined);
+});
+
+test.each([
+  ['a slash command', { command: '/help' }, 'C1', true],
+  ['one that takes words', { command: '/model' }, 'C1', true],
+  ['one with words, which changes something', { command: '/model', text: 'fast' }, 'C1', false],
+  ['one for the chat', { command: '/new' }, 'C1', false],
+  ['one in a direct conversation', { command: '/help' }, 'D1', false],
+])('whether %s is answered to its sender alone', (_name, command, chatId, isPrivate) => {
+  const body = { text: '', ...command, user_id: 'U1', team_id: 'T1', channel_id: chatId, trigger_id: '1.2' };
+  const { replyContext } = toInbound({ kind: 'command', body }, context) ?? {};
+  expect(replyContext?.['onlyFor']).toEqual(isPrivate ? { user: 'U1', at: context.now } : undefined);
+});
+
+test('a command that is written in a channel is answered to its sender alone, whatever workspace they are of', () => {
+  const said = { ...inChannel, text: '<@U0BOT> /why', user_team: 'T2' };
+  expect(read(said)).toMatchObject({ senderId: 'T2:U1', replyContext: { ts: TS, onlyFor: { user: 'U1' } } });
+  expect(read({ ...said, text: '<@U0BOT> why?' })?.replyContext).toEqual({ ts: TS });
+  // A program has no eyes of its own.
+  expect(read({ ...said, user_team: 'T1', bot_id: 'B0FLOW' })?.replyContext).toEqual({ ts: TS });
+});
+
+test('the first message of a thread in the AI pane, and its new title, are no words of a person', () => {
+  const root = { ...direct, user: 'U0BOT', subtype: 'assistant_app_thread', text: 'New chat' };
+  expect(read(root)).toBeUndefined();
+  const message = { ...root, text: 'Plan my week', edited: { user: 'U1', ts: TS } };
+  expect(
+    read({ type: 'message', subtype: 'message_changed', channel: 'D1', ts: TS, message, previous_message: root }),
+  ).toBeUndefined();
 });
 
 test('a slash command is a message that begins with it', () => {

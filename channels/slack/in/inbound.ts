@@ -1,23 +1,26 @@
 /** What the platform pushes, or its history holds -> `InboundMessage`. Pure; nothing throws for any JSON. */
 import { shortHash } from '../../../src/core/ids.ts';
-import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
+import type { InboundMessage, RefusalReason } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { composed, label } from '../../kit/senders-words.ts';
 import { isBot, listedBot, wordsOfBot } from './bots.ts';
-import { toChoice, toCommand, toReaction } from './inbound-action.ts';
+import { toCommand, toReaction } from './inbound-action.ts';
+import { toChoice } from './inbound-choice.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
-import { authorId, type Identity, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
+import { answerContext, type Identity, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
+import { authorOf, isOwn, isPaneRoot } from './inbound-quoted.ts';
+import { isShortcut, toShortcut } from './inbound-shortcut.ts';
 import { plainText, stripMention } from './inbound-text.ts';
-
-/** The three kinds of payload that concern us; all others are acknowledged and forgotten. */
-export type SlackPayload = { readonly kind: 'event' | 'action' | 'command'; readonly body: JsonObject };
+import type { SlackPayload } from './payload.ts';
 
 /** Subtypes of messages that people write. Any other is a notice of the platform: somebody joined, a topic was set. */
 const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bot_message']);
 
 /** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
-export function toInbound({ kind, body }: SlackPayload, context: InboundContext): InboundMessage | undefined {
+export function toInbound(payload: SlackPayload, context: InboundContext): InboundMessage | undefined {
+  const { kind, body } = payload;
+  if (isShortcut(payload)) return toShortcut(payload, context);
   if (kind === 'action') return toChoice(body, context);
   if (kind === 'command') return toCommand(body, context);
   const event = obj(body['event']);
@@ -64,7 +67,7 @@ export function toEdit(event: JsonObject, context: InboundContext): InboundMessa
   const message = obj(event['message']);
   const previous = obj(event['previous_message']);
   const ts = str(message['ts']);
-  if (chatId === undefined || ts === undefined || !TS.test(ts) || isBot(message)) return undefined;
+  if (chatId === undefined || ts === undefined || !TS.test(ts) || isBot(message) || isPaneRoot(message)) return undefined;
   // The parent of a thread leaves a stone behind when it is deleted.
   if (message['subtype'] === 'tombstone') return deletion(previous, { chatId, ts, at: str(event['event_ts']) }, context);
   // A link that was unfurled, a reply that was counted: nobody changed anything.
@@ -117,6 +120,7 @@ function shape(
   const mention = stripMention(bot === undefined ? (str(message['text']) ?? '') : wordsOfBot(message), me.userId);
   const media = mediaOf(message);
   const content = composed(plainText(mention.text), ...notesOf(message));
+  const user = str(message['user']);
   const senderId = bot ?? authorOf(message, context);
   const threadTs = str(message['thread_ts']);
   const inThread = threadTs !== undefined && TS.test(threadTs) && threadTs !== ts;
@@ -144,21 +148,11 @@ function shape(
     mentionsBot: isGroup(chatId) && called,
     ...(refusal && { refusal }),
     timestamp: toMs(ts),
-    replyContext: { ts },
+    replyContext: answerContext(
+      { ts, at: toMs(ts), chatId, text: content.text, ...(bot === undefined && user !== undefined && { user }) },
+      context,
+    ),
   });
-}
-
-/** The first message of a thread, as the one that calls the agent in quotes it. */
-export function quotedParent(message: JsonObject, platformId: string, context: InboundContext): QuotedMessage {
-  const { text } = composed(plainText(str(message['text']) ?? ''), ...notesOf(message));
-  const media = mediaOf(message);
-  return {
-    platformId,
-    fromBot: isOwn(message, context.me),
-    senderId: authorOf(message, context),
-    ...(text !== '' && { text }),
-    ...(media.length > 0 && { media }),
-  };
 }
 
 /**
@@ -168,15 +162,6 @@ export function quotedParent(message: JsonObject, platformId: string, context: I
  */
 export function hasReplyOf(message: JsonObject, userId: string): boolean {
   return list(message['reply_users']).includes(userId) || list(message['replies']).some((reply) => obj(reply)['user'] === userId);
-}
-
-function authorOf(message: JsonObject, context: InboundContext): string {
-  const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
-  return authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
-}
-
-function isOwn(message: JsonObject, me: Identity): boolean {
-  return message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId);
 }
 
 /**

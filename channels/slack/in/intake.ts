@@ -6,11 +6,12 @@ import { RecentSet } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { BotTurns } from './bots.ts';
 import type { Cursor } from './cursor.ts';
-import { hasReplyOf, type SlackPayload, toInbound, unreadable } from './inbound.ts';
+import { hasReplyOf, toInbound, unreadable } from './inbound.ts';
 import { type InboundContext, TS } from './inbound-fields.ts';
 import type { UserNames } from './names.ts';
 import type { Notices } from './notices.ts';
 import type { ThreadParents } from './parents.ts';
+import type { SlackPayload } from './payload.ts';
 
 export interface IntakeItem {
   readonly payload: SlackPayload;
@@ -25,6 +26,8 @@ export interface IntakeOptions extends StoringOptions {
   readonly parents: Pick<ThreadParents, 'quoted'>;
   readonly notices: Pick<Notices, 'take'>;
   readonly bots: Pick<BotTurns, 'judge'>;
+  /** Told the platformId of each message that was edited. */
+  readonly onEdit: (targetId: string) => void;
 }
 
 /** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
@@ -164,7 +167,8 @@ export class Intake {
     const { names, parents, signal, bots } = this.#options;
     const judged = batch.map((message) => bots.judge(message));
     const [named, quoted] = await Promise.all([names.named(judged, signal), parents.quoted(judged, signal)]);
-    const whole = named.map((message, n) => ({ ...message, ...(quoted[n]?.replyTo && { replyTo: quoted[n].replyTo }) }));
+    const whole = named.map((message, n) => ({ ...message, ...asQuoted(quoted[n]) }));
+    for (const { kind, targetId } of batch) if (kind === 'edit' && targetId !== undefined) this.#options.onEdit(targetId);
     await storeMessages(whole, cursor, this.#options);
     for (const { id } of batch) this.#recent.add(id);
   }
@@ -185,4 +189,12 @@ export class Intake {
       this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
     }
   }
+}
+
+/** What the first message of its thread adds to a message. */
+function asQuoted(quoted: InboundMessage | undefined): Pick<InboundMessage, 'replyTo' | 'replyContext'> {
+  return {
+    ...(quoted?.replyTo && { replyTo: quoted.replyTo }),
+    ...(quoted?.replyContext && { replyContext: quoted.replyContext }),
+  };
 }

@@ -5,8 +5,8 @@
 import type { Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
-import type { SlackPayload } from './inbound.ts';
 import type { InboundContext } from './inbound-fields.ts';
+import type { SlackPayload } from './payload.ts';
 
 export interface NoticesOptions {
   readonly logger: Logger;
@@ -47,6 +47,7 @@ export class Notices {
         break;
       case 'member_joined_channel':
         if (event['user'] === me.userId) this.#joined(event);
+        else this.unhandled('member_joined_channel of a person');
         break;
       default:
         this.unhandled(kindOf(payload, event));

@@ -1,14 +1,15 @@
 /** The first message of a thread, for those who call the agent into it: events carry the reply alone. */
 import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { oneLine } from '../../../src/lib/one-line.ts';
 import { apiFailureOf, CallError } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import { writtenBy } from '../../kit/senders-words.ts';
 import type { SlackClient } from '../wire/client.ts';
-import { quotedParent } from './inbound.ts';
 import type { InboundContext } from './inbound-fields.ts';
+import { isPaneRoot, quotedParent } from './inbound-quoted.ts';
 import type { UserNames } from './names.ts';
 
 export interface ParentsOptions {
@@ -21,6 +22,8 @@ export interface ParentsOptions {
 
 /** The platform wants its acknowledgement within three seconds, and the commit comes after this. */
 const LOOKUP_MS = 1_200;
+/** The list of threads shows about as much of a title. Ours; the platform states no limit. */
+const TITLE_CHARS = 60;
 /** Threads whose first message the agent has. */
 const MAX_KNOWN = 1_000;
 
@@ -56,10 +59,12 @@ export class ThreadParents {
     this.#known.add(thread);
     // The first message itself, or a thread that the agent answered in.
     if (message.startsThread || this.#options.context().joined(chatId, threadId)) return message;
-    return { ...message, replyTo: await this.#fetch(message, threadId, signal) };
+    const parent = await this.#fetch(message, threadId, signal);
+    return parent === 'pane' ? withTitle(message) : { ...message, replyTo: parent };
   }
 
-  async #fetch(call: InboundMessage, threadId: string, signal: AbortSignal): Promise<QuotedMessage> {
+  /** `pane`: the platform began the thread, and a person says the first words in it. */
+  async #fetch(call: InboundMessage, threadId: string, signal: AbortSignal): Promise<QuotedMessage | 'pane'> {
     const { client, clock, logger, context, names } = this.#options;
     const platformId = `${call.chatId}:${threadId}`;
     const missing = (reason: string): QuotedMessage => {
@@ -75,6 +80,7 @@ export class ThreadParents {
           .map(obj)
           .find((message: JsonObject) => str(message['ts']) === threadId);
         if (!parent) return missing('it is not there');
+        if (isPaneRoot(parent)) return 'pane';
         const quoted = quotedParent(parent, platformId, context());
         if (quoted.fromBot || quoted.senderId === undefined || quoted.senderId === call.senderId) return quoted;
         return { ...quoted, origin: writtenBy(await names.nameOf(quoted.senderId, inner)) };
@@ -88,4 +94,10 @@ export class ThreadParents {
       return missing(String(apiFailureOf(error)?.code ?? 'no answer'));
     }
   }
+}
+
+/** The first words of a thread in the AI pane name it once it is answered; a stranger's are not kept, a command is no name. */
+function withTitle(message: InboundMessage): InboundMessage {
+  const title = oneLine(message.text, TITLE_CHARS);
+  return title === '' || title.startsWith('/') ? message : { ...message, replyContext: { ...message.replyContext, title } };
 }

@@ -1,28 +1,32 @@
 /** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
 import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../../src/core/channel.ts';
-import { errorText, isGatehouseError } from '../../../src/core/errors.ts';
+import { errorText } from '../../../src/core/errors.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { CallError } from '../../kit/call-error.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
-import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../../kit/diagnosis.ts';
 import { HealthSum, inOrder } from '../../kit/health-sum.ts';
 import { str } from '../../kit/json.ts';
+import { RecentSet } from '../../kit/recent.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import type { SlackSettings } from '../settings.ts';
 import type { SlackClient } from '../wire/client.ts';
-import { LOGIN_REFUSED, NOT_GRANTED, refusal } from '../wire/failure.ts';
+import { judge, refusal, refusedLogin } from '../wire/failure.ts';
 import { BotTurns } from './bots.ts';
-import { type CatchUpGaps, catchUp } from './catch-up.ts';
+import { catchUp, noteOf } from './catch-up.ts';
 import { Cursor } from './cursor.ts';
+import type { DirectChats } from './direct-chats.ts';
 import type { EarlierOptions } from './earlier.ts';
+import { Errands } from './errands.ts';
 import type { Identity, InboundContext } from './inbound-fields.ts';
-import { Intake } from './intake.ts';
+import { Intake, type IntakeItem } from './intake.ts';
 import { UserNames } from './names.ts';
 import { Notices } from './notices.ts';
+import { Pane } from './pane.ts';
 import { ThreadParents } from './parents.ts';
 
 export interface ReceiverOptions {
   readonly client: SlackClient;
+  readonly directChats: DirectChats;
   readonly host: ChannelHost;
   readonly account: string;
   readonly settings: SlackSettings;
@@ -38,6 +42,8 @@ type Part = 'login' | 'journal' | 'connection' | 'history';
 /** The platform wants an acknowledgement within three seconds. */
 const CATCH_UP_FIRST_MS = 2_000;
 const HELD_BACK_MS = 120_000;
+/** Messages that were edited of late. */
+const MAX_EDITED = 500;
 /** A refusal may be the platform's mood and last for minutes; a revoked login is refused for ever. */
 const GIVE_UP_AFTER_MS = 300_000;
 
@@ -53,6 +59,8 @@ export class Receiver {
   readonly #names: UserNames;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
+  #errands: Errands | undefined;
+  readonly #edited = new RecentSet(MAX_EDITED);
   /** While it waits for the end of a minute in which events were held back. */
   #fetchingHeldBack: Promise<void> | undefined;
   #heldBackMinutes = 0;
@@ -81,7 +89,7 @@ export class Receiver {
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
   async login(): Promise<void> {
-    const { client, host, deps, signal } = this.options;
+    const { client, host, deps, signal, settings } = this.options;
     const answer = await withDeadline({ clock: deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
       client.call('auth.test', {}, inner),
     );
@@ -101,8 +109,12 @@ export class Receiver {
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names, parents, context },
       ...{ notices: this.notices, bots: new BotTurns(this.#allowedBots) },
+      onEdit: (targetId) => this.#edited.add(targetId),
       onTrouble: (detail, state) => this.#health.set('journal', state, detail),
     });
+    const pane = new Pane({ client, clock, logger, prompts: settings.suggested_prompts });
+    const { directChats } = this.options;
+    this.#errands = new Errands({ intake: this.intake, directChats, names, pane, logger, signal });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
 
@@ -129,7 +141,7 @@ export class Receiver {
       }
       // Even then: it shows which histories could not be read after an outage.
       const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
-      this.#note(hours > 0 ? toNote(await catchUp(options)) : undefined);
+      this.#note(hours > 0 ? noteOf(await catchUp(options)) : undefined);
       signal.throwIfAborted();
       if (!fresh) await intake.commitCursor(() => cursor.caughtUp(now));
       if (!live) cursor.interrupted();
@@ -163,9 +175,20 @@ export class Receiver {
     this.#cursor?.join(chatId, threadId);
   }
 
+  /** As `Intake.push`; false before the login, too. */
+  take(item: IntakeItem): boolean {
+    return this.#errands?.take(item) ?? false;
+  }
+
+  /** Whether a message was edited since the start, as far as is known: its answer may be about other words. */
+  wasEdited(platformId: string): boolean {
+    return this.#edited.has(platformId);
+  }
+
   /** After an abort: resolves when the batch under way is committed and acknowledged. */
   async intakeEnded(): Promise<void> {
     await this.#intakeDone;
+    await this.#errands?.ended();
     await this.#fetchingHeldBack;
   }
 
@@ -245,6 +268,7 @@ export class Receiver {
       replyInThread: settings.reply_in_thread,
       followThreads: settings.follow_threads,
       allowedBots: this.#allowedBots,
+      commands: deps.commands,
       joined: (chatId, threadId) => this.#cursor?.joined(chatId, threadId) ?? false,
       now: client.now(),
     };
@@ -258,38 +282,4 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-}
-
-/** Undefined when nothing is missing. */
-function toNote({ missing, capped, refused, words }: CatchUpGaps): string | undefined {
-  const notes = [
-    ...(missing.length > 0 ? [`what is written during an outage is lost: the app needs ${missing.join(', ')}`] : []),
-    ...(refused > 0
-      ? [
-          `what is written during an outage is lost in ${refused} ${refused === 1 ? 'conversation' : 'conversations'}, which the platform refuses (${words.join(', ')})`,
-        ]
-      : []),
-    ...(capped > 0 ? [`more was written during the outage than is fetched, in ${capped} conversations`] : []),
-  ];
-  return notes.length > 0 ? notes.join('; ') : undefined;
-}
-
-function judge(error: unknown): Diagnosis {
-  return diagnose(error, {
-    ofCall: ({ call, failure, message }) => {
-      if (failure.kind === 'unreached') return undefined;
-      if (failure.kind === 'limited') return degraded(`GH1502: ${message}`, failure.retryAfterMs);
-      const word = failure.kind === 'api' ? failure.code : undefined;
-      if (!LOGIN_REFUSED.has(word) && !NOT_GRANTED.has(word)) return degraded(`GH1502: ${message}`);
-      const app = call === 'apps.connections.open';
-      const which = app ? 'app-level token (does it have connections:write, and is Socket Mode on?)' : 'bot token';
-      return { ...down(refusedLogin(which, String(word))), refusedLogin: true };
-    },
-    // Nothing can arrive while requests cannot be served.
-    ofOther: (other) => (isGatehouseError(other) ? down : degraded)(wordsWithHint(other)),
-  });
-}
-
-function refusedLogin(which: string, word: string): string {
-  return `GH1501: the platform refused the ${which}: ${word}`;
 }

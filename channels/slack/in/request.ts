@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import type { WebhookRequest } from '../../../src/core/channel.ts';
 import { equalSecrets } from '../../kit/equal-secrets.ts';
 import { parseObject, str } from '../../kit/json.ts';
-import type { SlackPayload } from './inbound.ts';
+import type { SlackPayload } from './payload.ts';
 
 /** The platform's own advice; a stamp from the future is as wrong as an old one. */
 const MAX_AGE_SECS = 300;

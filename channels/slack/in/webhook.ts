@@ -59,7 +59,7 @@ function createHandler(receiver: Receiver, signingSecret: string): WebhookHandle
       if (content.kind === 'other') receiver.notices?.unhandled(`request/${content.what}`);
       if (content.kind !== 'payload') return answerWith(200, content.kind === 'challenge' ? content.challenge : undefined);
       const { promise, resolve } = Promise.withResolvers<void>();
-      const pushed = receiver.intake?.push({ payload: content.payload, ack: async () => resolve() });
+      const pushed = receiver.take({ payload: content.payload, ack: async () => resolve() });
       return pushed ? { kind: 'messages', store: () => promise } : { kind: 'later' };
     },
     holdMs: ANSWER_WITHIN_MS,

@@ -5,7 +5,8 @@ import type { Choice, OutboundPart } from '../../../src/core/message.ts';
 import type { CallFailure, ErrorCode } from '../../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { CHOICE_ACTION } from '../in/inbound-action.ts';
+import { CHOICE_ACTION } from '../in/inbound-choice.ts';
+import type { OnlyFor } from '../in/inbound-fields.ts';
 import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 
@@ -18,7 +19,10 @@ import { escapeText, literalText, toMrkdwn } from './format.ts';
 export const TEXT_LIMIT = 4_000;
 /** Block Kit: characters of a section's text, of a button's label. */
 const SECTION_LIMIT = 3_000;
+/** The same of an option: https://docs.slack.dev/reference/block-kit/composition-objects/option-object. */
 const LABEL_LIMIT = 75;
+/** More of them stand in several rows, and become a menu. */
+const MAX_BUTTONS = 5;
 /** Names our metadata among those of other apps. Other apps of the workspace can read it: the key goes in as its hash. */
 export const METADATA_TYPE = 'gatehouse_part';
 
@@ -43,6 +47,17 @@ export async function toPost(part: OutboundPart, plain: boolean): Promise<JsonOb
     unfurl_media: false,
     metadata: { event_type: METADATA_TYPE, event_payload: { key: metadataKey(part) } },
   };
+}
+
+/**
+ * Arguments of `chat.postEphemeral`, which has no metadata. In a thread it is "only shown if there is already an
+ * active thread" (https://docs.slack.dev/reference/methods/chat.postEphemeral): not in one that the command itself
+ * would begin.
+ */
+export async function toEphemeral(part: OutboundPart, { user }: OnlyFor, plain: boolean): Promise<JsonObject> {
+  const { threadId, chatId, replyContext } = part;
+  const isActive = threadId !== undefined && threadId !== replyContext?.['ts'];
+  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toBody(part, plain)) };
 }
 
 /** Arguments of `chat.update`, which always reads markup: plain text is kept from being any. */
@@ -73,13 +88,22 @@ function toBlocks(text: string, mrkdwn: boolean, choices: readonly Choice[]): re
       ? { type: 'mrkdwn', text: piece, verbatim: true }
       : { type: 'plain_text', text: withoutEntities(piece), emoji: false },
   }));
-  const elements = choices.map(({ label, value }, index) => ({
-    type: 'button',
-    action_id: `${CHOICE_ACTION}${index}`,
-    text: { type: 'plain_text', text: label.slice(0, LABEL_LIMIT), emoji: true },
-    value,
-  }));
+  const elements = choices.length > MAX_BUTTONS ? [toMenu(choices)] : choices.map(toButton);
   return [...sections, { type: 'actions', elements }];
+}
+
+function toButton({ label, value }: Choice, index: number): JsonObject {
+  return { type: 'button', action_id: `${CHOICE_ACTION}${index}`, text: plainLabel(label), value };
+}
+
+/** https://docs.slack.dev/reference/block-kit/block-elements/select-menu-element#static_select */
+function toMenu(choices: readonly Choice[]): JsonObject {
+  const options = choices.map(({ label, value }) => ({ text: plainLabel(label), value }));
+  return { type: 'static_select', action_id: `${CHOICE_ACTION}menu`, placeholder: plainLabel('Choose…'), options };
+}
+
+function plainLabel(label: string): JsonObject {
+  return { type: 'plain_text', text: label.slice(0, LABEL_LIMIT), emoji: true };
 }
 
 /** Pieces a section can hold, cut at a line's end where there is one. A code block that is cut goes on as one. */
@@ -120,7 +144,9 @@ const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
   ['auth', 'invalid_auth not_authed account_inactive token_revoked token_expired ekm_access_denied'.split(' ')],
   [
     'chat-gone',
-    'channel_not_found is_archived not_in_channel user_not_found user_disabled thread_not_found invalid_thread_ts'.split(' '),
+    'channel_not_found is_archived not_in_channel user_not_in_channel user_not_found user_disabled thread_not_found invalid_thread_ts'.split(
+      ' ',
+    ),
   ],
   ['chat-gone', 'message_not_found channel_is_archived cannot_find_channel invalid_channel'.split(' ')],
   ['too-long', 'msg_too_long msg_blocks_too_long file_upload_size_restricted'.split(' ')],

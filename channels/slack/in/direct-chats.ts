@@ -1,0 +1,60 @@
+/** The direct conversation of the app with a person: payloads that name a person do not name it. */
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { obj, str } from '../../kit/json.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import type { SlackClient } from '../wire/client.ts';
+import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
+
+/** The platform wants its acknowledgement within three seconds. */
+const OPEN_MS = 1_500;
+const MAX_KNOWN = 1_000;
+
+export interface DirectChatsOptions {
+  readonly client: Pick<SlackClient, 'call'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Asks with `conversations.open` and one user, which needs the scope `im:write`, opens nothing twice and shows
+ * the person nothing (https://docs.slack.dev/reference/methods/conversations.open).
+ */
+export class DirectChats {
+  readonly #options: DirectChatsOptions;
+  readonly #known = new RecentMap<string>(MAX_KNOWN);
+
+  constructor(options: DirectChatsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The id of the conversation; undefined where the platform refuses to open it, which is logged with the fix.
+   * Rejects where asking again may help, and with `signal.reason`.
+   */
+  async idOf(user: string, signal: AbortSignal): Promise<string | undefined> {
+    const known = this.#known.get(user);
+    if (known !== undefined) return known;
+    const { client, clock, logger } = this.#options;
+    try {
+      const answer = await withDeadline({ clock, ms: OPEN_MS, signal }, (inner) =>
+        client.call('conversations.open', { users: user }, inner),
+      );
+      const id = str(obj(answer['channel'])['id']);
+      if (id !== undefined) this.#known.set(user, id);
+      return id;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const hint = 'give the app the scope im:write and install it again';
+      logger.warn('slack.direct-chat-refused', { user, detail: String(apiFailureOf(error)?.detail), hint });
+      return undefined;
+    }
+  }
+}
+
+/** The platform said no, and would again. */
+export function isRefusal(error: unknown): boolean {
+  const failure = apiFailureOf(error);
+  return failure !== undefined && ![LATER, MAYBE_DONE, LOGIN_REFUSED].some((words) => words.has(failure.code));
+}

@@ -1,0 +1,218 @@
+/** Shortcuts and the AI pane: what the platform has to be asked before they are acknowledged. */
+import { afterEach, expect, test } from 'vitest';
+import type { Receipt } from '../../../src/core/channel.ts';
+import { openMessagesTab, openPane } from '../../../src/simulator/slack/assistant-pane.ts';
+import { BOT_USER, DIRECT, type Json, PERSON } from '../../../src/simulator/slack/workspace.ts';
+import { quickClock } from '../../../src/testing/channel-host.ts';
+import { outbound, until } from '../../../src/testing/fakes.ts';
+import { type SlackSetup, type SlackSetupOptions, slackSetup } from '../../../src/testing/slack/setup.ts';
+import { channel as descriptor } from '../index.ts';
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]();
+});
+
+const PROMPTS = [{ title: 'Plan', message: 'Plan my week' }];
+
+async function scene(options: SlackSetupOptions = {}) {
+  const at: SlackSetup = await slackSetup(descriptor, { clock: quickClock(1), ...options });
+  open.push(at);
+  const { channel, host } = await at.start();
+  const { server } = at;
+  let presses = 0;
+  const press = (payload: Json): void => {
+    presses += 1;
+    const by = { user: { id: PERSON, name: 'ada' }, team: { id: 'T0TEST' }, callback_id: 'ask', trigger_id: `1.${presses}` };
+    server.transport.deliver('interactive', { ...by, action_ts: server.workspace.nextTs(), ...payload });
+  };
+  const about = (message: Json, chatId = 'C0TEST'): Json => ({ type: 'message_action', channel: { id: chatId }, message });
+  const logged = (event: string) => at.logger.lines.filter((line) => line.event === event);
+  return { ...at, channel, host, press, about, logged };
+}
+
+const quiet = ({ server }: SlackSetup) => until('all are acknowledged', () => server.sockets.unacknowledged === 0);
+
+test('a shortcut of a message asks about it in the direct conversation, with words, files and author', async () => {
+  const at = await scene();
+  at.server.names.set('U0BOB', 'Bob');
+  const file = at.server.file({ name: 'plan.png', mime: 'image/png', bytes: Buffer.from('png') });
+  at.press(at.about(at.server.store({ channel: 'C0TEST', user: 'U0BOB', text: '[Ada] the &lt;plan&gt;', files: [file] })));
+  const message = await until('it arrived', () => at.host.accepted[0]);
+  expect(message).toMatchObject({
+    ...{ chatId: DIRECT, isGroup: false, senderId: PERSON, kind: 'message' },
+    text: '[asked with the shortcut (ask) about the message quoted here]'.replace('(ask)', '"ask"'),
+    media: [{ kind: 'photo', ref: file.id }],
+    replyTo: { fromBot: false, text: '[Ada] the <plan>', origin: 'written by Bob, not by the sender' },
+  });
+  expect(message.marks).toEqual([[0, message.text.length]]);
+  // Whoever wrote it: the person who chose the shortcut points to it and answers for it.
+  expect(message.replyTo?.senderId).toBeUndefined();
+});
+
+test('a message in a conversation that the app is not in, a talk of two people say, is asked about all the same', async () => {
+  const at = await scene();
+  at.press(at.about({ type: 'message', ts: '1767225600.000100', user: PERSON, text: 'between us' }, 'D0OTHER'));
+  const { chatId, replyTo } = await until('it arrived', () => at.host.accepted[0]);
+  expect(chatId).toBe(DIRECT);
+  // Their own words.
+  expect(replyTo).toEqual({ platformId: 'D0OTHER:1767225600.000100', fromBot: false, text: 'between us' });
+});
+
+test('a message of ours is quoted as ours, one of another app by what it shows', async () => {
+  const at = await scene();
+  at.press(at.about({ type: 'message', ts: '1767225600.000100', user: BOT_USER, text: 'an answer' }));
+  const alert = {
+    ts: '1767225600.000200',
+    bot_id: 'B0OPS',
+    username: 'ops',
+    text: '',
+    blocks: [{ text: { text: 'disk full' } }],
+  };
+  at.press(at.about(alert));
+  await until('both arrived', () => at.host.accepted.length === 2);
+  expect(at.host.accepted.map(({ replyTo }) => replyTo)).toMatchObject([
+    { fromBot: true, text: 'an answer' },
+    { fromBot: false, text: 'disk full', origin: 'written by ops, not by the sender' },
+  ]);
+});
+
+test('a global shortcut asks for help in the direct conversation', async () => {
+  const at = await scene();
+  at.press({ type: 'shortcut' });
+  expect(await until('it arrived', () => at.host.accepted[0])).toMatchObject({ chatId: DIRECT, text: '/help', senderId: PERSON });
+});
+
+test('F1 a shortcut is acknowledged after the commit', async () => {
+  const at = await scene();
+  const gate = Promise.withResolvers<Receipt>();
+  at.host.next.push(gate.promise);
+  at.press({ type: 'shortcut' });
+  await until('it was offered', () => at.host.next.length === 0);
+  expect(at.server.sockets.unacknowledged).toBe(1);
+  gate.resolve({ kind: 'accepted' });
+  await quiet(at);
+});
+
+test('without the scope to write to people, a shortcut is refused with a recorded reason and the fix in the log', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind: 'error', error: 'missing_scope', needed: 'im:write' });
+  at.press({ type: 'shortcut' });
+  expect(await until('it arrived', () => at.host.accepted[0])).toMatchObject({ refusal: 'unreadable', senderId: PERSON });
+  await quiet(at);
+  expect(at.logged('slack.direct-chat-refused')[0]?.data).toMatchObject({ hint: expect.stringContaining('im:write') });
+});
+
+test('while the platform cannot say where to answer, a shortcut is left with it and taken when it comes again', async () => {
+  const at = await scene({ redeliverMs: 50 });
+  at.server.fault({ method: 'conversations.open', kind: 'drop', times: 2 });
+  at.press({ type: 'shortcut' });
+  await until('it arrived', () => at.host.accepted.length === 1);
+  await quiet(at);
+  expect(at.logged('slack.not-acknowledged').length).toBeGreaterThan(0);
+  expect(at.host.accepted).toHaveLength(1);
+});
+
+test('by signed requests a shortcut is answered after the commit, and with 503 when the platform cannot say where', async () => {
+  const at = await scene({ mode: 'http' });
+  at.server.fault({ method: 'conversations.open', kind: 'drop' });
+  at.press({ type: 'shortcut' });
+  await until('it was taken', () => at.requests?.unacknowledged === 0);
+  expect(at.requests?.answers).toEqual([503, 200]);
+  expect(at.host.accepted).toHaveLength(1);
+});
+
+test('a thread of the AI pane suggests the prompts of the config, and is acknowledged when it does', async () => {
+  const at = await scene({ redeliverMs: 50, settings: { suggested_prompts: PROMPTS } });
+  at.server.fault({ method: 'assistant.threads.setSuggestedPrompts', kind: 'drop', times: 2 });
+  const root = openPane(at.server);
+  await quiet(at);
+  expect(at.server.workspace.prompts).toEqual(new Map([[`${DIRECT}:${root.ts}`, PROMPTS]]));
+  expect(at.logged('slack.not-acknowledged').length).toBeGreaterThan(0);
+  expect(at.host.offered).toEqual([]);
+});
+
+test('an agent shows them in its direct conversation, which has no thread yet', async () => {
+  const at = await scene({ settings: { suggested_prompts: PROMPTS } });
+  at.server.workspace.isAgent = true;
+  openMessagesTab(at.server);
+  await quiet(at);
+  expect(at.server.workspace.prompts).toEqual(new Map([[DIRECT, PROMPTS]]));
+});
+
+test('where the pane has threads, the direct conversation that holds it shows none a second time', async () => {
+  const at = await scene({ settings: { suggested_prompts: PROMPTS } });
+  const root = openPane(at.server);
+  openMessagesTab(at.server);
+  await quiet(at);
+  expect([...at.server.workspace.prompts.keys()]).toEqual([`${DIRECT}:${root.ts}`]);
+});
+
+test('an app without the feature says so once, with the fix, and asks no more', async () => {
+  const at = await scene({ settings: { suggested_prompts: PROMPTS } });
+  const fault = { kind: 'error', error: 'missing_scope', needed: 'assistant:write', times: 9 } as const;
+  at.server.fault({ method: 'assistant.threads.setSuggestedPrompts', ...fault });
+  openMessagesTab(at.server);
+  await until('it is told', () => at.logged('slack.prompts-refused').length === 1);
+  openMessagesTab(at.server);
+  await quiet(at);
+  expect(at.server.calls.filter(({ method }) => method.endsWith('setSuggestedPrompts'))).toHaveLength(1);
+  expect(at.logged('slack.prompts-refused')[0]?.data).toMatchObject({ hint: expect.stringContaining('assistant:write') });
+});
+
+test('what the person looks at beside the pane is acknowledged and named in the log', async () => {
+  const at = await scene({ settings: { suggested_prompts: PROMPTS } });
+  const thread = { user_id: PERSON, context: { channel_id: 'C0SEEN' }, channel_id: DIRECT, thread_ts: '1767225600.000100' };
+  at.server.event({ type: 'assistant_thread_context_changed', assistant_thread: thread, event_ts: '1767225600.000200' });
+  await quiet(at);
+  expect(at.logged('slack.not-handled')[0]?.data).toEqual({ kind: 'assistant_thread_context_changed' });
+  expect(at.host.offered).toEqual([]);
+});
+
+test('the first words of a person name the thread of the pane once it is answered, and no later ones', async () => {
+  const at = await scene();
+  const root = openPane(at.server);
+  const thread = `${DIRECT}:${root.ts}`;
+  const answer = async (text: string): Promise<void> => {
+    const { ts } = at.server.say({ text, thread_ts: root.ts });
+    const message = await until('it arrived', () => at.host.accepted.find(({ platformId }) => platformId === `${DIRECT}:${ts}`));
+    const { replyContext, threadId } = message;
+    const part = outbound({
+      channel: 'slack',
+      chatId: DIRECT,
+      text: 'so',
+      key: ts,
+      ...(threadId && { threadId }),
+      ...(replyContext && { replyContext }),
+    });
+    expect(await at.channel.send(part, { plain: false, signal: new AbortController().signal })).toMatchObject({ kind: 'sent' });
+  };
+  expect(at.server.workspace.titles.get(thread)).toBeUndefined();
+  await answer('Plan my week,\nall of it');
+  await until('it has a title', () => at.server.workspace.titles.get(thread) === 'Plan my week, all of it');
+  await answer('and the next');
+  await quiet(at);
+  expect(at.server.calls.filter(({ method }) => method === 'assistant.threads.setTitle')).toHaveLength(1);
+  // The platform tells a new title as an edit of the first message.
+  expect(at.host.accepted.map(({ kind, text }) => [kind, text])).toEqual([
+    ['message', 'Plan my week,\nall of it'],
+    ['message', 'and the next'],
+  ]);
+});
+
+test('an answer does not wait for the title, and stands without one', async () => {
+  const at = await scene();
+  const root = openPane(at.server);
+  at.server.fault({ method: 'assistant.threads.setTitle', kind: 'error', error: 'missing_scope', times: 9 });
+  const { ts } = at.server.say({ text: 'hi', thread_ts: root.ts });
+  const { replyContext } = await until('it arrived', () => at.host.accepted.find(({ platformId }) => platformId.endsWith(ts)));
+  const part = outbound({
+    channel: 'slack',
+    chatId: DIRECT,
+    threadId: root.ts,
+    text: 'so',
+    ...(replyContext && { replyContext }),
+  });
+  expect(await at.channel.send(part, { plain: false, signal: new AbortController().signal })).toMatchObject({ kind: 'sent' });
+  await until('it is told', () => at.logged('slack.title-not-set').length === 1);
+});

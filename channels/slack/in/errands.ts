@@ -1,0 +1,78 @@
+/**
+ * Payloads for which the platform has to be asked something before they are acknowledged: beside the line of
+ * messages, so that none of them waits for the answer.
+ */
+import { errorText } from '../../../src/core/errors.ts';
+import type { Logger } from '../../../src/core/ports.ts';
+import type { DirectChats } from './direct-chats.ts';
+import { authorOfTarget, isShortcut, personOf } from './inbound-shortcut.ts';
+import type { Intake, IntakeItem } from './intake.ts';
+import type { UserNames } from './names.ts';
+import type { Pane } from './pane.ts';
+
+/** Under way at once; above it payloads are left with the platform. */
+const MOST = 100;
+
+export interface ErrandsOptions {
+  readonly intake: Pick<Intake, 'push'>;
+  readonly directChats: DirectChats;
+  readonly names: Pick<UserNames, 'nameOf'>;
+  readonly pane: Pane;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+export class Errands {
+  readonly #options: ErrandsOptions;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: ErrandsOptions) {
+    this.#options = options;
+  }
+
+  /** As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers it again. */
+  take(item: IntakeItem): boolean {
+    const errand = this.#errandOf(item);
+    if (!errand) return this.#options.intake.push(item);
+    if (this.#running.size >= MOST) return false;
+    const running = errand()
+      .catch((error: unknown) => {
+        const data = { kind: item.payload.kind, error: errorText(error) };
+        if (!this.#options.signal.aborted) this.#options.logger.warn('slack.not-acknowledged', data);
+      })
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return true;
+  }
+
+  /** After an abort: resolves when none is under way. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #errandOf(item: IntakeItem): (() => Promise<void>) | undefined {
+    const { payload } = item;
+    const { pane, signal } = this.#options;
+    const place = pane.placeOf(payload);
+    if (place) {
+      return async () => {
+        await pane.suggest(place, signal);
+        await item.ack();
+      };
+    }
+    const person = isShortcut(payload) ? personOf(payload.body) : undefined;
+    return person === undefined ? undefined : () => this.#takeShortcut(item, person);
+  }
+
+  /** Rejects where the line has no room, as `take` would have said. */
+  async #takeShortcut({ payload, ack }: IntakeItem, person: string): Promise<void> {
+    const { intake, directChats, names, signal } = this.#options;
+    const author = authorOfTarget(payload.body);
+    const [directId, authorName] = await Promise.all([
+      directChats.idOf(person, signal),
+      author === undefined || author === person ? undefined : names.nameOf(author, signal),
+    ]);
+    const shortcut = { ...(directId !== undefined && { directId }), ...(authorName !== undefined && { authorName }) };
+    if (!intake.push({ payload: { ...payload, shortcut }, ack })) throw new Error('more arrives than can be stored');
+  }
+}
