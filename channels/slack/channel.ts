@@ -181,7 +181,8 @@ export class SlackChannel implements Channel {
 
   /** Works before `start` too: what another boot left is settled before any channel starts. */
   async find(part: OutboundPart, signal: AbortSignal): Promise<Found> {
-    // What one person was shown stands in no history: sent again it might be there twice, so it stays in doubt.
+    // What one person was shown stands in no history: sent again it might be there twice, so it stays in
+    // doubt.
     if (this.#onlyFor(part)) return undefined;
     try {
       this.#userId ??= str((await this.#call('auth.test', {}, signal))['user_id']);

@@ -1,4 +1,5 @@
-// What Slack offers beside messages, through the whole program: answers to one person, shortcuts, the AI pane.
+// What Slack offers beside messages, through the whole program: answers to one person, shortcuts, the AI
+// pane.
 import { afterEach, expect, test } from 'vitest';
 import { openPane } from '../simulator/slack/assistant-pane.ts';
 import { startSlackServer } from '../simulator/slack/server.ts';

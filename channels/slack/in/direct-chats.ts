@@ -18,8 +18,8 @@ export interface DirectChatsOptions {
 }
 
 /**
- * Asks with `conversations.open` and one user, which needs the scope `im:write`, opens nothing twice and shows
- * the person nothing (https://docs.slack.dev/reference/methods/conversations.open).
+ * Asks with `conversations.open` and one user, which needs the scope `im:write`, opens nothing twice and
+ * shows the person nothing (https://docs.slack.dev/reference/methods/conversations.open).
  */
 export class DirectChats {
   readonly #options: DirectChatsOptions;
@@ -30,8 +30,8 @@ export class DirectChats {
   }
 
   /**
-   * The id of the conversation; undefined where the platform refuses to open it, which is logged with the fix.
-   * Rejects where asking again may help, and with `signal.reason`.
+   * The id of the conversation; undefined where the platform refuses to open it, which is logged with the
+   * fix. Rejects where asking again may help, and with `signal.reason`.
    */
   async idOf(user: string, signal: AbortSignal): Promise<string | undefined> {
     const known = this.#known.get(user);

@@ -46,7 +46,8 @@ test('a shortcut of a message asks about it in the direct conversation, with wor
     replyTo: { fromBot: false, text: '[Ada] the <plan>', origin: 'written by Bob, not by the sender' },
   });
   expect(message.marks).toEqual([[0, message.text.length]]);
-  // Whoever wrote it: the person who chose the shortcut points to it and answers for it.
+  // Its author need not be one who may write: the person who chose the shortcut points to it and answers
+  // for it.
   expect(message.replyTo?.senderId).toBeUndefined();
 });
 
@@ -113,6 +114,16 @@ test('while the platform cannot say where to answer, a shortcut is left with it 
   expect(at.host.accepted).toHaveLength(1);
 });
 
+test('F44 above a hundred that wait for the platform the rest is left with it, and comes later', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind: 'hang', times: 1_000 });
+  for (let person = 0; person <= 100; person += 1) at.press({ type: 'shortcut', user: { id: `U0P${person}` } });
+  await until('the socket was left', () => at.logger.lines.some(({ data }) => String(data['reason']).includes('more arrives')));
+  at.server.clearFaults();
+  await until('all arrived', () => at.host.accepted.length === 101);
+  await quiet(at);
+});
+
 test('by signed requests a shortcut is answered after the commit, and with 503 when the platform cannot say where', async () => {
   const at = await scene({ mode: 'http' });
   at.server.fault({ method: 'conversations.open', kind: 'drop' });
@@ -124,7 +135,7 @@ test('by signed requests a shortcut is answered after the commit, and with 503 w
 
 test('a thread of the AI pane suggests the prompts of the config, and is acknowledged when it does', async () => {
   const at = await scene({ redeliverMs: 50, settings: { suggested_prompts: PROMPTS } });
-  at.server.fault({ method: 'assistant.threads.setSuggestedPrompts', kind: 'drop', times: 2 });
+  at.server.fault({ method: 'assistant.threads.setSuggestedPrompts', kind: 'cut', times: 2 });
   const root = openPane(at.server);
   await quiet(at);
   expect(at.server.workspace.prompts).toEqual(new Map([[`${DIRECT}:${root.ts}`, PROMPTS]]));
@@ -198,6 +209,14 @@ test('the first words of a person name the thread of the pane once it is answere
     ['message', 'Plan my week,\nall of it'],
     ['message', 'and the next'],
   ]);
+});
+
+test('a command is no name for a thread of the pane', async () => {
+  const at = await scene();
+  const root = openPane(at.server);
+  const { ts } = at.server.say({ text: '/help', thread_ts: root.ts });
+  const message = await until('it arrived', () => at.host.accepted.find(({ platformId }) => platformId.endsWith(ts)));
+  expect(message.replyContext).toEqual({ ts });
 });
 
 test('an answer does not wait for the title, and stands without one', async () => {

@@ -30,7 +30,9 @@ export class Errands {
     this.#options = options;
   }
 
-  /** As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers it again. */
+  /**
+   * As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers it again.
+   */
   take(item: IntakeItem): boolean {
     const errand = this.#errandOf(item);
     if (!errand) return this.#options.intake.push(item);

@@ -1,6 +1,7 @@
 /**
  * Buttons, menus and pickers that a person used -> `InboundMessage`
- * (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). Pure; nothing throws for any JSON.
+ * (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). Pure; nothing throws for
+ * any JSON.
  */
 import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
@@ -9,7 +10,9 @@ import { label } from '../../kit/senders-words.ts';
 import { authorId, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
 import { quotedParent } from './inbound-quoted.ts';
 
-/** Our buttons and menus, which say what was offered; those of other messages of the app are read as words. */
+/**
+ * Our buttons and menus, which say what was offered; those of other messages of the app are read as words.
+ */
 export const CHOICE_ACTION = 'gatehouse_choice_';
 
 /** Options of one menu that are read. */

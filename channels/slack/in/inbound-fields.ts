@@ -54,7 +54,7 @@ export function threadOf(chatId: string, ts: string, threadTs: string | undefine
   return context.replyInThread && isGroup(chatId) ? ts : undefined;
 }
 
-/** Whom an answer is for where others of the conversation shall not see it, and when they asked, epoch ms. */
+/** The person whom alone an answer is for, and when they asked, epoch ms. */
 export interface OnlyFor {
   /** Without a workspace, as the Web API takes it. */
   readonly user: string;

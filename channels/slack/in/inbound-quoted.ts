@@ -7,7 +7,10 @@ import { mediaOf, notesOf } from './inbound-content.ts';
 import { authorId, type Identity, type InboundContext } from './inbound-fields.ts';
 import { plainText } from './inbound-text.ts';
 
-/** A message with its author, whose words and files the gateway shows only where that person may write to the agent. */
+/**
+ * A message with its author, whose words and files the gateway shows only where that person may write to
+ * the agent.
+ */
 export function quotedParent(message: JsonObject, platformId: string, context: InboundContext): QuotedMessage {
   const { text } = composed(plainText(str(message['text']) ?? ''), ...notesOf(message));
   const media = mediaOf(message);

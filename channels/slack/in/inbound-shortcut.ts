@@ -1,7 +1,8 @@
 /**
- * Shortcuts -> `InboundMessage` (https://docs.slack.dev/reference/interaction-payloads/shortcuts-interaction-payload).
- * They are answered in the direct conversation with the person who chose them: a global one names no other, and
- * the app need not be where the message of the other kind stands. Pure; nothing throws for any JSON.
+ * Shortcuts -> `InboundMessage`
+ * (https://docs.slack.dev/reference/interaction-payloads/shortcuts-interaction-payload). They are answered
+ * in the direct conversation with the person who chose them: a global one names no other, and the app need
+ * not be where the message of the other kind stands. Pure; nothing throws for any JSON.
  */
 import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
 import { mark } from '../../../src/lib/marks.ts';
@@ -28,8 +29,8 @@ export function authorOfTarget(body: JsonObject): string | undefined {
 }
 
 /**
- * A global shortcut asks for help; one of a message asks the agent about that message, which is quoted. Refused
- * as `unreadable` where there is no direct conversation to answer in.
+ * A global shortcut asks for help; one of a message asks the agent about that message, which is quoted.
+ * Refused as `unreadable` where there is no direct conversation to answer in.
  */
 export function toShortcut({ body, shortcut = {} }: SlackPayload, context: InboundContext): InboundMessage | undefined {
   const user = obj(body['user']);
@@ -54,7 +55,10 @@ export function toShortcut({ body, shortcut = {} }: SlackPayload, context: Inbou
   });
 }
 
-/** The person points to the message, as if they had forwarded it: it is quoted whoever wrote it, and marked as not theirs. */
+/**
+ * The person points to the message, as if they had forwarded it: it is quoted with its author, who need not
+ * be one who may write to the agent.
+ */
 function aboutMessage(
   body: JsonObject,
   senderId: string,

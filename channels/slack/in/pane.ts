@@ -43,7 +43,8 @@ export class Pane {
     if (kind !== 'event' || !this.#isAllowed || this.#options.prompts.length === 0) return undefined;
     const event = obj(body['event']);
     if (event['type'] === 'assistant_thread_started') return this.#thread(obj(event['assistant_thread']));
-    // An app with `agent_view` is told of nothing else (https://docs.slack.dev/ai/migrating-to-agent-messaging).
+    // An app with `agent_view` is told of nothing else
+    // (https://docs.slack.dev/ai/migrating-to-agent-messaging).
     const chatId = str(event['channel']);
     const isOpened = event['type'] === 'app_home_opened' && event['tab'] === 'messages';
     return isOpened && chatId !== undefined && !this.#hasThreads ? { chatId } : undefined;

@@ -96,7 +96,10 @@ export class ThreadParents {
   }
 }
 
-/** The first words of a thread in the AI pane name it once it is answered; a stranger's are not kept, a command is no name. */
+/**
+ * The first words of a thread in the AI pane name it once it is answered; a stranger's are not kept, a
+ * command is no name.
+ */
 function withTitle(message: InboundMessage): InboundMessage {
   const title = oneLine(message.text, TITLE_CHARS);
   return title === '' || title.startsWith('/') ? message : { ...message, replyContext: { ...message.replyContext, title } };

@@ -180,7 +180,9 @@ export class Receiver {
     return this.#errands?.take(item) ?? false;
   }
 
-  /** Whether a message was edited since the start, as far as is known: its answer may be about other words. */
+  /**
+   * Whether a message was edited since the start, as far as is known: its answer may be about other words.
+   */
   wasEdited(platformId: string): boolean {
     return this.#edited.has(platformId);
   }

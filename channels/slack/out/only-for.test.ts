@@ -43,7 +43,7 @@ test('the answer to a command that opens a thread is shown in the channel, to it
     kind: 'sent',
     platformId: expect.stringMatching(/^C0TEST:only:\d+\.\d+$/),
   });
-  // In a thread that has no replies the platform would show it to nobody.
+  // In a thread that has no replies no person would see it.
   expect(at.server.workspace.ephemerals).toEqual([{ channel: CHANNEL, user: PERSON, text: 'Model: _m_', isShown: true }]);
   expect(posts(at)).toEqual([]);
 });
@@ -99,7 +99,7 @@ test('an answer that comes long after the command is a direct message, because t
   expect(at.server.workspace.ephemerals).toMatchObject([{ user: 'U0BOB' }]);
 });
 
-test('when the connection breaks, nobody can say whether it was shown: it stays in doubt and is not sent again', async () => {
+test('when the connection breaks, the platform cannot say whether it was shown: it stays in doubt and is not sent again', async () => {
   const at = await scene();
   const part = at.answerTo(await at.write());
   at.server.fault({ method: 'chat.postEphemeral', kind: 'drop' });

@@ -50,9 +50,9 @@ export async function toPost(part: OutboundPart, plain: boolean): Promise<JsonOb
 }
 
 /**
- * Arguments of `chat.postEphemeral`, which has no metadata. In a thread it is "only shown if there is already an
- * active thread" (https://docs.slack.dev/reference/methods/chat.postEphemeral): not in one that the command itself
- * would begin.
+ * Arguments of `chat.postEphemeral`, which has no metadata. In a thread it is "only shown if there is
+ * already an active thread" (https://docs.slack.dev/reference/methods/chat.postEphemeral): not in one that
+ * the command itself would begin.
  */
 export async function toEphemeral(part: OutboundPart, { user }: OnlyFor, plain: boolean): Promise<JsonObject> {
   const { threadId, chatId, replyContext } = part;

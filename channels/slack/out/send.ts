@@ -30,8 +30,9 @@ export interface SendContext {
 }
 
 /**
- * "The user must be currently active in Slack" (https://docs.slack.dev/reference/methods/chat.postEphemeral): who
- * wrote this long ago, by our measure, may have closed it.
+ * "The user must be currently active in Slack"
+ * (https://docs.slack.dev/reference/methods/chat.postEphemeral): who wrote this long ago, by our measure,
+ * may have closed it.
  */
 const SURELY_THERE_MS = 300_000;
 /** The person or the app is not in the channel; the same page. */
@@ -76,8 +77,8 @@ async function sendText(
 
 /**
  * Shown to one person, which needs no scope of its own and works as long as the command is remembered; the
- * address that comes with a slash command is a credential, and good for half an hour. Whom the platform does not
- * find in the channel, or who may have left Slack meanwhile, is written to directly.
+ * address that comes with a slash command is a credential, and good for half an hour. A person whom the
+ * platform does not find in the channel, or who may have left Slack meanwhile, is written to directly.
  */
 async function sendOnlyFor(
   part: OutboundPart,

@@ -1,4 +1,7 @@
-/** Names for the threads of the AI pane (https://docs.slack.dev/reference/methods/assistant.threads.setTitle). */
+/**
+ * Names for the threads of the AI pane
+ * (https://docs.slack.dev/reference/methods/assistant.threads.setTitle).
+ */
 import { errorText } from '../../../src/core/errors.ts';
 import type { OutboundPart } from '../../../src/core/message.ts';
 import type { Logger } from '../../../src/core/ports.ts';
@@ -15,7 +18,10 @@ export interface TitlesOptions {
   readonly logger: Logger;
 }
 
-/** A thread without a title is shown with the platform's own: nothing is sent again, and no answer waits for it. */
+/**
+ * A thread without a title is shown with the platform's own: nothing is sent again, and no answer waits for
+ * it.
+ */
 export class Titles {
   readonly #options: TitlesOptions;
   readonly #named = new RecentSet(MAX_KNOWN);

@@ -38,7 +38,7 @@ export interface EphemeralMessage {
   readonly user: string;
   readonly text: string;
   readonly threadTs?: string;
-  /** False in a thread that has no replies: the platform shows it to nobody. */
+  /** False in a thread that has no replies: no person sees it. */
   readonly isShown: boolean;
 }
 
