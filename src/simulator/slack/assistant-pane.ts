@@ -5,7 +5,10 @@
 import { ApiError } from './api-error.ts';
 import { BOT_USER, type Json, PERSON, type SlackWorkspace, type StoredMessage, TEAM_ID } from './workspace.ts';
 
-/** "Use this method to set up to four suggested prompts" (docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts). */
+/**
+ * "Use this method to set up to four suggested prompts"
+ * (docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts).
+ */
 const PROMPTS = 4;
 
 /** The server behind the pane. */
@@ -14,7 +17,10 @@ export interface PaneServer {
   event(event: Json): Json;
 }
 
-/** A person opens the pane of an app with `assistant_view`: a thread begins, and the app is told. Its first message. */
+/**
+ * A person opens the pane of an app with `assistant_view`: a thread begins, and the app is told. Its first
+ * message.
+ */
 export function openPane(server: PaneServer, user = PERSON): StoredMessage {
   const { workspace } = server;
   const channel = workspace.direct(user);
@@ -59,7 +65,10 @@ function setPrompts(channel: string, ts: string | undefined, args: Json, workspa
   return {};
 }
 
-/** A new title is told as an edit of the first message (docs.slack.dev/reference/events/message/assistant_app_thread). */
+/**
+ * A new title is told as an edit of the first message
+ * (docs.slack.dev/reference/events/message/assistant_app_thread).
+ */
 function announceTitle(root: StoredMessage, title: string, server: PaneServer): void {
   const { workspace } = server;
   const edited = { user: root.user, ts: workspace.nextTs() };

@@ -152,8 +152,8 @@ export class SlackWebApi {
   }
 
   /**
-   * docs.slack.dev/reference/methods/chat.postEphemeral: no metadata, nothing in any history; who is not in the
-   * channel is refused.
+   * docs.slack.dev/reference/methods/chat.postEphemeral: no metadata, nothing in any history; who is not in
+   * the channel is refused.
    */
   #postEphemeral(channel: string, args: Json): Json {
     const { workspace } = this.#server;

@@ -61,9 +61,13 @@ export class SlackWorkspace {
   readonly outsiders = new Set<string>();
   /** `channel:ts` of a thread of the AI pane -> its title. */
   readonly titles = new Map<string, string>();
-  /** `channel:ts` of a thread, or `channel` of an agent's direct conversation -> the prompts that it shows. */
+  /**
+   * `channel:ts` of a thread, or `channel` of an agent's direct conversation -> the prompts that it shows.
+   */
   readonly prompts = new Map<string, readonly Json[]>();
-  /** True: the app has the feature `agent_view`, where prompts belong to no thread; false: `assistant_view`. */
+  /**
+   * True: the app has the feature `agent_view`, where prompts belong to no thread; false: `assistant_view`.
+   */
   isAgent = false;
   /** True: files of the bot are taken and not shown, as while the real platform scans them. */
   holdsFiles = false;
