@@ -1,12 +1,17 @@
 // What Slack offers beside messages, through the whole program: answers to one person, shortcuts, the AI
 // pane.
 import { afterEach, expect, test } from 'vitest';
+import { CHANNELS } from '../../channels/registry.ts';
+import { configSchema } from '../../config/schema.ts';
 import { openPane } from '../simulator/slack/assistant-pane.ts';
 import { startSlackServer } from '../simulator/slack/server.ts';
 import { BOT_USER, DIRECT, type Json, PERSON } from '../simulator/slack/workspace.ts';
+import { quickClock } from '../testing/channel-host.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { type ModelServer, startModelServer, userText } from '../testing/model-server.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -103,4 +108,29 @@ test('the AI pane suggests, answers in its thread, and is named after the words 
   expect(workspace.titles.size).toBe(1);
   expect(at.model.requests).toHaveLength(1);
   expect(lastWords(at)).toMatch(/Plan my week$/);
+});
+
+test('an answer to one person that was under way when the daemon ended is in doubt after it, shown as that and not sent again', async () => {
+  const platform = await startSlackServer();
+  const dir = await tempDir();
+  open.push(dir, platform);
+  const settings = (await CHANNELS['slack']?.())?.settings.parse({ api_root: platform.apiRoot, rate_limits: false });
+  const slack = { type: 'slack', allowed_senders: [PERSON], allowed_groups: [CHANNEL], settings };
+  const start = async (): Promise<TestDaemon> => {
+    const secret = (name: string): string => (name === 'SLACK_BOT_TOKEN' ? platform.botToken : platform.appToken);
+    const config = configSchema.parse({ gateway: { channels: [slack] } });
+    const daemon = { config, secret, registry: CHANNELS, clock: quickClock(20) };
+    return await testDaemon({ dataDir: dir.path, model: scriptedModel([]), daemon });
+  };
+  platform.fault({ method: 'chat.postEphemeral', kind: 'hang' });
+  const before = await start();
+  await until('it is connected', () => platform.sockets.open === 1);
+  platform.say({ channel: CHANNEL, text: `<@${BOT_USER}> /help` });
+  await until('it was accepted', () => platform.workspace.ephemerals.length === 1);
+  await before.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+  const after = await start();
+  open.push(after);
+  await until('it is in doubt', async () => (await after.daemon.journal.counts()).outbox.UNKNOWN === 1);
+  await after.daemon.gateway.idle();
+  expect([platform.workspace.ephemerals.length, platform.sends]).toEqual([1, []]);
 });
