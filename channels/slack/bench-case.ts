@@ -9,6 +9,7 @@ const context: InboundContext = {
   account: '1-2',
   me: { userId: 'U0BOT', botId: 'B0BOT', teamId: 'T1' },
   replyInThread: true,
+  directThreads: false,
   followThreads: true,
   allowedBots: new Set(),
   commands: [],

@@ -27,6 +27,10 @@ export const SlackSettings = z.strictObject({
     true,
     'In channels, answer in a thread under the message; each thread is a conversation of its own. false answers in the channel.',
   ),
+  direct_threads: flag(
+    false,
+    'In direct conversations, too, answer in a thread under the message; each thread is a conversation of its own. For apps with `agent_view`, which shows them as a list.',
+  ),
   follow_threads: flag(
     true,
     'In a thread the bot started, or is one of the 100 it wrote in last, count every reply as addressed to it. false asks for a mention.',

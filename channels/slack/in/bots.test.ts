@@ -9,7 +9,15 @@ import { toInbound } from './inbound.ts';
 import type { InboundContext } from './inbound-fields.ts';
 
 const context: InboundContext = {
-  ...{ channel: 'slack', account: '1-2', replyInThread: true, followThreads: true, commands: [], now: 1_767_225_600_000 },
+  ...{
+    channel: 'slack',
+    account: '1-2',
+    replyInThread: true,
+    directThreads: false,
+    followThreads: true,
+    commands: [],
+    now: 1_767_225_600_000,
+  },
   me: { userId: 'U0BOT', botId: 'B0BOT', teamId: 'T1' },
   allowedBots: new Set(['B0FLOW', 'A0ALERT', 'B0BOT']),
   joined: () => true,

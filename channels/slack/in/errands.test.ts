@@ -151,6 +151,20 @@ test('an agent shows them in its direct conversation, which has no thread yet', 
   expect(at.server.workspace.prompts).toEqual(new Map([[DIRECT, PROMPTS]]));
 });
 
+test('an agent with threads of its own answers under the message, and shows there that it works', async () => {
+  const at = await scene({ settings: { direct_threads: true } });
+  const { signal } = new AbortController();
+  const { ts } = at.server.say({ text: 'hi' });
+  const { threadId, replyContext } = await until('it arrived', () => at.host.accepted[0]);
+  expect(threadId).toBe(ts);
+  const place = { chatId: DIRECT, threadId: ts };
+  await at.channel.typing?.(place, signal);
+  const part = outbound({ channel: 'slack', ...place, text: 'so', ...(replyContext && { replyContext }) });
+  expect(await at.channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'sent' });
+  expect(at.server.sends).toMatchObject([{ channel: DIRECT, threadTs: ts }]);
+  expect(await at.channel.find?.(part, signal)).toEqual({ platformId: `${DIRECT}:${at.server.sends[0]?.ts}` });
+});
+
 test('where the pane has threads, the direct conversation that holds it shows none a second time', async () => {
   const at = await scene({ settings: { suggested_prompts: PROMPTS } });
   const root = openPane(at.server);

@@ -18,6 +18,11 @@ export interface InboundContext {
   readonly me: Identity;
   /** Top-level messages of a channel open a thread of their own. */
   readonly replyInThread: boolean;
+  /**
+   * So do those of direct conversations: in the pane of an app with `agent_view` the person's own message is the
+   * first of its thread (https://docs.slack.dev/ai/migrating-to-agent-messaging).
+   */
+  readonly directThreads: boolean;
   /** Replies in our threads are addressed to us. */
   readonly followThreads: boolean;
   /** Ids of other apps and workflows that may call us. */
@@ -51,7 +56,7 @@ export function authorId(user: string | undefined, team: string | undefined, { m
 export function threadOf(chatId: string, ts: string, threadTs: string | undefined, context: InboundContext): string | undefined {
   // Its own ts marks the parent of a thread, but only in history: when it was pushed, it had no replies yet.
   if (threadTs !== undefined && threadTs !== ts && TS.test(threadTs)) return threadTs;
-  return context.replyInThread && isGroup(chatId) ? ts : undefined;
+  return (isGroup(chatId) ? context.replyInThread : context.directThreads) ? ts : undefined;
 }
 
 /** The person whom alone an answer is for, and when they asked, epoch ms. */

@@ -12,6 +12,7 @@ const context: InboundContext = {
   account: '1-2',
   me: { userId: 'U0BOT', botId: 'B0BOT', teamId: 'T1' },
   replyInThread: true,
+  directThreads: false,
   followThreads: true,
   allowedBots: new Set(['B0FLOW', 'A0ALERT']),
   commands: COMMAND_MENU,
@@ -57,6 +58,17 @@ test('a direct message has every field', () => {
     timestamp: 1_767_225_600_000,
     replyContext: { ts: TS },
   });
+});
+
+test('in the pane of an agent each message outside of threads opens one, and a reply stays in its own', () => {
+  const agent = { directThreads: true };
+  expect(read(direct, agent)).toMatchObject({ threadId: TS, startsThread: true, isGroup: false });
+  // As the platform may write it of the first message of a thread.
+  expect(read({ ...direct, thread_ts: TS }, agent)).toMatchObject({ threadId: TS, startsThread: true });
+  const reply = read({ ...direct, ts: '1767225700.000100', thread_ts: TS }, agent);
+  expect(reply).toMatchObject({ threadId: TS });
+  expect(reply?.startsThread).toBeUndefined();
+  expect(read(direct)?.threadId).toBeUndefined();
 });
 
 test('a mention comes as two events and is one message', () => {

@@ -268,6 +268,7 @@ export class Receiver {
       account,
       me,
       replyInThread: settings.reply_in_thread,
+      directThreads: settings.direct_threads,
       followThreads: settings.follow_threads,
       allowedBots: this.#allowedBots,
       commands: deps.commands,
