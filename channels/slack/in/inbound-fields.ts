@@ -19,8 +19,8 @@ export interface InboundContext {
   /** Top-level messages of a channel open a thread of their own. */
   readonly replyInThread: boolean;
   /**
-   * So do those of direct conversations: in the pane of an app with `agent_view` the person's own message is the
-   * first of its thread (https://docs.slack.dev/ai/migrating-to-agent-messaging).
+   * So do those of direct conversations: in the pane of an app with `agent_view` the person's own message
+   * is the first of its thread (https://docs.slack.dev/ai/migrating-to-agent-messaging).
    */
   readonly directThreads: boolean;
   /** Replies in our threads are addressed to us. */

@@ -48,6 +48,15 @@ test('the answer to a command that opens a thread is shown in the channel, to it
   expect(posts(at)).toEqual([]);
 });
 
+test('in plain text, too, nothing of it is read as markup: the method knows no other text', async () => {
+  const at = await scene();
+  const part = { ...at.answerTo(await at.write()), text: '*m* <!channel>' };
+  await at.channel.send(part, { plain: true, signal: at.signal });
+  const { args } = at.server.calls.find(({ method }) => method === 'chat.postEphemeral') ?? {};
+  expect(args).toMatchObject({ text: '*\u2060m* &lt;!channel&gt;', parse: 'none' });
+  expect(Object.keys(args ?? {}).filter((name) => ['mrkdwn', 'metadata', 'unfurl_links'].includes(name))).toEqual([]);
+});
+
 test('the answer to a command within a thread is shown there', async () => {
   const at = await scene();
   const parent = at.server.store({ channel: CHANNEL, text: 'first' });

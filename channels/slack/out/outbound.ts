@@ -50,22 +50,27 @@ export async function toPost(part: OutboundPart, plain: boolean): Promise<JsonOb
 }
 
 /**
- * Arguments of `chat.postEphemeral`, which has no metadata. In a thread it is "only shown if there is
- * already an active thread" (https://docs.slack.dev/reference/methods/chat.postEphemeral): not in one that
- * the command itself would begin.
+ * Arguments of `chat.postEphemeral`, which has neither metadata nor a text without markup. In a thread it
+ * is "only shown if there is already an active thread"
+ * (https://docs.slack.dev/reference/methods/chat.postEphemeral): not in one that the command itself would
+ * begin.
  */
 export async function toEphemeral(part: OutboundPart, { user }: OnlyFor, plain: boolean): Promise<JsonObject> {
   const { threadId, chatId, replyContext } = part;
   const isActive = threadId !== undefined && threadId !== replyContext?.['ts'];
-  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toBody(part, plain)) };
+  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toMarkup(part, plain)) };
 }
 
-/** Arguments of `chat.update`, which always reads markup: plain text is kept from being any. */
+/** Arguments of `chat.update`. */
 export async function toUpdate(target: { chatId: string; ts: string }, part: OutboundPart, plain: boolean): Promise<JsonObject> {
-  const { mrkdwn, ...body } = await toBody(part, plain);
-  const text = mrkdwn ? body['text'] : literalText(part.text);
   // An empty list takes the buttons of the message away.
-  return { channel: target.chatId, ts: target.ts, blocks: [], ...body, text };
+  return { channel: target.chatId, ts: target.ts, blocks: [], ...(await toMarkup(part, plain)) };
+}
+
+/** The body for a method that always reads markup: plain text is kept from being any. */
+async function toMarkup(part: OutboundPart, plain: boolean): Promise<JsonObject> {
+  const { mrkdwn, ...body } = await toBody(part, plain);
+  return { ...body, text: mrkdwn ? body['text'] : literalText(part.text) };
 }
 
 async function toBody(part: OutboundPart, plain: boolean): Promise<JsonObject & { readonly mrkdwn: boolean }> {
