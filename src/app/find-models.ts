@@ -1,6 +1,6 @@
 // config and environment -> the model to start with, those that stand by, and those with a name
 import type { LoadedConfig } from '../../config/load.ts';
-import type { AuthStore } from '../auth/store.ts';
+import type { AuthStore } from '../lib/auth/store.ts';
 import { GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';

@@ -1,7 +1,7 @@
 // Stored logins that change while the daemon runs (spec L1).
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openAuthStore } from '../auth/store.ts';
+import { openAuthStore } from '../lib/auth/store.ts';
 import { systemClock } from '../lib/clock.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 

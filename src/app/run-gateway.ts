@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { chatDirOf } from '../../config/paths.ts';
-import { type AuthStore, openAuthStore } from '../auth/store.ts';
+import { type AuthStore, openAuthStore } from '../lib/auth/store.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';

@@ -37,7 +37,7 @@ export function processDeps(): CliDeps {
       return createWire(target, apiKey, { timeouts, clock: systemClock });
     },
     storedKey: async (dataDir, provider) => {
-      const { openAuthStore } = await import('../auth/store.ts');
+      const { openAuthStore } = await import('../lib/auth/store.ts');
       await using store = openAuthStore({ dir: dataDir, clock: systemClock });
       return await store.get(provider, AbortSignal.timeout(LOGIN_MS));
     },

@@ -110,6 +110,7 @@ export const ERROR_CODES = {
   },
   GH2201: { title: 'logging in failed', hint: 'run `gatehouse auth login` again' },
   GH2202: { title: 'the stored login cannot be used', hint: 'run `gatehouse auth login` again' },
+  GH2203: { title: 'the stored login could not be renewed for now', hint: 'check the network; it is tried again' },
 } as const satisfies Record<string, { title: string; hint: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

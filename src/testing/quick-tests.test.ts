@@ -50,7 +50,7 @@ test('of our own tests those of the rules are quick; those with a daemon, a peer
     expect([file, quick.has(file)]).toEqual([file, true]);
   for (const file of [
     'src/app/kill.e2e.test.ts',
-    'src/auth/store.processes.test.ts',
+    'src/lib/auth/store.processes.test.ts',
     'src/llm/protocols/wire-matrix.test.ts',
     'channels/email/email.test.ts',
     'channels/irc/contract.test.ts',

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { AuthMethod, Credential } from '../../auth/credential.ts';
-import type { Tokens } from '../../auth/oauth.ts';
-import type { OAuthOptions } from '../../auth/oauth-client.ts';
-import { type AuthStore, type LoginSummary, openAuthStore } from '../../auth/store.ts';
+import type { AuthMethod, Credential } from '../../lib/auth/credential.ts';
+import type { Tokens } from '../../lib/auth/oauth.ts';
+import type { OAuthOptions } from '../../lib/auth/oauth-client.ts';
+import { type AuthStore, type LoginSummary, openAuthStore } from '../../lib/auth/store.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
@@ -105,7 +105,7 @@ async function planOf(context: CommandContext, options: AuthLoginOptions): Promi
   const provider = await providerOf(context, options.provider ?? 'openai');
   if (device && paste) throw usage('`--device` and `--paste` are two ways to log in', 'use one of them');
   if (paste) return { provider, method: 'paste_token' };
-  const { DEFAULT_ISSUER } = await import('../../auth/oauth.ts');
+  const { DEFAULT_ISSUER } = await import('../../lib/auth/oauth.ts');
   const issuer = options.issuer ?? (provider === 'openai' ? DEFAULT_ISSUER : undefined);
   if (issuer === undefined) {
     if (!device && clientId === undefined) return { provider, method: 'paste_token' };
@@ -132,7 +132,7 @@ async function logIn(
   { port, browser }: AuthLoginOptions,
 ): Promise<Tokens> {
   const { deps, out } = context;
-  const { loginWithBrowser, loginWithDeviceCode } = await import('../../auth/oauth.ts');
+  const { loginWithBrowser, loginWithDeviceCode } = await import('../../lib/auth/oauth.ts');
   if (method === 'device_code') {
     return await loginWithDeviceCode({
       ...oauth,
@@ -197,7 +197,7 @@ async function providerOf({ out }: CommandContext, name: string): Promise<string
     wanted,
     PROVIDERS.map((provider) => provider.name),
   );
-  const { isProviderName } = await import('../../auth/credential.ts');
+  const { isProviderName } = await import('../../lib/auth/credential.ts');
   // Whatever is longer is a key in the wrong place: it must not be repeated or become a name.
   if (!isProviderName(wanted) || wanted.length > LONGEST_NAME)
     throw usage('this is not a provider name', 'use the name of the config, such as openai');

@@ -1,9 +1,9 @@
 import type { Configuration, CustomFetch } from 'openid-client';
-import { GatehouseError, isGatehouseError } from '../core/errors.ts';
-import type { Clock } from '../core/ports.ts';
-import { printable } from '../lib/printable.ts';
-import { readAtMost } from '../lib/read-at-most.ts';
-import { createRedactor } from '../lib/redact.ts';
+import { GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import type { Clock } from '../../core/ports.ts';
+import { printable } from '../printable.ts';
+import { readAtMost } from '../read-at-most.ts';
+import { createRedactor } from '../redact.ts';
 
 const REQUEST_LIMIT_S = 15;
 const MAX_RESPONSE_BYTES = 1_000_000;
@@ -12,6 +12,8 @@ export interface OAuthOptions {
   /** https, or http on this machine. Its OpenID configuration is looked up (OpenID Connect Discovery 1.0). */
   readonly issuer: string;
   readonly clientId: string;
+  /** Of a client that can keep one; sent in the body of each request (RFC 6749 2.3.1). */
+  readonly clientSecret?: string | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
@@ -25,11 +27,13 @@ export interface Client {
   protect(secret: string): void;
 }
 
-/** Looks up what the issuer offers. `secrets`: values that no error may show; `protect` adds to them. */
-export async function connect({ issuer, clientId, signal }: OAuthOptions, secrets: string[]): Promise<Client> {
+/** Looks up what the issuer offers. `given`: values that no error may show; `protect` adds to them. */
+export async function connect(options: OAuthOptions, given: readonly string[]): Promise<Client> {
+  const { issuer, clientId, clientSecret, signal } = options;
   signal.throwIfAborted();
   const server = parseIssuer(issuer);
   const oidc = await import('openid-client');
+  const secrets = [...given, clientSecret ?? ''];
   const redact = createRedactor(() => secrets.filter((secret) => secret !== ''));
   const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
@@ -41,7 +45,7 @@ export async function connect({ issuer, clientId, signal }: OAuthOptions, secret
     }
   };
   const config = await attempt(() =>
-    oidc.discovery(server, clientId, undefined, oidc.None(), {
+    oidc.discovery(server, clientId, undefined, clientSecret === undefined ? oidc.None() : oidc.ClientSecretPost(clientSecret), {
       [oidc.customFetch]: guardedFetch(signal),
       timeout: REQUEST_LIMIT_S,
       // Only lifts the library's own check: `guardedFetch` lets http through to this machine alone.
@@ -81,7 +85,9 @@ function ownError(error: unknown): GatehouseError | undefined {
 export function isPassing(oidc: Oidc, error: unknown): boolean {
   // `fetch` reports a connection that failed as a TypeError with a cause.
   if (error instanceof TypeError) return error.cause !== undefined;
-  if (error instanceof oidc.ResponseBodyError) return error.status >= 500 || error.status === 429;
+  if (error instanceof oidc.ResponseBodyError) {
+    return error.status >= 500 || error.status === 429 || error.error === 'temporarily_unavailable';
+  }
   if (!(error instanceof oidc.ClientError)) return false;
   return error.code === 'OAUTH_TIMEOUT' || (error.cause instanceof Response && error.cause.status >= 500);
 }
@@ -101,9 +107,15 @@ export function mustBeSafe(url: URL): URL {
   throw failed(`${printable(url.origin)} is not an encrypted address`, 'use an issuer with https; http is for this machine only');
 }
 
+/**
+ * RFC 8628 3.5, and the word of Microsoft for it
+ * (https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-device-code#expected-errors).
+ */
+const REFUSED = new Set(['access_denied', 'authorization_declined']);
+
 function toFailure(oidc: Oidc, error: unknown, redact: (text: string) => string): GatehouseError {
   const answered = error instanceof oidc.ResponseBodyError || error instanceof oidc.AuthorizationResponseError;
-  if (answered && error.error === 'access_denied') return failed('the login was refused at the issuer');
+  if (answered && REFUSED.has(error.error)) return failed('the login was refused at the issuer');
   if (answered && error.error === 'expired_token') {
     return failed('the code expired before it was entered', 'run the command again for a new code');
   }

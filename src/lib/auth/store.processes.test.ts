@@ -3,20 +3,20 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../lib/clock.ts';
-import { tempDir, until } from '../testing/fakes.ts';
-import { CLIENT_ID, FormBrowser, startOidcServer } from '../testing/oidc-server.ts';
+import { systemClock } from '../clock.ts';
+import { tempDir, until } from '../../testing/fakes.ts';
+import { CLIENT_ID, FormBrowser, startOidcServer } from '../../testing/oidc-server.ts';
 import { loginWithBrowser } from './oauth.ts';
 import { openAuthStore } from './store.ts';
 
 const never = new AbortController().signal;
-const GUARD = join(import.meta.dirname, '../cli/node-guard.mjs');
+const GUARD = join(import.meta.dirname, '../../cli/node-guard.mjs');
 
 /** A process of its own that opens the store of `dir` as `store`, says `ready`, waits for a line, and runs `work`. */
 function startProcess(dir: string, work: string): { child: ChildProcess; output: () => string; ended: Promise<number | null> } {
   const code = `
     const { openAuthStore } = await import(${JSON.stringify(join(import.meta.dirname, 'store.ts'))});
-    const { systemClock } = await import(${JSON.stringify(join(import.meta.dirname, '../lib/clock.ts'))});
+    const { systemClock } = await import(${JSON.stringify(join(import.meta.dirname, '../clock.ts'))});
     const store = openAuthStore({ dir: ${JSON.stringify(dir)}, clock: systemClock });
     const signal = new AbortController().signal;
     const key = (provider) => ({ provider, accessToken: 'key-of-' + provider, authMethod: 'paste_token' });

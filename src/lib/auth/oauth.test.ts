@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { systemClock } from '../lib/clock.ts';
-import { FakeClock } from '../testing/fakes.ts';
-import { CLIENT_ID, FormBrowser, type OidcServerOptions, startOidcServer } from '../testing/oidc-server.ts';
+import { systemClock } from '../clock.ts';
+import { FakeClock } from '../../testing/fakes.ts';
+import { CLIENT_ID, FormBrowser, type OidcServerOptions, startOidcServer } from '../../testing/oidc-server.ts';
 import { type BrowserLoginOptions, type DeviceCode, loginWithBrowser, loginWithDeviceCode, renewTokens } from './oauth.ts';
 
 const never = new AbortController().signal;
@@ -126,13 +126,28 @@ test('an abort ends the login with its own reason and closes its port', async ()
   expect(await refusesConnections(address)).toBe(true);
 });
 
+test('a login that does not ask who the person is gets tokens without an ID token, and sends its own parameters', async () => {
+  await using server = await startOidcServer();
+  const scopes = ['offline_access'];
+  const { address, outcome } = await begin(server.issuer, { scopes, parameters: { prompt: 'consent', login_hint: 'ada' } });
+  const { searchParams } = new URL(address);
+  expect([searchParams.get('scope'), searchParams.get('nonce'), searchParams.get('login_hint')]).toEqual([
+    'offline_access',
+    null,
+    'ada',
+  ]);
+  await new FormBrowser().logIn(address);
+  await outcome;
+  expect(Object.keys(server.tokens[0] ?? {})).not.toContain('id_token');
+});
+
 test('a port in use is named, with what to do', async () => {
   await using server = await startOidcServer();
   const port = Number(new URL(server.issuer).port);
   const { outcome } = await begin(server.issuer, { port });
   const { error } = await outcome;
   expect(error).toMatchObject({ code: 'GH2201', message: expect.stringContaining(`port ${port} `) });
-  expect(error).toMatchObject({ hint: expect.stringContaining('--device') });
+  expect(error).toMatchObject({ hint: expect.stringContaining('choose another port') });
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } fro
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { FakeClock, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { FakeClock, MemoryLogger, tempDir, until } from '../../testing/fakes.ts';
 import type { Credential } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
 import { type AuthStore, openAuthStore } from './store.ts';
@@ -215,6 +215,28 @@ describe('a login', () => {
     expect(it.renewals).toEqual([]);
   });
 
+  test('that the service refused before its time is renewed once, and asks for a new one when that is refused for good', async () => {
+    await using it = await scene();
+    await it.store.set(renewable(it.clock, 60 * MINUTE), never);
+    it.store.refuse('openai', 'access-1');
+    it.answers.push(renewed(it.clock, '2'));
+    expect([await it.store.get('openai', never), await it.store.get('openai', never)]).toEqual(['access-2', 'access-2']);
+    expect(it.renewals).toEqual(['refresh-1']);
+    it.store.refuse('openai', 'access-2');
+    await expect(it.store.get('openai', never)).rejects.toMatchObject({ code: 'GH2202' });
+    expect((await it.open().list())[0]?.state).toBe('usable');
+  });
+
+  test('keeps only its newest tokens in memory', async () => {
+    await using it = await scene();
+    for (let index = 0; index < 150; index += 1) {
+      const accessToken = `access-${index}`;
+      await it.store.set({ ...renewable(it.clock, MINUTE), accessToken, refreshToken: `refresh-${index}` }, never);
+    }
+    expect(it.store.secrets()).toHaveLength(200);
+    expect(it.store.secrets().at(-1)).toBe('refresh-149');
+  });
+
   test('is renewed 60 s before it expires, once for all who ask, and stored', async () => {
     await using it = await scene();
     await it.store.set(renewable(it.clock, 5 * MINUTE), never);
@@ -329,7 +351,7 @@ describe('a login', () => {
     got.catch(() => undefined);
     await until('the issuer is asked, for a time', () => isAsked && it.clock.sleeping > 0);
     await it.clock.advance(20_000);
-    await expect(got).rejects.toMatchObject({ code: 'GH2202', message: expect.stringContaining('did not answer in time') });
+    await expect(got).rejects.toMatchObject({ code: 'GH2203', message: expect.stringContaining('did not answer in time') });
   });
 
   test('is listed without a token, and its tokens are known to the redactor', async () => {

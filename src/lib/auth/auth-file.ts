@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorText, GatehouseError } from '../core/errors.ts';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { isErrno } from '../lib/errno.ts';
+import { errorText, GatehouseError } from '../../core/errors.ts';
+import { writeFileAtomic } from '../atomic-file.ts';
+import { isErrno } from '../errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
 const MAX_BYTES = 1_000_000;

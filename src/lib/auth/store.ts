@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { errorText, GatehouseError } from '../core/errors.ts';
-import type { Clock, Logger } from '../core/ports.ts';
-import { lockFile } from '../lib/file-lock.ts';
-import { KeyedMutex } from '../lib/keyed-mutex.ts';
-import { settledOrAborted, timeLimit } from '../lib/time-limit.ts';
+import { errorText, GatehouseError } from '../../core/errors.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
+import { lockFile } from '../file-lock.ts';
+import { KeyedMutex } from '../keyed-mutex.ts';
+import { settledOrAborted, timeLimit } from '../time-limit.ts';
 import { AuthFile } from './auth-file.ts';
 import { type AuthMethod, type Credential, fromStored, isProviderName, isToken, toStored } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
@@ -12,6 +12,8 @@ import type { Renewal, RenewOptions } from './oauth.ts';
 const RENEW_BEFORE_MS = 60_000;
 /** An issuer that is down must not delay every model call. */
 const RENEW_AGAIN_AFTER_MS = 30_000;
+/** How many tokens are kept out of texts: those of more logins than anybody has, and of their last renewals. */
+const MAX_SECRETS = 200;
 /** Longest time one renewal takes, the wait for another process's renewal included. */
 const RENEW_LIMIT_MS = 20_000;
 
@@ -23,6 +25,8 @@ export interface AuthStoreOptions {
   readonly log?: Logger;
   /** Default: the refresh token grant at the issuer that is stored with the login. */
   readonly renew?: (options: RenewOptions) => Promise<Renewal>;
+  /** What a person runs to log in again. Default: `gatehouse auth login` with the provider. */
+  readonly loginCommand?: string;
 }
 
 /** `renewable`: expired or about to, and a refresh token is there. */
@@ -65,6 +69,8 @@ export class AuthStore implements AsyncDisposable {
   readonly #failed = new Map<string, FailedRenewal>();
   /** Renewed but not on disk (it was full): the refresh token of the file is used up. */
   readonly #unsaved = new Map<string, { readonly replaces: string; readonly credential: Credential }>();
+  /** By provider: an access token that was refused although it had time left. */
+  readonly #refused = new Map<string, string>();
   readonly #secrets = new Set<string>();
 
   constructor(options: AuthStoreOptions) {
@@ -78,17 +84,24 @@ export class AuthStore implements AsyncDisposable {
 
   /**
    * The access token (or key) to send now, renewed where that is due; undefined = there is no login. Rejects
-   * with GH2202 when the login expired and cannot be renewed: another key may charge another account.
+   * when the login expired and is not renewed, since another key may charge another account: with GH2202
+   * where only a new login helps, with GH2203 where the same call may succeed later.
    */
   async get(provider: string, signal: AbortSignal): Promise<string | undefined> {
     signal.throwIfAborted();
     const credential = await this.#read(provider);
     if (!credential || !this.#isDue(credential)) return credential?.accessToken;
     const renewed = canRenew(credential) && this.#mayTry(credential) ? await this.#renewed(provider, signal) : credential;
-    if (!renewed || this.#expiresIn(renewed) > 0) return renewed?.accessToken;
-    const reason = this.#failed.get(provider)?.reason;
-    const why = reason === undefined ? 'expired' : `expired and could not be renewed: ${reason}`;
-    throw new GatehouseError('GH2202', `the login of ${provider} ${why}`, { hint: `run \`gatehouse auth login ${provider}\`` });
+    if (!renewed || this.#isUsable(renewed)) return renewed?.accessToken;
+    const failure = this.#failed.get(provider);
+    const why = failure === undefined ? 'expired' : `expired and could not be renewed: ${failure.reason}`;
+    const code = failure?.final === false ? 'GH2203' : 'GH2202';
+    throw new GatehouseError(code, `the login of ${provider} ${why}`, { hint: `run \`${this.#loginCommand(provider)}\`` });
+  }
+
+  /** The service refused this access token before its time: the next `get` renews it. */
+  refuse(provider: string, accessToken: string): void {
+    this.#refused.set(provider, accessToken);
   }
 
   /** Stores or replaces one login; every other entry stays, also one that another process wrote meanwhile. */
@@ -132,7 +145,7 @@ export class AuthStore implements AsyncDisposable {
     return logins.sort((a, b) => (a.provider < b.provider ? -1 : 1));
   }
 
-  /** Every token this store has seen, for the redactor of the logger only. */
+  /** The newest tokens that this store has seen, for a redactor only. */
   secrets(): readonly string[] {
     return [...this.#secrets];
   }
@@ -145,7 +158,7 @@ export class AuthStore implements AsyncDisposable {
   #summary(login: Credential): LoginSummary {
     const { provider, authMethod, expiresAt, issuer } = login;
     const renews = canRenew(login);
-    const state = !this.#isDue(login) || (!renews && this.#expiresIn(login) > 0) ? 'usable' : renews ? 'renewable' : 'expired';
+    const state = !this.#isDue(login) || (!renews && this.#isUsable(login)) ? 'usable' : renews ? 'renewable' : 'expired';
     return { provider, authMethod, state, expiresAt, issuer, renews };
   }
 
@@ -162,6 +175,11 @@ export class AuthStore implements AsyncDisposable {
   #remember({ accessToken, refreshToken }: Credential): void {
     this.#secrets.add(accessToken);
     if (refreshToken !== undefined) this.#secrets.add(refreshToken);
+    // The oldest first: a token that is renewed every hour must not fill the memory.
+    for (const old of this.#secrets) {
+      if (this.#secrets.size <= MAX_SECRETS) return;
+      this.#secrets.delete(old);
+    }
   }
 
   #expiresIn({ expiresAt }: Credential): number {
@@ -169,7 +187,15 @@ export class AuthStore implements AsyncDisposable {
   }
 
   #isDue(credential: Credential): boolean {
-    return this.#expiresIn(credential) <= RENEW_BEFORE_MS;
+    return this.#expiresIn(credential) <= RENEW_BEFORE_MS || !this.#isUsable(credential);
+  }
+
+  #isUsable(credential: Credential): boolean {
+    return this.#expiresIn(credential) > 0 && this.#refused.get(credential.provider) !== credential.accessToken;
+  }
+
+  #loginCommand(provider: string): string {
+    return this.#options.loginCommand ?? `gatehouse auth login ${provider}`;
   }
 
   #mayTry({ provider, refreshToken }: Credential): boolean {
@@ -212,7 +238,7 @@ export class AuthStore implements AsyncDisposable {
   #failedToRenew(credential: Credential, reason: string, final: boolean): Credential {
     const { provider, refreshToken = '' } = credential;
     if (this.#failed.get(provider)?.refreshToken !== refreshToken) {
-      this.#options.log?.warn('auth.renewal', { provider, reason, hint: `gatehouse auth login ${provider}` });
+      this.#options.log?.warn('auth.renewal', { provider, reason, hint: this.#loginCommand(provider) });
     }
     this.#failed.set(provider, { refreshToken, reason, final, at: this.#options.clock.monotonic() });
     return credential;

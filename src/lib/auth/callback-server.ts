@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { errorText, GatehouseError } from '../core/errors.ts';
-import { settledOrAborted } from '../lib/time-limit.ts';
+import { errorText, GatehouseError } from '../../core/errors.ts';
+import { settledOrAborted } from '../time-limit.ts';
 
 export interface CallbackServerOptions {
   /** 0 = any free one. */
@@ -71,7 +71,7 @@ async function listen(server: Server, port: number): Promise<void> {
     await once(server, 'listening');
   } catch (error) {
     throw new GatehouseError('GH2201', `port ${port} for the answer of the browser cannot be used: ${errorText(error)}`, {
-      hint: 'end what uses it, choose another with `--port`, or use `--device`',
+      hint: 'end what uses it, choose another port, or log in with a code',
     });
   }
 }

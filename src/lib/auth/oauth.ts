@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { DeviceAuthorizationResponse, TokenEndpointResponse } from 'openid-client';
-import { errorText, type GatehouseError } from '../core/errors.ts';
-import { printable } from '../lib/printable.ts';
-import { timeLimit } from '../lib/time-limit.ts';
+import { errorText, type GatehouseError } from '../../core/errors.ts';
+import { printable } from '../printable.ts';
+import { timeLimit } from '../time-limit.ts';
 import { openCallbackServer } from './callback-server.ts';
 import { connect, failed, isPassing, mustBeSafe, type OAuthOptions, type Oidc } from './oauth-client.ts';
 
@@ -17,7 +17,9 @@ const SLOW_DOWN_MS = 5_000;
 const MAX_POLL_MS = 60_000;
 /** A code that is never entered is not asked about for ever, whatever the server says. */
 const DEVICE_LIMIT_MS = 30 * 60_000;
-const SCOPE = 'openid profile email offline_access';
+const SCOPES = ['openid', 'profile', 'email', 'offline_access'];
+/** OpenID Connect Core 11: a refresh token is given only when the person is asked. */
+const ASK: Readonly<Record<string, string>> = { prompt: 'consent' };
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 export interface Tokens {
@@ -27,13 +29,20 @@ export interface Tokens {
   readonly expiresAt?: number;
 }
 
-export interface BrowserLoginOptions extends OAuthOptions {
+export interface LoginOptions extends OAuthOptions {
+  /** Default: who the person is, and a refresh token (OpenID Connect Core 5.4, 11). */
+  readonly scopes?: readonly string[] | undefined;
+}
+
+export interface BrowserLoginOptions extends LoginOptions {
   /** Called once, with the address the person must open. */
   readonly show: (url: string) => void;
   /** Where the browser comes back to, on 127.0.0.1; 0 = any. Default 1455. */
   readonly port?: number;
   /** Default 5 minutes. */
   readonly limitMs?: number;
+  /** Further ones of the authorization request. Default: `prompt=consent`. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface DeviceCode {
@@ -45,7 +54,7 @@ export interface DeviceCode {
   readonly expiresAt: number;
 }
 
-export interface DeviceLoginOptions extends OAuthOptions {
+export interface DeviceLoginOptions extends LoginOptions {
   /** Called once, with the code to enter and where. */
   readonly show: (code: DeviceCode) => void;
 }
@@ -65,27 +74,27 @@ export type Renewal =
  * is refused, or with `signal.reason`.
  */
 export async function loginWithBrowser(options: BrowserLoginOptions): Promise<Tokens> {
-  const { clock, clientId, limitMs = BROWSER_LIMIT_MS, port = CALLBACK_PORT } = options;
+  const { clock, clientId, limitMs = BROWSER_LIMIT_MS, port = CALLBACK_PORT, scopes = SCOPES, parameters = ASK } = options;
   const late = (): GatehouseError =>
     failed('the login was not finished within the time', 'run the command again and finish in the browser');
   using limit = timeLimit(clock, limitMs, late, options.signal);
   // 64 characters of 43 to 128 (RFC 7636 4.1).
   const verifier = randomBytes(32).toString('hex');
   const state = randomBytes(32).toString('base64url');
-  const nonce = randomBytes(32).toString('base64url');
-  const client = await connect({ ...options, signal: limit.signal }, [verifier, state, nonce]);
+  // Comes back in the ID token, which only this scope asks for (OpenID Connect Core 3.1.2.1).
+  const nonce = scopes.includes('openid') ? randomBytes(32).toString('base64url') : undefined;
+  const client = await connect({ ...options, signal: limit.signal }, [verifier, state, nonce ?? '']);
   return await client.attempt(async ({ oidc, config }) => {
     await using server = await openCallbackServer({ port, path: CALLBACK_PATH, state });
     const url = oidc.buildAuthorizationUrl(config, {
+      ...parameters,
       client_id: clientId,
       redirect_uri: server.redirectUri,
-      scope: SCOPE,
-      // OpenID Connect Core 11: a refresh token is given only when the person is asked.
-      prompt: 'consent',
+      scope: scopes.join(' '),
       code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
-      nonce,
+      ...(nonce === undefined ? {} : { nonce }),
     });
     mustBeSafe(url);
     options.show(url.href);
@@ -94,7 +103,11 @@ export async function loginWithBrowser(options: BrowserLoginOptions): Promise<To
     let ok = false;
     try {
       const askedAt = clock.now();
-      const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce };
+      const checks = {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        ...(nonce === undefined ? {} : { expectedNonce: nonce }),
+      };
       const tokens = toTokens(await oidc.authorizationCodeGrant(config, callback.url, checks), askedAt);
       ok = true;
       return tokens;
@@ -109,13 +122,13 @@ export async function loginWithBrowser(options: BrowserLoginOptions): Promise<To
  * agreed or refused, or the code expired. Rejects as `loginWithBrowser`.
  */
 export async function loginWithDeviceCode(options: DeviceLoginOptions): Promise<Tokens> {
-  const { clock, signal } = options;
+  const { clock, signal, scopes = SCOPES } = options;
   const client = await connect(options, []);
   return await client.attempt(async ({ oidc, config }) => {
     if (config.serverMetadata().device_authorization_endpoint === undefined) {
-      throw failed('this issuer has no login with a code', 'leave out `--device`, or use `--paste`');
+      throw failed('this issuer has no login with a code', 'log in with a browser, or store a key');
     }
-    const grant = await oidc.initiateDeviceAuthorization(config, { scope: SCOPE });
+    const grant = await oidc.initiateDeviceAuthorization(config, { scope: scopes.join(' ') });
     client.protect(grant.device_code);
     const start = clock.monotonic();
     const lifeMs = Math.min(grant.expires_in * 1_000, DEVICE_LIMIT_MS);
