@@ -9,6 +9,7 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
+import { isGatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { reconnect } from '../kit/reconnect.ts';
@@ -19,9 +20,10 @@ import { type BrokenFetches, type ReceiveOptions, receive } from './in/receive.t
 import { ReplyCap } from './in/reply-cap.ts';
 import { toMail } from './out/outbound.ts';
 import { type EmailSettings, MAIL_ADDRESS } from './settings.ts';
-import { ImapSession, type ServerAddress } from './wire/client.ts';
+import type { MailAccess } from './wire/access.ts';
+import { ImapSession, type ServerAccess } from './wire/client.ts';
 import { describeFault, type ServerFault } from './wire/failure.ts';
-import { sendMail } from './wire/smtp.ts';
+import { submitMail } from './wire/smtp.ts';
 import { ownMessageId } from './wire/thread.ts';
 
 /** RFC 5321 allows 10 minutes after the final dot; a server that needs longer than this is treated as lost. */
@@ -34,14 +36,14 @@ const STEADY_MS = 30_000;
 const QUICK_AUTH_FAILURES = 3;
 /** Seldom enough for any lock, and no refusal makes the channel deaf until somebody restarts it. */
 const AUTH_RETRY_MS = 15 * 60_000;
+/** No server is asked without a login: how soon a new one is seen. */
+const LOGIN_LOOK_MS = 60_000;
 const FIND_POLL_MS = 2_000;
 
 export interface EmailChannelOptions {
   readonly settings: EmailSettings;
   readonly deps: ChannelDeps;
-  readonly credentials: { readonly user: string; readonly password: string };
-  /** PEM. */
-  readonly ca?: string;
+  readonly access: MailAccess;
   /** Longest silence of the SMTP server; tests shorten it. */
   readonly smtpTimeoutMs?: number;
 }
@@ -54,8 +56,8 @@ export class EmailChannel implements Channel {
   readonly inboundClass = 'B';
   readonly sendClass: 'find' | 'blind';
   readonly #options: EmailChannelOptions;
-  readonly #imap: ServerAddress;
-  readonly #smtp: ServerAddress;
+  readonly #imap: ServerAccess;
+  readonly #smtp: ServerAccess;
   readonly #cap: ReplyCap;
   readonly #broken: BrokenFetches = new Map();
   readonly #bounces: Bounces;
@@ -76,9 +78,9 @@ export class EmailChannel implements Channel {
     this.account = settings.from_address.toLowerCase();
     this.#blindCopy = settings.bcc_self ?? settings.sent_mailbox === undefined;
     this.sendClass = this.#blindCopy || settings.sent_mailbox !== undefined ? 'find' : 'blind';
-    this.#imap = address(options, { host: settings.imap_host, port: settings.imap_port, tls: settings.imap_tls });
-    const smtpTls = settings.smtp_tls ?? (settings.smtp_port === 465 ? 'implicit' : 'starttls');
-    this.#smtp = address(options, { host: settings.smtp_host, port: settings.smtp_port, tls: smtpTls });
+    const { imap, smtp, credentials } = options.access;
+    this.#imap = { place: imap, credentials };
+    this.#smtp = { place: smtp, credentials };
     this.#bounces = new Bounces(deps.clock);
     this.#attachments = new Attachments({
       imap: this.#imap,
@@ -106,11 +108,19 @@ export class EmailChannel implements Channel {
   }
 
   get #imapName(): string {
-    return `IMAP server ${this.#imap.host}:${this.#imap.port}`;
+    const { host, port } = this.#imap.place;
+    return `IMAP server ${host}:${port}`;
+  }
+
+  #fault(error: unknown): ServerFault {
+    return describeFault(this.#imapName, error, this.#imap.credentials);
   }
 
   stop(): Promise<void> {
-    return this.#life.stop(() => undefined);
+    return this.#life.stop(async () => {
+      // A renewal under way must reach the disk.
+      await this.#imap.credentials[Symbol.asyncDispose]();
+    });
   }
 
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
@@ -128,7 +138,7 @@ export class EmailChannel implements Channel {
     const id = ownMessageId(part, settings.from_address);
     const end = deps.clock.monotonic() + settings.find_grace_secs * 1_000;
     try {
-      await using session = await ImapSession.open(this.#imap, { mailbox: settings.mailbox, readOnly: true, signal });
+      await using session = await ImapSession.logIn(this.#imap, { mailbox: settings.mailbox, readOnly: true, signal });
       const sent = settings.sent_mailbox ?? (await session.sentMailbox());
       const folders = [...new Set([settings.mailbox, ...(sent === undefined ? [] : [sent])])];
       for (;;) {
@@ -143,7 +153,7 @@ export class EmailChannel implements Channel {
       }
     } catch (error) {
       signal.throwIfAborted();
-      const { code, detail } = describeFault(this.#imapName, error);
+      const { code, detail } = this.#fault(error);
       deps.logger.warn('email.find-failed', { code, detail });
       return undefined;
     }
@@ -161,15 +171,17 @@ export class EmailChannel implements Channel {
         this.#receive(host, signal, () => {
           authFailures = 0;
           connected();
+          if (this.#smtpFault?.withoutLogin) this.#smtpFault = undefined;
           this.#report({ state: 'healthy' });
           settled();
         }),
       // Ready to receive, or known why not: the network may come later than the daemon, and it goes on trying.
       onEnd: (error, waitMs) => {
-        const fault = describeFault(this.#imapName, error);
+        const fault = this.#fault(error);
         logger.warn('email.disconnected', { code: fault.code, detail: fault.detail, waitMs });
         this.#report({ state: fault.permanent ? 'down' : 'degraded', detail: `${fault.code}: ${fault.detail}` });
         settled();
+        if (isGatehouseError(error) && error.code === 'GH2202') return LOGIN_LOOK_MS;
         if (fault.code === 'GH1501') authFailures += 1;
         return authFailures < QUICK_AUTH_FAILURES ? true : AUTH_RETRY_MS;
       },
@@ -181,7 +193,7 @@ export class EmailChannel implements Channel {
     const { settings, smtpTimeoutMs = SMTP_TIMEOUT_MS } = this.#options;
     const from = { name: settings.from_name, address: settings.from_address };
     const mail = await toMail(part, { from, blindCopy: this.#blindCopy, plain });
-    const { result, fault } = await sendMail(mail, { server: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
+    const { result, fault } = await submitMail(mail, { access: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
     if (fault || result.kind === 'sent') this.#smtpHealth(fault);
     if (result.kind === 'sent' || result.kind === 'unknown') this.#cap.answered(part);
     return result;
@@ -189,7 +201,7 @@ export class EmailChannel implements Channel {
 
   async #receive(host: ChannelHost, signal: AbortSignal, onReady: () => void): Promise<void> {
     const { settings, deps } = this.#options;
-    await using session = await ImapSession.open(this.#imap, { mailbox: settings.mailbox, readOnly: false, signal });
+    await using session = await ImapSession.logIn(this.#imap, { mailbox: settings.mailbox, readOnly: false, signal });
     await this.#checkSentMailbox(session);
     this.#session = session;
     const inbound: InboundOptions = {
@@ -243,9 +255,4 @@ export class EmailChannel implements Channel {
     else if (this.#sentFault !== undefined) this.#life.host?.health('degraded', this.#sentFault);
     else this.#life.host?.health('healthy', this.#shownBounces);
   }
-}
-
-function address(options: EmailChannelOptions, place: Pick<ServerAddress, 'host' | 'port' | 'tls'>): ServerAddress {
-  const { credentials, ca, settings } = options;
-  return { ...place, ...credentials, rejectUnauthorized: settings.tls_reject_unauthorized, ...(ca === undefined ? {} : { ca }) };
 }

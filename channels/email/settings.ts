@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { environmentName } from '../../src/lib/environment-name.ts';
 import { envName, flag, wholeNumber } from '../kit/settings-fields.ts';
+import { KNOWN_ISSUERS } from './wire/issuers.ts';
 
 const TLS = z.enum(['implicit', 'starttls', 'none']);
 
@@ -8,6 +10,51 @@ export const MAIL_ADDRESS =
   /^[^\s\p{C}@<>()[\]\\,;:"]{1,64}@(?=.{1,253}$)(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)*[\p{L}\p{N}][\p{L}\p{N}-]*$/u;
 
 const MEBIBYTE = 1024 * 1024;
+
+/** RFC 6749 section 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+const OAuth = z
+  .strictObject({
+    tenant: z
+      .string()
+      .regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be a directory (tenant) ID or a domain')
+      .optional()
+      .describe('For Microsoft 365: the directory (tenant) ID or domain'),
+    issuer: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('For any other OpenID provider: the address of its issuer, with https, e.g. `https://accounts.google.com`'),
+    client_id: z.string().min(1).max(255).describe('The application (client) ID that the provider gave to this installation'),
+    client_secret_env: environmentName
+      .optional()
+      .describe('Environment variable with the client secret, where the provider gave one (Google does)'),
+    username: z.string().min(1).max(320).optional().describe('Login name at the mail servers. Default: `from_address`'),
+    scopes: z
+      .array(z.string().regex(SCOPE, 'must be one scope'))
+      .min(1)
+      .optional()
+      .describe('What is asked for. Default: IMAP, SMTP and a refresh token, for Microsoft 365 and Google'),
+    login: z
+      .enum(['device', 'browser'])
+      .default('device')
+      .describe('`device`: by a code that is entered on any device; `browser`: in a browser on this machine'),
+    redirect_port: wholeNumber(
+      0,
+      65535,
+      0,
+      'With `browser`: the port of 127.0.0.1 where the browser comes back to; 0 = any free one',
+    ),
+  })
+  .refine(({ tenant, issuer }) => (tenant === undefined) !== (issuer === undefined), {
+    path: ['tenant'],
+    error: 'set either `tenant` (Microsoft 365) or `issuer` (any other provider)',
+  })
+  .refine(({ issuer = '', scopes, tenant }) => tenant !== undefined || scopes !== undefined || issuer in KNOWN_ISSUERS, {
+    path: ['scopes'],
+    error: 'set the scopes that this provider has for IMAP and SMTP',
+  })
+  .describe('Log in by OAuth2 instead of a password, once, with `gatehouse channels login`');
 
 export const EmailSettings = z
   .strictObject({
@@ -26,6 +73,7 @@ export const EmailSettings = z
     ),
     username_env: envName('EMAIL_USERNAME', 'Environment variable with the login name'),
     password_env: envName('EMAIL_PASSWORD', 'Environment variable with the password'),
+    oauth: OAuth.optional(),
     from_address: z
       .string()
       .regex(MAIL_ADDRESS, 'must be a bare e-mail address')

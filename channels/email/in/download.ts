@@ -4,12 +4,12 @@ import { GatehouseError } from '../../../src/core/errors.ts';
 import type { MediaRef } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { untilAborted } from '../../kit/linked.ts';
-import { ImapSession, type ServerAddress } from '../wire/client.ts';
+import { ImapSession, type ServerAccess } from '../wire/client.ts';
 import { wholeText } from './mail-text.ts';
 import { BODY_INDEX, type ParsedMail, parseMail } from './mime.ts';
 
 export interface AttachmentsOptions {
-  readonly imap: ServerAddress;
+  readonly imap: ServerAccess;
   readonly mailbox: string;
   /** More of a mail is not fetched. */
   readonly maxMessageBytes: number;
@@ -66,7 +66,7 @@ export class Attachments {
     const shared = await this.#sharedSource(uidValidity, uid, signal);
     if (shared !== 'lost') return shared;
     try {
-      await using session = await ImapSession.open(imap, { mailbox, readOnly: true, signal });
+      await using session = await ImapSession.logIn(imap, { mailbox, readOnly: true, signal });
       return session.uidValidity === uidValidity ? await session.source(uid, maxMessageBytes) : undefined;
     } catch (cause) {
       signal.throwIfAborted();

@@ -2,15 +2,23 @@
 import { ImapFlow, type MailboxObject } from 'imapflow';
 import type { Clock } from '../../../src/core/ports.ts';
 import type { MailFacts } from '../in/inbound.ts';
+import type { Credentials, Login } from './credentials.ts';
+import { isAuthFailure } from './failure.ts';
 
-export interface ServerAddress {
+export interface ServerPlace {
   readonly host: string;
   readonly port: number;
   readonly tls: 'implicit' | 'starttls' | 'none';
   readonly ca?: string;
   readonly rejectUnauthorized: boolean;
-  readonly user: string;
-  readonly password: string;
+}
+
+export type ServerAddress = ServerPlace & Login;
+
+/** One of the servers, and how to get in. */
+export interface ServerAccess {
+  readonly place: ServerPlace;
+  readonly credentials: Credentials;
 }
 
 export interface OpenOptions {
@@ -46,6 +54,21 @@ export class ImapSession implements AsyncDisposable {
       this.#wake();
     });
     client.on('close', () => this.#wake());
+  }
+
+  /**
+   * With the login as it is now, and once more with another where the server refused it. Rejects as `open` and
+   * as the credentials do; `describeFault` reads all of them.
+   */
+  static async logIn({ place, credentials }: ServerAccess, options: OpenOptions): Promise<ImapSession> {
+    const login = await credentials.current(options.signal);
+    try {
+      return await ImapSession.open({ ...place, ...login }, options);
+    } catch (error) {
+      const other = isAuthFailure(error) ? await credentials.another(login, options.signal) : undefined;
+      if (other === undefined) throw error;
+      return await ImapSession.open({ ...place, ...other }, options);
+    }
   }
 
   /** Rejects with the error of imapflow or of the socket; `describeFault` reads it. */
@@ -219,7 +242,10 @@ function clientOptions(server: ServerAddress): ConstructorParameters<typeof Imap
     port: server.port,
     secure: server.tls === 'implicit',
     ...(server.tls === 'implicit' ? {} : { doSTARTTLS: server.tls === 'starttls' }),
-    auth: { user: server.user, pass: server.password },
+    auth:
+      'accessToken' in server
+        ? { user: server.user, accessToken: server.accessToken }
+        : { user: server.user, pass: server.password },
     tls: { rejectUnauthorized: server.rejectUnauthorized, ...(server.ca === undefined ? {} : { ca: server.ca }) },
     logger: false,
     clientInfo: { name: 'gatehouse' },

@@ -1,5 +1,6 @@
 /** What went wrong with a mail server, in words an operator can act on. Pure. */
-import { errorText } from '../../../src/core/errors.ts';
+import { errorText, type GatehouseError, isGatehouseError } from '../../../src/core/errors.ts';
+import type { Credentials } from './credentials.ts';
 
 export interface ServerFault {
   readonly code: 'GH1501' | 'GH1502';
@@ -7,6 +8,8 @@ export interface ServerFault {
   readonly detail: string;
   /** Only the operator can mend it: trying again changes nothing. */
   readonly permanent: boolean;
+  /** No server was asked: there was no login to show to it. It is over once any server took one. */
+  readonly withoutLogin?: true;
 }
 
 const CERTIFICATES: Readonly<Record<string, string>> = {
@@ -31,11 +34,11 @@ const NETWORK: Readonly<Record<string, string>> = {
   ETLS: 'it offers no TLS (STARTTLS) on this port: check port and TLS mode',
 };
 
-/** `server` names it for the reader: `IMAP server mail.example.com:993`. */
-export function describeFault(server: string, error: unknown): ServerFault {
+/** `server` names it for the reader: `IMAP server mail.example.com:993`. `credentials`: those that were shown to it. */
+export function describeFault(server: string, error: unknown, credentials: Pick<Credentials, 'advice' | 'redact'>): ServerFault {
+  if (isGatehouseError(error)) return loginFault(error);
   if (isAuthFailure(error)) {
-    const detail = `the ${server} refused the credentials: check user name and password (many providers want an app password)`;
-    return { code: 'GH1501', detail, permanent: true };
+    return { code: 'GH1501', detail: `the ${server} refused the credentials: ${credentials.advice}`, permanent: true };
   }
   for (const code of errorCodes(error)) {
     const certificate = CERTIFICATES[code];
@@ -46,7 +49,16 @@ export function describeFault(server: string, error: unknown): ServerFault {
     const network = NETWORK[code];
     if (network !== undefined) return { code: 'GH1502', detail: `the ${server} cannot be reached: ${network}`, permanent: false };
   }
-  return { code: 'GH1502', detail: `the connection to the ${server} failed: ${faultWords(error)}`, permanent: false };
+  return {
+    code: 'GH1502',
+    detail: `the connection to the ${server} failed: ${credentials.redact(faultWords(error))}`,
+    permanent: false,
+  };
+}
+
+function loginFault({ code, message, hint }: GatehouseError): ServerFault {
+  if (code === 'GH2203') return { code: 'GH1502', detail: message, permanent: false, withoutLogin: true };
+  return { code: 'GH1501', detail: `${message}: ${hint}`, permanent: true, withoutLogin: true };
 }
 
 /**
@@ -69,7 +81,7 @@ const NOT_NOW =
  * A refusal of user name or password. A server that takes no login now is none, although imapflow calls every NO to LOGIN a failed
  * authentication.
  */
-function isAuthFailure(error: unknown): boolean {
+export function isAuthFailure(error: unknown): boolean {
   const { authenticationFailed, serverResponseCode, responseText, code, responseCode } = fields(error);
   if (authenticationFailed === true)
     return CREDENTIAL_CODES.has(serverResponseCode) && !(typeof responseText === 'string' && NOT_NOW.test(responseText));

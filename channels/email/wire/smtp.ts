@@ -4,7 +4,8 @@ import { createTransport } from 'nodemailer';
 import type { SendResult } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import { domainOf } from '../in/authentication.ts';
-import type { ServerAddress } from './client.ts';
+import type { ServerAccess, ServerAddress, ServerPlace } from './client.ts';
+import { type Credentials, type Login, passwordCredentials } from './credentials.ts';
 import { describeFault, type ServerFault } from './failure.ts';
 
 export interface Mail {
@@ -24,6 +25,8 @@ export interface Mail {
 
 export interface SmtpOptions {
   readonly server: ServerAddress;
+  /** Whose login that is; default: one with a password. */
+  readonly credentials?: Pick<Credentials, 'advice' | 'redact'>;
   /** Longest silence of the server, ms. */
   readonly timeoutMs: number;
 }
@@ -34,8 +37,31 @@ export interface SmtpOutcome {
   readonly fault?: ServerFault;
 }
 
+/**
+ * Sends with the login as it is now, and once more with another where the server refused it: what is refused at the login was not handed
+ * over. Never rejects.
+ */
+export async function submitMail(
+  mail: Mail,
+  { access, timeoutMs }: { readonly access: ServerAccess; readonly timeoutMs: number },
+  signal: AbortSignal,
+): Promise<SmtpOutcome> {
+  const { place, credentials } = access;
+  const send = (login: Login) => sendMail(mail, { server: { ...place, ...login }, credentials, timeoutMs }, signal);
+  try {
+    const login = await credentials.current(signal);
+    const outcome = await send(login);
+    const other = outcome.fault?.code === 'GH1501' ? await credentials.another(login, signal) : undefined;
+    return other === undefined ? outcome : await send(other);
+  } catch (error) {
+    if (signal.aborted) return { result: { kind: 'retry', reason: 'sending was ended', scope: 'account' } };
+    return toOutcome(error, { handedOver: false, place, credentials });
+  }
+}
+
 /** Never rejects. */
-export async function sendMail(mail: Mail, { server, timeoutMs }: SmtpOptions, signal: AbortSignal): Promise<SmtpOutcome> {
+export async function sendMail(mail: Mail, options: SmtpOptions, signal: AbortSignal): Promise<SmtpOutcome> {
+  const { server, timeoutMs, credentials = passwordCredentials('', '') } = options;
   // The server can only have taken the mail once all of it, the final dot included, was handed to the socket. nodemailer tells
   // through its log alone; should that ever change, the tests on lost replies fail.
   let handedOver = false;
@@ -51,7 +77,10 @@ export async function sendMail(mail: Mail, { server, timeoutMs }: SmtpOptions, s
     secure: server.tls === 'implicit',
     requireTLS: server.tls === 'starttls',
     ignoreTLS: server.tls === 'none',
-    auth: { user: server.user, pass: server.password },
+    auth:
+      'accessToken' in server
+        ? { type: 'OAuth2', user: server.user, accessToken: server.accessToken }
+        : { user: server.user, pass: server.password },
     tls: { rejectUnauthorized: server.rejectUnauthorized, ...(server.ca === undefined ? {} : { ca: server.ca }) },
     connectionTimeout: Math.min(timeoutMs, 20_000),
     greetingTimeout: Math.min(timeoutMs, 20_000),
@@ -75,7 +104,7 @@ export async function sendMail(mail: Mail, { server, timeoutMs }: SmtpOptions, s
     const refusal = (error as SmtpFailure | null)?.command === 'MAIL FROM' ? undefined : recipientRefusal(envelope);
     const result = refusal && replyResult(refusal);
     if (result) return { result };
-    return toOutcome(error, handedOver, `SMTP server ${server.host}:${server.port}`);
+    return toOutcome(error, { handedOver, place: server, credentials });
   } finally {
     transport.close();
   }
@@ -128,9 +157,15 @@ interface SmtpFailure {
   readonly response?: string | undefined;
 }
 
-function toOutcome(error: unknown, handedOver: boolean, server: string): SmtpOutcome {
+interface Attempt {
+  readonly handedOver: boolean;
+  readonly place: ServerPlace;
+  readonly credentials: Pick<Credentials, 'advice' | 'redact'>;
+}
+
+function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt): SmtpOutcome {
   const failure = (typeof error === 'object' && error !== null ? error : {}) as SmtpFailure;
-  const fault = describeFault(server, error);
+  const fault = describeFault(`SMTP server ${place.host}:${place.port}`, error, credentials);
   if (fault.code === 'GH1501') return { result: { kind: 'refused', reason: 'auth', detail: fault.detail }, fault };
   const reply = replyResult(failure);
   if (reply) return { result: reply };

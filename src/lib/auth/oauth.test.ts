@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { systemClock } from '../clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
 import { CLIENT_ID, FormBrowser, type OidcServerOptions, startOidcServer } from '../../testing/oidc-server.ts';
+import { systemClock } from '../clock.ts';
 import { type BrowserLoginOptions, type DeviceCode, loginWithBrowser, loginWithDeviceCode, renewTokens } from './oauth.ts';
 
 const never = new AbortController().signal;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../clock.ts';
 import { tempDir, until } from '../../testing/fakes.ts';
 import { CLIENT_ID, FormBrowser, startOidcServer } from '../../testing/oidc-server.ts';
+import { systemClock } from '../clock.ts';
 import { loginWithBrowser } from './oauth.ts';
 import { openAuthStore } from './store.ts';
 

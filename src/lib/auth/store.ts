@@ -94,7 +94,8 @@ export class AuthStore implements AsyncDisposable {
     const renewed = canRenew(credential) && this.#mayTry(credential) ? await this.#renewed(provider, signal) : credential;
     if (!renewed || this.#isUsable(renewed)) return renewed?.accessToken;
     const failure = this.#failed.get(provider);
-    const why = failure === undefined ? 'expired' : `expired and could not be renewed: ${failure.reason}`;
+    const ended = this.#expiresIn(renewed) > 0 ? 'was refused' : 'expired';
+    const why = failure === undefined ? ended : `${ended} and could not be renewed: ${failure.reason}`;
     const code = failure?.final === false ? 'GH2203' : 'GH2202';
     throw new GatehouseError(code, `the login of ${provider} ${why}`, { hint: `run \`${this.#loginCommand(provider)}\`` });
   }

@@ -2,7 +2,37 @@
 
 export type MailPorts = Readonly<Record<'imap' | 'imaps' | 'lmtp' | 'sasl' | 'smtp' | 'smtps', number>>;
 
-export function dovecotConf(root: string, ports: MailPorts): string {
+/** Logins by access token, beside those by password. */
+export interface TokenLogins {
+  /** Where dovecot asks about a token (RFC 7662). */
+  readonly introspectionUrl: string;
+  /** SASL mechanisms, as dovecot names them. Microsoft 365 has `xoauth2` alone. */
+  readonly mechanisms: string;
+}
+
+/** https://doc.dovecot.org/2.3/configuration_manual/authentication/oauth2/ */
+export function oauth2Conf({ introspectionUrl }: TokenLogins): string {
+  return `
+introspection_mode = post
+introspection_url = ${introspectionUrl}
+username_attribute = username
+active_attribute = active
+active_value = true
+`;
+}
+
+function tokenPassdb(root: string, { mechanisms }: TokenLogins): string {
+  return `
+auth_mechanisms = plain ${mechanisms}
+passdb {
+  driver = oauth2
+  mechanisms = ${mechanisms}
+  args = ${root}/oauth2.conf
+}
+`;
+}
+
+export function dovecotConf(root: string, ports: MailPorts, tokens?: TokenLogins): string {
   return `
 protocols = imap lmtp
 listen = 127.0.0.1
@@ -18,6 +48,7 @@ auth_username_format = %Lu
 mail_location = maildir:${root}/mail/%n
 mail_max_userip_connections = 100
 first_valid_uid = 1
+${tokens ? tokenPassdb(root, tokens) : ''}
 passdb {
   driver = passwd-file
   args = ${root}/users

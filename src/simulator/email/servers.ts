@@ -6,7 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '../free-port.ts';
-import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf, RECIPIENTS } from './config.ts';
+import {
+  dovecotConf,
+  HEADER_CHECKS,
+  type MailPorts,
+  mainCf,
+  masterCf,
+  oauth2Conf,
+  RECIPIENTS,
+  type TokenLogins,
+} from './config.ts';
 import { accepts, type Daemon, refuses, spawnDaemon } from './process.ts';
 import { submit } from './submit.ts';
 
@@ -21,6 +30,7 @@ const USERS = ['alice', 'carol', 'bot'];
 export interface MailServerOptions {
   /** Mailboxes besides those of alice, carol and bot: a test that needs an untouched one brings its own. */
   readonly users?: readonly string[];
+  readonly tokens?: TokenLogins;
 }
 
 const DOVECOT = '/usr/sbin/dovecot';
@@ -75,10 +85,10 @@ export function mailServersMissing(): string | undefined {
   return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
 }
 
-export async function startMailServers({ users = [] }: MailServerOptions = {}): Promise<MailServers> {
+export async function startMailServers({ users = [], tokens }: MailServerOptions = {}): Promise<MailServers> {
   const root = await mkdtemp(join(tmpdir(), 'gh-mail-'));
   const ports = await freePorts(['imap', 'imaps', 'lmtp', 'sasl', 'smtp', 'smtps'] as const);
-  await writeTree(root, ports, [...USERS, ...users]);
+  await writeTree(root, ports, { users: [...USERS, ...users], tokens });
   const conf = join(root, 'dovecot.conf');
   const startDovecot = () => spawnDaemon(DOVECOT, ['-F', '-c', conf], join(root, 'dovecot.out'));
   const daemons: { dovecot: Daemon; postfix?: Daemon } = { dovecot: startDovecot() };
@@ -149,7 +159,11 @@ export async function startMailServers({ users = [] }: MailServerOptions = {}): 
   };
 }
 
-async function writeTree(root: string, ports: MailPorts, users: readonly string[]): Promise<void> {
+async function writeTree(
+  root: string,
+  ports: MailPorts,
+  { users, tokens }: { readonly users: readonly string[]; readonly tokens: TokenLogins | undefined },
+): Promise<void> {
   // dovecot's login processes and postfix's unprivileged daemons pass through this directory.
   await chmod(root, 0o755);
   for (const folder of ['run', 'state', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
@@ -172,7 +186,8 @@ async function writeTree(root: string, ports: MailPorts, users: readonly string[
   await run('/bin/chown', ['nobody:nogroup', join(root, 'mail')]);
   await run('/bin/chown', ['postfix', join(root, 'data')]);
   await writeFile(join(root, 'users'), users.map((user) => `${user}@example.test:{PLAIN}${MAIL_PASSWORD}\n`).join(''));
-  await writeFile(join(root, 'dovecot.conf'), dovecotConf(root, ports));
+  await writeFile(join(root, 'dovecot.conf'), dovecotConf(root, ports, tokens));
+  if (tokens) await writeFile(join(root, 'oauth2.conf'), oauth2Conf(tokens));
   await writeFile(join(root, 'postfix', 'main.cf'), mainCf(root, ports));
   await writeFile(join(root, 'postfix', 'master.cf'), masterCf(ports));
   await writeFile(join(root, 'postfix', 'header_checks'), HEADER_CHECKS);
