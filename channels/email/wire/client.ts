@@ -168,8 +168,9 @@ export class ImapSession implements AsyncDisposable {
   /** Whether the account has this mailbox; the selected one stays selected. */
   async exists(mailbox: string): Promise<boolean> {
     try {
-      await this.#client.status(mailbox, { uidNext: true });
-      return true;
+      // False: refused in a way that says nothing of the name, as by a server that answers BAD for a missing one.
+      const status: unknown = await this.#client.status(mailbox, { uidNext: true });
+      return status !== false || (await this.#client.list()).some(({ path }) => path === mailbox);
     } catch (error) {
       // How imapflow says that LIST does not know the name either
       if (error instanceof Error && 'code' in error && error.code === 'NotFound') return false;

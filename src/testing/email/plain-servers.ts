@@ -3,7 +3,7 @@
  * puts copies for its owner there. Never shipped.
  */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import hoodiecrow, { type Hoodiecrow } from 'hoodiecrow-imap';
 import { SMTPServer } from 'smtp-server';
 import { BUSY_RECIPIENT } from '../../simulator/email/config.ts';
@@ -16,7 +16,7 @@ export interface PlainServers extends AsyncDisposable {
   deliver(raw: string, date?: Date): void;
   /** Mails for everybody else, oldest first. */
   readonly sent: readonly { readonly to: string; readonly raw: string }[];
-  /** As a restore from a backup does: the same mails under new UIDs and a new UIDVALIDITY. */
+  /** As a restore from a backup does, which ends every connection: the same mails under new UIDs and a new UIDVALIDITY. */
   renumber(): void;
 }
 
@@ -29,6 +29,8 @@ export interface PlainOptions {
 export async function startPlainServers({ owner, password }: PlainOptions): Promise<PlainServers> {
   const storage = { INBOX: { uidvalidity: 41 }, '': {} };
   const imap = hoodiecrow({ plugins: [], users: { [owner]: { password } }, storage });
+  const sockets = new Set<Socket>();
+  imap.server.on('connection', (socket) => sockets.add(socket.on('close', () => sockets.delete(socket))));
   await new Promise<void>((resolve) => imap.listen(0, '127.0.0.1', resolve));
   const sent: { to: string; raw: string }[] = [];
   const deliver = (raw: string, date?: Date) =>
@@ -67,6 +69,7 @@ export async function startPlainServers({ owner, password }: PlainOptions): Prom
     imapPort: (imap.server.address() as AddressInfo).port,
     smtpPort: (listener.address() as AddressInfo).port,
     renumber() {
+      for (const socket of sockets) socket.destroy();
       const box = imap.getMailbox('INBOX');
       const mails = box.messages.map(({ raw, internaldate }, index) => ({ raw, internaldate, flags: [], uid: index + 1 }));
       Object.assign(box, { messages: mails, uidvalidity: box.uidvalidity + 1, uidnext: mails.length + 1 });
