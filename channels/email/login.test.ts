@@ -10,6 +10,7 @@ import { type EntraOptions, EntraServer } from '../../src/testing/email/entra-se
 import { FakeClock, tempDir, until } from '../../src/testing/fakes.ts';
 import { CLIENT_ID, FormBrowser, startOidcServer } from '../../src/testing/oidc-server.ts';
 import { channel } from './index.ts';
+import { mailProvider } from './wire/provider.ts';
 
 const SERVERS = { imap_host: '127.0.0.1', imap_port: 1, smtp_host: '127.0.0.1', smtp_port: 1, trust_from: true };
 const BOT = 'bot@example.test';
@@ -157,6 +158,16 @@ test('a login without a refresh token is not kept', async () => {
   const { error } = await it.finish();
   expect(error).toMatchObject({ code: 'GH2201', hint: expect.stringContaining('offline_access') });
   expect(await it.stored()).toBeUndefined();
+});
+
+test('a tenant is the address of its token server, and what is asked for is what the mail servers want', () => {
+  const oauth = settingsWith({ tenant: 'contoso.onmicrosoft.com' }).oauth;
+  if (!oauth) throw new Error('no login');
+  expect(mailProvider(oauth, () => 'unset')).toMatchObject({
+    issuer: 'https://login.microsoftonline.com/contoso.onmicrosoft.com/v2.0',
+    clientSecret: undefined,
+    scopes: SCOPES,
+  });
 });
 
 test('any OpenID provider will do: oidc-provider', async () => {

@@ -49,18 +49,24 @@ interface SettingSchema {
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
   readonly maximum?: number;
+  /** Of a key that holds keys of its own. */
+  readonly properties?: Readonly<Record<string, SettingSchema>>;
+  readonly required?: readonly string[];
 }
 
 /** Undefined for a channel without settings. */
 function settingsTable(settings: z.ZodType): string | undefined {
-  const { properties = {}, required = [] } = z.toJSONSchema(settings, { io: 'input', unrepresentable: 'any' });
-  const keys = Object.entries(properties as Readonly<Record<string, SettingSchema>>);
-  if (keys.length === 0) return undefined;
-  const rows = keys.map(([key, schema]) => {
+  const rows = settingRows(z.toJSONSchema(settings, { io: 'input', unrepresentable: 'any' }) as SettingSchema);
+  return rows.length === 0 ? undefined : toTable(['key', 'default', 'meaning'], rows);
+}
+
+/** One per key; below a key that holds others theirs, as `key.other`. */
+function settingRows({ properties = {}, required = [] }: SettingSchema, before = ''): string[][] {
+  return Object.entries(properties).flatMap(([key, schema]) => {
     const value = required.includes(key) ? 'required' : schema.default === undefined ? '' : code(schema.default);
-    return [`\`${key}\``, value, `${(schema.description ?? '').replace(/\.$/, '')}${bounds(schema)}`];
+    const meaning = `${(schema.description ?? '').replace(/\.$/, '')}${bounds(schema)}`;
+    return [[`\`${before}${key}\``, value, meaning], ...settingRows(schema, `${before}${key}.`)];
   });
-  return toTable(['key', 'default', 'meaning'], rows);
 }
 
 function code(value: unknown): string {

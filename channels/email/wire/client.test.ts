@@ -8,6 +8,8 @@ import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
 import { type ImapServer, startImapServer } from '../../../src/testing/email/imap-server.ts';
 import { FakeClock, MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
 import { channel as descriptor } from '../index.ts';
+import { ImapSession } from './client.ts';
+import { passwordCredentials } from './credentials.ts';
 import { ownMessageId } from './thread.ts';
 
 const signal = new AbortController().signal;
@@ -257,4 +259,27 @@ test('an answer that came back is logged, and counted in the health of the chann
   expect(host.states.at(-1)).toEqual({ state: 'healthy', detail: expect.stringMatching(/^1 answer .*undeliverable/) });
   expect(host.accepted.map(({ refusal }) => refusal)).toEqual(['automatic-mail']);
   expect(logger.lines.map(({ event }) => event)).toContain('email.undeliverable');
+});
+
+test('a token that Exchange Online refuses, without a code and without a reason, is replaced once', async () => {
+  await using server = await startImapServer();
+  server.refuse = (command) => {
+    const [, sasl] = /^AUTHENTICATE XOAUTH2 (\S+)/.exec(command) ?? [];
+    if (sasl === undefined) return undefined;
+    const said = Buffer.from(sasl, 'base64').toString();
+    return said === 'user=bot\x01auth=Bearer token-2\x01\x01' ? 'OK AUTHENTICATE completed.' : 'NO AUTHENTICATE failed.';
+  };
+  const left = ['token-1', 'token-2'];
+  const credentials = {
+    ...passwordCredentials('', ''),
+    current: async () => ({ user: 'bot', accessToken: left[0] ?? '' }),
+    another: async () => ({ user: 'bot', accessToken: left[1] ?? '' }),
+  };
+  const place = { host: '127.0.0.1', port: server.port, tls: 'none', rejectUnauthorized: true } as const;
+  const options = { mailbox: 'INBOX', readOnly: true, signal };
+  await using session = await ImapSession.logIn({ place, credentials }, options);
+  expect(session.uidValidity).toBe('7');
+  left[1] = 'token-3';
+  await expect(ImapSession.logIn({ place, credentials }, options)).rejects.toMatchObject({ authenticationFailed: true });
+  expect(server.commands.filter((command) => command.startsWith('AUTHENTICATE'))).toHaveLength(4);
 });

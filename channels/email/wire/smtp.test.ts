@@ -10,7 +10,8 @@ import { needs } from '../../../src/testing/needs.ts';
 import { toInbound } from '../in/inbound.ts';
 import { toMail } from '../out/outbound.ts';
 import type { ServerAddress } from './client.ts';
-import { type Mail, sendMail } from './smtp.ts';
+import { type Credentials, passwordCredentials } from './credentials.ts';
+import { type Mail, sendMail, submitMail } from './smtp.ts';
 
 const MAIL: Mail = {
   from: { name: '', address: 'bot@example.test' },
@@ -254,4 +255,75 @@ test('an expired certificate and one for another name are named as such', async 
     details.push(fault?.detail);
   }
   expect(details).toEqual([expect.stringContaining('has expired'), expect.stringContaining('for another name')]);
+});
+
+/** Tokens in order; each refusal brings the next one. */
+function tokens(...left: string[]): Credentials & { readonly refused: string[] } {
+  const refused: string[] = [];
+  const login = () => ({ user: 'bot', accessToken: left[0] ?? 'none' });
+  return {
+    ...passwordCredentials('', ''),
+    refused,
+    advice: 'log in again',
+    redact: (text) => text.replaceAll(/token-\d/g, '[secret]'),
+    current: async () => login(),
+    async another() {
+      refused.push(left.shift() ?? '');
+      return left.length === 0 ? undefined : login();
+    },
+  };
+}
+
+/** Takes `token-2` alone. `challenge`: refuses as Gmail does, with its reason to be answered first; else as Exchange Online does. */
+function tokenServer(challenge: boolean, onData?: SMTPServerOptions['onData']) {
+  return listen({
+    authOptional: false,
+    authMethods: ['XOAUTH2'],
+    onAuth(auth, _session, done) {
+      if (auth.accessToken === 'token-2') return done(null, { user: 'bot' });
+      if (challenge) return done(null, { data: { status: '401', schemes: 'bearer mac', scope: 'my_smtp_access_scope_name' } });
+      done(reply(535, `5.7.3 Authentication unsuccessful ${auth.accessToken}`));
+    },
+    ...(onData ? { onData } : {}),
+  });
+}
+
+test.each([
+  ['at once, as Exchange Online does', false],
+  ['with a reason to be answered, as Gmail does', true],
+])('a token that is refused %s is replaced once, and the mail goes out once', async (_how, challenge) => {
+  let mails = 0;
+  await using server = await tokenServer(challenge, (stream, _session, done) => {
+    mails += 1;
+    stream.resume().once('end', () => done());
+  });
+  const credentials = tokens('token-1', 'token-2');
+  const access = { place: server.address, credentials };
+  expect(await submitMail(MAIL, { access, timeoutMs: 20_000 }, signal)).toMatchObject({ result: { kind: 'sent' } });
+  expect([mails, credentials.refused]).toEqual([1, ['token-1']]);
+});
+
+test.each([[false], [true]])(
+  'a second token that is refused too is told with what to do, and no token with it',
+  async (challenge) => {
+    await using server = await tokenServer(challenge);
+    const credentials = tokens('token-1', 'token-3', 'token-2');
+    const outcome = await submitMail(MAIL, { access: { place: server.address, credentials }, timeoutMs: 20_000 }, signal);
+    expect(outcome).toMatchObject({ result: { kind: 'refused', reason: 'auth' }, fault: { code: 'GH1501', permanent: true } });
+    expect(outcome.fault?.detail).toContain('refused the credentials: log in again');
+    expect(JSON.stringify(outcome)).not.toMatch(/token-\d/);
+    expect(credentials.refused).toEqual(['token-1']);
+  },
+);
+
+test('a send that is ended while the login is fetched leaves no mark on the server', async () => {
+  const place = at(1);
+  const stop = new AbortController();
+  const credentials = {
+    ...tokens('token-1'),
+    current: async () => stop.signal.throwIfAborted() ?? { user: 'bot', password: '' },
+  };
+  stop.abort(new Error('stopped'));
+  const outcome = await submitMail(MAIL, { access: { place, credentials }, timeoutMs: 20_000 }, stop.signal);
+  expect(outcome).toEqual({ result: { kind: 'retry', reason: 'sending was ended', scope: 'account' } });
 });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { GatehouseError } from '../../core/errors.ts';
 import type { AuthMethod, Credential } from '../../lib/auth/credential.ts';
 import type { Tokens } from '../../lib/auth/oauth.ts';
 import type { OAuthOptions } from '../../lib/auth/oauth-client.ts';
 import { type AuthStore, type LoginSummary, openAuthStore } from '../../lib/auth/store.ts';
-import { GatehouseError } from '../../core/errors.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';

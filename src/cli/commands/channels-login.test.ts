@@ -7,9 +7,14 @@ import { CHANNELS } from '../../../channels/registry.ts';
 import { loginChannel, logoutChannel } from '../../app/login-channel.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { startWhatsAppPlatform } from '../../simulator/whatsapp/server.ts';
+import { filesHolding } from '../../testing/bytes-on-disk.ts';
 import { cliJson } from '../../testing/cli-json.ts';
+import { ENTRA_CLIENT } from '../../testing/email/entra-forms.ts';
+import { EntraServer } from '../../testing/email/entra-server.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+
+const OUTLOOK_IMAP = 'https://outlook.office.com/IMAP.AccessAsUser.All';
 
 async function cliWith(dir: string, channel: object): Promise<FakeCli> {
   const cli = new FakeCli(dir);
@@ -62,6 +67,41 @@ test('on a terminal the code is drawn in colours of its own, and again in its pl
   expect(stderr.split('\u001b[14A\u001b[J')).toHaveLength(2);
   expect(stderr).toContain('Linked devices');
   expect(stderr).not.toContain('first');
+});
+
+test('the real program logs in to a mailbox in a browser, and out of it', async () => {
+  await using dir = await tempDir();
+  await using entra = await EntraServer.start();
+  const oauth = { issuer: entra.issuer, client_id: ENTRA_CLIENT, scopes: ['offline_access', OUTLOOK_IMAP], login: 'browser' };
+  const servers = { imap_host: '127.0.0.1', imap_port: 1, smtp_host: '127.0.0.1', smtp_port: 1, trust_from: true };
+  const settings = { ...servers, from_address: 'bot@example.test', oauth };
+  const config = join(dir.path, 'config.json');
+  await writeFile(config, JSON.stringify({ version: 1, gateway: { channels: [{ type: 'email', settings }] } }));
+  const run = async (action: string) => {
+    const args = ['channels', action, 'email', '--config', config, '--data-dir', join(dir.path, 'data')];
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../main.ts'), ...args], {
+      env: { PATH: process.env['PATH'], HOME: dir.path },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    let address: string | undefined;
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += String(chunk);
+      if (address !== undefined) return;
+      address = /(http:\S+)\n/.exec(said)?.[1];
+      if (address !== undefined) void entra.browse(address, 'bot@example.test');
+    });
+    const [code] = (await once(child, 'close')) as [number];
+    return { code, said };
+  };
+  const login = await run('login');
+  expect(login).toEqual({ code: 0, said: expect.stringContaining('The login is stored.') });
+  const [, access = '', refresh = ''] = entra.tokens.secrets;
+  expect(entra.tokens.secrets.filter((secret) => login.said.includes(secret))).toEqual([]);
+  const file = join(dir.path, 'data', 'channels', 'email', 'auth.json');
+  expect(await filesHolding(dir.path, [refresh])).toEqual([`${file}: ${refresh}`]);
+  expect(await run('logout')).toEqual({ code: 0, said: expect.stringContaining('the login was removed') });
+  expect(await filesHolding(dir.path, [access, refresh])).toEqual([]);
 });
 
 test('what cannot be linked is told with what to do', async () => {

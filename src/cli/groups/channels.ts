@@ -18,12 +18,15 @@ export function addChannelsCommands(program: Commander, run: Run): void {
     .action((name: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/channels.ts')).channelsTest, name === undefined ? {} : { name }, command),
     );
-  reporting(group, 'login', 'link the account of a channel with a phone', ['gatehouse channels login whatsapp'])
+  reporting(group, 'login', 'log in to the account of a channel: with a phone, or by a code', [
+    'gatehouse channels login whatsapp',
+    'gatehouse channels login email',
+  ])
     .argument('<name>', 'as in the config')
     .action((name: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/channels-login.ts')).channelsLogin, { name }, command),
     );
-  reporting(group, 'logout', 'forget the login that was linked', ['gatehouse channels logout whatsapp'])
+  reporting(group, 'logout', 'forget the login that was stored', ['gatehouse channels logout whatsapp'])
     .argument('<name>', 'as in the config')
     .action((name: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/channels-logout.ts')).channelsLogout, { name }, command),

@@ -73,7 +73,7 @@ class Connection {
   }
 
   greet(): void {
-    this.#socket.write('* OK [CAPABILITY IMAP4rev1 LITERAL+ IDLE SPECIAL-USE] ready\r\n');
+    this.#socket.write('* OK [CAPABILITY IMAP4rev1 LITERAL+ IDLE SPECIAL-USE SASL-IR AUTH=XOAUTH2] ready\r\n');
     this.#socket.on('data', (chunk) => {
       this.#buffer += chunk.toString('latin1');
       for (let end = this.#buffer.indexOf('\r\n'); end >= 0; end = this.#buffer.indexOf('\r\n')) {
@@ -107,7 +107,7 @@ class Connection {
 
   #answer(command: string): string {
     const done = '<tag> OK done\r\n';
-    if (/^CAPABILITY/i.test(command)) return `* CAPABILITY IMAP4rev1 LITERAL+ IDLE SPECIAL-USE\r\n${done}`;
+    if (/^CAPABILITY/i.test(command)) return `* CAPABILITY IMAP4rev1 LITERAL+ IDLE SPECIAL-USE SASL-IR AUTH=XOAUTH2\r\n${done}`;
     if (/^LIST/i.test(command)) return this.#list(command) + done;
     const [, verb, name] = /^(SELECT|EXAMINE) "?([^"]+)"?/i.exec(command) ?? [];
     if (verb !== undefined && name !== undefined) {
