@@ -1,6 +1,6 @@
 /**
- * Against a real dovecot and postfix, one pair for the file: each case has its own two people and its own bot. Then against an IMAP server
- * that has no extension at all.
+ * Against a real dovecot and postfix, one pair for the file: each case has its own two people and its own
+ * bot. Then against an IMAP server that has no extension at all.
  */
 
 import { afterAll, beforeAll, describe } from 'vitest';
@@ -46,7 +46,8 @@ function realPlace(bot: string): Place {
     smtpPort: servers.smtpPort,
     deliver: (raw) => servers.deliver(raw, bot),
     async mailbox(user) {
-      // Postfix answers before it delivers: what is queued is waited for, so that a second copy cannot be missed.
+      // Postfix answers before it delivers: what is queued is waited for, so that a second copy cannot be
+      // missed.
       await until('postfix delivered everything', async () => (await servers.queued()) === 0);
       return (await servers.mailbox(user)).map(({ raw }) => raw);
     },

@@ -1,7 +1,8 @@
 /** Logs in to the mailbox by OAuth2 and keeps its tokens. */
 import type { ChannelDeps, LoginUi } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { GatehouseError } from '../../src/core/errors.ts';
 import { loginWithBrowser, loginWithDeviceCode, type Tokens } from '../../src/lib/auth/oauth.ts';
+import { timeLimit } from '../../src/lib/time-limit.ts';
 import type { EmailSettings } from './settings.ts';
 import { mailAccess } from './wire/access.ts';
 import { ImapSession } from './wire/client.ts';
@@ -14,8 +15,8 @@ import { type MailProvider, mailProvider } from './wire/provider.ts';
 const CHECK_MS = 30_000;
 
 /**
- * Shows where the person logs in, waits for it, stores the tokens, and tries them on the IMAP server. Rejects with GH1101 for a mailbox
- * with a password, and with GH2201 where the login failed; nothing is stored then.
+ * Shows where the person logs in, waits for it, stores the tokens, and tries them on the IMAP server. Rejects
+ * with GH1101 for a mailbox with a password, and with GH2201 where the login failed; nothing is stored then.
  */
 export async function login(settings: EmailSettings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void> {
   if (settings.oauth === undefined) throw passwordOnly();
@@ -64,14 +65,15 @@ async function tryLogin(settings: EmailSettings, deps: ChannelDeps, signal: Abor
   const access = await mailAccess(settings, deps);
   await using credentials = access.credentials;
   const { host, port } = access.imap;
+  const late = () => new GatehouseError('GH1502', 'it did not answer in time');
+  using limit = timeLimit(deps.clock, CHECK_MS, late, signal);
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(CHECK_MS)]);
     const imap = { place: access.imap, credentials };
-    await using _session = await ImapSession.logIn(imap, { mailbox: settings.mailbox, readOnly: true, signal: limit });
+    await using _session = await ImapSession.logIn(imap, { mailbox: settings.mailbox, readOnly: true, signal: limit.signal });
     return `The IMAP server ${host}:${port} takes it.`;
   } catch (error) {
     signal.throwIfAborted();
     const fault = describeFault(`IMAP server ${host}:${port}`, error, credentials);
-    return `It does not work there yet: ${fault.detail || errorText(error)}.`;
+    return `It does not work there yet: ${fault.detail}.`;
   }
 }

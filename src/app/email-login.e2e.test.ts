@@ -1,4 +1,5 @@
-// A mailbox with access tokens across kills: real dovecot and postfix, a strict token server, the real program.
+// A mailbox with access tokens across kills: real dovecot and postfix, a strict token server, the real
+// program.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -77,7 +78,8 @@ describe.skipIf(missing !== undefined)('a mailbox with access tokens', () => {
     await at.ask('first');
     expect(renewals()).toBe(before + 1);
     await first.stop('SIGKILL');
-    // The token that was stored is refused now: the next start has to renew it, and an old refresh token would end the login.
+    // The token that was stored is refused now: the next start has to renew it, and an old refresh token
+    // would end the login.
     entra.tokens.endAccess();
     await using second = await at.start();
     await second.ready();

@@ -1,7 +1,7 @@
 // config and environment -> the model to start with, those that stand by, and those with a name
 import type { LoadedConfig } from '../../config/load.ts';
-import type { AuthStore } from '../lib/auth/store.ts';
 import { GatehouseError, isGatehouseError } from '../core/errors.ts';
+import type { AuthStore } from '../lib/auth/store.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import { resolveKey } from '../llm/providers/key.ts';

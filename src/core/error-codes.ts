@@ -109,7 +109,10 @@ export const ERROR_CODES = {
     hint: 'lower the level of thinking with /think low, or raise gateway.max_output_tokens',
   },
   GH2201: { title: 'logging in failed', hint: 'run the command again' },
-  GH2202: { title: 'the stored login cannot be used', hint: 'log in again: `gatehouse auth login`, for a mailbox `gatehouse channels login`' },
+  GH2202: {
+    title: 'the stored login cannot be used',
+    hint: 'log in again: `gatehouse auth login`, for a mailbox `gatehouse channels login`',
+  },
   GH2203: { title: 'the stored login could not be renewed for now', hint: 'check the network; it is tried again' },
 } as const satisfies Record<string, { title: string; hint: string }>;
 

@@ -1,4 +1,7 @@
-/** A mailbox that is opened with access tokens: real dovecot and postfix, which ask a strict token server about each. */
+/**
+ * A mailbox that is opened with access tokens: real dovecot and postfix, which ask a strict token server
+ * about each.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Channel, ChannelDeps } from '../../../src/core/channel.ts';

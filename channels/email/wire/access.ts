@@ -15,7 +15,10 @@ export interface MailAccess {
   readonly credentials: Credentials;
 }
 
-/** Connects nothing. Rejects with GH1103 for a secret that is not set, with GH1101 for a certificate that cannot be read. */
+/**
+ * Connects nothing. Rejects with GH1103 for a secret that is not set, with GH1101 for a certificate that
+ * cannot be read.
+ */
 export async function mailAccess(settings: EmailSettings, deps: ChannelDeps): Promise<MailAccess> {
   const credentials = credentialsOf(settings, deps);
   const ca = settings.tls_ca_file === undefined ? {} : { ca: await readAuthority(settings.tls_ca_file) };

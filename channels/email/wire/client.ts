@@ -57,8 +57,8 @@ export class ImapSession implements AsyncDisposable {
   }
 
   /**
-   * With the login as it is now, and once more with another where the server refused it. Rejects as `open` and
-   * as the credentials do; `describeFault` reads all of them.
+   * With the login as it is now, and once more with another where the server refused it. Rejects as `open`
+   * and as the credentials do; `describeFault` reads all of them.
    */
   static async logIn({ place, credentials }: ServerAccess, options: OpenOptions): Promise<ImapSession> {
     const login = await credentials.current(options.signal);
@@ -168,7 +168,8 @@ export class ImapSession implements AsyncDisposable {
   /** Whether the account has this mailbox; the selected one stays selected. */
   async exists(mailbox: string): Promise<boolean> {
     try {
-      // False: refused in a way that says nothing of the name, as by a server that answers BAD for a missing one.
+      // False: refused in a way that says nothing of the name, as by a server that answers BAD for a missing
+      // one.
       const status: unknown = await this.#client.status(mailbox, { uidNext: true });
       return status !== false || (await this.#client.list()).some(({ path }) => path === mailbox);
     } catch (error) {

@@ -14,7 +14,10 @@ export interface Credentials extends AsyncDisposable {
    * may succeed later.
    */
   current(signal: AbortSignal): Promise<Login>;
-  /** Another one to try at once after a server refused `login`; undefined = there is none. Rejects as `current`. */
+  /**
+   * Another one to try at once after a server refused `login`; undefined = there is none. Rejects as
+   * `current`.
+   */
   another(login: Login, signal: AbortSignal): Promise<Login | undefined>;
   /** What to check where a server refuses the login; the end of a sentence. */
   readonly advice: string;

@@ -34,9 +34,13 @@ const NETWORK: Readonly<Record<string, string>> = {
   ETLS: 'it offers no TLS (STARTTLS) on this port: check port and TLS mode',
 };
 
-/** `server` names it for the reader: `IMAP server mail.example.com:993`. `credentials`: those that were shown to it. */
+/**
+ * `server` names it for the reader: `IMAP server mail.example.com:993`. `credentials`: those that were shown
+ * to it.
+ */
 export function describeFault(server: string, error: unknown, credentials: Pick<Credentials, 'advice' | 'redact'>): ServerFault {
-  if (isGatehouseError(error)) return loginFault(error);
+  const withoutLogin = isGatehouseError(error) ? loginFault(error) : undefined;
+  if (withoutLogin) return withoutLogin;
   if (isAuthFailure(error)) {
     return { code: 'GH1501', detail: `the ${server} refused the credentials: ${credentials.advice}`, permanent: true };
   }
@@ -56,8 +60,9 @@ export function describeFault(server: string, error: unknown, credentials: Pick<
   };
 }
 
-function loginFault({ code, message, hint }: GatehouseError): ServerFault {
+function loginFault({ code, message, hint }: GatehouseError): ServerFault | undefined {
   if (code === 'GH2203') return { code: 'GH1502', detail: message, permanent: false, withoutLogin: true };
+  if (code !== 'GH2202') return undefined;
   return { code: 'GH1501', detail: `${message}: ${hint}`, permanent: true, withoutLogin: true };
 }
 

@@ -274,7 +274,10 @@ function tokens(...left: string[]): Credentials & { readonly refused: string[] }
   };
 }
 
-/** Takes `token-2` alone. `challenge`: refuses as Gmail does, with its reason to be answered first; else as Exchange Online does. */
+/**
+ * Takes `token-2` alone. `challenge`: refuses as Gmail does, with its reason to be answered first; else as
+ * Exchange Online does.
+ */
 function tokenServer(challenge: boolean, onData?: SMTPServerOptions['onData']) {
   return listen({
     authOptional: false,

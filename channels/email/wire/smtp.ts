@@ -38,8 +38,8 @@ export interface SmtpOutcome {
 }
 
 /**
- * Sends with the login as it is now, and once more with another where the server refused it: what is refused at the login was not handed
- * over. Never rejects.
+ * Sends with the login as it is now, and once more with another where the server refused it: what is refused
+ * at the login was not handed over. Never rejects.
  */
 export async function submitMail(
   mail: Mail,

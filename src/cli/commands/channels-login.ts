@@ -5,8 +5,8 @@ import { EXIT } from '../exit-codes.ts';
 import { drawQr, encodeQr } from '../qr-code.ts';
 
 /**
- * Logs in to the account of a channel: shows a QR code that is drawn again in its place when the platform changes it, or what
- * to type. Rejects as the channel does; nothing is changed then.
+ * Logs in to the account of a channel: shows a QR code that is drawn again in its place when the platform
+ * changes it, or what to type. Rejects as the channel does; nothing is changed then.
  */
 export const channelsLogin: Command<{ readonly name: string }> = async (context, { name }) => {
   const { deps, out } = context;

@@ -12,7 +12,9 @@ import type { Renewal, RenewOptions } from './oauth.ts';
 const RENEW_BEFORE_MS = 60_000;
 /** An issuer that is down must not delay every model call. */
 const RENEW_AGAIN_AFTER_MS = 30_000;
-/** How many tokens are kept out of texts: those of more logins than anybody has, and of their last renewals. */
+/**
+ * How many tokens are kept out of texts: enough for every login, and its last renewals.
+ */
 const MAX_SECRETS = 200;
 /** Longest time one renewal takes, the wait for another process's renewal included. */
 const RENEW_LIMIT_MS = 20_000;

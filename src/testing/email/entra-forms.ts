@@ -1,7 +1,13 @@
-/** The answers and checks of RFC 6749 and 8628, as the token server of `entra-server.ts` gives them. Never shipped. */
+/**
+ * The answers and checks of RFC 6749 and 8628, as the token server of `entra-server.ts` gives them. Never
+ * shipped.
+ */
 import type { IncomingMessage } from 'node:http';
 
-/** An answer that is no success: status and `error` of RFC 6749 5.2, with a number as Microsoft puts first in its words. */
+/**
+ * An answer that is no success: status and `error` of RFC 6749 5.2, with a number as Microsoft puts first in
+ * its words.
+ */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;

@@ -1,5 +1,6 @@
 /**
- * A token server with the addresses, words and rules of Microsoft Entra, for mail by OAuth2. Never shipped. Strict as RFC 6749, 7636,
+ * A token server with the addresses, words and rules of Microsoft Entra, for mail by OAuth2. Never shipped.
+ * Strict as RFC 6749, 7636,
  * 7662 and 8628, and as https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-device-code say.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -83,7 +84,9 @@ export class EntraServer implements AsyncDisposable {
     device.declined = user === undefined;
   }
 
-  /** The person follows the address in a browser and agrees; resolves with the page where the browser ends. */
+  /**
+   * The person follows the address in a browser and agrees; resolves with the page where the browser ends.
+   */
   async browse(address: string, user: string): Promise<Response> {
     const url = new URL(address);
     url.searchParams.set('test_user', user);

@@ -18,7 +18,10 @@ export class EntraTokens {
   /** Every token and code that was given: what must stand nowhere else. */
   readonly secrets: string[] = [];
   accessTokenSeconds = 3600;
-  /** RFC 9700 4.14.2: a refresh token that comes a second time ends the login. Microsoft lets the old one live. */
+  /**
+   * RFC 9700 4.14.2: a refresh token that comes a second time ends the login. Microsoft lets the old one
+   * live.
+   */
   strictRotation = false;
   readonly #now: () => number;
   readonly #access = new Map<string, Access>();

@@ -1,6 +1,6 @@
 /**
- * One mailbox on an IMAP server without a single extension (no IDLE, UIDPLUS, MOVE or CONDSTORE), and an SMTP server beside it that
- * puts copies for its owner there. Never shipped.
+ * One mailbox on an IMAP server without a single extension (no IDLE, UIDPLUS, MOVE or CONDSTORE), and an SMTP
+ * server beside it that puts copies for its owner there. Never shipped.
  */
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
@@ -14,9 +14,12 @@ export interface PlainServers extends AsyncDisposable {
   readonly smtpPort: number;
   /** Puts a mail into the mailbox. `date`: when it arrived; default now. */
   deliver(raw: string, date?: Date): void;
-  /** Mails for everybody else, oldest first. */
+  /** Mails for other people, oldest first. */
   readonly sent: readonly { readonly to: string; readonly raw: string }[];
-  /** As a restore from a backup does, which ends every connection: the same mails under new UIDs and a new UIDVALIDITY. */
+  /**
+   * As a restore from a backup does, which ends every connection: the same mails under new UIDs and a new
+   * UIDVALIDITY.
+   */
   renumber(): void;
 }
 
