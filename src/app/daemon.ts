@@ -65,6 +65,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, clock, logger } = options;
   const { events, observations } = composeEvents(options);
   const { opened, journal, transcripts } = await composeStores(options, events.emit);
+  const { pairing, people } = opened;
   events.observe(journal.record.note);
   const { channels, webhooks } = await composeChannels(options, events);
   const reloader = new Reloader(config);
@@ -86,14 +87,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const delivery = composeDelivery(base);
   running = delivery;
   const parts = composePlan(base, operator);
-  const turn = { base, models: () => models.current, operator, transcripts, delivery, parts, pairing: opened.pairing };
+  const turn = { base, models: () => models.current, operator, transcripts, delivery, parts, pairing, people };
   const built = composeGateway(turn, composeRunner(turn));
   await recover(base, built, parts);
   tellOfChannels(operator.owner, channels, events);
   tellOfStrangers(operator.owner, events);
   followJournal(base, built, delivery);
   await operator.approvals.recover();
-  const ticker = composeTicker(base, operator, opened.pairing);
+  const ticker = composeTicker(base, operator, pairing);
   const housekeeping = keepHouse(() => opened.prune().then(() => base.uploads.prune()), clock, logger);
   // Before the channels: one that takes minutes to connect must not keep jobs and parked runs from their
   // dates.
@@ -108,11 +109,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const closed = {
     journal: opened,
     owner: operator.owner,
-    transcripts,
-    webhooks,
-    channels,
-    delivery,
-    models,
+    ...{ transcripts, webhooks, channels, delivery, models },
     uploads: base.uploads,
   };
   let closing: Promise<void> | undefined;

@@ -142,6 +142,33 @@ test('what the turn of a blocked person did stays in the session of the group, f
   expect(at.tool.runs).toBe(1);
 });
 
+test('S3 what a person said in a group before a block is told to no model, neither with what waits nor with what comes', async () => {
+  await using at = await setup({
+    gateway: { max_concurrent_sessions: 1 },
+    script: ({ messages }) => (messages.at(-1)?.content.includes('long') ? { hang: true } : 'done'),
+  });
+  const ADA = { senderId: 'ada', senderName: 'Ada', ...GROUP };
+  const aside = { ...GROUP, mentionsBot: false };
+  await at.channel.deliver({ ...EVE, text: 'long work in private' });
+  await until('she has the only permit', () => at.model.requests.length === 1);
+  await at.channel.deliver({ ...EVE, ...aside, text: 'words of Eve' });
+  await at.channel.deliver({ senderId: 'bob', senderName: 'Bob', ...aside, text: 'words of Bob' });
+  await at.channel.deliver({ ...ADA, text: 'what waits' });
+  await at.channel.deliver({ ...EVE, ...aside, text: 'more words of Eve' });
+  await at.channel.deliver({ ...EVE, ...aside, kind: 'reaction', targetId: '1', text: '👎' });
+  await at.cli('people', 'block', 'test:eve');
+  await until('what waited is answered', () => at.channel.texts('group').length === 1);
+  await at.cli('people', 'unblock', 'test:eve');
+  await at.channel.deliver({ ...EVE, ...aside, text: 'later' });
+  await at.channel.deliver({ ...ADA, text: 'what comes' });
+  await until('what came is answered', () => at.channel.texts('group').length === 2);
+  const told = at.model.requests.slice(1).map(({ messages }) => messages.at(-1)?.content);
+  expect(told).toEqual([
+    '[said in this group since you last spoke, not to you:\n  [Bob] words of Bob\n]\n[Ada] what waits',
+    '[said in this group since you last spoke, not to you:\n  [Eve] later\n]\n[Ada] what comes',
+  ]);
+});
+
 test('S3 S6 who asks is let in by id and told so; who is revoked is refused at once, without a code', async () => {
   await using at = await setup({ entry: { allowed_senders: [] } });
   await at.channel.deliver({ ...EVE, text: 'let me in' });

@@ -150,6 +150,8 @@ export interface EarlierMessage extends Pick<InboundMessage, 'text' | 'marks'> {
 }
 
 export interface BackgroundLine extends Pick<InboundMessage, 'text' | 'marks'> {
+  /** Absent: an earlier version stored the line. */
+  readonly senderId?: string;
   readonly senderName: string;
 }
 

@@ -64,7 +64,7 @@ export interface People {
   blocks(): Promise<readonly Block[]>;
   /** When a message in a private chat of theirs was let in last, by principal. Looks through all chats. */
   seen(): Promise<ReadonlyMap<string, number>>;
-  /** Oldest first. */
-  audit(query: { readonly since?: number; readonly subject?: string }): Promise<readonly AuditEntry[]>;
+  /** Oldest first. `after`: only entries behind the one of this number; `since`: epoch ms. */
+  audit(query: { readonly after?: number; readonly since?: number; readonly subject?: string }): Promise<readonly AuditEntry[]>;
   verifyAudit(): Promise<AuditState>;
 }

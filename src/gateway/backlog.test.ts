@@ -37,7 +37,7 @@ test('a line is told once, also when the platform repeats it, unless what it was
   const backlog = new Backlog(new FakeClock());
   backlog.note(said('one'));
   backlog.take(question())?.giveBack();
-  expect(backlog.take(question())?.lines).toEqual([{ senderName: 'Ada', text: 'one' }]);
+  expect(backlog.take(question())?.lines).toEqual([{ senderId: 'user-1', senderName: 'Ada', text: 'one' }]);
   backlog.note(said('one'));
   backlog.note(said('two'));
   expect(told(backlog)).toEqual(['two']);
@@ -61,6 +61,24 @@ test('an edit changes the line of its author, a deletion removes it, and no othe
   backlog.take(question());
   change('edit', 'one', { text: 'changed again' });
   expect(told(backlog)).toEqual(['changed again']);
+});
+
+test('what a person said before they were shut out is forgotten in every place, of them alone', async () => {
+  const clock = new FakeClock();
+  const backlog = new Backlog(clock);
+  for (const senderId of ['ada', 'eve'])
+    for (const [n, place] of [{}, { threadId: 't' }, { chatId: 'other' }, { channel: 'test2' }].entries())
+      backlog.note(said(`${senderId} ${n}`, { senderId, ...place }));
+  backlog.note(said('👍', { kind: 'reaction', targetId: 'ada 0', senderId: 'eve' }));
+  const taken = backlog.take(question());
+  backlog.forget('test:eve', clock.now());
+  taken?.giveBack();
+  await clock.advance(1);
+  backlog.note(said('eve later', { senderId: 'eve' }));
+  expect(told(backlog)).toEqual(['ada 0', 'eve later']);
+  expect(told(backlog, question({ threadId: 't' }))).toEqual(['ada 1']);
+  expect(told(backlog, question({ chatId: 'other' }))).toEqual(['ada 2']);
+  expect(told(backlog, question({ channel: 'test2' }))).toEqual(['ada 3', 'eve 3']);
 });
 
 test('a message that starts a thread is talk of its chat, and heads the thread', () => {
@@ -281,7 +299,9 @@ test('of more messages than are waited for, the oldest gives nothing back', () =
 test('A4 marks of the adapter are remembered with their text, and go when an edit replaces it', () => {
   const backlog = new Backlog(new FakeClock());
   backlog.note(said('[forward]\nhi', { platformId: 'm1', marks: [[0, 9]] }));
-  expect(backlog.take(question())?.lines).toEqual([{ senderName: 'Ada', text: '[forward]\nhi', marks: [[0, 9]] }]);
+  expect(backlog.take(question())?.lines).toEqual([
+    { senderId: 'user-1', senderName: 'Ada', text: '[forward]\nhi', marks: [[0, 9]] },
+  ]);
   backlog.note(said('[forward] me', { kind: 'edit', platformId: 'e1', targetId: 'm1' }));
-  expect(backlog.take(question())?.lines).toEqual([{ senderName: 'Ada', text: '[forward] me' }]);
+  expect(backlog.take(question())?.lines).toEqual([{ senderId: 'user-1', senderName: 'Ada', text: '[forward] me' }]);
 });

@@ -1,39 +1,16 @@
-import { chatKey, isLaneOf, laneKey, messageKey } from '../core/ids.ts';
-import { type BackgroundLine, type InboundMessage, mayChange } from '../core/message.ts';
+import { chatKey, laneKey } from '../core/ids.ts';
+import type { BackgroundLine, InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
+import { lineId, type SaidLine, SaidLines } from '../runs/said-lines.ts';
 
 /** Of one conversation. Counted apart, so that reactions never push out words. */
 const MAX_LINES = { words: 30, reactions: 5 };
 /** Of one message, in UTF-16 units. */
 const MAX_CHARS = 1_000;
-/**
- * Of all kept messages of one conversation together, in UTF-16 units: a fraction of what a conversation may
- * take.
- */
-const MAX_TOTAL_CHARS = 8_000;
-/** Conversations that are remembered; the one silent for longest goes first. */
-const MAX_PLACES = 500;
 const MAX_AGE_MS = 24 * 3_600_000;
 /** Messages without an end whose lines may be given back; the oldest goes first. */
 const MAX_HELD = 500;
-
-interface Line {
-  /** Of the message that was said, or that the reaction is about. */
-  readonly id: string;
-  readonly senderId: string;
-  readonly senderName: string;
-  text: string;
-  marks: InboundMessage['marks'];
-  at: number;
-  /** The thread that answers to it would stand in. */
-  readonly opens?: string;
-  /**
-   * Places in which it is stored with a message already. It is kept, so that the platform can repeat it
-   * without effect.
-   */
-  readonly toldIn: Set<string>;
-}
 
 type Said = Pick<InboundMessage, 'text' | 'marks'>;
 
@@ -51,8 +28,8 @@ export interface Taken {
  */
 export class Backlog {
   readonly #clock: Clock;
-  readonly #words = new Shelf(MAX_LINES.words);
-  readonly #reactions = new Shelf(MAX_LINES.reactions);
+  readonly #words = new SaidLines(MAX_LINES.words);
+  readonly #reactions = new SaidLines(MAX_LINES.reactions);
   /** By message id. */
   readonly #held = new Map<string, Taken>();
 
@@ -87,6 +64,12 @@ export class Backlog {
     this.#words.remove(message);
   }
 
+  /** Of a person who was shut out at this time: what they said before it goes with no message any more. */
+  forget(principal: string, at: number): void {
+    this.#words.forget(principal, at);
+    this.#reactions.forget(principal, at);
+  }
+
   /** Oldest first; undefined when nothing was said that this conversation was not told yet. */
   take(message: InboundMessage): Taken | undefined {
     const place = placeOf(message);
@@ -97,7 +80,7 @@ export class Backlog {
     if (lines.length === 0) return undefined;
     for (const { toldIn } of lines) toldIn.add(place);
     return {
-      lines: lines.map(({ senderName, text, marks }) => ({ senderName, text, ...(marks && { marks }) })),
+      lines: lines.map(({ senderId, senderName, text, marks }) => ({ senderId, senderName, text, ...(marks && { marks }) })),
       giveBack: () => {
         for (const { toldIn } of lines) toldIn.delete(place);
       },
@@ -123,7 +106,7 @@ export class Backlog {
   }
 
   /** In a thread, what it was opened with: that stands in the chat. */
-  #openers(message: InboundMessage): readonly Line[] {
+  #openers(message: InboundMessage): readonly SaidLine[] {
     const chat = chatKey(message);
     if (placeOf(message) === chat) return [];
     return this.#words.lines(chat).filter(({ opens }) => opens === laneKey(message));
@@ -138,17 +121,17 @@ export class Backlog {
     else this.#add(this.#reactions, message, words);
   }
 
-  #add(shelf: Shelf, message: InboundMessage, { text, marks }: Said): void {
+  #add(shelf: SaidLines, message: InboundMessage, { text, marks }: Said): void {
     const { senderId, senderName, startsThread, targetId, platformId } = message;
     const at = this.#clock.now();
-    const id = idOf(message, message.kind === 'reaction' && targetId !== undefined ? targetId : platformId);
+    const id = lineId(message, message.kind === 'reaction' && targetId !== undefined ? targetId : platformId);
     const opens = startsThread ? { opens: laneKey(message) } : {};
     const line = { id, senderId, senderName, text: cut(text), marks, at, ...opens, toldIn: new Set<string>() };
     shelf.add(placeOf(message), line, at - MAX_AGE_MS);
   }
 
   /** Other words are told again; the same ones came twice. */
-  #correct(line: Line | undefined, { text, marks }: Said): void {
+  #correct(line: SaidLine | undefined, { text, marks }: Said): void {
     if (!line || line.text === cut(text)) return;
     line.text = cut(text);
     line.marks = marks;
@@ -156,63 +139,9 @@ export class Backlog {
   }
 }
 
-/** The newest lines of each place. */
-class Shelf {
-  readonly #maxLines: number;
-  /** In order of the newest line. */
-  readonly #places = new Map<string, Line[]>();
-
-  constructor(maxLines: number) {
-    this.#maxLines = maxLines;
-  }
-
-  lines(place: string): readonly Line[] {
-    return this.#places.get(place) ?? [];
-  }
-
-  add(place: string, line: Line, since: number): void {
-    const lines = [...this.lines(place).filter(({ at }) => at >= since), line];
-    let total = lines.reduce((sum, { text }) => sum + text.length, 0);
-    while (lines.length > this.#maxLines || total > MAX_TOTAL_CHARS) total -= lines.shift()?.text.length ?? 0;
-    this.#places.delete(place);
-    this.#places.set(place, lines);
-    const [oldest] = this.#places.keys();
-    if (this.#places.size > MAX_PLACES && oldest !== undefined) this.#places.delete(oldest);
-  }
-
-  /** The line about that message which this one, of the same chat, may change. */
-  find(message: InboundMessage, targetId: string | undefined): Line | undefined {
-    return this.#search(message, targetId)?.line;
-  }
-
-  remove(message: InboundMessage): void {
-    const found = this.#search(message, message.targetId);
-    if (!found) return;
-    const rest = this.lines(found.place).filter((line) => line !== found.line);
-    if (rest.length > 0) this.#places.set(found.place, rest);
-    else this.#places.delete(found.place);
-  }
-
-  /** In all threads of the chat: not every platform tells in which the changed message stood. */
-  #search(message: InboundMessage, targetId: string | undefined): { place: string; line: Line } | undefined {
-    if (targetId === undefined) return undefined;
-    const [id, chat] = [idOf(message, targetId), chatKey(message)];
-    for (const [place, lines] of this.#places) {
-      if (!isLaneOf(place, chat)) continue;
-      const line = lines.find((one) => one.id === id && mayChange(message, one.senderId));
-      if (line) return { place, line };
-    }
-    return undefined;
-  }
-}
-
 /** A message that starts a thread was said in the chat, where all read it. */
 function placeOf(message: InboundMessage): string {
   return message.startsThread ? chatKey(message) : laneKey(message);
-}
-
-function idOf({ channel, account }: InboundMessage, platformId: string): string {
-  return messageKey({ channel, account, platformId });
 }
 
 function cut(text: string): string {

@@ -7,6 +7,7 @@ import type { Emit } from '../core/events.ts';
 import { messageKey } from '../core/ids.ts';
 import type { Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { People } from '../core/people.ts';
 import type { Clock } from '../core/ports.ts';
 import { type Accepted, type Admission, decidedOf } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
@@ -30,6 +31,7 @@ export interface GatewayOptions {
   readonly admission: AdmitOptions;
   readonly backlog: Backlog;
   readonly floods: Floods;
+  readonly people: Pick<People, 'audit'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -42,6 +44,9 @@ interface Offer {
 
 export class Gateway {
   readonly #options: GatewayOptions;
+  /** Number of the newest decision about people that was looked at. */
+  #decided = 0;
+
   constructor(options: GatewayOptions) {
     this.#options = options;
   }
@@ -99,12 +104,21 @@ export class Gateway {
 
   /** Another process changed the journal (`dead replay`, `people block`): look at what it did. */
   async look(): Promise<void> {
+    await this.#forgetShutOut();
     await this.#options.lanes.abortCancelled();
     // What it ended leaves lines, which the next turn of that session is given.
     await this.#options.transcripts.flush();
     const { lanes, outboxLanes } = await this.#options.journal.work();
     this.#options.lanes.fetch(lanes);
     for (const { lane } of outboxLanes) this.#options.delivery.poke(lane);
+  }
+
+  /** What a person said in groups before they were shut out goes with no message any more. */
+  async #forgetShutOut(): Promise<void> {
+    for (const { seq, kind, subject, at } of await this.#options.people.audit({ after: this.#decided })) {
+      if (kind === 'person.blocked' || kind === 'person.revoked') this.#options.backlog.forget(subject, at);
+      this.#decided = seq;
+    }
   }
 
   /** Resolves when every accepted message has its outcome and every answer left or is parked. */

@@ -3,7 +3,7 @@
  */
 import { hash } from 'node:crypto';
 import type { Json } from '../core/message.ts';
-import type { AuditEntry, AuditState, NewAuditEntry } from '../core/people.ts';
+import type { AuditEntry, AuditState, NewAuditEntry, People } from '../core/people.ts';
 import type { Settled } from '../core/wait.ts';
 import { canonicalJson } from '../lib/canonical-json.ts';
 import { findWait } from './read-waits.ts';
@@ -41,9 +41,11 @@ export function auditAnswer(store: Store, { wait: id, value, by }: Settled): voi
   writeAudit(store, { kind, subject: id, by, data });
 }
 
-export function readAudit({ db }: Store, since: number, subject?: string): readonly AuditEntry[] {
-  const sql = 'SELECT * FROM audit WHERE at >= ? AND (? IS NULL OR subject = ?) ORDER BY seq';
-  return db.all<AuditRow>(sql, since, subject ?? null, subject ?? null).map(toEntry);
+/** See `People.audit`. */
+export function readAudit({ db }: Store, query: Parameters<People['audit']>[0]): readonly AuditEntry[] {
+  const { after = 0, since = 0, subject = null } = query;
+  const sql = 'SELECT * FROM audit WHERE seq > ? AND at >= ? AND (? IS NULL OR subject = ?) ORDER BY seq';
+  return db.all<AuditRow>(sql, after, since, subject, subject).map(toEntry);
 }
 
 /** Row by row, because a long record must not be held in memory as a whole. */

@@ -51,7 +51,7 @@ export function peopleOf(store: Store, queue: CommitQueue): People {
       }
       return found;
     },
-    audit: ({ since = 0, subject }) => queue.read(() => readAudit(store, since, subject)),
+    audit: (query) => queue.read(() => readAudit(store, query)),
     verifyAudit: () => queue.read(() => verifyAudit(store)),
   };
 }

@@ -10,6 +10,7 @@ import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { type AddressPattern, guardedPattern } from '../../lib/guarded-pattern.ts';
 import { type StandingOptions, standingOf } from '../../operator/authority.ts';
+import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
@@ -18,7 +19,7 @@ import { onBehalfOf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { closedToFriends, ownersAccount } from './own-accounts.ts';
-import { type TurnParts, whyOf } from './runner.ts';
+import { type TurnParts, whyOf, writerCheck } from './runner.ts';
 
 export interface GatewayParts {
   readonly gateway: Gateway;
@@ -28,16 +29,17 @@ export interface GatewayParts {
 
 /** Intake, lanes and what decides about what was overheard. */
 export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
-  const { base, models, operator, transcripts, delivery, parts, pairing } = turn;
+  const { base, models, operator, transcripts, delivery, parts, pairing, people } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock, logger } = options;
   const patterns = groupPatterns(channels, logger);
   const backlog = new Backlog(clock);
+  const mayWrite = writerCheck(turn);
   events.observe((event) => {
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
   });
   const gate = new VoiceGate({
-    turn: (row, signal, durable) => runner.run(row, signal, durable),
+    turn: async (row, signal, durable) => runner.run(await withReadableBackground(row, mayWrite), signal, durable),
     get transcriber() {
       return models().transcriber;
     },
@@ -54,7 +56,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const standing = standingOptions(base, operator, pairing);
   const floods = new Floods({ journal, highWater: config.gateway.high_water, clock, answer });
   const gateway = new Gateway({
-    ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
+    ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), clock },
       pairing: closedToFriends(pairing, () => channels.channels),

@@ -1,6 +1,7 @@
 import { systemPrompt } from '../../agent/prompt.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
+import type { People } from '../../core/people.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
@@ -28,6 +29,7 @@ export interface TurnParts {
   readonly delivery: Delivery;
   readonly parts: PlanAnswer;
   readonly pairing: PairingStore;
+  readonly people: Pick<People, 'audit'>;
 }
 
 export function composeRunner(turn: TurnParts): Runner {
@@ -78,14 +80,20 @@ function abilities({ base, delivery }: TurnParts) {
   } satisfies Partial<RunnerOptions>;
 }
 
-function earlierOf({ base, pairing }: TurnParts): Earlier {
+/** Whether this person may write to the agent, by the rules of now. */
+export function writerCheck({ base: { channels }, pairing }: TurnParts) {
+  return (who: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>): Promise<boolean> => {
+    const allowedSenders = channels.rules(who.channel)?.allowed_senders ?? [];
+    return mayWrite(who, { local: channels.isLocal(who.channel), allowedSenders }, pairing);
+  };
+}
+
+function earlierOf(turn: TurnParts): Earlier {
+  const { base, pairing } = turn;
   const { channels, options } = base;
   return new Earlier({
     channel: (name, signal) => channels.working(name, signal),
-    mayWrite(who) {
-      const allowedSenders = channels.rules(who.channel)?.allowed_senders ?? [];
-      return mayWrite(who, { local: channels.isLocal(who.channel), allowedSenders }, pairing);
-    },
+    mayWrite: writerCheck(turn),
     isBlocked: (who) => pairing.isBlocked(who),
     showsAll({ channel, chatId }) {
       const from = channels.rules(channel)?.context_from ?? {};
