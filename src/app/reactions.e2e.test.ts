@@ -1,6 +1,8 @@
 // The agent reacts to the message it answers, where the channel has reactions.
 import { expect, test } from 'vitest';
-import { tempDir } from '../testing/fakes.ts';
+import { openJournal } from '../journal/open.ts';
+import { systemClock } from '../lib/clock.ts';
+import { inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -66,4 +68,33 @@ test('the sign that the channel’s entry names stands under the message in the 
   await daemon.gateway.idle();
   await running[Symbol.asyncDispose]();
   expect(channel.reactions).toEqual([{ platformId: 'm1', emoji: '✅' }]);
+});
+
+test('👀 of a killed daemon under the message of a person who is blocked before the next start is taken away, once', async () => {
+  await using dir = await tempDir();
+  {
+    // What a killed daemon leaves: a run that is under way, and the mark of its start.
+    await using opened = await openJournal({ dir: dir.path, clock: systemClock });
+    await opened.journal.recover({ maxAttempts: 3, maxAgeMs: 3_600_000 }, () => []);
+    const message = inbound({ senderId: 'eve', platformId: 'm7' });
+    const [accepted] = await opened.journal.accept([
+      { kind: 'admit', message, lane: 'test/bot/chat-1', session: '_main:test:chat-1' },
+    ]);
+    if (accepted?.kind !== 'new') throw new Error('it was not taken');
+    await opened.journal.claim(accepted.row.seq);
+  }
+  {
+    await using opened = await openJournal({ dir: dir.path, clock: systemClock, remains: () => ({ lines: [], tools: [] }) });
+    const who = { channel: 'test', senderId: 'eve' };
+    await opened.journal.commit([{ kind: 'shut-out', who, as: 'blocked', by: 'cli' }]);
+  }
+  const model = scriptedModel(() => 'hi');
+  for (const [n, expected] of [[{ platformId: 'm7', emoji: undefined }], []].entries()) {
+    await using at = await testDaemon({ dataDir: dir.path, model, channel: new TestChannel('test').withReactions() });
+    await until('it is taken away', () => at.channel.reactions.length === expected.length);
+    await at.channel.deliver({ senderId: 'ada', platformId: `hello ${n}`, text: 'hello' });
+    await at.daemon.gateway.idle();
+    expect(at.channel.reactions).toEqual(expected);
+  }
+  expect(model.requests).toHaveLength(2);
 });

@@ -42,6 +42,12 @@ export interface Recovery {
    * notice. The caller removes their files.
    */
   readonly unheard: readonly ChatRow[];
+  /**
+   * Runs of messages that an earlier process may have been at work on when it ended, and that do not go on:
+   * given up now, or cancelled since the last start or full hour of that process. Each is told at one start
+   * only, as far as the clock was not set; the newest 100.
+   */
+  readonly left: readonly LeftRun[];
   /** How many PENDING parts are EXPIRED now, because their time was over. */
   readonly expired: number;
   /** SENDING parts of another boot; the caller settles them by send class before channels start. */
@@ -50,6 +56,12 @@ export interface Recovery {
   readonly lanes: readonly string[];
   /** Delivery lanes with PENDING rows, in order of their oldest row. */
   readonly outboxLanes: readonly PendingLane[];
+}
+
+export interface LeftRun {
+  readonly row: ChatRow;
+  readonly state: 'DONE' | 'DEAD';
+  readonly outcome: string;
 }
 
 export interface PendingLane {

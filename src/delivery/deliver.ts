@@ -5,7 +5,7 @@
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey, senderOf } from '../core/ids.ts';
-import type { PendingLane } from '../core/journal.ts';
+import type { LeftRun, PendingLane } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
@@ -59,8 +59,9 @@ export interface Delivery extends AsyncDisposable {
   /**
    * Once, after `journal.recover` and before channels start: settles SENDING rows of an earlier boot by send class and starts the
    * lanes. `idem` and `blind` are settled when it resolves; `find` is asked by the lane, before anything new, once its channel is ready.
+   * What shows that there is work on the `left` goes once their channel is: best effort, one try.
    */
-  recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[]): Promise<void>;
+  recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[], left?: readonly LeftRun[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: Place): Disposable;
   /**
@@ -160,10 +161,12 @@ class Outbox implements Delivery {
   pokeChannel(name: string): void {
     const prefix = laneKey({ channel: name, account: '', chatId: '' }).slice(0, -1);
     for (const [key, { lane }] of this.#lanes) if (key.startsWith(prefix)) lane.poke();
+    this.#signs.channelReady(name);
     this.#parked.look();
   }
 
-  async recover(sending: readonly OutboxRow[], pending: readonly PendingLane[]): Promise<void> {
+  async recover(sending: readonly OutboxRow[], pending: readonly PendingLane[], left: readonly LeftRun[] = []): Promise<void> {
+    this.#signs.left(left);
     const inherited = new Map<string, OutboxRow[]>();
     for (const row of sending) {
       if (await settleInterrupted(row, this.#context)) continue;

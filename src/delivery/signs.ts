@@ -1,4 +1,5 @@
 import type { Channel } from '../core/channel.ts';
+import type { LeftRun } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { isAwaited, type RunRow } from '../core/run.ts';
@@ -29,6 +30,8 @@ export interface SignsOptions {
 export class Signs {
   readonly #options: SignsOptions;
   readonly #running = new Set<Promise<void>>();
+  /** Whose signs an earlier process may have left, by channel; until that can be told. */
+  readonly #left = new Map<string, readonly LeftRun[]>();
 
   constructor(options: SignsOptions) {
     this.#options = options;
@@ -55,6 +58,22 @@ export class Signs {
       hasReacted: () => reactions.hasReacted(row),
       ended: (sign) => this.#own(sign.settled()),
     });
+  }
+
+  /** Runs that an earlier process had begun, and that do not go on: see `Recovery.left`. */
+  left(runs: readonly LeftRun[]): void {
+    for (const [channel, own] of Map.groupBy(runs, ({ row }) => row.message.channel)) this.#left.set(channel, own);
+  }
+
+  /** Ends the signs of what is left there, as an attempt at the run would that came to this end. One try. */
+  channelReady(name: string): void {
+    const runs = this.#left.get(name) ?? [];
+    this.#left.delete(name);
+    for (const { row, state, outcome } of runs) {
+      // What was overheard has a sign once it was found to be meant for us.
+      const { overheard: _, ...message } = row.message;
+      this.begin({ ...row, message, generation: row.generation + 1 })?.end({ state, outcome });
+    }
   }
 
   /** Resolves when nothing of them runs any more. */

@@ -111,6 +111,35 @@ test('what a killed process left is taken away by the attempt that ends the run,
   expect(chosen.put).toEqual([]);
 });
 
+test.each([
+  ['cancelled', { state: 'DONE', outcome: 'cancelled' }, undefined],
+  ['given up', { state: 'DEAD', outcome: 'too old' }, '❌'],
+] as const)(
+  'the sign that a killed process left on a run that was %s goes once its channel is ready, once',
+  async (_title, end, last) => {
+    const at = await scene({ emoji: { working: '👀', done: '', failed: '❌' } });
+    at.place.end();
+    const row = runOf(inbound({ channel: at.channel.name, account: at.channel.account, timestamp: at.clock.now() }));
+    await at.delivery.recover([], [], [{ row, ...end }]);
+    await at.clock.advance(10_000);
+    expect(at.put).toEqual([]);
+    at.delivery.pokeChannel(at.channel.name);
+    at.delivery.pokeChannel(at.channel.name);
+    await at.clock.advance(10_000);
+    expect(at.put).toEqual([last]);
+  },
+);
+
+test('a reaction that the agent chose stays on a run that does not go on', async () => {
+  const at = await scene({ hasReacted: true });
+  at.place.end();
+  const row = runOf(inbound({ channel: at.channel.name, account: at.channel.account }));
+  await at.delivery.recover([], [], [{ row, state: 'DONE', outcome: 'cancelled' }]);
+  at.delivery.pokeChannel(at.channel.name);
+  await at.clock.advance(10_000);
+  expect(at.put).toEqual([]);
+});
+
 test('an empty emoji puts no sign, and one for the end alone is put at the end', async () => {
   const none = await scene({ emoji: { working: '', done: '', failed: '' }, generation: 2 });
   await none.clock.advance(10_000);

@@ -98,7 +98,7 @@ export class Gateway {
   /** Before channels start: what earlier processes left behind goes on where it stopped. */
   async recover(recovery: Recovery): Promise<void> {
     await this.#options.transcripts.flush();
-    await this.#options.delivery.recover(recovery.sending, recovery.outboxLanes);
+    await this.#options.delivery.recover(recovery.sending, recovery.outboxLanes, recovery.left);
     this.#options.lanes.fetch(recovery.lanes);
   }
 

@@ -7,7 +7,7 @@ import { amendContract } from './amend-contract.ts';
 import { deadLetterContract } from './dead-letter-contract.ts';
 import { endedContract } from './ended-contract.ts';
 import { outboxContract } from './outbox-contract.ts';
-import { recoverContract, stoppedContract } from './recovery-contract.ts';
+import { leftContract, recoverContract, stoppedContract } from './recovery-contract.ts';
 import { turnContract } from './turn-contract.ts';
 
 export function journalContract(name: string, create: Create): void {
@@ -19,6 +19,7 @@ export function journalContract(name: string, create: Create): void {
     outboxContract(create);
     recoverContract(create);
     stoppedContract(create);
+    leftContract(create);
     endedContract(create);
     deadLetterContract(create);
   });

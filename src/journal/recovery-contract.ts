@@ -1,6 +1,7 @@
 /** What every journal does at a start after a kill. */
 import { expect, it } from 'vitest';
 import { abandonedKey, draftKey } from '../core/ids.ts';
+import type { Journal } from '../core/journal.ts';
 import type { RunRow, StepRecord } from '../core/run.ts';
 import { outbound } from '../testing/fakes.ts';
 import { BOUNDS, type CreateJournal as Create, type JournalHarness, pendingKeys, texts } from '../testing/journal-harness.ts';
@@ -25,6 +26,7 @@ export function recoverContract(create: Create): void {
       buried: 0,
       expired: 0,
       unheard: [],
+      left: [],
       sending: [],
       lanes: [LANE, 'other'],
       outboxLanes: [],
@@ -173,6 +175,40 @@ export function recoverContract(create: Create): void {
     const journal = await harness.open();
     await journal.recover(BOUNDS, noNotice);
     expect((await journal.pending(LANE, 9)).map((row) => row.notBefore)).toEqual([0, notBefore]);
+  });
+}
+
+/** What tells delivery whose signs of work an earlier process may have left. */
+export function leftContract(create: Create): void {
+  const cancel = { kind: 'answer', message: message('stop'), lane: LANE, session: SESSION, outcome: 'stop', parts: [] } as const;
+  const leftBy = async (journal: Journal) =>
+    (await journal.recover(BOUNDS, () => [])).left.map(({ row, state }) => `${row.message.platformId} ${state}`);
+
+  it('a start is told, once, of runs that were begun, and cancelled while no process could end them', async () => {
+    await using harness = await create();
+    const first = await harness.open();
+    await first.recover(BOUNDS, () => []);
+    await harness.clock.advance(1_000);
+    await first.finish(done(await begin(first, 'answered')));
+    await begin(first, 'running');
+    await first.accept([admit(message('never begun'))]);
+    await harness.clock.advance(HOUR);
+    await first.accept([{ ...cancel, cancels: { where: 'lane' } }]);
+    await harness.clock.advance(HOUR);
+    expect(await leftBy(await harness.open())).toEqual(['m-running DONE']);
+    await harness.clock.advance(HOUR);
+    expect(await leftBy(await harness.open())).toEqual([]);
+  });
+
+  it('a start is told of the run that it gave up, and of none that never began', async () => {
+    await using harness = await create();
+    const first = await harness.open();
+    await begin(first, 'running');
+    await first.accept([admit(message('never begun'))]);
+    await harness.clock.advance(BOUNDS.maxAgeMs + 1);
+    const journal = await harness.open();
+    expect(await leftBy(journal)).toEqual(['m-running DEAD']);
+    expect(await leftBy(await harness.open())).toEqual([]);
   });
 }
 

@@ -1,10 +1,11 @@
 import { draftKey } from '../core/ids.ts';
-import type { PendingLane, Recovery } from '../core/journal.ts';
+import type { LeftRun, PendingLane, Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.ts';
 import { absorbGap } from './clock-gap.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
+import { cancelledRuns, MAX_LEFT } from './left-runs.ts';
 import { addParts, expireParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { skipServed } from './served-jobs.ts';
@@ -30,13 +31,15 @@ export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]
  * more.
  */
 export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
+  const now = store.clock.now();
+  // Before the present is marked.
+  const cancelled = cancelledRuns(store, now - store.aging.gap(), now);
   absorbGap(store, bounds.maxAgeMs / 2);
   skipServed(store);
-  const now = store.clock.now();
   const { stoppedMark } = bounds;
   // Before other rows end by this start.
   const stopped = stoppedMark ? cancelledMessages(store, now - MARK_WITHIN_MS, now) : [];
-  const { buried, unheard } = buryAll(store, bounds, notice, change);
+  const { buried, unheard, left } = buryAll(store, bounds, notice, change);
   change.active -= buried + unheard.length;
   const resumed = store.db.run(
     "UPDATE run SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
@@ -62,6 +65,7 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
     buried,
     expired,
     unheard,
+    left: [...cancelled, ...left].slice(-MAX_LEFT),
     sending: sending.map(toOutboxRow),
     ...workLanes(store),
   };
@@ -77,7 +81,7 @@ function buryAll(
   bounds: RecoveryBounds,
   notice: BuryNotice,
   change: Change,
-): { readonly buried: number; readonly unheard: readonly ChatRow[] } {
+): { readonly buried: number; readonly unheard: readonly ChatRow[]; readonly left: readonly LeftRun[] } {
   const now = store.clock.now();
   const spent = store.db.all<RunRecord>(
     `SELECT ${RUN_COLUMNS} FROM run WHERE seq IN (
@@ -88,6 +92,7 @@ function buryAll(
     now - bounds.maxAgeMs,
   );
   const unheard: ChatRow[] = [];
+  const left: LeftRun[] = [];
   for (const record of spent) {
     const row = toRunRow(record);
     if (row.message?.overheard && !isAnswerBegun(store, row)) {
@@ -98,10 +103,11 @@ function buryAll(
     const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
     const { tools } = leaveRemains(store, row);
     end(store, row, 'DEAD', reason, now);
+    if (row.message && row.generation > 0) left.push({ row, state: 'DEAD', outcome: reason });
     if (row.source.kind === 'run') settleRun(store, row.key, endedResult(reason), change);
     addParts(store, notice(row, reason, tools), `in${row.seq}.${row.generation}`);
   }
-  return { buried: spent.length - unheard.length, unheard };
+  return { buried: spent.length - unheard.length, unheard, left };
 }
 
 function end(store: Store, row: RunRow, state: 'DONE' | 'DEAD', outcome: string, now: number): void {

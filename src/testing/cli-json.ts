@@ -25,6 +25,6 @@ export async function cliJson(
     cwd: dir,
     home: dir,
   });
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${said.stderr}`);
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${said.stderr}${said.stdout}`);
   return JSON.parse(said.stdout) as unknown;
 }

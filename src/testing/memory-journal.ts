@@ -92,7 +92,8 @@ export class MemoryJournal implements Journal {
     const waiting = rows.filter((row) => row.state === 'PENDING').toReversed();
     const lanes = new Map(waiting.map(({ lane, expiresAt }) => [lane, { lane, expiresAt }]));
     const sending = rows.filter((row) => row.state === 'SENDING');
-    return { resumed: 0, buried: 0, expired: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes.values()].toReversed() };
+    const outboxLanes = [...lanes.values()].toReversed();
+    return { resumed: 0, buried: 0, expired: 0, unheard: [], left: [], sending, lanes: [], outboxLanes };
   }
 
   readonly chats: Journal['chats'] = { of: outboxOnly, firstAccount: outboxOnly, find: outboxOnly };

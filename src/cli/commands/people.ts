@@ -63,6 +63,7 @@ interface Named {
 export const peopleRevoke: Command<Named> = async (context, { person }) => {
   const who = personOf(person);
   const gateway = await gatewayOf(context);
+  refuseTerminal(gateway, who);
   const now = context.deps.clock.now();
   const done = await withJournal(
     context,
@@ -76,6 +77,13 @@ export const peopleRevoke: Command<Named> = async (context, { person }) => {
   if (!done) throw unknown(who, []);
   return tell(context, who, 'revoked', done);
 };
+
+function refuseTerminal(gateway: Awaited<ReturnType<typeof gatewayOf>>, { channel }: PersonRef): void {
+  if (!isTerminal(gateway, channel)) return;
+  throw new GatehouseError('GH1001', 'nobody can be kept from the terminal of this machine', {
+    hint: 'its channel has no list: who can type there is the owner. Take the channel out of the config to close it',
+  });
+}
 
 function assertRevocable(who: PersonRef, known: readonly KnownPerson[], isOpen: boolean): void {
   const principal = principalOf(who);
@@ -109,10 +117,7 @@ export const peopleBlock: Command<BlockOptions> = async (context, { person, reas
   const { deps, out } = context;
   const who = personOf(person);
   const gateway = await gatewayOf(context);
-  if (isTerminal(gateway, who.channel))
-    throw new GatehouseError('GH1001', 'nobody can be kept from the terminal of this machine', {
-      hint: 'its channel has no list: who can type there is the owner',
-    });
+  refuseTerminal(gateway, who);
   await using opened = await openOrMake(context, { remains: remainsFor(deps) });
   const known = await knownPeople(gateway, opened, deps.clock.now());
   const channels = channelsOf(gateway, known);
