@@ -7,7 +7,6 @@ import { CHANNELS } from '../../channels/registry.ts';
 import { configSchema } from '../../config/schema.ts';
 import { isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
-import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { freePort } from '../simulator/free-port.ts';
 import { FORGETFUL, PLATFORMS } from '../simulator/platforms/index.ts';
@@ -30,11 +29,6 @@ const REACHABLE = Object.keys(CHANNELS).filter((type) => type in STARTS && type 
 /** Waits of the daemon are over soon; deadlines stay. */
 const quick = new SteadyClock(10);
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => (ms < 6_000 ? quick : systemClock).sleep(ms, signal) };
-
-async function principals(dir: string): Promise<readonly string[]> {
-  await using opened = await openJournal({ dir, clock, checks: false });
-  return [...(await opened.people.seen()).keys()];
-}
 
 interface Scene {
   readonly platform: Platform;
@@ -118,33 +112,6 @@ test.for(REACHABLE)(
     expect(model.requests).toHaveLength(2);
     expect(JSON.stringify(model.requests[1]?.messages)).not.toContain('CANARY-0');
     expect(new Set(model.requests.map(({ context }) => context.session)).size).toBe(2);
-  },
-);
-
-test.for(REACHABLE)(
-  'S3 whom the owner blocks is refused on %s from the next message on, although everyone is let in',
-  async (type, context) => {
-    const { platform, daemon, dataDir, model, texts } = await scene(context, type);
-    await platform.write(0, 'hello');
-    await until('it is answered', async () => (await texts(0)).length > 0);
-    await daemon.gateway.idle();
-    const [seen] = await principals(dataDir);
-    if (!seen) throw new Error('nobody was seen');
-    const [channel = ''] = seen.split(':', 1);
-    const who = { channel, senderId: seen.slice(channel.length + 1) };
-    {
-      // As the command line does it.
-      await using other = await openJournal({ dir: dataDir, clock, checks: false });
-      await other.journal.commit([{ kind: 'shut-out', who, as: 'blocked', by: 'cli' }]);
-    }
-    await platform.write(0, 'hello?');
-    const refused = async () => (await daemon.journal.counts()).refused.some(({ reason }) => reason === 'blocked');
-    await until('the next is refused', refused);
-    await platform.write(1, 'and I?');
-    await until('another person is answered', async () => (await texts(1)).length > 0);
-    await daemon.gateway.idle();
-    expect(model.requests).toHaveLength(2);
-    expect(await texts(0)).toHaveLength(1);
   },
 );
 
