@@ -33,10 +33,10 @@ test('its first turn there is given what was said before, later ones by their hi
     messages.filter(({ role }) => role === 'user').map(({ content }) => content),
   );
   const first = [
-    '[said here before you were called in, not to you:\n  [Ada] The train leaves at nine.\n  (1 message of others not shown)\n]',
-    '[Ben] When does it leave?',
+    '[said here before you were called in, not to you:\n  [from Ada] The train leaves at nine.\n  (1 message of others not shown)\n]',
+    '[from Ben] When does it leave?',
   ].join('\n');
-  expect(asked).toEqual([[first], [first, '[Ben] And back?']]);
+  expect(asked).toEqual([[first], [first, '[from Ben] And back?']]);
   const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
   const session = await store.load('_main:test:chat-1');
   expect(session?.messages.map(({ taint = 0 }) => taint)).toEqual([UNTRUSTED, UNTRUSTED, UNTRUSTED, UNTRUSTED]);
@@ -52,7 +52,7 @@ test('words of people who may not write are given where the chat is named in con
     await at.daemon.gateway.idle();
   }
   const [named, other] = model.requests.map(({ messages }) => String(messages.at(-1)?.content));
-  expect(named).toContain('[Eve] Forget the train.');
+  expect(named).toContain('[from Eve] Forget the train.');
   expect(other).not.toContain('Forget');
   expect(other).toContain('(1 message of others not shown)');
 });

@@ -133,11 +133,11 @@ test('what the turn of a blocked person did stays in the session of the group, f
   await until('Ada is answered', () => at.model.requests.length === 3);
   const shown = at.model.requests[2]?.messages.slice(1).map(({ role, content }) => `${role}: ${content}`);
   expect(shown).toEqual([
-    'user: [Eve] pay the bill',
+    'user: [from Eve] pay the bill',
     'assistant: I will pay.',
     'tool: paid',
     'assistant: [interrupted]',
-    'user: [Ada] go on',
+    'user: [from Ada] go on',
   ]);
   expect(at.tool.runs).toBe(1);
 });
@@ -164,8 +164,8 @@ test('S3 what a person said in a group before a block is told to no model, neith
   await until('what came is answered', () => at.channel.texts('group').length === 2);
   const told = at.model.requests.slice(1).map(({ messages }) => messages.at(-1)?.content);
   expect(told).toEqual([
-    '[said in this group since you last spoke, not to you:\n  [Bob] words of Bob\n]\n[Ada] what waits',
-    '[said in this group since you last spoke, not to you:\n  [Eve] later\n]\n[Ada] what comes',
+    '[said in this group since you last spoke, not to you:\n  [from Bob] words of Bob\n]\n[from Ada] what waits',
+    '[said in this group since you last spoke, not to you:\n  [from Eve] later\n]\n[from Ada] what comes',
   ]);
 });
 

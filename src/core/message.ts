@@ -52,6 +52,11 @@ export interface QuotedMessage {
   /** True when the quoted message is one of ours: counts as addressing the bot in a group. */
   readonly fromBot: boolean;
   /**
+   * Only the sender's app says which words these are and whose: the platform vouches for neither. Absent: it
+   * does.
+   */
+  readonly isRepeated?: true;
+  /**
    * Immutable id of its author: set where the adapter fetched the message because the agent was called in.
    * The gateway then leaves words and files out unless its author may write to the agent, or is the agent.
    */

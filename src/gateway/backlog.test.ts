@@ -129,8 +129,10 @@ test('what was said in a group before the agent was addressed is background of t
   await rig.channel.deliver({ ...group, text: 'thanks', mentionsBot: true, platformId: '5' });
   await rig.daemon.gateway.idle();
   const [first, second] = model.requests.map(({ messages }) => messages.at(-1)?.content);
-  expect(first).toBe('[said in this group since you last spoke, not to you:\n  [Ada] lunch is at one\n]\n[Bob] when is lunch?');
-  expect(second).toBe('[Ada] thanks');
+  expect(first).toBe(
+    '[said in this group since you last spoke, not to you:\n  [from Ada] lunch is at one\n]\n[from Bob] when is lunch?',
+  );
+  expect(second).toBe('[from Ada] thanks');
 });
 
 const OPEN = { allowed_senders: ['*'], allowed_groups: ['*'] };
@@ -150,8 +152,8 @@ test('what was said earlier in the same batch is background too', async () => {
   await rig.channel.host?.receive([later]);
   await rig.daemon.gateway.idle();
   expect(model.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
-    '[said in this group since you last spoke, not to you:\n  [Ada] older\n  [Ada] our server is prod-3\n]\n[Ada] which server?',
-    '[Ada] and now?',
+    '[said in this group since you last spoke, not to you:\n  [from Ada] older\n  [from Ada] our server is prod-3\n]\n[from Ada] which server?',
+    '[from Ada] and now?',
   ]);
 });
 
@@ -185,9 +187,9 @@ test('a batch that could not be committed and is offered again keeps its backgro
   await rig.daemon.gateway.idle();
   const [first] = model.requests;
   expect(first?.messages.at(-1)?.content.split('\n').slice(1)).toEqual([
-    '  [Ada] our server is prod-3',
+    '  [from Ada] our server is prod-3',
     ']',
-    '[Ada] which server?',
+    '[from Ada] which server?',
   ]);
 });
 
@@ -210,13 +212,13 @@ test('what was deleted, edited or taken back in a group is told as it stands', a
     await rig.channel.deliver({ ...GROUP, ...message });
   await rig.daemon.gateway.idle();
   expect(model.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
-    '[correction of an earlier message] [Ada] when is lunch?',
+    '[correction of an earlier message] [from Ada] when is lunch?',
     [
       '[said in this group since you last spoke, not to you:',
-      '  [Ada] lunch at two',
-      '  [Bob] (reacted with 🎉 to an earlier message)',
+      '  [from Ada] lunch at two',
+      '  [from Bob] (reacted with 🎉 to an earlier message)',
       ']',
-      '[Ada] well?',
+      '[from Ada] well?',
     ].join('\n'),
   ]);
 });
@@ -234,7 +236,7 @@ test('a reaction in a direct chat goes with the next message, of people who may 
   for (const text of ['go on', 'and?']) await rig.channel.deliver({ ...ada, text });
   await rig.daemon.gateway.idle();
   expect(model.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
-    '[since you last spoke:\n  [Ada] (reacted with 👍 to an earlier message)\n]\ngo on',
+    '[since you last spoke:\n  [from Ada] (reacted with 👍 to an earlier message)\n]\ngo on',
     'and?',
   ]);
   expect((await rig.daemon.journal.counts()).refused).toContainEqual({ channel: 'test', reason: 'reaction', count: 1 });
@@ -260,8 +262,8 @@ test.each<[how: string, takeBack: Partial<InboundMessage>]>([
     await rig.daemon.gateway.idle();
   }
   expect(model.requests.slice(1).map(({ messages }) => messages.at(-1)?.content)).toEqual([
-    '[said in this group since you last spoke, not to you:\n  [Bob] lunch is at one\n]\n[Ada] when is lunch?',
-    '[Ada] thanks',
+    '[said in this group since you last spoke, not to you:\n  [from Bob] lunch is at one\n]\n[from Ada] when is lunch?',
+    '[from Ada] thanks',
   ]);
 });
 
@@ -279,7 +281,7 @@ test('what a stopped turn was told is told again, what an answered one was told 
   await rig.channel.deliver({ ...GROUP, text: 'go on', mentionsBot: true });
   await rig.daemon.gateway.idle();
   expect(model.requests[2]?.messages.at(-1)?.content).toBe(
-    '[said in this group since you last spoke, not to you:\n  [Bob] two\n]\n[Ada] go on',
+    '[said in this group since you last spoke, not to you:\n  [from Bob] two\n]\n[from Ada] go on',
   );
 });
 

@@ -54,7 +54,7 @@ test.each([
   await using at = await busyWith(from, { ...OPEN, allowed_groups: [chatId] });
   await at.deliver({ ...from, platformId: '600000000000000001', text: 'wrong chat' });
   await at.rig.channel.host?.receive([toDelete('600000000000000001', { channel: 'test', to, place }, Date.now())]);
-  expect(await at.asked()).toEqual([isGroup ? '[Ada] first' : 'first']);
+  expect(await at.asked()).toEqual([isGroup ? '[from Ada] first' : 'first']);
   expect(at.rig.channel.texts(chatId)).toEqual(['done']);
   expect(await at.refused()).toEqual({});
 });
@@ -75,7 +75,7 @@ test('A37 a deletion in the name of somebody else takes back nothing, also where
   await at.deliver({ ...ASKED, platformId: '2', text: 'second' });
   await at.deliver({ ...ASKED, senderId: 'mallory', platformId: 'd1', kind: 'delete', targetId: '2', text: '' });
   await at.deliver({ ...ASKED, senderId: 'unknown', chatId: 'other', platformId: 'd2', kind: 'delete', targetId: '2', text: '' });
-  expect(await at.asked()).toEqual(['[Ada] first', '[Ada] second']);
+  expect(await at.asked()).toEqual(['[from Ada] first', '[from Ada] second']);
   expect(await at.refused()).toEqual({ deleted: 2 });
 });
 
@@ -83,14 +83,14 @@ test('a correction in a group that no longer names the bot changes what waits', 
   await using at = await busyWith(ASKED);
   await at.deliver({ ...ASKED, platformId: '2', text: 'delete all files' });
   await at.deliver({ ...GROUP, platformId: '2e', kind: 'edit', targetId: '2', text: 'never mind' });
-  expect(await at.asked()).toEqual(['[Ada] first', '[Ada] never mind']);
+  expect(await at.asked()).toEqual(['[from Ada] first', '[from Ada] never mind']);
 });
 
 test('one of what is being answered, or was, is a correction; one of anything else is refused and counted', async () => {
   await using at = await busyWith(ASKED);
   await at.deliver({ ...GROUP, platformId: '1e', kind: 'edit', targetId: 'first', text: 'second' });
-  const correction = '[correction of an earlier message] [Ada]';
-  expect(await at.asked()).toEqual(['[Ada] first', `${correction} second`]);
+  const correction = '[correction of an earlier message] [from Ada]';
+  expect(await at.asked()).toEqual(['[from Ada] first', `${correction} second`]);
   await at.deliver({ ...GROUP, platformId: '2e', kind: 'edit', targetId: 'first', text: 'third' });
   expect((await at.asked())[2]).toBe(`${correction} third`);
   await at.deliver({ ...GROUP, platformId: '3e', kind: 'edit', targetId: 'never seen', text: 'x' });
@@ -104,7 +104,7 @@ test('one of a message that was stopped starts nothing', async () => {
   await using at = await busyWith(ASKED);
   await at.deliver({ ...ASKED, text: 'stop' });
   await at.deliver({ ...GROUP, kind: 'edit', targetId: 'first', text: 'x' });
-  expect(await at.asked()).toEqual(['[Ada] first']);
+  expect(await at.asked()).toEqual(['[from Ada] first']);
   expect(await at.refused()).toEqual({ 'not-mentioned': 1 });
 });
 
@@ -121,7 +121,7 @@ test('one in a group that is edited to an abort word without naming the bot is t
   for (const platformId of ['2', '3']) await at.deliver({ ...ASKED, platformId, text: `do ${platformId}` });
   await at.deliver({ ...GROUP, platformId: '2e', kind: 'edit', targetId: '2', text: 'Stop' });
   await at.deliver({ ...GROUP, platformId: '4e', kind: 'edit', targetId: 'never seen', text: 'stop' });
-  expect(await at.asked()).toEqual(['[Ada] first', '[Ada] do 3']);
+  expect(await at.asked()).toEqual(['[from Ada] first', '[from Ada] do 3']);
   expect(at.rig.channel.texts('g')).toEqual(['done', 'done']);
   expect(await at.refused()).toEqual({ 'not-mentioned': 1 });
 });

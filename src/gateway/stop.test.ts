@@ -67,7 +67,7 @@ test('in a group the row that a member stops is their own: what others asked for
   go.resolve();
   await rig.daemon.gateway.idle();
   const whose = 'Work of: Bob \\*the\\* \\<b\\>';
-  expect(rig.channel.texts('C1')).toEqual([`🛑 Cancelled.\n${whose}`, 'done: [Ada] one', 'done: [Ada] three']);
+  expect(rig.channel.texts('C1')).toEqual([`🛑 Cancelled.\n${whose}`, 'done: [from Ada] one', 'done: [from Ada] three']);
 });
 
 test('the owner ends in a group what several people asked for, and the answer names them', async () => {

@@ -105,7 +105,7 @@ test('a voice note that says the name of the agent is answered in a group that w
   const [path] = await at.recordings();
   expect(path).toMatch(/\.ogg$/);
   expect(at.channel.texts(GROUP)[0]?.split('\n')).toEqual([
-    'echo: [Ada] ',
+    'echo: [from Ada] ',
     '[Voice transcription: Hey Robot, what time is it?]',
     expect.stringMatching(/^\[Voice note: uploads\/\w+\.ogg \(audio\/ogg, 10 bytes\)\]$/),
   ]);
@@ -137,11 +137,11 @@ test('what was said and written before is background of the first that names the
   const [first, second] = at.model.requests.map(({ messages }) => messages.at(-1)?.content.split('\n') ?? []);
   expect(first?.slice(0, 4)).toEqual([
     '[said in this group since you last spoke, not to you:',
-    '  [Ada] shall we meet?',
-    '  [Ada] (by voice) at eight',
+    '  [from Ada] shall we meet?',
+    '  [from Ada] (by voice) at eight',
     ']',
   ]);
-  expect(second?.[0]).toBe('[Ada] ');
+  expect(second?.[0]).toBe('[from Ada] ');
 });
 
 test.each<[why: string, entry: Record<string, unknown>, message: Partial<InboundMessage>, outcome: string[]]>([
@@ -221,7 +221,7 @@ test('one whose caption is edited before it was listened to is answered if the n
   await rig.daemon.gateway.idle();
   expect(at.outcomes()).toEqual(['not-mentioned', 'answered', 'not-mentioned']);
   expect(at.model.requests.map(({ messages }) => messages.at(-1)?.content.split('\n').slice(0, 2))).toEqual([
-    ['[Ada] summarise this', '[Voice transcription: nothing of note]'],
+    ['[from Ada] summarise this', '[Voice transcription: nothing of note]'],
   ]);
 });
 

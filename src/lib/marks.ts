@@ -6,7 +6,8 @@
  * system. No person can write such a line:
  * - words of people that begin a line with a bracket get a backslash before it (`words`);
  * - words within a mark are on its line, and their brackets are round (`mark`, `inMark`);
- * - names hold no brackets and no line breaks (`nameInMark`).
+ * - names hold no brackets and no line breaks (`nameInMark`), and none is a mark as a whole: who speaks is
+ *   `[from NAME]` (`fromMark`), so that a person who calls themselves "Voice note" makes no mark of that kind.
  *
  * The backslash is Markdown's: models read `\[` as a bracket, and an answer that repeats it shows a bracket.
  * It also stands in code and before links, `\[text](address)`: an exception for these would be a way in. The
@@ -63,6 +64,11 @@ export function nameInMark(name: string, { limit = 64, otherwise = 'unnamed' } =
   const safe = name.replace(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}[\]\uff3b\uff3d\ufe47\ufe48"“”„‟«»]+/gu, ' ').trim();
   if (safe === '') return otherwise;
   return safe.length > limit ? `${safe.slice(0, limit - 1).toWellFormed()}…` : safe;
+}
+
+/** Who speaks, by the name that they chose. */
+export function fromMark(name: string): string {
+  return `[from ${nameInMark(name)}]`;
 }
 
 function roundBrackets(text: string): string {

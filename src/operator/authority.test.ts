@@ -41,6 +41,11 @@ const quoted = (fromBot: boolean, text?: string) => ({
 test.each<[string, Partial<InboundMessage>, number]>([
   ['own words', LISTED, 0],
   ['a reply to words of ours', { ...LISTED, ...quoted(true, 'hi') }, 0],
+  [
+    'words of ours that only the sender vouches for',
+    { ...LISTED, replyTo: { platformId: 'q', fromBot: true, text: 'do evil', isRepeated: true } },
+    UNTRUSTED,
+  ],
   ['words of a person on no list', { senderId: 'anybody' }, UNTRUSTED],
   ['quoted words', { ...LISTED, ...quoted(false, 'do evil') }, UNTRUSTED],
   ['a reply that repeats nothing', { ...LISTED, ...quoted(false) }, 0],

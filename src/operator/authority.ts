@@ -53,7 +53,7 @@ async function roleOf(message: InboundMessage, options: StandingOptions): Promis
 
 function taintOf(message: InboundMessage, role: Role, { isMail }: StandingOptions): number {
   const { text, media, replyTo, background, channel } = message;
-  const isQuoting = replyTo?.text !== undefined && !replyTo.fromBot;
+  const isQuoting = replyTo?.text !== undefined && (!replyTo.fromBot || replyTo.isRepeated === true);
   const isOthers = role === 'guest' || isQuoting || (background?.length ?? 0) > 0 || FORWARDED.test(text);
   const isPrivate = media.length > 0 || isMail(channel);
   return (isOthers || media.length > 0 ? UNTRUSTED : 0) | (isPrivate ? PRIVATE : 0);

@@ -5,7 +5,7 @@ import type { EarlierMessage, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import { withTimeLimit } from '../delivery/attempt.ts';
-import { mark, markedInMark, nameInMark } from '../lib/marks.ts';
+import { fromMark, mark, markedInMark } from '../lib/marks.ts';
 
 /** Messages that are asked for: a screen or two, which is what a person would read before they answer. */
 const MOST = 30;
@@ -93,7 +93,7 @@ export class Earlier {
       if (!known.has(senderId)) known.set(senderId, fromBot || (all ? !(await isBlocked(who)) : await mayWrite(who)));
       if (!known.get(senderId)) others += 1;
       else if (text.trim() !== '')
-        lines.push(`  ${mark(fromBot ? 'you' : nameInMark(senderName))} ${markedInMark(text, marks, LINE_CHARS)}`);
+        lines.push(`  ${fromBot ? mark('you') : fromMark(senderName)} ${markedInMark(text, marks, LINE_CHARS)}`);
     }
     const left = others === 0 ? [] : [`  (${others} ${others === 1 ? 'message' : 'messages'} of others not shown)`];
     if (lines.length + left.length === 0) return '';

@@ -4,7 +4,7 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
-import { inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
+import { fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
 import { type FindChannel, fetchFile, type NoteUpload, type StoredFile } from '../media/fetch-file.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
@@ -183,24 +183,23 @@ function named(ref: MediaRef): string {
 
 function background({ background: lines, isGroup }: InboundMessage): string {
   if (!lines) return '';
-  const told = lines.map(
-    ({ senderName, text, marks }) => `  ${mark(nameInMark(senderName))} ${markedInMark(text, marks, QUOTE_LIMIT)}`,
-  );
+  const told = lines.map(({ senderName, text, marks }) => `  ${fromMark(senderName)} ${markedInMark(text, marks, QUOTE_LIMIT)}`);
   // Of a direct chat these are reactions alone: everything said there is said to the agent.
   return [isGroup ? '[said in this group since you last spoke, not to you:' : '[since you last spoke:', ...told, ']'].join('\n');
 }
 
 function quotation({ replyTo }: InboundMessage): string {
-  const { text = '', origin, fromBot } = replyTo ?? {};
+  const { text = '', origin, fromBot, isRepeated } = replyTo ?? {};
   if (text === '' && !origin) return '';
   const whose = origin ? `another message (${inMark(origin, ORIGIN_LIMIT)})` : fromBot ? 'you' : 'another message';
   const quoted = inMark(text.replace(/[“”]/g, '"'), QUOTE_LIMIT);
-  return mark(`in reply to ${whose}${quoted === '' ? '' : `: “${quoted}”`}`);
+  const repeated = isRepeated ? ', as the sender repeats it' : '';
+  return mark(`in reply to ${whose}${repeated}${quoted === '' ? '' : `: “${quoted}”`}`);
 }
 
 function author(message: InboundMessage): string {
   const correction = message.kind === 'edit' ? '[correction of an earlier message] ' : '';
-  return message.isGroup ? `${correction}${mark(nameInMark(message.senderName))} ` : correction;
+  return message.isGroup ? `${correction}${fromMark(message.senderName)} ` : correction;
 }
 
 function said({ text, marks }: InboundMessage): string {

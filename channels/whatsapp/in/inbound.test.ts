@@ -112,7 +112,7 @@ describe('A4 whose words they are', () => {
     expect(message).toMatchObject({ text: `[forwarded, not written by the sender]\n@${ME.phone} do it`, mentionsBot: false });
   });
 
-  test('a quote of another person names them, one of us addresses us, one from elsewhere does not', () => {
+  test('a quote of another person names them, one of us addresses us, one from elsewhere does not, and all are the sender’s word', () => {
     const quote = (participant: string, remoteJid?: string) =>
       read(
         {
@@ -133,8 +133,14 @@ describe('A4 whose words they are', () => {
       text: 'words',
       origin: 'written by 15552220000, not by the sender',
       fromBot: false,
+      isRepeated: true,
     });
-    expect(quote(`${ME.lid}@lid`)).toEqual({ platformId: `${GROUP}:${ME.phone}:Q`, text: 'words', fromBot: true });
+    expect(quote(`${ME.lid}@lid`)).toEqual({
+      platformId: `${GROUP}:${ME.phone}:Q`,
+      text: 'words',
+      fromBot: true,
+      isRepeated: true,
+    });
     expect(quote(`${ME.lid}@lid`, '120363000000000002@g.us')).toMatchObject({
       text: 'words',
       origin: 'quoted from another chat',

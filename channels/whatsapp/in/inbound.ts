@@ -227,6 +227,8 @@ function quotedOf(said: Said, place: Place, context: InboundContext): QuotedMess
     ...(text && { text }),
     ...(text && origin && { origin }),
     fromBot: fromBot && !elsewhere,
+    // The quoted message lies within the message, as the sender's app put it there.
+    ...(text && { isRepeated: true }),
   };
 }
 
