@@ -8,7 +8,7 @@ import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { Uploads } from '../media/uploads.ts';
 import { DiskQuota } from '../workspace/disk-quota.ts';
-import { auditedReload } from './audited-reload.ts';
+import { auditedReload, auditStart } from './audited-config.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
@@ -90,6 +90,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const turn = { base, models: () => models.current, operator, transcripts, delivery, parts, pairing, people };
   const built = composeGateway(turn, composeRunner(turn));
   await recover(base, built, parts);
+  await auditStart(config, { journal, people, logger });
   tellOfChannels(operator.owner, channels, events);
   tellOfStrangers(operator.owner, events);
   followJournal(base, built, delivery);

@@ -229,7 +229,23 @@ test('S3 a changed list of senders holds from the next message on, and the recor
   await take(['eve']);
   await using opened = await openJournal({ dir: at.dataDir, clock: systemClock });
   const entries = await opened.people.audit({});
+  const applied = { kind: 'config.applied', subject: 'config', by: 'file' };
+  const digest = expect.stringMatching(/^[0-9a-f]{64}$/);
   expect(entries).toMatchObject([
-    { kind: 'config.applied', subject: 'config', by: 'file', data: { keys: ['gateway.channels.test.allowed_senders'] } },
+    { ...applied, data: { digest } },
+    { ...applied, data: { keys: ['gateway.channels.test.allowed_senders'], digest } },
   ]);
+  expect(JSON.stringify(entries)).not.toContain('eve');
+});
+
+test('a config that was changed while no daemon ran is in the record from the next start on, once', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(() => 'echo');
+  for (const ids of [['ada'], ['ada'], ['ada', 'eve'], ['ada', 'eve']]) {
+    await using _rig = await testDaemon({ dataDir: dir.path, model, entry: { allowed_senders: ids } });
+  }
+  await using opened = await openJournal({ dir: dir.path, clock: systemClock });
+  const entries = await opened.people.audit({ subject: 'config' });
+  expect(entries.map(({ data }) => Object.keys(data))).toEqual([['digest'], ['digest']]);
+  expect(new Set(entries.map(({ data }) => data['digest'])).size).toBe(2);
 });

@@ -137,7 +137,7 @@ test('a block is made before the first start and with a config that cannot be re
   expect((await cli.run('people', 'block', 'telegram:42')).stderr).toContain('the config cannot be read');
 });
 
-test('audit prints who decided what, and --verify names the first entry that was changed', async () => {
+test('audit prints who decided what, and --verify names the first entry that was changed, moved or removed', async () => {
   await using at = await setup();
   const { cli, ask, path } = at;
   await ask('77');
@@ -174,6 +174,10 @@ test('audit prints who decided what, and --verify names the first entry that was
     ['DELETE FROM audit WHERE seq = 2', 2, 'it is missing'],
     ['DELETE FROM audit WHERE seq > 2', 3, 'it is missing'],
     ['DELETE FROM audit', 1, 'it is missing'],
+    ['DELETE FROM audit WHERE seq = 1', 1, 'it is missing'],
+    // Moved, each with its own hash.
+    ['UPDATE audit SET seq = 5 - seq + 100; UPDATE audit SET seq = seq - 100', 1, 'it was changed'],
+    ["UPDATE audit SET prev = '' WHERE seq = 3", 3, 'it was changed'],
   ] as const) {
     db.exec(`SAVEPOINT tampered; ${sql}`);
     db.exec('RELEASE tampered');
@@ -185,6 +189,11 @@ test('audit prints who decided what, and --verify names the first entry that was
     restore(db, audit);
   }
   expect((await cli.run('people', 'audit', '--verify')).code).toBe(0);
+
+  // The newest entries, with the counter beside them: the chain is whole, and ends with another hash.
+  db.exec("DELETE FROM audit WHERE seq > 2; UPDATE sqlite_sequence SET seq = 2 WHERE name = 'audit'");
+  const cut = await cli.run('people', 'audit', '--verify');
+  expect(cut).toMatchObject({ code: 0, stdout: `✓ 2 decisions, none changed; the newest is ${audit[1].hash}\n` });
 });
 
 interface Entry {
