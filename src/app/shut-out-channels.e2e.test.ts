@@ -118,10 +118,10 @@ test.concurrent.for(Object.keys(CHANNELS).filter((type) => type !== 'cli'))(
   },
 );
 
-test('nobody is kept from the terminal: both commands say so and change nothing', { timeout: PATIENCE_MS }, async () => {
+test('the terminal cannot be closed to a person: both commands say so and change nothing', { timeout: PATIENCE_MS }, async () => {
   const platform = platforms.get('cli') ?? expect.fail('there is no terminal');
   for (const command of ['revoke', 'block'])
-    await expect(cliJson(dir, ['people', command, 'cli:local'])).rejects.toThrow(/nobody can be kept from the terminal/);
+    await expect(cliJson(dir, ['people', command, 'cli:local'])).rejects.toThrow(/the terminal of this machine cannot be closed/);
   await platform.write(0, 'still here');
   await until('it is answered', async () => (await platform.seen()).some(({ text }) => text.includes('still here')), PATIENCE_MS);
 });

@@ -105,12 +105,15 @@ function standingOptions({ channels }: Base, { owner }: Operator, pairing: Pairi
   };
 }
 
+const SLOW_HINT =
+  "it fits nothing until its channel's entry changes or the daemon starts again: write it without a repeat in a repeat";
+
 type PatternsOf = (channel: string) => readonly AddressPattern[];
 
 function groupPatterns(channels: ChannelSet, logger: Logger): PatternsOf {
   const made = new WeakMap<ChannelRules, readonly AddressPattern[]>();
   const warnSlow = (channel: string, pattern: string): void =>
-    logger.warn('group-pattern.slow', { channel, pattern, hint: 'it is not used any more: write it without repeats in repeats' });
+    logger.warn('group-pattern.slow', { channel, pattern, hint: SLOW_HINT });
   return (channel) => {
     const rules = channels.rules(channel);
     if (!rules) return [];

@@ -80,8 +80,8 @@ export const peopleRevoke: Command<Named> = async (context, { person }) => {
 
 function refuseTerminal(gateway: Awaited<ReturnType<typeof gatewayOf>>, { channel }: PersonRef): void {
   if (!isTerminal(gateway, channel)) return;
-  throw new GatehouseError('GH1001', 'nobody can be kept from the terminal of this machine', {
-    hint: 'its channel has no list: who can type there is the owner. Take the channel out of the config to close it',
+  throw new GatehouseError('GH1001', 'the terminal of this machine cannot be closed to a person', {
+    hint: 'it has no list of people: who can type there is the owner. To close it, take the channel out of the config',
   });
 }
 
