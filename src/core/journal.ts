@@ -45,7 +45,7 @@ export interface Recovery {
   /**
    * Runs of messages that an earlier process may have been at work on when it ended, and that do not go on:
    * given up now, or cancelled since the last start or full hour of that process. Each is told at one start
-   * only, as far as the clock was not set; the newest 100.
+   * only, as far as the clock was not set; the newest 30.
    */
   readonly left: readonly LeftRun[];
   /** How many PENDING parts are EXPIRED now, because their time was over. */

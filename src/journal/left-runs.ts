@@ -4,8 +4,8 @@ import { LIMIT } from './database.ts';
 import { RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import type { Store } from './store.ts';
 
-/** More than can be at work at once, and few enough to tell a platform about at a start. */
-export const MAX_LEFT = 100;
+/** More than are at work at once by default, and few enough for a platform to be told of at a start. */
+export const MAX_LEFT = 30;
 
 /**
  * Runs of messages that were begun and then cancelled from `since` to `now` (epoch ms), the newest, oldest
