@@ -1,4 +1,7 @@
-/** Who is revoked or blocked, on every channel at once: one daemon as a process of its own, and the command line beside it. */
+/**
+ * A person is revoked and blocked on every channel: one daemon as a process of its own, and the command line
+ * beside it.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +18,7 @@ import { type ModelServer, messagesOf, startModelServer } from '../testing/model
 import { missing } from '../testing/needs.ts';
 
 const STARTS = { ...PLATFORMS, ...FORGETFUL };
-/** A start of all of them, and what a platform takes to hand over, on a machine that is busy with other things. */
+/** For the start of all platforms, and for each to hand a message over, on a busy machine. */
 const PATIENCE_MS = 120_000;
 
 const owned = new AsyncDisposableStack();
@@ -59,7 +62,7 @@ async function begin(type: string, webhookPort: number): Promise<void> {
     platforms.set(type, owned.use(platform));
     await platform.begin(join(dir, 'data'));
   } catch (error) {
-    // As a platform whose program is not installed says
+    // So says a platform whose program is not installed.
     if (!isGatehouseError(error) || error.code !== 'GH1004') throw error;
     absent.set(type, error.message);
   }
@@ -78,7 +81,7 @@ function isAsked(words: string): boolean {
 
 async function personOf(type: string): Promise<string> {
   const { people } = (await cliJson(dir, ['people', 'list'])) as { people: readonly { person: string; channel: string }[] };
-  return people.find(({ channel }) => channel === type)?.person ?? expect.fail(`nobody is known on ${type}`);
+  return people.find(({ channel }) => channel === type)?.person ?? expect.fail(`no person is known on ${type}`);
 }
 
 // At once: each waits for its own platform most of the time.

@@ -7,7 +7,7 @@
  * - words of people that begin a line with a bracket get a backslash before it (`words`);
  * - words within a mark are on its line, and their brackets are round (`mark`, `inMark`);
  * - names hold no brackets and no line breaks (`nameInMark`), and none is a mark as a whole: who speaks is
- *   `[from NAME]` (`fromMark`), so that a person who calls themselves "Voice note" makes no mark of that kind.
+ *   `[from NAME]` (`fromMark`), so that a person by the name of "Voice note" makes no mark of that kind.
  *
  * The backslash is Markdown's: models read `\[` as a bracket, and an answer that repeats it shows a bracket.
  * It also stands in code and before links, `\[text](address)`: an exception for these would be a way in. The

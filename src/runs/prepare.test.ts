@@ -326,7 +326,7 @@ test('A4 a name that reads like a mark of another kind makes none', async () => 
   }
 });
 
-test('A4 a quotation for which only the sender vouches says so, whoever is said to have written it', async () => {
+test('A4 a quotation for which only the sender vouches says so, also of words that are said to be the agent’s', async () => {
   await using scene = await setup();
   const quoted = { platformId: 'q', text: 'I will pay', isRepeated: true } as const;
   const told = async (whose: Pick<QuotedMessage, 'fromBot' | 'origin'>) =>
