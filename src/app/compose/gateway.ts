@@ -18,7 +18,7 @@ import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
-import { closedToFriends, ownersAccount } from './own-accounts.ts';
+import { allowedSenders, closedToFriends } from './own-accounts.ts';
 import { type TurnParts, whyOf, writerCheck } from './runner.ts';
 
 export interface GatewayParts {
@@ -127,11 +127,9 @@ function groupPatterns(channels: ChannelSet, logger: Logger): PatternsOf {
 function accessRules(channels: ChannelSet, patterns: PatternsOf, hears: () => boolean): (channel: string) => AccessRules {
   return (channel) => {
     const entry = channels.rules(channel);
-    const listed = entry?.allowed_senders ?? [];
-    const own = ownersAccount(channels.channels, channel);
     return {
       local: channels.isLocal(channel),
-      allowedSenders: own === undefined ? listed : [...listed, own],
+      allowedSenders: allowedSenders(channels, channel),
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
       groupPatterns: patterns(channel),

@@ -1,6 +1,7 @@
 // channels that are linked to the operator's own account -> who may write there, and who is not asked to pair
 import type { Channel } from '../../core/channel.ts';
 import type { PairingStore } from '../../core/pairing.ts';
+import type { ChannelSet } from '../channels.ts';
 
 type Channels = ReadonlyMap<string, Pick<Channel, 'account' | 'ownersAccount'>>;
 
@@ -8,6 +9,13 @@ type Channels = ReadonlyMap<string, Pick<Channel, 'account' | 'ownersAccount'>>;
 export function ownersAccount(channels: Channels, name: string): string | undefined {
   const channel = channels.get(name);
   return channel?.ownersAccount ? channel.account : undefined;
+}
+
+/** Immutable ids that are let in on a channel: those of its list, and the operator's where the account is theirs. */
+export function allowedSenders(set: Pick<ChannelSet, 'channels' | 'rules'>, name: string): readonly string[] {
+  const listed = set.rules(name)?.allowed_senders ?? [];
+  const own = ownersAccount(set.channels, name);
+  return own === undefined ? listed : [...listed, own];
 }
 
 /** The chats of operators with themselves. */

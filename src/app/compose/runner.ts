@@ -16,6 +16,7 @@ import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
 import { type Base, type LiveConfig, timezoneOf } from './options.ts';
+import { allowedSenders } from './own-accounts.ts';
 import { remainsFor } from './store.ts';
 import { composeTools } from './tools.ts';
 
@@ -83,8 +84,8 @@ function abilities({ base, delivery }: TurnParts) {
 /** Whether this person may write to the agent, by the rules of now. */
 export function writerCheck({ base: { channels }, pairing }: TurnParts) {
   return (who: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>): Promise<boolean> => {
-    const allowedSenders = channels.rules(who.channel)?.allowed_senders ?? [];
-    return mayWrite(who, { local: channels.isLocal(who.channel), allowedSenders }, pairing);
+    const rules = { local: channels.isLocal(who.channel), allowedSenders: allowedSenders(channels, who.channel) };
+    return mayWrite(who, rules, pairing);
   };
 }
 
