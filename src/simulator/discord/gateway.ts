@@ -19,6 +19,8 @@ export interface GatewayOptions {
   readonly url: () => string;
   /** An event of the emulator on its way to the client; undefined: clients are not told. */
   readonly adapt: (type: string, data: JsonObject) => JsonObject | undefined;
+  /** A person gave a command, or pressed something. */
+  readonly interaction: (event: JsonObject) => void;
 }
 
 /** Message Content, the intent that an operator has to enable. */
@@ -56,6 +58,7 @@ export class DiscordGateway {
 
   /** To every session, whether its client is there or not. */
   dispatch(type: string, data: unknown): void {
+    if (type === 'INTERACTION_CREATE') this.#options.interaction(data as JsonObject);
     for (const session of this.#sessions.values()) this.#send(session, type, data);
   }
 

@@ -7,9 +7,11 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../core/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { DiscordGateway } from './gateway.ts';
+import { SimulatedInteractions } from './interactions.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
 import type { Overlay, ProxyCall, ProxyFault } from './records.ts';
-import { refusalOf } from './rules.ts';
+import { type RuleRefusal, refusalOf } from './rules.ts';
+import { threadRefusal, threadStart } from './threads.ts';
 import { type JsonObject, parseBody, readAll, reply } from './wire.ts';
 
 /** Real time with back-off shortened and deadlines kept: a busy machine must not turn an answer into none. */
@@ -20,6 +22,9 @@ export function backoffClock(factor = 20): Clock {
 export interface DiscordProxy extends AsyncDisposable {
   readonly peer: DiscordPeer;
   readonly gateway: DiscordGateway;
+  readonly interactions: SimulatedInteractions;
+  /** Channels in which the bot may start no threads. */
+  readonly withoutThreads: Set<string>;
   /** What `api_root` is set to. */
   readonly url: string;
   /** What `cdn_origins` holds. */
@@ -59,6 +64,8 @@ interface StoredFile {
 class Front implements DiscordProxy {
   readonly peer: DiscordPeer;
   readonly gateway: DiscordGateway;
+  readonly interactions = new SimulatedInteractions();
+  readonly withoutThreads = new Set<string>();
   readonly calls: ProxyCall[] = [];
   pushes = true;
   #faults: { fault: ProxyFault; left: number }[] = [];
@@ -86,6 +93,7 @@ class Front implements DiscordProxy {
       upstreamUrl: `${peer.origin.replace('http', 'ws')}/gateway`,
       url: () => this.origin.replace('http', 'ws'),
       adapt: (type, data) => this.#adapt(type, data),
+      interaction: (event) => this.interactions.learn(event),
     });
   }
 
@@ -160,6 +168,8 @@ class Front implements DiscordProxy {
   }
 
   #adapt(type: string, data: JsonObject): JsonObject | undefined {
+    // The emulator names no owner; every thread that it makes is the bot's.
+    if (type === 'THREAD_CREATE') return { owner_id: this.peer.botId, ...data };
     if (type !== 'MESSAGE_CREATE') return data;
     const { id: author } = data['author'] as { readonly id?: unknown };
     if (!this.pushes && author !== this.peer.botId) return undefined;
@@ -223,10 +233,10 @@ class Front implements DiscordProxy {
     route: string,
     body: JsonObject,
   ): Promise<{ readonly status: number; readonly body: unknown }> {
-    if (/^\/interactions\/\d+\/[^/]+\/callback$/.test(route)) return { status: 204, body: undefined };
-    if (/^\/webhooks\/\d+\/[^/]+\/messages\/@original$/.test(route)) {
-      return request.method === 'DELETE' ? { status: 204, body: undefined } : { status: 200, body: { id: this.#nextId() } };
-    }
+    const { method = 'GET' } = request;
+    const ofInteraction = this.interactions.answer(method, route, body, () => this.#nextId());
+    const own = ofInteraction ?? (await this.#threadRefusal(method, route, body));
+    if (own) return own;
     const user = /^\/users\/(\d+)$/.exec(route)?.[1];
     if (user !== undefined) return this.#person(user);
     const nonce = body['enforce_nonce'] === true ? `${request.headers.authorization} ${String(body['nonce'])}` : undefined;
@@ -246,6 +256,17 @@ class Front implements DiscordProxy {
     if (nonce !== undefined && upstream.ok) this.#nonces.set(nonce, answer as JsonObject);
     if (route === '/gateway/bot' && upstream.ok) (answer as Record<string, unknown>)['url'] = this.origin.replace('http', 'ws');
     return { status: upstream.status, body: answer };
+  }
+
+  /** The emulator makes a thread of any message, under any name. */
+  async #threadRefusal(method: string, route: string, body: JsonObject): Promise<RuleRefusal | undefined> {
+    const start = threadStart(method, route);
+    if (!start) return undefined;
+    const headers = { authorization: `Bot ${this.peer.token}`, connection: 'close' };
+    const look = (id: string): Promise<Response> => fetch(`${this.peer.url}/v10/channels/${id}`, { headers });
+    const channel = this.#overlay(await (await look(start.channel)).json()) as JsonObject;
+    const isAllowed = !this.withoutThreads.has(start.channel);
+    return threadRefusal(body, { isAllowed, type: channel['type'], exists: (await look(start.message)).ok });
   }
 
   /** The people who wrote before; the emulator keeps no list of people. */

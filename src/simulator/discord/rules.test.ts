@@ -4,6 +4,11 @@ import { refusalOf } from './rules.ts';
 const MIB = 1024 * 1024;
 const file = (bytes: number) => ({ name: 'a', mime: 'text/plain', bytes: Buffer.alloc(bytes) });
 const button = (fields: object = {}) => ({ type: 2, style: 2, label: 'Yes', custom_id: 'a', ...fields });
+const menu = (count: number, fields: object = {}) => ({
+  type: 3,
+  custom_id: 'a',
+  options: Array.from({ length: count }, (_, n) => ({ label: 'x'.repeat(100), value: `${n}`, ...fields })),
+});
 const row = (...components: object[]) => ({ components: [{ type: 1, components }] });
 
 test('a file of 20 MiB is taken, a larger one and a larger request are not', () => {
@@ -17,6 +22,7 @@ test.each([
   ['five buttons in a row', row(...[1, 2, 3, 4, 5].map((n) => button({ custom_id: `${n}` })))],
   ['a label of 80 emojis', row(button({ label: '😀'.repeat(80) }))],
   ['no components', { components: [] }],
+  ['a menu of 25 options', row(menu(25))],
 ])('%s is taken', (_name, body) => {
   expect(refusalOf(body, [], 100)).toBeUndefined();
 });
@@ -31,6 +37,13 @@ test.each([
   ['a button without a label', row(button({ label: '' }))],
   ['an id of 101 letters', row(button({ custom_id: 'x'.repeat(101) }))],
   ['the same id twice', row(button(), button())],
+  ['a menu of 26 options', row(menu(26))],
+  ['a menu without options', row(menu(0))],
+  ['two menus in a row', row(menu(2), { ...menu(2), custom_id: 'b' })],
+  ['a menu beside a button', row(menu(2), button({ custom_id: 'b' }))],
+  ['an option with a label of 101 letters', row(menu(2, { label: 'x'.repeat(101) }))],
+  ['an option with a value of 101 letters', row(menu(1, { value: 'x'.repeat(101) }))],
+  ['two options of one value', row(menu(2, { value: 'same' }))],
 ])('%s is refused', (_name, body) => {
   expect(refusalOf(body, [], 100)).toMatchObject({ status: 400, body: { code: 50_035 } });
 });

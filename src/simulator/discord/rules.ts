@@ -24,6 +24,13 @@ const ROWS = 5;
 const BUTTONS_PER_ROW = 5;
 const LABEL_LIMIT = 80;
 const ID_LIMIT = 100;
+/**
+ * "max 25", "max 100 characters" and that a row holds "a single select component"
+ * (https://docs.discord.com/developers/components/reference#string-select, #action-row).
+ */
+const STRING_SELECT = 3;
+const OPTIONS = 25;
+const OPTION_LIMIT = 100;
 
 /** The refusal of a message that is sent or edited; undefined for one that the platform takes. */
 export function refusalOf(body: JsonObject, files: readonly UploadedFile[], bytes: number): RuleRefusal | undefined {
@@ -38,7 +45,7 @@ export function refusalOf(body: JsonObject, files: readonly UploadedFile[], byte
   return problem === undefined ? undefined : invalid('components', problem);
 }
 
-/** Action rows of buttons, the only components of ours. */
+/** Action rows of buttons or of a menu, the only components of ours. */
 function rowsProblem(components: unknown): string | undefined {
   if (components === undefined) return undefined;
   if (!Array.isArray(components) || components.length > ROWS) return `Must be ${ROWS} or fewer in length.`;
@@ -48,9 +55,12 @@ function rowsProblem(components: unknown): string | undefined {
     if (row['type'] !== 1 || !Array.isArray(buttons) || buttons.length < 1 || buttons.length > BUTTONS_PER_ROW) {
       return `Must be between 1 and ${BUTTONS_PER_ROW} in length.`;
     }
-    for (const { label, custom_id } of buttons as readonly JsonObject[]) {
-      if (typeof label !== 'string' || label === '' || [...label].length > LABEL_LIMIT)
-        return `Must be ${LABEL_LIMIT} or fewer in length.`;
+    const hasMenu = (buttons as readonly JsonObject[]).some(({ type }) => type === STRING_SELECT);
+    if (hasMenu && buttons.length > 1) return 'A select menu must be alone in its row';
+    for (const component of buttons as readonly JsonObject[]) {
+      const { label, custom_id } = component;
+      const problem = hasMenu ? menuProblem(component) : isText(label, LABEL_LIMIT) ? undefined : tooLong(LABEL_LIMIT);
+      if (problem !== undefined) return problem;
       if (typeof custom_id !== 'string' || custom_id === '' || custom_id.length > ID_LIMIT)
         return `Must be ${ID_LIMIT} or fewer in length.`;
       if (ids.has(custom_id)) return 'Component custom id cannot be duplicated';
@@ -58,6 +68,25 @@ function rowsProblem(components: unknown): string | undefined {
     }
   }
   return undefined;
+}
+
+function menuProblem({ options }: JsonObject): string | undefined {
+  if (!Array.isArray(options) || options.length < 1 || options.length > OPTIONS) return tooLong(OPTIONS);
+  const values = (options as readonly JsonObject[]).map(({ value }) => value);
+  const isSized = (options as readonly JsonObject[]).every(
+    ({ label, value }) => isText(label, OPTION_LIMIT) && isText(value, OPTION_LIMIT),
+  );
+  if (!isSized) return tooLong(OPTION_LIMIT);
+  // Unverified: no page says so, but what is pressed could not be told apart.
+  return new Set(values).size < values.length ? 'The specified option value is already used' : undefined;
+}
+
+function isText(value: unknown, most: number): boolean {
+  return typeof value === 'string' && value !== '' && [...value].length <= most;
+}
+
+function tooLong(most: number): string {
+  return `Must be between 1 and ${most} in length.`;
 }
 
 /** https://discord.com/developers/docs/reference#error-messages */
