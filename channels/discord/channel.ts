@@ -1,5 +1,4 @@
 /** The adapter: one bot account. Connecting is `connect.ts`, receiving `receive.ts`, wire calls are `client.ts`. */
-import { readFile, stat } from 'node:fs/promises';
 import type {
   Channel,
   ChannelDeps,
@@ -11,13 +10,11 @@ import type {
   SendResult,
 } from '../../src/core/channel.ts';
 import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
-import { apiFailureOf } from '../kit/call-error.ts';
-import { settleFailedSend } from '../kit/call-result.ts';
-import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS } from '../kit/deadline.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { obj, objects, str } from '../kit/json.ts';
-import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
@@ -30,10 +27,11 @@ import { Interactions } from './in/interactions.ts';
 import type { Unread } from './in/missed.ts';
 import { Receiver } from './in/receive.ts';
 import { toDiscordMarkdown } from './out/format.ts';
-import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './out/outbound.ts';
+import { placeOf } from './out/outbound.ts';
+import { Sending } from './out/send.ts';
+import { Threads } from './out/threads.ts';
 import type { DiscordSettings } from './settings.ts';
 import type { CallOptions, DiscordClient } from './wire/client.ts';
-import { toSendResult } from './wire/failure.ts';
 import { snowflake } from './wire/ids.ts';
 
 /** 100 below the platform's 2000: room for a fence that a split closes and opens again. */
@@ -74,12 +72,14 @@ export class DiscordChannel implements Channel {
   readonly #deps: ChannelDeps;
   readonly #interactions: Interactions;
   readonly #life = new Lifecycle();
-  /** Message -> the reaction we put under it. */
+  readonly #threads: Threads;
+  readonly #sending: Sending;
+  /** The route of a message -> the reaction we put under it. */
   readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
   /** While the journal cannot take messages nothing arrives, whatever the connection does. */
-  readonly #health = new HealthSum<'journal' | 'connection' | 'content' | 'history'>(
+  readonly #health = new HealthSum<'journal' | 'connection' | 'content' | 'history' | 'threads'>(
     (...health) => this.#life.host?.health(...health),
-    inOrder('journal', 'connection', 'content', 'history'),
+    inOrder('journal', 'connection', 'content', 'history', 'threads'),
     ['connection'],
   );
 
@@ -96,6 +96,19 @@ export class DiscordChannel implements Channel {
       logger: options.deps.logger,
       signal: this.#life.stopping,
     });
+    this.#threads = new Threads({
+      isOn: options.settings.auto_threads,
+      archiveMinutes: options.settings.auto_archive_duration,
+      call: (route, body, signal) => this.#client.call('POST', route, { body, signal }),
+      told: (trouble) => this.#health.set('threads', 'healthy', trouble),
+      logger: options.deps.logger,
+    });
+    this.#sending = new Sending({
+      ...{ client: options.client, clock: options.deps.clock },
+      ...{ interactions: this.#interactions, threads: this.#threads },
+      sendMs: options.settings.send_timeout_secs * 1_000,
+      uploadMs: options.settings.upload_timeout_secs * 1_000,
+    });
   }
 
   start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -109,22 +122,12 @@ export class DiscordChannel implements Channel {
     });
   }
 
-  async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
-    const place = placeOf(part);
-    if (place === undefined) return NO_PLACE;
-    return this.#life.sends.run(signal, () =>
-      this.#send(part, signal, (awaiting, file) =>
-        awaiting ? toAnswer(part, awaiting, plain) : toCreate(part, place, { plain, ...(file && { bytes: file.bytes }) }),
-      ),
-    );
+  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#life.sends.run(options.signal, () => this.#sending.send(part, options));
   }
 
-  async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
-    const place = placeOf(part);
-    const messageId = snowflake(platformId);
-    if (place === undefined || messageId === undefined) return NO_PLACE;
-    const { file: _file, replyContext: _context, ...words } = part;
-    return this.#life.sends.run(signal, () => this.#send(words, signal, () => toEditCall(words, place, messageId, plain)));
+  async edit(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#life.sends.run(options.signal, () => this.#sending.edit(platformId, part, options));
   }
 
   async react(
@@ -132,31 +135,15 @@ export class DiscordChannel implements Channel {
     emoji: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const place = placeOf(target);
     const messageId = snowflake(target.platformId);
-    if (place === undefined || messageId === undefined) throw new Error('this is no message that can carry a reaction');
-    const message = `/channels/${place}/messages/${messageId}`;
-    const own = (name: string): string => `${message}/reactions/${encodeURIComponent(name)}/@me`;
-    if (emoji !== undefined) {
-      await this.#call('PUT', own(emoji), { signal });
-      // The platform keeps the one before beside it.
-      const before = this.#reactions.get(messageId);
-      this.#reactions.set(messageId, emoji);
-      if (before !== undefined && before !== emoji) await this.#call('DELETE', own(before), { signal });
-      return;
+    if (messageId === undefined || placeOf(target) === undefined) {
+      throw new Error('this is no message that can carry a reaction');
     }
-    this.#reactions.delete(messageId);
-    const reactions = objects(obj(await this.#call('GET', message, { signal }))['reactions']);
-    for (const reaction of reactions.filter(({ me }) => me === true)) {
-      const { name, id } = obj(reaction['emoji']);
-      const custom = snowflake(id);
-      await this.#call('DELETE', own(custom === undefined ? (str(name) ?? '') : `${str(name) ?? '_'}:${custom}`), { signal });
-    }
+    await this.#threads.inEither(target, (place) => this.#react(`/channels/${place}/messages/${messageId}`, emoji, signal));
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
-    const place = placeOf(part);
-    if (place !== undefined) await this.#call('POST', `/channels/${place}/typing`, { signal });
+    await this.#threads.inEither(part, (place) => this.#call('POST', `/channels/${place}/typing`, { signal }));
   }
 
   earlier(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]> {
@@ -170,7 +157,8 @@ export class DiscordChannel implements Channel {
 
   async #work(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
     const { clock, random, logger, name, commands } = this.#deps;
-    const { mention_roles, mention_everyone, follow_threads, message_content, catch_up_hours, slash_commands } = this.#settings;
+    const { mention_roles, mention_everyone, follow_threads, auto_threads, message_content, catch_up_hours, slash_commands } =
+      this.#settings;
     const health = (state: ChannelHealth, detail?: string): void => this.#health.set('connection', state, detail);
     let registering: Promise<void> | undefined;
     const receiver = new Receiver({
@@ -181,6 +169,7 @@ export class DiscordChannel implements Channel {
       mentionRoles: mention_roles,
       mentionEveryone: mention_everyone,
       followThreads: follow_threads,
+      autoThreads: auto_threads,
       catchUpMs: catch_up_hours * 3_600_000,
       callTimeoutMs: CALL_TIMEOUT_MS,
       clock,
@@ -200,7 +189,8 @@ export class DiscordChannel implements Channel {
         });
       },
       notCaughtUp: (unread) => this.#health.set('history', 'healthy', wordsOf(unread)),
-      interaction: (interaction) => this.#interactions.acknowledge(interaction),
+      commands,
+      acknowledge: (acknowledgement, committed) => this.#interactions.acknowledge(acknowledgement, committed),
     });
     const connected = async (): Promise<void> =>
       keepConnected({
@@ -221,31 +211,23 @@ export class DiscordChannel implements Channel {
     await registering;
   }
 
-  async #send(
-    part: OutboundPart,
-    signal: AbortSignal,
-    build: (awaiting: Awaiting | undefined, file: CallOptions['file']) => Promise<SendCall>,
-  ): Promise<SendResult> {
-    const awaiting = this.#interactions.claim(awaitingOf(part, this.#deps.clock.now()), part.key);
-    const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
-    try {
-      const file = part.file && (await readUpload(part.file));
-      if (file === 'gone') return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
-      const { method, route, body } = await build(awaiting, file);
-      if (signal.aborted) return NOT_LEFT;
-      const answer = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal }, (inner) =>
-        this.#client.call(method, route, { body, ...(file && { file }), signal: inner }),
-      );
-      const platformId = snowflake(obj(answer)['id']);
-      return platformId === undefined ? { kind: 'unknown', detail: 'the answer names no message' } : { kind: 'sent', platformId };
-    } catch (error) {
-      const { status = 500, detail = '' } = apiFailureOf(error) ?? {};
-      if (awaiting && status < 500) {
-        // The platform takes no answer to that command any more: it becomes a message of its own.
-        this.#interactions.expire(awaiting.token);
-        return { kind: 'retry', reason: detail, afterMs: 0, scope: 'part' };
-      }
-      return settleFailedSend(error, toSendResult);
+  /** `message` is the route of one. */
+  async #react(message: string, emoji: string | undefined, signal: AbortSignal): Promise<void> {
+    const own = (name: string): string => `${message}/reactions/${encodeURIComponent(name)}/@me`;
+    if (emoji !== undefined) {
+      await this.#call('PUT', own(emoji), { signal });
+      // The platform keeps the one before beside it.
+      const before = this.#reactions.get(message);
+      this.#reactions.set(message, emoji);
+      if (before !== undefined && before !== emoji) await this.#call('DELETE', own(before), { signal });
+      return;
+    }
+    this.#reactions.delete(message);
+    const reactions = objects(obj(await this.#call('GET', message, { signal }))['reactions']);
+    for (const reaction of reactions.filter(({ me }) => me === true)) {
+      const { name, id } = obj(reaction['emoji']);
+      const custom = snowflake(id);
+      await this.#call('DELETE', own(custom === undefined ? (str(name) ?? '') : `${str(name) ?? '_'}:${custom}`), { signal });
     }
   }
 
@@ -272,16 +254,4 @@ function wordsOf({ forbidden, withheld, failed, cut }: Unread): string | undefin
     cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
   ].filter((line) => line !== false);
   return words.length === 0 ? undefined : words.join('; ');
-}
-
-const NO_PLACE: SendResult = { kind: 'refused', reason: 'chat-gone', detail: 'the chat has no id of Discord' };
-
-/** Read before the request leaves: afterwards nobody knows what the platform took. */
-async function readUpload(file: NonNullable<OutboundPart['file']>): Promise<CallOptions['file'] | 'gone'> {
-  try {
-    if (!(await stat(file.path)).isFile()) return 'gone';
-    return { bytes: await readFile(file.path), name: shownName(file), mime: file.mime };
-  } catch {
-    return 'gone';
-  }
 }

@@ -125,6 +125,7 @@ test('A45 10,000 mutated events: nothing crashes, nobody is taken for somebody e
     mentionRoles: true,
     mentionEveryone: true,
     followThreads: true,
+    autoThreads: false,
     catchUpMs: 3_600_000,
     callTimeoutMs: 1_000,
     clock: systemClock,
@@ -134,7 +135,8 @@ test('A45 10,000 mutated events: nothing crashes, nobody is taken for somebody e
     onTrouble: () => undefined,
     ready: () => undefined,
     notCaughtUp: () => undefined,
-    interaction: ({ message: { senderId } }) => acknowledged.push(senderId),
+    commands: [],
+    acknowledge: ({ id, token }) => acknowledged.push(`${id}/${token}`),
   });
   const working = receiver.run();
   const next = random(20_260_101);
@@ -165,7 +167,8 @@ test('A45 10,000 mutated events: nothing crashes, nobody is taken for somebody e
   const known = [STRANGER, BOT, 'unknown', TOO_LARGE];
   expect([...senders].filter((id) => !known.includes(id))).toEqual([]);
   expect(senders.has(OWNER)).toBe(false);
-  expect(new Set(acknowledged)).toEqual(new Set([STRANGER]));
+  expect(acknowledged.length).toBeGreaterThan(0);
+  expect(acknowledged.filter((route) => !/^[1-9]\d{14,19}\/[\w.~-]{1,512}$/.test(route))).toEqual([]);
   // Whatever stood in an event, a route is made of ids alone.
   const id = '[1-9]\\d{14,19}';
   const allowed = new RegExp(`^/(?:channels/${id}(?:/messages(?:/${id})?)?|guilds/${id}/roles|users/${id})$`);

@@ -25,6 +25,14 @@ export const DiscordSettings = z.strictObject({
     true,
     'In a thread the bot started, or is one of the 100 it wrote in last, count what is said to nobody else as addressed to it. false asks for a mention.',
   ),
+  auto_threads: flag(
+    false,
+    'Open a thread of the message that calls the agent in a channel of a server, and answer there. Each message is then a conversation of its own.',
+  ),
+  auto_archive_duration: z
+    .union([z.literal(60), z.literal(1_440), z.literal(4_320), z.literal(10_080)])
+    .default(1_440)
+    .describe('Minutes without a message after which Discord hides a thread that was opened so.'),
   slash_commands: flag(true, 'Offer the commands of the agent in the command menu of Discord.'),
   catch_up_hours: z
     .number()

@@ -48,6 +48,7 @@ function start(answers: Readonly<Record<string, object>> = {}, { host = new Test
     mentionRoles: false,
     mentionEveryone: false,
     followThreads,
+    autoThreads: false,
     catchUpMs: 0,
     callTimeoutMs: 20_000,
     clock: systemClock,
@@ -57,7 +58,8 @@ function start(answers: Readonly<Record<string, object>> = {}, { host = new Test
     onTrouble: () => undefined,
     ready: () => undefined,
     notCaughtUp: () => undefined,
-    interaction: () => undefined,
+    commands: [],
+    acknowledge: () => undefined,
   });
   const working = receiver.run();
   const stop = async (): Promise<void> => {

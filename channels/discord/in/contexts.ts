@@ -21,6 +21,7 @@ export interface ContextsOptions extends Pick<StoringOptions, 'clock' | 'logger'
   readonly mentionRoles: boolean;
   readonly mentionEveryone: boolean;
   readonly followThreads: boolean;
+  readonly autoThreads: boolean;
   /** Whether the agent wrote in a thread before. */
   readonly hasWritten: (thread: string) => boolean;
 }
@@ -41,7 +42,7 @@ export class Contexts {
     this.#options = options;
     this.asking = new Asking(options);
     const { asking } = this;
-    this.places = new Places({ account, lookUp: (route) => asking.patiently(route) });
+    this.places = new Places({ lookUp: (route) => asking.patiently(route) });
     this.roles = new Roles({ account, asking });
     const { places, roles } = this;
     this.names = new Names({ asking, places, roles });
@@ -50,11 +51,12 @@ export class Contexts {
 
   /** Of an event that is no message. */
   async of(place: Place): Promise<InboundContext> {
-    const { channel, account, mentionRoles, mentionEveryone, followThreads, hasWritten } = this.#options;
+    const { channel, account, mentionRoles, mentionEveryone, followThreads, autoThreads, hasWritten } = this.#options;
     const roles = mentionRoles && place.guildId !== undefined ? await this.roles.own(place.guildId) : NO_ROLES;
     const to: Addressing = { account, roles, everyone: mentionEveryone };
-    const isFollowed = followThreads && place.parentId !== undefined && (place.isOwn === true || hasWritten(place.id));
-    return { channel, to, place, ...(isFollowed && { isFollowed }) };
+    const isFollowed = followThreads && place.parentId !== undefined && (place.ownerId === account || hasWritten(place.id));
+    const opensThreads = autoThreads && place.canThread === true;
+    return { channel, to, place, ...(isFollowed && { isFollowed }), ...(opensThreads && { opensThreads }) };
   }
 
   /** Of a message, new or edited, or of the history. */

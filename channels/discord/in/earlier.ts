@@ -17,7 +17,9 @@ export async function earlierMessages(
   limit: number,
   get: (route: string, query: Readonly<Record<string, string>>) => Promise<unknown>,
 ): Promise<readonly EarlierMessage[]> {
-  const { channel, account, chatId, threadId } = message;
+  const { channel, account, chatId } = message;
+  // The first message of a thread stands in the channel, among what was said there before.
+  const threadId = message.startsThread ? undefined : message.threadId;
   const id = threadId ?? chatId;
   const before = snowflake(message.platformId);
   const query = { limit: String(Math.min(limit, PAGE)), ...(before === undefined ? {} : { before }) };

@@ -69,6 +69,28 @@ export function readText(
   return { text: mentioned ? out.trim() : out, mentioned };
 }
 
+/** "1-100 character channel name" (https://docs.discord.com/developers/resources/channel#start-thread-from-message). */
+const MAX_THREAD_NAME = 100;
+
+/**
+ * The name of a thread that is opened for a message: its first words, without the people, roles and channels in
+ * it; `otherwise` for a message without words.
+ */
+export function threadName(message: JsonObject, otherwise: string): string {
+  const named = writtenIn(message).replaceAll(TOKEN, (...match) => {
+    const { emoji } = match.at(-1) as { readonly emoji?: string };
+    return emoji ? `:${emoji}:` : ' ';
+  });
+  const words = named
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .replace(/^[\s,:]+/, '')
+    .trim();
+  if (words.length <= MAX_THREAD_NAME) return words || otherwise;
+  const cut = words.slice(0, MAX_THREAD_NAME - 1).replace(/[\uD800-\uDBFF]$/, '');
+  const atWord = cut.lastIndexOf(' ');
+  return `${(atWord > MAX_THREAD_NAME / 2 ? cut.slice(0, atWord) : cut).trimEnd()}…`;
+}
+
 /** What people see of somebody. Anyone can take any name: it decides nothing (reliability.md A3). */
 export function displayName(user: JsonObject, member: JsonObject = {}): string {
   return label(str(member['nick']) ?? str(user['global_name']) ?? str(user['username']) ?? snowflake(user['id']) ?? '');

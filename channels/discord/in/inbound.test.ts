@@ -180,8 +180,8 @@ const pressed = (fields: object) => ({
 });
 
 test('a pressed button is a message of whoever pressed it', () => {
-  expect(toInteraction(pressed({}), inServer)).toMatchObject({
-    acknowledge: 6,
+  expect(toInteraction(pressed({}), inServer, [])).toMatchObject({
+    acknowledgement: { type: 6 },
     message: { text: 'yes', senderId: ADA, senderName: 'A', mentionsBot: true, replyTo: { fromBot: true, text: 'Shall I?' } },
   });
 });
@@ -192,8 +192,20 @@ test.each([
   ['a form', { type: 5 }],
   ['a ping', { type: 1 }],
   ['a token that would leave its route', { token: '../../x' }],
-])('%s is nothing to us', (_name, fields) => {
-  expect(toInteraction(pressed(fields), inServer)).toBeUndefined();
+  ['a menu of another program', { data: { component_type: 3, custom_id: 'vote', values: ['gh0:yes'] } }],
+  ['a menu of people', { data: { component_type: 5, custom_id: 'gh:menu', values: ['gh0:yes'] } }],
+])('%s is refused and not acknowledged', (_name, fields) => {
+  const interaction = toInteraction(pressed(fields), inServer, []);
+  expect(interaction).toMatchObject({ message: { refusal: 'unreadable', text: '', senderId: ADA } });
+  expect(interaction).not.toHaveProperty('acknowledgement');
+});
+
+test('what is chosen in a menu of ours is a message of who chose it', () => {
+  const data = { component_type: 3, custom_id: 'gh:menu', values: ['gh7:blue'] };
+  expect(toInteraction(pressed({ data }), inServer, [])).toMatchObject({
+    acknowledgement: { type: 6 },
+    message: { text: 'blue', senderId: ADA },
+  });
 });
 
 test('a command is its name and what was filled in, subcommands included', () => {
@@ -202,9 +214,12 @@ test('a command is its name and what was filled in, subcommands included', () =>
     { type: 4, name: 'count', value: 2 },
     { type: 5, name: 'now', value: false },
   ];
-  const command = toInteraction(pressed({ type: 2, data: { type: 1, name: 'shop', options } }), inPrivate);
-  expect(command).toMatchObject({ acknowledge: 5, message: { text: '/shop list add milk 2 false', isGroup: false } });
-  expect(command?.message.replyContext).toMatchObject({ interaction: { token: 'aW50ZXJhY3Rpb24', until: AT + 14 * 60_000 } });
+  const command = toInteraction(pressed({ type: 2, data: { type: 1, name: 'shop', options } }), inPrivate, []);
+  expect(command).toMatchObject({
+    acknowledgement: { type: 5 },
+    message: { text: '/shop list add milk 2 false', isGroup: false },
+  });
+  expect(command?.message.replyContext).toMatchObject({ interaction: { token: 'aW50ZXJhY3Rpb24', until: AT + 13 * 60_000 } });
 });
 
 test('a message without an id or an author is an error, and told as unreadable by whoever asked', () => {

@@ -6,7 +6,7 @@ import { type JsonObject, num, obj, str } from '../../kit/json.ts';
 import { bracketNote, composed, ours } from '../../kit/senders-words.ts';
 import { requireId, snowflake, timeOf } from '../wire/ids.ts';
 import { filesBeside, filesOf, namesNobodyElse, piecesOf, quotedOf, type ReadingContext } from './inbound-reply.ts';
-import { displayName, readText } from './inbound-text.ts';
+import { displayName, readText, threadName } from './inbound-text.ts';
 import { chatOf } from './places.ts';
 
 export interface InboundContext extends ReadingContext {
@@ -14,6 +14,8 @@ export interface InboundContext extends ReadingContext {
   readonly channel: string;
   /** A thread that the agent takes part in: what is said there to no one in particular is said to it. */
   readonly isFollowed?: boolean;
+  /** The answer to a message of this place opens a thread of that message. */
+  readonly opensThreads?: boolean;
 }
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-types: what people write, replies included. */
@@ -100,17 +102,24 @@ function readMessage(message: JsonObject, context: InboundContext): InboundMessa
   const isWritten = WRITTEN.has(num(message['type']) ?? 0);
   const refusal = refusalOf(author, message, to.account, !isWritten || isEmpty);
   const replyTo = quotedOf(message, context, senderId);
+  const senderName = displayName(author, obj(message['member']));
+  // A command needs no place of its own, and what it changes is the channel's conversation.
+  const opensThread = context.opensThreads === true && isWritten && !written.text.startsWith('/');
   return {
     ...nobody(context, id, timeOf(id)),
     senderId,
-    senderName: displayName(author, obj(message['member'])),
+    senderName,
+    // A thread has the id of its message.
+    ...(opensThread && { threadId: id, startsThread: true as const }),
     ...(isWritten ? content : { text: '' }),
     media: isWritten ? media : [],
     ...(replyTo && { replyTo }),
     mentionsBot: isCalled,
     ...(refusal && { refusal }),
     // In a private chat a reference to the message above would only be noise.
-    ...(place.guildId !== undefined && { replyContext: { messageId: id } }),
+    ...(place.guildId !== undefined && {
+      replyContext: { messageId: id, ...(opensThread && { thread: threadName(message, senderName) }) },
+    }),
   };
 }
 

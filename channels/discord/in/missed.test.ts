@@ -92,6 +92,7 @@ function start(platform: Platform, host: TestHost) {
     mentionRoles: false,
     mentionEveryone: false,
     followThreads: true,
+    autoThreads: false,
     catchUpMs: DAY,
     callTimeoutMs: 20_000,
     clock: { ...systemClock, sleep },
@@ -103,7 +104,8 @@ function start(platform: Platform, host: TestHost) {
       ready += 1;
     },
     notCaughtUp: (now) => unread.push(now),
-    interaction: () => undefined,
+    commands: [],
+    acknowledge: () => undefined,
   });
   const working = receiver.run();
   const stop = async (): Promise<void> => {

@@ -16,12 +16,19 @@ export interface Place {
   readonly name?: string;
   /** A forum or media channel: each post of it is a thread. */
   readonly isForum?: true;
-  /** A thread that the bot itself started. */
-  readonly isOwn?: true;
+  /** Who started the thread, or wrote the post. Absent for everything that is no thread. */
+  readonly ownerId?: string;
+  /** A text or announcement channel: threads can be started from its messages. */
+  readonly canThread?: true;
 }
 
 /** https://discord.com/developers/docs/resources/channel#channel-object-channel-types: announcement, public, private thread. */
 const THREADS: ReadonlySet<number> = new Set([10, 11, 12]);
+/**
+ * "When called on a `GUILD_TEXT` channel, creates a `PUBLIC_THREAD`", on a `GUILD_ANNOUNCEMENT` channel "a
+ * `ANNOUNCEMENT_THREAD`" (https://docs.discord.com/developers/resources/channel#start-thread-from-message).
+ */
+const STARTS_THREADS: ReadonlySet<number> = new Set([0, 5]);
 /** With one person, with several. */
 const PRIVATE: ReadonlySet<number> = new Set([1, 3]);
 /** Forum and media channels: what they name as their last message is a thread. */
@@ -39,11 +46,9 @@ export function chatOf(place: Place): { readonly chatId: string; readonly thread
 export class Places {
   readonly #places = new RecentMap<Place>(MAX_PLACES);
   readonly #lookUp: (route: string) => Promise<unknown>;
-  readonly #account: string;
 
   /** `lookUp` answers a GET with undefined when the platform would not or could not say; it rejects only when the adapter stops. */
-  constructor(options: { readonly account: string; readonly lookUp: (route: string) => Promise<unknown> }) {
-    this.#account = options.account;
+  constructor(options: { readonly lookUp: (route: string) => Promise<unknown> }) {
     this.#lookUp = options.lookUp;
   }
 
@@ -67,6 +72,8 @@ export class Places {
     const parentId = THREADS.has(type) ? snowflake(channel['parent_id']) : undefined;
     const lastMessageId = snowflake(channel['last_message_id']);
     const name = str(channel['name'])?.slice(0, MAX_NAME);
+    // "`owner_id` has been repurposed to store the id of the user that started the thread" (topics/threads).
+    const ownerId = parentId === undefined ? undefined : snowflake(channel['owner_id']);
     const place: Place = {
       id,
       ...(guildId !== undefined && { guildId }),
@@ -74,7 +81,8 @@ export class Places {
       ...(lastMessageId !== undefined && { lastMessageId }),
       ...(name && { name }),
       ...(THREADS_ONLY.has(type) && { isForum: true }),
-      ...(parentId !== undefined && channel['owner_id'] === this.#account && { isOwn: true }),
+      ...(ownerId !== undefined && { ownerId }),
+      ...(STARTS_THREADS.has(type) && { canThread: true }),
     };
     this.#places.set(place.id, place);
     return place;

@@ -1,5 +1,6 @@
 /** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
 import type { ChannelHost } from '../../../src/core/channel.ts';
+import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import { type JsonObject, num, obj, objects } from '../../kit/json.ts';
 import type { StoringOptions } from '../../kit/store-messages.ts';
@@ -10,7 +11,7 @@ import { THREAD_STARTER } from './called-in.ts';
 import { Contexts } from './contexts.ts';
 import { Handover } from './handover.ts';
 import { toDelete, toEdit, toReaction, unreadable } from './inbound.ts';
-import { type Interaction, toInteraction } from './interaction.ts';
+import { type Acknowledgement, toInteraction } from './interaction.ts';
 import { Missed, type Unread } from './missed.ts';
 import type { Place } from './places.ts';
 
@@ -28,14 +29,17 @@ export interface ReceiverOptions extends StoringOptions {
   readonly mentionRoles: boolean;
   readonly mentionEveryone: boolean;
   readonly followThreads: boolean;
+  readonly autoThreads: boolean;
   readonly catchUpMs: number;
   readonly callTimeoutMs: number;
   /** READY or RESUMED was worked off: what was missed is committed, which may take longer than the connection stood. */
   readonly ready: (connection: AbortSignal) => void;
   /** So many chats lack messages that were written while nobody listened. */
   readonly notCaughtUp: (unread: Unread) => void;
-  /** A command or a button whose message is committed: acknowledge it now. Must not throw. */
-  readonly interaction: (interaction: Interaction) => void;
+  /** The gateway's own commands. */
+  readonly commands: readonly CommandEntry[];
+  /** A command or a button: acknowledge it once its message is committed. Must not throw. */
+  readonly acknowledge: (acknowledgement: Acknowledgement, committed: Promise<void>) => void;
 }
 
 /** Events held in memory while the journal or the platform's history is slow. Beyond it the connection is given up. */
@@ -199,10 +203,12 @@ export class Receiver {
 
   async #interaction(event: JsonObject, packet: Packet): Promise<void> {
     const place = await this.#placeOf(event, packet);
-    const interaction = toInteraction(event, await this.#contexts.of(place));
-    if (!interaction) return;
-    await this.#handover.commit([interaction.message], packet);
-    this.#options.interaction(interaction);
+    const { commands, logger } = this.#options;
+    const { message, acknowledgement } = toInteraction(event, await this.#contexts.of(place), commands);
+    const committed = this.#handover.commit([message], packet);
+    if (acknowledgement) this.#options.acknowledge(acknowledgement, committed);
+    else logger.info('discord.interaction-not-ours', { place: place.id, type: num(event['type']) });
+    await committed;
   }
 
   /** Edits, deletions and reactions; anything else is nothing to us. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { refusalOf } from '../../../src/simulator/discord/rules.ts';
 import { outbound } from '../../../src/testing/fakes.ts';
 import type { CallFailure } from '../../kit/call-error.ts';
 import { toSendResult } from '../wire/failure.ts';
@@ -51,13 +52,26 @@ test('an emoji counts as one', async () => {
   expect((await create({ text: `*a* ${'😀'.repeat(1_900)}` }))['content']).toBe(`*a* ${'😀'.repeat(1_900)}`);
 });
 
-test('ten choices are two rows of buttons whose ids differ', async () => {
-  const choices = Array.from({ length: 10 }, (_, n) => ({ label: n === 0 ? 'x'.repeat(100) : `Choice ${n}`, value: 'same' }));
+test('five choices are a row of buttons whose ids differ', async () => {
+  const choices = Array.from({ length: 5 }, (_, n) => ({ label: n === 0 ? 'x'.repeat(100) : `Choice ${n}`, value: 'same' }));
   const rows = (await create({ choices }))['components'] as { components: { label: string; custom_id: string }[] }[];
-  const buttons = rows.flatMap((row) => row.components);
-  expect(rows.map((row) => row.components.length)).toEqual([5, 5]);
+  expect(rows.map(({ components }) => components.length)).toEqual([5]);
+  const buttons = rows.flatMap(({ components }) => components);
   expect(buttons[0]?.label).toHaveLength(80);
-  expect(new Set(buttons.map((button) => button.custom_id)).size).toBe(10);
+  expect(new Set(buttons.map((button) => button.custom_id)).size).toBe(5);
+});
+
+test.each([6, 25])('%i choices are a menu that the platform takes', async (count) => {
+  const value = 'é'.repeat(30);
+  const choices = Array.from({ length: count }, () => ({ label: '😀'.repeat(101), value }));
+  const body = await create({ choices });
+  expect(refusalOf(body, [], 1_000)).toBeUndefined();
+  const [row] = body['components'] as { components: { type: number; options: { label: string; value: string }[] }[] }[];
+  const [menu] = row?.components ?? [];
+  expect(menu).toMatchObject({ type: 3, custom_id: 'gh:menu' });
+  expect(menu?.options).toHaveLength(count);
+  expect([...(menu?.options[0]?.label ?? '')]).toHaveLength(100);
+  expect(new Set(menu?.options.map((option) => option.value)).size).toBe(count);
 });
 
 test('an edit takes buttons away that are not offered any more', async () => {
@@ -69,8 +83,9 @@ test('an edit takes buttons away that are not offered any more', async () => {
 test('a command is answered in place for a quarter of an hour, by the first part', async () => {
   const awaiting = { application: '135000000000000001', token: 'tok' };
   const replyContext = { interaction: { ...awaiting, until: NOW } };
-  expect(awaitingOf(part({ replyContext }), NOW - 1)).toEqual(awaiting);
-  expect(awaitingOf(part({ replyContext }), NOW)).toBeUndefined();
+  expect(awaitingOf(part({ replyContext }), NOW - 1)).toEqual({ ...awaiting, closingMs: 0 });
+  expect(awaitingOf(part({ replyContext }), NOW + 20_000)).toEqual({ ...awaiting, closingMs: 100_000 });
+  expect(awaitingOf(part({ replyContext }), NOW + 120_000)).toBeUndefined();
   expect(awaitingOf(part({ replyContext, ordinal: 1 }), NOW - 1)).toBeUndefined();
   expect(awaitingOf(part({ replyContext: { interaction: { ...awaiting, token: '../x', until: NOW } } }), 0)).toBeUndefined();
   const { method, route, body } = await toAnswer(part({ text: 'x' }), awaiting, false);

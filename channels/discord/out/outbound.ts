@@ -3,8 +3,9 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
 import { uploadName } from '../../kit/upload-file.ts';
-import { buttonId } from '../in/interaction.ts';
+import { isToken } from '../in/interaction.ts';
 import { snowflake } from '../wire/ids.ts';
+import { choiceRow } from './choices.ts';
 import { toDiscordMarkdown } from './format.ts';
 import { opusSeconds } from './voice-note.ts';
 
@@ -22,8 +23,11 @@ const IS_VOICE_MESSAGE = 1 << 13;
 const EVEN_WAVEFORM = Buffer.alloc(64, 0x50).toString('base64');
 /** Nobody is notified by what a model wrote, not even the author of the message it replies to. */
 const NO_MENTIONS = { parse: [], replied_user: false } as const;
-const BUTTONS_PER_ROW = 5;
-const LABEL_LIMIT = 80;
+/**
+ * From the end of the time for answers in place on: as long as a part whose sending ended in doubt can be sent
+ * again (`idemWindowMs`), until the token of the command is no longer valid.
+ */
+const CLOSING_MS = 120_000;
 
 export interface SendCall {
   readonly method: 'POST' | 'PATCH';
@@ -36,19 +40,44 @@ export function placeOf(part: Pick<OutboundPart, 'chatId' | 'threadId'>): string
   return snowflake(part.threadId ?? part.chatId);
 }
 
+/** A thread that the answer to a message opens. */
+export interface ThreadOpened {
+  /** Of the thread and of the message. */
+  readonly id: string;
+  /** The channel where the message stands. */
+  readonly chat: string;
+  readonly name: string;
+}
+
+/** What the message that a part answers says of its thread (`replyContext`); undefined where it opens none. */
+export function threadOpenedBy({ chatId, threadId, replyContext }: OutboundPart): ThreadOpened | undefined {
+  const id = snowflake(threadId);
+  const chat = snowflake(chatId);
+  const name = str(replyContext?.['thread']);
+  if (id === undefined || chat === undefined || name === undefined || replyContext?.['messageId'] !== id) return undefined;
+  return { id, chat, name };
+}
+
 /** A command that shows "is thinking" until it is answered. */
 export interface Awaiting {
   readonly application: string;
   readonly token: string;
+  /**
+   * Above 0: an earlier attempt of this part can have answered the command, and a repeat can come too late to
+   * do the same. For so many ms only a process that made that attempt may repeat it.
+   */
+  readonly closingMs: number;
 }
 
-/** The command that waits for this part, while the platform still takes answers to it. */
+/** The command that waits for this part, while the platform takes answers to it. `now` in epoch ms. */
 export function awaitingOf(part: OutboundPart, now: number): Awaiting | undefined {
   const interaction = obj(part.replyContext?.['interaction']);
   const application = snowflake(interaction['application']);
   const token = str(interaction['token']);
-  if (part.ordinal !== 0 || application === undefined || token === undefined || !/^[\w.~-]{1,512}$/.test(token)) return undefined;
-  return now < (num(interaction['until']) ?? 0) ? { application, token } : undefined;
+  if (part.ordinal !== 0 || application === undefined || token === undefined || !isToken(token)) return undefined;
+  const until = num(interaction['until']) ?? 0;
+  if (now >= until + CLOSING_MS) return undefined;
+  return { application, token, closingMs: now < until ? 0 : until + CLOSING_MS - now };
 }
 
 /** A new message, which the same key cannot make twice. */
@@ -61,11 +90,17 @@ export async function toCreate(
   const route = `/channels/${place}/messages`;
   const voice = plain ? undefined : voiceOf(part, bytes);
   if (voice) return { method: 'POST', route, body: { ...voice, ...key } };
-  return { method: 'POST', route, body: { ...(await contentOf(part, plain)), ...replyOf(part), ...key } };
+  // A message can refer to those of its own place only.
+  const reply = threadOpenedBy(part)?.id === place ? {} : replyOf(part);
+  return { method: 'POST', route, body: { ...(await contentOf(part, plain)), ...reply, ...key } };
 }
 
 /** The same text in place of "is thinking"; the same edit twice is one edit. */
-export async function toAnswer(part: OutboundPart, { application, token }: Awaiting, plain: boolean): Promise<SendCall> {
+export async function toAnswer(
+  part: OutboundPart,
+  { application, token }: Omit<Awaiting, 'closingMs'>,
+  plain: boolean,
+): Promise<SendCall> {
   return { method: 'PATCH', route: `/webhooks/${application}/${token}/messages/@original`, body: await contentOf(part, plain) };
 }
 
@@ -100,7 +135,7 @@ async function contentOf(part: OutboundPart, plain: boolean): Promise<JsonObject
     ...((content !== '' || !part.file) && { content }),
     allowed_mentions: NO_MENTIONS,
     flags: SUPPRESS_EMBEDS,
-    ...(part.choices && part.choices.length > 0 && { components: buttonRows(part.choices) }),
+    ...(part.choices && part.choices.length > 0 && { components: [choiceRow(part.choices)] }),
     ...(part.file && { attachments: [{ id: 0, filename: shownName(part.file) }] }),
   };
 }
@@ -111,18 +146,6 @@ function replyOf(part: OutboundPart): JsonObject {
   if (part.ordinal !== 0 || messageId === undefined) return {};
   // The message may have been deleted since; the answer is worth more than the reference.
   return { message_reference: { message_id: messageId, fail_if_not_exists: false } };
-}
-
-function buttonRows(choices: NonNullable<OutboundPart['choices']>): readonly JsonObject[] {
-  const buttons = choices.map(({ label, value }, index) => {
-    const text = [...label].slice(0, LABEL_LIMIT).join('') || '…';
-    return { type: 2, style: 2, label: text, custom_id: buttonId(index, value) };
-  });
-  const rows: JsonObject[] = [];
-  for (let at = 0; at < buttons.length; at += BUTTONS_PER_ROW) {
-    rows.push({ type: 1, components: buttons.slice(at, at + BUTTONS_PER_ROW) });
-  }
-  return rows;
 }
 
 /** The name is shown, and its ending decides how the apps show the file. */

@@ -4,7 +4,7 @@
  */
 import type { SendResult } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
-import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';
+import { type ApiFailure, apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import { type Diagnosis, degraded, diagnose, down } from '../../kit/diagnosis.ts';
 
@@ -12,6 +12,19 @@ import { type Diagnosis, degraded, diagnose, down } from '../../kit/diagnosis.ts
 export function isFinal(error: unknown): boolean {
   const { status = 500 } = apiFailureOf(error) ?? {};
   return status < 500 && status !== 401;
+}
+
+/**
+ * Whether the platform knows no such message, or no place for it: unknown channel, unknown message
+ * (https://docs.discord.com/developers/topics/opcodes-and-status-codes#json).
+ */
+export function isNotThere(failure: ApiFailure | undefined): boolean {
+  return failure?.code === 10_003 || failure?.code === 10_008;
+}
+
+/** Whether the bot lacks a permission: missing access, missing permissions (the same page). */
+export function isNotPermitted(failure: ApiFailure): boolean {
+  return failure.code === 50_001 || failure.code === 50_013;
 }
 
 /** How long the platform asked to wait, in ms. */
