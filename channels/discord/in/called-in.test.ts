@@ -176,7 +176,7 @@ test('a first message that is gone is asked for once and missed by nobody', asyn
 
 test('the title of a post stands above its first message, and above the first question to the agent', async () => {
   const { say, push } = start({
-    [`/channels/${THREAD}/messages/${THREAD}`]: { ...starter, channel_id: THREAD },
+    [`/channels/${THREAD}/messages/${THREAD}`]: { ...starter, author: ada, channel_id: THREAD },
   });
   push('THREAD_CREATE', { ...thread, parent_id: FORUM, name: 'My] cat' });
   expect((await say({ ...inThread, id: THREAD, content: 'it coughs' })).text).toBe('[forum post: My) cat]\nit coughs');
@@ -195,6 +195,37 @@ test('the title of a post stands above its first message, and above the first qu
   expect(filesOnly.marks).toEqual([[0, filesOnly.text.length]]);
   // Above a command it would make words of it.
   expect((await say({ ...inThread, content: `<@${BOT}> /new`, mentions: [bot] })).text).toBe('/new');
+});
+
+test('the title of a post of another person is quoted as words of that person, of whom the gateway judges', async () => {
+  const post = { ...thread, parent_id: FORUM, name: 'My] cat', owner_id: BOB };
+  const known = start({ [`/channels/${THREAD}/messages/${THREAD}`]: { ...starter, channel_id: THREAD } });
+  known.push('THREAD_CREATE', post);
+  expect(await known.say({ ...inThread, ...MENTION })).toMatchObject({
+    text: 'what is this?',
+    replyTo: { platformId: THREAD, senderId: BOB, text: '[forum post: My) cat]\n[photo]\nlook at this', fromBot: false },
+  });
+  // The first message is gone, or is another person's.
+  for (const first of [{}, { [`/channels/${THREAD}/messages/${THREAD}`]: { ...starter, author: ada, channel_id: THREAD } }]) {
+    const gone = start(first);
+    gone.push('THREAD_CREATE', post);
+    const { text, replyTo } = await gone.say({ ...inThread, ...MENTION });
+    expect(text).toBe('what is this?');
+    if (Object.keys(first).length > 0) expect(replyTo?.text).not.toContain('forum post');
+    else expect(replyTo).toMatchObject({ platformId: THREAD, senderId: BOB, text: '[forum post: My) cat]', fromBot: false });
+  }
+});
+
+test('a title whose author is not known, or beside another quotation, is left out', async () => {
+  const answers = { [`/channels/${THREAD}/messages/${THREAD}`]: { ...starter, channel_id: THREAD } };
+  const { say, push } = start(answers);
+  const { owner_id: _, ...post } = { ...thread, parent_id: FORUM, name: 'My cat' };
+  push('THREAD_CREATE', post);
+  expect(JSON.stringify(await say({ ...inThread, ...MENTION }))).not.toContain('My cat');
+  const other = start(answers);
+  other.push('THREAD_CREATE', { ...post, owner_id: BOB });
+  const reply = { type: 19, message_reference: { message_id: '5000000000000000005' }, referenced_message: { author: bob } };
+  expect(JSON.stringify(await other.say({ ...inThread, ...MENTION, ...reply }))).not.toContain('My cat');
 });
 
 test('a post whose words the platform withholds is empty, whatever its title says', async () => {

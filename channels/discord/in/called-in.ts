@@ -22,8 +22,14 @@ export interface Surroundings {
   readonly referenced?: JsonObject;
   /** The message that the thread began with, when the agent is called in there for the first time. */
   readonly starter?: JsonObject;
-  /** The title of the post, with its first message and when the agent is called in for the first time. */
-  readonly post?: string;
+  /** The post, with its first message and when the agent is called in for the first time. */
+  readonly post?: Post;
+}
+
+/** A post of a forum: its title is words of the person who opened it. */
+export interface Post {
+  readonly title: string;
+  readonly ownerId: string;
 }
 
 export interface CalledInOptions {
@@ -54,7 +60,7 @@ export class CalledIn {
 
   /** `isCalled`: the message speaks to the agent. What no person will read is not fetched. */
   async surroundings(message: JsonObject, place: Place, isCalled: boolean): Promise<Surroundings> {
-    const { id: thread, parentId } = place;
+    const { id: thread, parentId, name: title } = place;
     // The first message of a post has the thread's own id (topics/threads); that of other threads lies
     // outside.
     const isPost = parentId !== undefined && message['id'] === thread;
@@ -62,10 +68,11 @@ export class CalledIn {
     const referenced = isCalled ? await this.#referenced(message) : undefined;
     const inForum = isPost || (isFirst && (await this.#isForum(parentId)));
     const starter = isFirst && !isPost ? await this.#starter(place, inForum ? thread : parentId) : undefined;
+    const ownerId = place.ownerId ?? (isPost ? snowflake(obj(message['author'])['id']) : undefined);
     return {
       ...(referenced && { referenced }),
       ...(starter && { starter }),
-      ...(inForum && place.name !== undefined && { post: place.name }),
+      ...(inForum && title !== undefined && ownerId !== undefined && { post: { title, ownerId } }),
     };
   }
 

@@ -4,9 +4,9 @@
  */
 import { type MediaRef, type QuotedMessage, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { type JsonObject, list, num, obj, objects } from '../../kit/json.ts';
-import { composed, type Ours, ours, writtenBy } from '../../kit/senders-words.ts';
+import { bracketNote, composed, type Ours, ours, writtenBy } from '../../kit/senders-words.ts';
 import { snowflake } from '../wire/ids.ts';
-import type { Surroundings } from './called-in.ts';
+import type { Post, Surroundings } from './called-in.ts';
 import { isForward, mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
 import { type Addressing, displayName, type NameOf, readText } from './inbound-text.ts';
 import type { Place } from './places.ts';
@@ -42,19 +42,33 @@ export function filesBeside(message: JsonObject, context: ReadingContext, withRe
   return replied ? filesIn(replied, context) : [];
 }
 
-/** What the message replies to, else what its thread began with. */
+/** The title of a post, in a line of ours. */
+export function titleOf({ title }: Post): string {
+  return bracketNote('forum post', title);
+}
+
+/**
+ * What the message replies to, else what its thread began with. The title of a post that another person opened
+ * stands above that, or alone: the gateway leaves it out unless that person may write to the agent.
+ */
 export function quotedOf(message: JsonObject, context: ReadingContext, senderId: string): QuotedMessage | undefined {
   const platformId = snowflake(obj(message['message_reference'])['message_id']);
   if (platformId !== undefined && isReply(message)) {
     return { platformId, ...quoteOf(repliedIn(message, context) ?? {}, context, senderId) };
   }
-  const { starter = {} } = context;
+  const { starter = {}, post, place } = context;
+  const titled = post?.ownerId === senderId ? undefined : post;
   const started = snowflake(starter['id']);
-  if (started === undefined) return undefined;
+  if (started === undefined) {
+    const origin = 'the title of the post, not written by the sender';
+    return titled && { platformId: place.id, senderId: titled.ownerId, text: titleOf(titled), origin, fromBot: false };
+  }
   const author = snowflake(obj(starter['author'])['id']) ?? UNKNOWN_SENDER;
   const media = filesIn(starter, context);
+  const quote = quoteOf(starter, context, senderId);
+  const title = titled?.ownerId === author ? { text: composed(titleOf(titled), quote.text).text } : {};
   // The sender did not point at it: whether its author may write to the agent decides.
-  return { platformId: started, senderId: author, ...quoteOf(starter, context, senderId), ...(media.length > 0 && { media }) };
+  return { platformId: started, senderId: author, ...quote, ...title, ...(media.length > 0 && { media }) };
 }
 
 /**

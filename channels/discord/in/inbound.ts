@@ -3,9 +3,9 @@ import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
-import { bracketNote, composed, ours } from '../../kit/senders-words.ts';
+import { composed, ours } from '../../kit/senders-words.ts';
 import { requireId, snowflake, timeOf } from '../wire/ids.ts';
-import { filesBeside, filesOf, namesNobodyElse, piecesOf, quotedOf, type ReadingContext } from './inbound-reply.ts';
+import { filesBeside, filesOf, namesNobodyElse, piecesOf, quotedOf, type ReadingContext, titleOf } from './inbound-reply.ts';
 import { displayName, readText, threadName } from './inbound-text.ts';
 import { chatOf } from './places.ts';
 
@@ -97,8 +97,9 @@ function readMessage(message: JsonObject, context: InboundContext): InboundMessa
   const written = composed(...pieces);
   const isEmpty = written.text === '' && media.length === 0;
   // A line above it would make a command an ordinary text.
-  const isTitled = context.post !== undefined && !isEmpty && !written.text.startsWith('/');
-  const content = isTitled ? composed(ours(bracketNote('forum post', context.post)), ...pieces) : written;
+  const { post } = context;
+  const isTitled = post?.ownerId === senderId && !isEmpty && !written.text.startsWith('/');
+  const content = isTitled ? composed(ours(titleOf(post)), ...pieces) : written;
   const isWritten = WRITTEN.has(num(message['type']) ?? 0);
   const refusal = refusalOf(author, message, to.account, !isWritten || isEmpty);
   const replyTo = quotedOf(message, context, senderId);
