@@ -13,6 +13,7 @@ export const CAPABILITIES = [
   'album in',
   'thread in',
   'thread out',
+  'threads of its own',
   'reply in',
   'reply out',
   'earlier messages',

@@ -49,6 +49,7 @@ export const cases: CapabilityCases = {
   'album in': NO_FILES,
   'thread in': ONE_CHAT,
   'thread out': ONE_CHAT,
+  'threads of its own': ONE_CHAT,
   'reply in': ONE_CHAT,
   'reply out': ONE_CHAT,
   'earlier messages': 'a terminal is told everything that is typed there',

@@ -2,58 +2,43 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Channel } from '../../src/core/channel.ts';
 import type { InboundMessage, MediaKind, OutboundPart } from '../../src/core/message.ts';
-import { backoffClock, startDiscordProxy } from '../../src/simulator/discord/proxy.ts';
-import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
+import { COMMAND_MENU } from '../../src/gateway/commands/index.ts';
+import { ADA, CALLBACK, DM, discordSetup, ORIGINAL, TOKEN } from '../../src/testing/discord/setup.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 
-const ADA = '201000000000000001';
 const BOB = '202000000000000002';
-const DM = '301000000000000001';
 const THREAD = '401000000000000001';
 
-async function scene() {
-  const proxy = await startDiscordProxy();
-  const settings = descriptor.settings.parse({ api_root: proxy.url, cdn_origins: [proxy.origin], slash_commands: false });
-  const deps = channelDeps({ name: 'discord', secret: () => proxy.peer.token, clock: backoffClock() });
-  const channel: Channel = await descriptor.create(settings, deps);
-  const host = new TestHost();
-  const abort = new AbortController();
-  await channel.start(host, abort.signal);
-  const { guildId, channelId } = proxy.peer;
-  const group = { guildId, channelId, senderId: ADA, senderName: 'Ada' };
+async function scene(settings: object) {
+  const at = await discordSetup(descriptor, { settings, deps: { commands: COMMAND_MENU } });
+  const { proxy, channel, host, room } = at;
+  const { guildId } = proxy.peer;
   return {
-    proxy,
-    channel,
-    host,
+    ...at,
     signal: new AbortController().signal,
     /** What Ada writes in the server's channel, and in private. */
-    group,
+    group: { guildId, channelId: room, senderId: ADA, senderName: 'Ada' },
     dm: { channelId: DM, senderId: ADA, senderName: 'Ada' },
     received: (count = 1): Promise<InboundMessage> => until(`${count} messages arrived`, () => host.accepted[count - 1]),
     send: (part: Partial<OutboundPart>) =>
-      channel.send(outbound({ channel: 'discord', account: channel.account, chatId: channelId, ...part }), {
+      channel.send(outbound({ channel: 'discord', account: channel.account, chatId: room, ...part }), {
         plain: false,
         signal: new AbortController().signal,
       }),
-    async [Symbol.asyncDispose]() {
-      abort.abort(new Error('over'));
-      await channel.stop();
-      await proxy.close();
-    },
   };
 }
 
 type Scene = Awaited<ReturnType<typeof scene>>;
 
-const play = (run: (at: Scene) => Promise<void>) => async (): Promise<void> => {
-  await using at = await scene();
-  await run(at);
-};
+const play =
+  (run: (at: Scene) => Promise<void>, settings: object = {}) =>
+  async (): Promise<void> => {
+    await using at = await scene(settings);
+    await run(at);
+  };
 
 const FILES = {
   photo: { mime: 'image/jpeg', name: 'p.jpg' },
@@ -94,15 +79,29 @@ function fileOut(kind: keyof typeof FILES) {
   });
 }
 
-const interaction = (fields: object) => ({
-  id: '901000000000000001',
-  application_id: '135000000000000001',
-  token: 'interaction-token',
-  version: 1,
-  user: { id: ADA, username: 'ada' },
-  channel_id: DM,
-  ...fields,
-});
+/** Asks with so many choices, of which a person takes the last; what the message of the bot offered them by. */
+const chosen = (count: number, press: (component: ComponentSent) => object) =>
+  play(async ({ proxy, send, sent, host, received, channel, interact }) => {
+    const choices = Array.from({ length: count }, (_, n) => ({ label: `Choice ${n}`, value: `c${n}` }));
+    const platformId = await sent(send({ text: 'Which one?', choices }));
+    const rows = proxy.sends()[0]?.body['components'] as { components: ComponentSent[] }[] | undefined;
+    const component = rows?.[0]?.components.at(-1);
+    if (!component) throw new Error('nothing to choose from');
+    const labels = component.options ?? rows?.[0]?.components ?? [];
+    expect(labels.map(({ label }) => label)).toEqual(choices.map(({ label }) => label));
+    const message = { id: platformId, author: { id: channel.account }, content: 'Which one?' };
+    interact({ type: 3, message, data: press(component) });
+    const text = `c${count - 1}`;
+    expect(await received()).toMatchObject({ kind: 'message', text, senderId: ADA, replyTo: { platformId, fromBot: true } });
+    await until('it is acknowledged', () => proxy.calls.some(({ call, body }) => CALLBACK.test(call) && body['type'] === 6));
+    expect(host.accepted).toHaveLength(1);
+  });
+
+interface ComponentSent {
+  readonly label?: string;
+  readonly custom_id: string;
+  readonly options?: readonly { readonly label: string; readonly value: string }[];
+}
 
 export const cases: CapabilityCases = {
   'text in': play(async ({ proxy, received, dm }) => {
@@ -142,6 +141,17 @@ export const cases: CapabilityCases = {
     expect(await send({ chatId: group.channelId, threadId: THREAD, text: 'there' })).toMatchObject({ kind: 'sent' });
     expect(proxy.sends().map(({ call }) => call)).toEqual([`POST /channels/${THREAD}/messages`]);
   }),
+  'threads of its own': play(
+    async ({ proxy, say, sent, channel, partOf, signal, room }) => {
+      const question = await say('what about the cats?');
+      expect(question).toMatchObject({ chatId: room, threadId: question.platformId, startsThread: true });
+      await sent(channel.send(partOf(question), { plain: false, signal }));
+      const made = proxy.calls.find(({ call }) => call === `POST /channels/${room}/messages/${question.platformId}/threads`);
+      expect(made).toMatchObject({ accepted: true, body: { name: 'what about the cats?' } });
+      expect(proxy.sends().map(({ call }) => call)).toEqual([`POST /channels/${question.platformId}/messages`]);
+    },
+    { auto_threads: true },
+  ),
   'reply in': play(async ({ proxy, send, received, group, channel, signal }) => {
     const ours = await send({ text: 'what we said' });
     if (ours.kind !== 'sent') throw new Error('not sent');
@@ -235,38 +245,25 @@ export const cases: CapabilityCases = {
     const call = { call: `POST /channels/${group.channelId}/typing`, accepted: true };
     expect(proxy.calls).toContainEqual(expect.objectContaining(call));
   }),
-  buttons: play(async ({ proxy, send, host, received, channel }) => {
-    const choices = [
-      { label: 'Yes, do it', value: 'yes' },
-      { label: 'No', value: 'no' },
-    ];
-    const sent = await send({ text: 'Shall I?', choices });
-    if (sent.kind !== 'sent') throw new Error('not sent');
-    const components = proxy.sends()[0]?.body['components'] as { components: { label: string; custom_id: string }[] }[];
-    expect(components[0]?.components.map(({ label }) => label)).toEqual(['Yes, do it', 'No']);
-    const message = { id: sent.platformId, author: { id: channel.account }, content: 'Shall I?' };
-    const press = { type: 3, message, data: { custom_id: components[0]?.components[0]?.custom_id, component_type: 2 } };
-    proxy.gateway.dispatch('INTERACTION_CREATE', interaction(press));
-    expect(await received()).toMatchObject({ kind: 'message', text: 'yes', senderId: ADA, replyTo: { fromBot: true } });
-    const callback = 'POST /interactions/901000000000000001/interaction-token/callback';
-    await until('the press is acknowledged', () => proxy.calls.some(({ call, body }) => call === callback && body['type'] === 6));
-    expect(host.accepted).toHaveLength(1);
-  }),
-  'command in': play(async ({ proxy, received, send }) => {
-    const data = { type: 1, name: 'new', options: [{ type: 3, name: 'args', value: '--keep 0' }] };
-    proxy.gateway.dispatch('INTERACTION_CREATE', interaction({ type: 2, data }));
+  buttons: chosen(2, ({ custom_id }) => ({ custom_id, component_type: 2 })),
+  'select menu': chosen(10, ({ custom_id, options = [] }) => ({
+    ...{ custom_id, component_type: 3 },
+    values: options.slice(-1).map(({ value }) => value),
+  })),
+  'command in': play(async ({ proxy, received, sent, channel, partOf, signal, interact }) => {
+    interact({ type: 2, data: { type: 1, name: 'new', options: [{ type: 3, name: 'args', value: '--keep 0' }] } });
     const message = await received();
     expect(message).toMatchObject({ kind: 'message', text: '/new --keep 0', mentionsBot: true, senderId: ADA });
-    const callback = 'POST /interactions/901000000000000001/interaction-token/callback';
-    await until('it is deferred', () => proxy.calls.some(({ call, body }) => call === callback && body['type'] === 5));
-    const { replyContext } = message;
-    const until_ = { ...(replyContext?.['interaction'] as object), until: Date.now() + 60_000 };
-    expect(await send({ chatId: DM, text: 'done', replyContext: { interaction: until_ } })).toMatchObject({ kind: 'sent' });
-    const original = 'PATCH /webhooks/135000000000000001/interaction-token/messages/@original';
-    expect(proxy.sends()).toMatchObject([{ call: original, body: { content: 'done' } }]);
+    await sent(channel.send(partOf(message, { text: 'done' }), { plain: false, signal }));
+    expect(proxy.sends()).toMatchObject([{ call: ORIGINAL, body: { content: 'done' } }]);
+    expect(proxy.interactions.shown(TOKEN)).toEqual({ isEphemeral: false, content: 'done' });
   }),
-  'select menu': 'not built: choices are buttons',
-  'command answers for one person': 'not built: the platform shows an answer to one person where it was asked by a command',
+  'command answers for one person': play(async ({ proxy, say, received, sent, channel, partOf, signal, interact }) => {
+    await say('hello');
+    interact({ type: 2, data: { type: 1, name: 'help' } });
+    await sent(channel.send(partOf(await received(2)), { plain: false, signal }));
+    expect(proxy.interactions.shown(TOKEN)).toEqual({ isEphemeral: true, content: 'the answer' });
+  }),
   'assistant pane': 'the pane is a feature of Slack',
   shortcuts: 'not built: the platform lets apps add commands to the menu of a message',
   'mention in a group': play(async ({ proxy, received, group, channel }) => {

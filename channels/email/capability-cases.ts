@@ -152,6 +152,13 @@ export const cases: CapabilityCases = {
     expect(raw).toMatch(new RegExp(`^References: <root@example.test> +<${id}>`, 'm'));
     expect(raw).toMatch(/^Subject: Re: plans/m);
   }),
+  'threads of its own': play(async ({ deliver, received, send, arrived, id }) => {
+    await deliver(['Subject: plans'], 'shall we?');
+    const { threadId, replyContext, ...message } = await received();
+    expect(message).toMatchObject({ startsThread: true });
+    await send({ text: `answer ${id}`, ...(threadId ? { threadId } : {}), ...(replyContext ? { replyContext } : {}) });
+    expect(await arrived(`answer ${id}`)).toMatch(new RegExp(`^In-Reply-To: <${id}>`, 'm'));
+  }),
   'reply in': play(async ({ deliver, received }) => {
     const attribution = 'On Mon, 2 Nov 2026 at 10:12, Bot <bot@example.test> wrote:';
     await deliver(['Subject: Re: s', 'In-Reply-To: <other@example.test>'], 'yes', '', attribution, '> what we said');

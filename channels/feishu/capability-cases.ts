@@ -131,6 +131,7 @@ export const cases: CapabilityCases = {
       ['om_question', true],
     ]);
   }),
+  'threads of its own': 'not built: an answer can begin a topic of the message that it replies to',
   'reply in': play(async ({ server, message, send }) => {
     await send({ chatId: 'oc_team', text: 'what we said', key: 'a' });
     const parentId = server.posts[0]?.id ?? '';

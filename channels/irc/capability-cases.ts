@@ -101,6 +101,7 @@ export const cases: CapabilityCases = {
   'album in': NO_FILES,
   'thread in': NO_IDS,
   'thread out': NO_IDS,
+  'threads of its own': NO_IDS,
   'reply in': NO_IDS,
   'earlier messages': 'servers keep no history',
   'reaction in': NO_IDS,

@@ -135,6 +135,12 @@ export const cases: CapabilityCases = {
     await send({ chatId: CHANNEL, threadId: parent.ts });
     expect(server.sends[0]?.threadTs).toBe(parent.ts);
   }),
+  'threads of its own': scene(async ({ server, arrives, send }) => {
+    const { threadId, chatId, ...message } = await arrives(() => server.say({ channel: CHANNEL, text: 'a question' }));
+    expect(message).toMatchObject({ startsThread: true });
+    await send({ chatId, ...(threadId !== undefined && { threadId }) });
+    expect(`${CHANNEL}:${server.sends[0]?.threadTs}`).toBe(message.platformId);
+  }),
   // A reply is a message in the thread of another one.
   'reply in': scene(async ({ server, arrives, send }) => {
     const platformId = await send({ text: 'a question' });

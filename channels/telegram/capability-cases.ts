@@ -135,6 +135,7 @@ export const cases: CapabilityCases = {
     expect(await send({ chatId, threadId, text: 'hello' })).toMatchObject({ kind: 'sent' });
     expect(server.sends[1]).toMatchObject({ chatId: '-1002', threadId: 'dm:77' });
   }),
+  'threads of its own': 'not built: a bot can open topics in a group of topics, where it has the right to manage them',
   'reply in': play(async ({ server, received, channel }) => {
     const from = { id: Number(channel.account), is_bot: true, first_name: 'Gatehouse' };
     const quoted = { message_id: 5, date: 1, chat: { id: 1000, type: 'private' }, from, text: 'what we said' };

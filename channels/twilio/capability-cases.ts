@@ -89,6 +89,7 @@ export const cases: CapabilityCases = {
     }),
   'thread in': 'text messages have no threads: one number is one conversation',
   'thread out': 'text messages have no threads: one number is one conversation',
+  'threads of its own': 'text messages have no threads: one number is one conversation',
   'reply in': 'a text message refers to no other: what a phone shows as a reply arrives as plain text',
   'reply out': 'a text message cannot refer to another',
   'earlier messages': 'a number is in no groups',

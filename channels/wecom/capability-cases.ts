@@ -64,6 +64,7 @@ export const cases: CapabilityCases = {
   'album in': 'each picture is a message of its own',
   'thread in': 'the chat with an application has no threads',
   'thread out': 'the chat with an application has no threads',
+  'threads of its own': 'the chat with an application has no threads',
   'reply in': 'callbacks do not say what a message quotes',
   'reply out': 'the API cannot quote a message',
   'earlier messages': 'an application is in no groups',

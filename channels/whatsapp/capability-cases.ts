@@ -101,6 +101,7 @@ export const cases: CapabilityCases = {
   }),
   'thread in': NO_THREADS,
   'thread out': NO_THREADS,
+  'threads of its own': NO_THREADS,
   'reply in': play(async ({ platform, send, received }) => {
     const sent = await send({ text: 'what is it?' });
     const id = platform.seen[0]?.id ?? '';

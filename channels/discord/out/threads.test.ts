@@ -1,53 +1,27 @@
 /** Threads that answers open, against the simulated platform. */
 import { afterEach, expect, test } from 'vitest';
-import type { Channel, SendResult } from '../../../src/core/channel.ts';
-import type { InboundMessage, OutboundPart } from '../../../src/core/message.ts';
-import { backoffClock, startDiscordProxy } from '../../../src/simulator/discord/proxy.ts';
-import { channelDeps } from '../../../src/testing/channel-deps.ts';
-import { TestHost } from '../../../src/testing/channel-host.ts';
-import { MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
+import { DM, discordSetup } from '../../../src/testing/discord/setup.ts';
+import { until } from '../../../src/testing/fakes.ts';
 import { channel as descriptor } from '../index.ts';
 
-const ADA = '201000000000000001';
-const DM = '301000000000000001';
 const THREAD = '401000000000000001';
 const signal = new AbortController().signal;
+const plain = { plain: false, signal };
 
-const open: (() => Promise<unknown>)[] = [];
+const open: AsyncDisposable[] = [];
 afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close();
+  for (const one of open.splice(0)) await one[Symbol.asyncDispose]();
 });
 
 async function scene(settings: object = {}) {
-  const proxy = await startDiscordProxy();
-  open.push(() => proxy.close());
-  const { guildId, channelId: room } = proxy.peer;
-  const [host, logger] = [new TestHost(), new MemoryLogger()];
-  const parsed = descriptor.settings.parse({
-    ...{ api_root: proxy.url, cdn_origins: [proxy.origin], slash_commands: false, auto_threads: true },
-    ...settings,
-  });
-  const deps = { name: 'discord', secret: () => proxy.peer.token, clock: backoffClock(), logger, random: () => 0.5 };
-  const again = async (): Promise<Channel> => {
-    const channel = await descriptor.create(parsed, channelDeps(deps));
-    open.push(() => channel.stop());
-    await channel.start(host, signal);
-    return channel;
-  };
-  const channel = await again();
-  const posts = (): readonly string[] =>
-    proxy.calls.flatMap(({ call, accepted }) => (accepted && /^POST .*\/(messages|threads)$/.test(call) ? [call] : []));
+  const at = await discordSetup(descriptor, { settings: { auto_threads: true, ...settings } });
+  open.push(at);
+  const { proxy } = at;
   return {
-    ...{ proxy, channel, host, logger, room, again, posts },
-    async ask(content: string, place: object = {}): Promise<InboundMessage> {
-      const id = await proxy.write({ guildId, channelId: room, senderId: ADA, senderName: 'Ada', content, ...place });
-      return await until('it arrived', () => host.accepted.find(({ platformId }) => platformId === id));
-    },
-    partOf(to: InboundMessage, part: Partial<OutboundPart> = {}): OutboundPart {
-      const { chatId, threadId, replyContext } = to;
-      const place = { channel: 'discord', account: channel.account, chatId, ...(threadId && { threadId }) };
-      return outbound({ ...place, text: 'the answer', ...(replyContext && { replyContext }), ...part });
-    },
+    ...at,
+    /** Messages and threads that the bot made. */
+    posts: (): readonly string[] =>
+      proxy.calls.flatMap(({ call, accepted }) => (accepted && /^POST .*\/(messages|threads)$/.test(call) ? [call] : [])),
     /** What stands in a channel or thread, the oldest first. */
     async words(place: string): Promise<readonly unknown[]> {
       const headers = { authorization: `Bot ${proxy.peer.token}` };
@@ -58,16 +32,9 @@ async function scene(settings: object = {}) {
   };
 }
 
-const sent = async (result: Promise<SendResult>): Promise<string> => {
-  const outcome = await result;
-  if (outcome.kind !== 'sent') throw new Error(`not sent: ${JSON.stringify(outcome)}`);
-  return outcome.platformId;
-};
-const plain = { plain: false, signal };
-
 test('the answer to a message of a channel opens a thread of that message, named by its first words', async () => {
-  const { proxy, channel, room, ask, partOf, posts, words } = await scene({ auto_archive_duration: 60 });
-  const question = await ask(`<@${proxy.peer.botId}> what about <@202000000000000002> and\nthe cats?`);
+  const { sent, proxy, channel, room, say, partOf, posts, words } = await scene({ auto_archive_duration: 60 });
+  const question = await say(`<@${proxy.peer.botId}> what about <@202000000000000002> and\nthe cats?`);
   expect(question).toMatchObject({ chatId: room, threadId: question.platformId, startsThread: true, isGroup: true });
   await sent(channel.send(partOf(question), plain));
   await sent(channel.send(partOf(question, { key: 'k#1', ordinal: 1, count: 2, text: 'and more' }), plain));
@@ -82,11 +49,11 @@ test('the answer to a message of a channel opens a thread of that message, named
 });
 
 test('what is said in that thread is followed, and answered there without another one', async () => {
-  const { proxy, channel, room, ask, partOf, posts } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, room, say, partOf, posts } = await scene();
+  const question = await say('hello');
   await sent(channel.send(partOf(question), plain));
   const thread = question.platformId;
-  const next = await ask('and then?', { channelId: thread, parentChannelId: room });
+  const next = await say('and then?', { channelId: thread, parentChannelId: room });
   expect(next).toMatchObject({ chatId: room, threadId: thread, mentionsBot: true, text: 'and then?' });
   expect(next).not.toHaveProperty('startsThread');
   await sent(channel.send(partOf(next, { key: 'next#0' }), plain));
@@ -95,8 +62,8 @@ test('what is said in that thread is followed, and answered there without anothe
 });
 
 test.each(['drop', 'cut'] as const)('a thread whose answer was lost (%s) is found again by the next process', async (kind) => {
-  const { proxy, channel, room, ask, partOf, again, words } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, room, say, partOf, again, words } = await scene();
+  const question = await say('hello');
   proxy.fault({ call: /\/threads$/, kind });
   expect(await channel.send(partOf(question), plain)).toMatchObject({ kind: 'retry', scope: 'part' });
   await channel.stop();
@@ -106,8 +73,8 @@ test.each(['drop', 'cut'] as const)('a thread whose answer was lost (%s) is foun
 });
 
 test('an answer whose own call was lost is there once, whichever process sends it again', async () => {
-  const { proxy, channel, ask, partOf, again, words } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, say, partOf, again, words } = await scene();
+  const question = await say('hello');
   proxy.fault({ call: new RegExp(`^POST /channels/${question.platformId}/messages$`), kind: 'drop' });
   expect(await channel.send(partOf(question), plain)).toMatchObject({ kind: 'unknown' });
   await channel.stop();
@@ -116,16 +83,16 @@ test('an answer whose own call was lost is there once, whichever process sends i
 });
 
 test('without the permission the answer stands in the channel, and the operator is told once what to do', async () => {
-  const { proxy, channel, host, logger, room, ask, partOf, words, again } = await scene();
+  const { sent, proxy, channel, host, logger, room, say, partOf, words, again } = await scene();
   proxy.withoutThreads.add(room);
-  const question = await ask('hello');
+  const question = await say('hello');
   const first = await sent(channel.send(partOf(question), plain));
   await sent(channel.send(partOf(question, { key: 'k#1', ordinal: 1, text: 'and more' }), plain));
   expect(await words(room)).toEqual(['hello', 'the answer', 'and more']);
   expect(proxy.sends()[0]?.body).toMatchObject({ message_reference: { message_id: question.platformId } });
   expect(host.states.at(-1)).toMatchObject({ state: 'healthy' });
   expect(host.states.at(-1)?.detail).toMatch(/in the channel and not in a thread .* in 1 channels: .* Create Public Threads/);
-  await sent(channel.send(partOf(await ask('again?'), { key: 'other#0' }), plain));
+  await sent(channel.send(partOf(await say('again?'), { key: 'other#0' }), plain));
   expect(logger.lines.filter(({ event }) => event === 'discord.no-thread')).toHaveLength(1);
   // A process that knows nothing of it finds the message all the same.
   await channel.stop();
@@ -133,13 +100,13 @@ test('without the permission the answer stands in the channel, and the operator 
   expect(await next.edit?.(first, partOf(question, { text: 'changed' }), plain)).toEqual({ kind: 'sent', platformId: first });
   expect((await words(room))[1]).toBe('changed');
   proxy.withoutThreads.clear();
-  await sent(next.send(partOf(await ask('now?'), { key: 'third#0' }), plain));
+  await sent(next.send(partOf(await say('now?'), { key: 'third#0' }), plain));
   expect(host.states.at(-1)).toEqual({ state: 'healthy' });
 });
 
 test('where the bot may not write in threads, the answer stands in the channel', async () => {
-  const { proxy, channel, host, room, ask, partOf, words } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, host, room, say, partOf, words } = await scene();
+  const question = await say('hello');
   const body = { message: 'Missing Permissions', code: 50_013 };
   proxy.fault({ call: new RegExp(`^POST /channels/${question.platformId}/messages$`), kind: 'answer', status: 403, body });
   expect(await channel.send(partOf(question), plain)).toMatchObject({ kind: 'retry', afterMs: 0 });
@@ -149,8 +116,8 @@ test('where the bot may not write in threads, the answer stands in the channel',
 });
 
 test('where the platform makes no threads, the answer stands in the channel, with the platform’s reason', async () => {
-  const { proxy, channel, host, room, ask, partOf, words } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, host, room, say, partOf, words } = await scene();
+  const question = await say('hello');
   proxy.change(room, { type: 13 });
   await sent(channel.send(partOf(question), plain));
   expect(await words(room)).toEqual(['hello', 'the answer']);
@@ -158,8 +125,8 @@ test('where the platform makes no threads, the answer stands in the channel, wit
 });
 
 test('an answer to a message that was deleted stands in the channel, which is no trouble of the operator’s', async () => {
-  const { proxy, channel, host, room, ask, partOf, words } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, host, room, say, partOf, words } = await scene();
+  const question = await say('hello');
   const body = { message: 'Unknown Message', code: 10_008 };
   proxy.fault({ call: /\/threads$/, kind: 'answer', status: 404, body });
   await sent(channel.send(partOf(question), plain));
@@ -168,8 +135,8 @@ test('an answer to a message that was deleted stands in the channel, which is no
 });
 
 test('a platform that is busy holds the thread up, and the answer with it', async () => {
-  const { proxy, channel, ask, partOf, words } = await scene();
-  const question = await ask('hello');
+  const { proxy, channel, say, partOf, words } = await scene();
+  const question = await say('hello');
   const headers = { 'retry-after': '3', 'x-ratelimit-scope': 'user' };
   const body = { message: 'slow down', retry_after: 3, global: false };
   proxy.fault({ call: /\/threads$/, kind: 'answer', status: 503, body: 'no' });
@@ -180,8 +147,8 @@ test('a platform that is busy holds the thread up, and the answer with it', asyn
 });
 
 test('signs of life and corrections find the message and its answer, wherever they are', async () => {
-  const { proxy, channel, room, ask, partOf, again } = await scene();
-  const question = await ask('hello');
+  const { sent, proxy, channel, room, say, partOf, again } = await scene();
+  const question = await say('hello');
   const { chatId, platformId } = question;
   const target = { chatId, threadId: platformId, platformId };
   const accepted = (): readonly string[] =>
@@ -205,31 +172,31 @@ test('signs of life and corrections find the message and its answer, wherever th
 });
 
 test('what was said before stands in the channel, and is what the agent is shown', async () => {
-  const { channel, ask } = await scene();
-  await ask('lunch at one?');
-  const question = await ask('where?');
+  const { channel, say } = await scene();
+  await say('lunch at one?');
+  const question = await say('where?');
   expect(await channel.earlier?.(question, 30, signal)).toMatchObject([{ text: 'lunch at one?' }]);
 });
 
 test('a command, a private chat, a thread and the default setting open none', async () => {
-  const { channel, proxy, room, ask } = await scene();
+  const { channel, proxy, room, say } = await scene();
   for (const message of [
-    await ask('/new'),
-    await ask('in private', { channelId: DM, guildId: undefined }),
-    await ask('in a thread', { channelId: THREAD, parentChannelId: room }),
+    await say('/new'),
+    await say('in private', { channelId: DM, guildId: undefined }),
+    await say('in a thread', { channelId: THREAD, parentChannelId: room }),
   ]) {
     expect(message).not.toHaveProperty('startsThread');
     expect(message.replyContext ?? {}).not.toHaveProperty('thread');
   }
   await channel.stop();
   const off = await scene({ auto_threads: false });
-  expect(await off.ask('hello')).not.toHaveProperty('threadId');
+  expect(await off.say('hello')).not.toHaveProperty('threadId');
   expect(proxy.sends()).toEqual([]);
 });
 
 test('an edited message keeps its conversation', async () => {
-  const { proxy, host, ask } = await scene();
-  const question = await ask('frist');
+  const { proxy, host, say } = await scene();
+  const question = await say('frist');
   const edited = { content: 'first', edited_timestamp: '2026-01-01T00:00:00Z' };
   proxy.change(question.platformId, edited, 'MESSAGE_UPDATE');
   const edit = await until('the edit arrived', () => host.accepted.find(({ kind }) => kind === 'edit'));

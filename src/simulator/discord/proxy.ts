@@ -111,7 +111,7 @@ class Front implements DiscordProxy {
 
   sends(): readonly ProxyCall[] {
     return this.calls.filter(
-      ({ call, accepted }) => accepted && /^(?:POST \/channels\/\d+\/messages|PATCH \/webhooks\/)/.test(call),
+      ({ call, accepted }) => accepted && /^(?:POST \/channels\/\d+\/messages$|PATCH \/webhooks\/)/.test(call),
     );
   }
 
