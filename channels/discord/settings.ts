@@ -32,7 +32,7 @@ export const DiscordSettings = z.strictObject({
   auto_archive_duration: z
     .union([z.literal(60), z.literal(1_440), z.literal(4_320), z.literal(10_080)])
     .default(1_440)
-    .describe('Minutes without a message after which Discord hides a thread that was opened so.'),
+    .describe('Minutes without a message after which Discord hides a thread that was opened so: 60, 1440, 4320 or 10080.'),
   slash_commands: flag(true, 'Offer the commands of the agent in the command menu of Discord.'),
   catch_up_hours: z
     .number()
