@@ -79,7 +79,9 @@ function fileOut(kind: keyof typeof FILES) {
   });
 }
 
-/** Asks with so many choices, of which a person takes the last; what the message of the bot offered them by. */
+/**
+ * Asks with so many choices, of which a person takes the last; what the message of the bot offered them by.
+ */
 const chosen = (count: number, press: (component: ComponentSent) => object) =>
   play(async ({ proxy, send, sent, host, received, channel, interact }) => {
     const choices = Array.from({ length: count }, (_, n) => ({ label: `Choice ${n}`, value: `c${n}` }));

@@ -1,4 +1,5 @@
-// Where answers stand on Discord, by the real daemon and across kills: a thread of their own, or for one person alone.
+// Where answers stand on Discord, by the real daemon and across kills: a thread of their own, or for one
+// person alone.
 import { expect, test } from 'vitest';
 import { channel as discord } from '../../channels/discord/index.ts';
 import { startDiscordProxy } from '../simulator/discord/proxy.ts';

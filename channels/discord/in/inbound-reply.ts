@@ -48,8 +48,8 @@ export function titleOf({ title }: Post): string {
 }
 
 /**
- * What the message replies to, else what its thread began with. The title of a post that another person opened
- * stands above that, or alone: the gateway leaves it out unless that person may write to the agent.
+ * What the message replies to, else what its thread began with. The title of a post that another person
+ * opened stands above that, or alone: the gateway leaves it out unless that person may write to the agent.
  */
 export function quotedOf(message: JsonObject, context: ReadingContext, senderId: string): QuotedMessage | undefined {
   const platformId = snowflake(obj(message['message_reference'])['message_id']);

@@ -69,12 +69,15 @@ export function readText(
   return { text: mentioned ? out.trim() : out, mentioned };
 }
 
-/** "1-100 character channel name" (https://docs.discord.com/developers/resources/channel#start-thread-from-message). */
+/**
+ * "1-100 character channel name"
+ * (https://docs.discord.com/developers/resources/channel#start-thread-from-message).
+ */
 const MAX_THREAD_NAME = 100;
 
 /**
- * The name of a thread that is opened for a message: its first words, without the people, roles and channels in
- * it; `otherwise` for a message without words.
+ * The name of a thread that is opened for a message: its first words, without the people, roles and channels
+ * in it; `otherwise` for a message without words.
  */
 export function threadName(message: JsonObject, otherwise: string): string {
   const named = writtenIn(message).replaceAll(TOKEN, (...match) => {

@@ -18,8 +18,8 @@ export const DEFERRED_MESSAGE = 5;
 export const DEFERRED_UPDATE = 6;
 
 /**
- * How long an answer goes where the command was given. "Interaction tokens are valid for 15 minutes" (the same
- * page); the rest of that is for repeats of an attempt whose result was lost.
+ * How long an answer goes where the command was given. "Interaction tokens are valid for 15 minutes" (the
+ * same page); the rest of that is for repeats of an attempt whose result was lost.
  */
 export const INTERACTION_MS = 13 * 60_000;
 

@@ -1,4 +1,7 @@
-/** Commands and pressed components against the simulated platform: acknowledged, then answered to whom they concern. */
+/**
+ * Commands and pressed components against the simulated platform: acknowledged, then answered to whom they
+ * concern.
+ */
 import { afterEach, expect, test } from 'vitest';
 import type { SendResult } from '../../../src/core/channel.ts';
 import type { InboundMessage, OutboundPart } from '../../../src/core/message.ts';

@@ -38,8 +38,8 @@ export class Interactions {
   }
 
   /**
-   * Acknowledges one once its message is `committed`: the platform gives three seconds from the press. Call it
-   * before that, because the answer can be ready as soon as the message is committed. Never throws.
+   * Acknowledges one once its message is `committed`: the platform gives three seconds from the press. Call
+   * it before that, because the answer can be ready as soon as the message is committed. Never throws.
    */
   acknowledge(acknowledgement: Acknowledgement, committed: Promise<unknown>): void {
     const { token } = acknowledgement;
@@ -50,8 +50,8 @@ export class Interactions {
   }
 
   /**
-   * Resolves when the platform has said something to the acknowledgement of a command: before that it knows of
-   * no answer that could be replaced. At once for a command of an earlier process.
+   * Resolves when the platform has said something to the acknowledgement of a command: before that it knows
+   * of no answer that could be replaced. At once for a command of an earlier process.
    */
   async acknowledged(token: string): Promise<void> {
     await this.#telling.get(token);

@@ -10,8 +10,8 @@ import { choiceId, MENU_ID } from '../in/interaction.ts';
 const BUTTONS = 5;
 const BUTTON_CHARS = 80;
 /**
- * "A single select component" in a row, "max 25" options, of each the label and the value "max 100 characters"
- * (the same page, #string-select). A value of ours has less: 60 bytes and its number.
+ * "A single select component" in a row, "max 25" options, of each the label and the value "max 100
+ * characters" (the same page, #string-select). A value of ours has less: 60 bytes and its number.
  */
 const OPTIONS = 25;
 const OPTION_CHARS = 100;

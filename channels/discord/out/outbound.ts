@@ -24,8 +24,8 @@ const EVEN_WAVEFORM = Buffer.alloc(64, 0x50).toString('base64');
 /** Nobody is notified by what a model wrote, not even the author of the message it replies to. */
 const NO_MENTIONS = { parse: [], replied_user: false } as const;
 /**
- * From the end of the time for answers in place on: as long as a part whose sending ended in doubt can be sent
- * again (`idemWindowMs`), until the token of the command is no longer valid.
+ * From the end of the time for answers in place on: as long as a part whose sending ended in doubt can be
+ * sent again (`idemWindowMs`), until the token of the command is no longer valid.
  */
 const CLOSING_MS = 120_000;
 
@@ -49,7 +49,9 @@ export interface ThreadOpened {
   readonly name: string;
 }
 
-/** What the message that a part answers says of its thread (`replyContext`); undefined where it opens none. */
+/**
+ * What the message that a part answers says of its thread (`replyContext`); undefined where it opens none.
+ */
 export function threadOpenedBy({ chatId, threadId, replyContext }: OutboundPart): ThreadOpened | undefined {
   const id = snowflake(threadId);
   const chat = snowflake(chatId);

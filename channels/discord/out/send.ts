@@ -1,4 +1,7 @@
-/** A part of an answer to the place where it belongs: in place of "is thinking", into a thread that it opens, or into its chat. */
+/**
+ * A part of an answer to the place where it belongs: in place of "is thinking", into a thread that it opens,
+ * or into its chat.
+ */
 import { readFile, stat } from 'node:fs/promises';
 import type { SendOptions, SendResult } from '../../../src/core/channel.ts';
 import type { OutboundPart } from '../../../src/core/message.ts';
@@ -74,7 +77,10 @@ export class Sending {
     }
   }
 
-  /** The answer to a command that shows "is thinking". Undefined where the part has to be a message of its own. */
+  /**
+   * The answer to a command that shows "is thinking". Undefined where the part has to be a message of its
+   * own.
+   */
   async #inPlace(
     part: OutboundPart,
     plain: boolean,
@@ -119,7 +125,10 @@ export class Sending {
   }
 }
 
-/** The thread could not be opened, or it is not known: nothing of the part has left, and asking again makes no second one. */
+/**
+ * The thread could not be opened, or it is not known: nothing of the part has left, and asking again makes no
+ * second one.
+ */
 function notOpened(error: unknown): SendResult {
   const failed = error instanceof CallError ? toSendResult(error.failure) : undefined;
   if (failed && failed.kind !== 'unknown') return failed;

@@ -134,6 +134,18 @@ test('an answer to a message that was deleted stands in the channel, which is no
   expect(host.states.at(-1)?.detail).toBeUndefined();
 });
 
+test('an answer whose thread was deleted meanwhile stands in the channel', async () => {
+  const { sent, proxy, channel, room, say, partOf, words } = await scene();
+  const question = await say('hello');
+  await sent(channel.send(partOf(question), plain));
+  const body = { message: 'Unknown Channel', code: 10_003 };
+  proxy.fault({ call: new RegExp(`^POST /channels/${question.platformId}/messages$`), kind: 'answer', status: 404, body });
+  const rest = partOf(question, { key: 'k#1', ordinal: 1, count: 2, text: 'and more' });
+  expect(await channel.send(rest, plain)).toMatchObject({ kind: 'retry', afterMs: 0 });
+  await sent(channel.send(rest, plain));
+  expect(await words(room)).toEqual(['hello', 'and more']);
+});
+
 test('a platform that is busy holds the thread up, and the answer with it', async () => {
   const { proxy, channel, say, partOf, words } = await scene();
   const question = await say('hello');

@@ -1,4 +1,7 @@
-/** Threads that answers open: made when the first part is sent, or the answer stands in the channel and the operator is told. */
+/**
+ * Threads that answers open: made when the first part is sent, or the answer stands in the channel and the
+ * operator is told.
+ */
 import type { OutboundPart } from '../../../src/core/message.ts';
 import type { Logger } from '../../../src/core/ports.ts';
 import { type ApiFailure, apiFailureOf, describe } from '../../kit/call-error.ts';
@@ -23,7 +26,10 @@ export interface ThreadsOptions {
 type Where = 'thread' | 'channel';
 type Target = Pick<OutboundPart, 'chatId' | 'threadId'>;
 
-/** https://docs.discord.com/developers/topics/opcodes-and-status-codes#json: "A thread has already been created for this message". */
+/**
+ * https://docs.discord.com/developers/topics/opcodes-and-status-codes#json: "A thread has already been
+ * created for this message".
+ */
 const HAS_THREAD = 160_004;
 const MAX_KNOWN = 1_000;
 const MAX_TROUBLED = 500;
@@ -56,21 +62,23 @@ export class Threads {
   }
 
   /**
-   * The platform refused a part in the thread that it opened, so that the answer has to stand in the channel.
-   * False for any other part, and for what has nothing to do with threads.
+   * The platform refused a part in the thread that it opened, or does not know that thread any more, so that
+   * the answer has to stand in the channel. False for any other part, and for what has nothing to do with
+   * threads.
    */
   refused(part: OutboundPart, error: unknown): boolean {
     const opened = threadOpenedBy(part);
     const failure = apiFailureOf(error);
-    if (!opened || !failure || !isNotPermitted(failure) || this.#known.get(opened.id) !== 'thread') return false;
+    if (!opened || !failure || this.#known.get(opened.id) !== 'thread') return false;
+    if (!isNotPermitted(failure) && !isNotThere(failure)) return false;
     this.#stayInChannel(opened, failure);
     return true;
   }
 
   /**
-   * Does something to a message, or in a place, that lies in the thread, or in the channel as the message that
-   * the thread was opened of does: `work` is tried in the thread, and where the platform knows no such thing
-   * there, in the channel. Undefined when an id is none of the platform's. Rejects as `work` does.
+   * Does something to a message, or in a place, that lies in the thread, or in the channel as the message
+   * that the thread was opened of does: `work` is tried in the thread, and where the platform knows no such
+   * thing there, in the channel. Undefined when an id is none of the platform's. Rejects as `work` does.
    */
   async inEither<T>(target: Target, work: (place: string) => Promise<T>): Promise<T | undefined> {
     const place = placeOf(target);
@@ -107,7 +115,7 @@ export class Threads {
 
   #stayInChannel({ id, chat }: { readonly id: string; readonly chat: string }, failure: ApiFailure): Where {
     this.#known.set(id, 'channel');
-    // That somebody deleted the question is no trouble of the operator's.
+    // A question that was deleted is no trouble of the operator's.
     if (isNotThere(failure)) return 'channel';
     const why = isNotPermitted(failure)
       ? 'give the bot the permissions Create Public Threads and Send Messages in Threads there'

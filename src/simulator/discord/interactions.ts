@@ -1,6 +1,6 @@
 /**
- * Commands and pressed components as the platform keeps them: acknowledged once, answered through their token,
- * shown to one person or to all
+ * Commands and pressed components as the platform keeps them: acknowledged once, answered through their
+ * token, shown to one person or to all
  * (https://docs.discord.com/developers/interactions/receiving-and-responding).
  */
 import type { JsonObject } from './wire.ts';

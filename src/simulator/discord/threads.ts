@@ -34,7 +34,10 @@ export interface ThreadWorld {
   readonly exists: boolean;
 }
 
-/** Codes of https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. Undefined: the thread is made. */
+/**
+ * Codes of https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. Undefined: the thread is
+ * made.
+ */
 export function threadRefusal({ name, auto_archive_duration }: JsonObject, world: ThreadWorld): RuleRefusal | undefined {
   if (!world.isAllowed) return { status: 403, body: { message: 'Missing Permissions', code: 50_013 } };
   if (!STARTS_THREADS.includes(world.type)) {

@@ -24,9 +24,14 @@ export interface DiscordSetup extends AsyncDisposable {
   readonly channel: Channel;
   /** A new adapter on what the journal holds, as after a kill. */
   again(): Promise<Channel>;
-  /** Ada writes in the server's channel; the message once it was accepted. `place` overrides where, and by whom. */
+  /**
+   * Ada writes in the server's channel; the message once it was accepted. `place` overrides where, and by
+   * whom.
+   */
   say(content: string, place?: object): Promise<InboundMessage>;
-  /** Ada gives a command or presses something in the server's channel. `fields` override those of the event. */
+  /**
+   * Ada gives a command or presses something in the server's channel. `fields` override those of the event.
+   */
   interact(fields: object): void;
   /** A part of the answer to a message. */
   partOf(to: InboundMessage, part?: Partial<OutboundPart>): OutboundPart;
