@@ -88,6 +88,7 @@ describe('which file', () => {
         webhooks: { host: '127.0.0.1', port: 7781 },
       },
       disk: { person_mb: 2048, total_mb: 20480, reserve_mb: 256 },
+      limits: { person_mb: 16, chat_mb: 8, total_mb: 256 },
       heartbeat: { every_minutes: 30, max_a_day: 48 },
     });
   });
@@ -266,7 +267,10 @@ describe('problems', () => {
     ]);
     expect(await said('{"budget": {"per_day": 1}}')).toMatchObject([expect.stringContaining('per_day: unknown key: no limit')]);
     expect(await said('{"budgt": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('did you mean "budget"?')]);
-    expect(await said('{"limits": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('limits: unknown key: no limit')]);
+    expect(await said('{"caps": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('caps: unknown key: no limit')]);
+    expect(await said('{"limits": {"daily_usd": 1}}')).toMatchObject([
+      expect.stringContaining('"daily_usd" belongs under "budget"'),
+    ]);
     expect(await said('{"daily_usd": 1}')).toMatchObject([expect.stringContaining('"daily_usd" belongs under "budget"')]);
     expect(await said('{"max_iteration": 3}')).toMatchObject([expect.stringContaining('unknown key: no limit is set')]);
     for (const [key, value] of Object.entries({ budget: '{"daily_usd": 1}', max_iterations: '3', require_model: 'true' })) {
@@ -289,6 +293,9 @@ describe('problems', () => {
 
   test.each([
     ['{"tool_policy": {"deny": ["shell"]}}', '"tool_policy" here: remove'],
+    ['{"limits": {"person_turn_at_once": 1}}', 'did you mean "person_turns_at_once"?'],
+    ['{"limit": {"person_mb": 1}}', 'did you mean "limits"?'],
+    ['{"disk": {"persn_mb": 1}}', 'did you mean "person_mb"?'],
     ['{"sandbox": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
     ['{"sandbx": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
     ['{"toolPolicy": {}}', '"tool_policy" here: remove'],

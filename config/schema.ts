@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { diskSection } from './sections/disk.ts';
 import { gatewaySection } from './sections/gateway.ts';
 import { heartbeatSection } from './sections/heartbeat.ts';
+import { limitsSection } from './sections/limits.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 
@@ -46,6 +47,7 @@ export const configSchema = z.strictObject({
     .describe('Model calls one message may cause. Default: 50, and 20 in `gatehouse chat`.'),
   gateway: gatewaySection,
   disk: diskSection,
+  limits: limitsSection,
   heartbeat: heartbeatSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z

@@ -24,7 +24,19 @@ const GUARDS =
  * near one of them stops the start: an agent that runs without the protection is worse than one that does not
  * run.
  */
-const PROTECTIONS = ['tool_policy', 'sandbox', 'hooks', 'mcp_servers', 'plugins', 'skills', 'approvals', 'http', 'auth'];
+const PROTECTIONS = [
+  'limits',
+  'disk',
+  'tool_policy',
+  'sandbox',
+  'hooks',
+  'mcp_servers',
+  'plugins',
+  'skills',
+  'approvals',
+  'http',
+  'auth',
+];
 
 /** The section of `PROTECTIONS` that a key is in, or, at the top of the file, may be meant for. */
 function protectionOf(path: readonly PropertyKey[], key: string): string | undefined {

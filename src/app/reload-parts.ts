@@ -48,7 +48,7 @@ export function reloadParts({ models, ticker, more, ...options }: ReloadPartsOpt
     },
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
     livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
-    livePart('turns', ['max_iterations', 'disk', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)]),
+    livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)]),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),
     fixedPart('unread', UNREAD_KEYS, 'nothing'),

@@ -60,7 +60,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
   const { calls, tokensIn, tokensOut, costUsd, unpriced } = addUp(
     await daemon.journal.spending({ since: startOfDay(systemClock), by: 'day' }),
   );
-  const { running, waiting } = daemon.lanes.stats();
+  const { running, waiting, ofPerson } = daemon.lanes.stats();
   const journal = await daemon.journal.counts();
   return {
     version: packageVersion(),
@@ -81,7 +81,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
     config,
     journal,
     jobs: await daemon.journal.jobs.counts(),
-    lanes: { running, waiting },
+    lanes: { running, waiting, ofPerson },
     usageToday: { calls, tokensIn, tokensOut, costUsd, unpriced },
     lastErrors: [...observations.errors],
     degraded: degradedParts(daemon),

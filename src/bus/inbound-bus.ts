@@ -1,3 +1,4 @@
+import type { Role } from '../core/authority.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 
 /**
@@ -12,12 +13,13 @@ export interface QueuedRow {
   readonly messageId: string;
   readonly channel: string;
   readonly senderId: string;
+  readonly role: Role;
 }
 
 export function queuedRow(row: RunRow): QueuedRow {
   const { seq, lane, session, attempts, key: messageId, message, authority } = row;
   const senderId = message?.senderId ?? authority.principal;
-  return { seq, lane, session, attempts, messageId, channel: channelOf(row), senderId };
+  return { seq, lane, session, attempts, messageId, channel: channelOf(row), senderId, role: authority.role };
 }
 
 /**

@@ -3,15 +3,15 @@ import { FakeClock } from '../testing/fakes.ts';
 import { TurnPermits } from './turn-permits.ts';
 
 /** Jobs that run until they are ended by name; `running` in the order they started. */
-function rig(total: number, channels: number) {
+function rig(total: number, channels: number, ofPerson?: number) {
   const clock = new FakeClock();
-  const permits = new TurnPermits({ total, channels, clock });
+  const permits = new TurnPermits({ total, channels, ofPerson, clock });
   const running: string[] = [];
   const ends = new Map<string, () => void>();
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const ask = async (channel: string, ...names: readonly string[]): Promise<void> => {
     for (const name of names) {
-      void permits.run(channel, async () => {
+      void permits.run({ channel }, async () => {
         running.push(name);
         await new Promise<void>((resolve) => ends.set(name, resolve));
         running.splice(running.indexOf(name), 1);
@@ -85,7 +85,7 @@ describe('permits', () => {
     const permits = new TurnPermits({ total: 10, channels: 2, clock });
     const started: string[] = [];
     const ask = (channel: string, name: string): void =>
-      void permits.run(channel, () => {
+      void permits.run({ channel }, () => {
         started.push(name);
         return name === 'q0' ? Promise.resolve() : new Promise(() => undefined);
       });
@@ -112,8 +112,8 @@ describe('permits', () => {
     };
     const permits = new TurnPermits({ total: 4, channels: 2, clock });
     const end = Promise.withResolvers<void>();
-    await permits.run('quick', () => Promise.resolve());
-    const jobs = names('s', 8).map(() => permits.run('slow', () => end.promise));
+    await permits.run({ channel: 'quick' }, () => Promise.resolve());
+    const jobs = names('s', 8).map(() => permits.run({ channel: 'slow' }, () => end.promise));
     const live = () => [...sleeping].filter(({ aborted }) => !aborted).length;
     expect([permits.waiting, live()]).toEqual([6, 1]);
     end.resolve();
@@ -149,22 +149,18 @@ describe('permits', () => {
 
   it('come back from a job that fails', async () => {
     const { permits } = rig(1, 1);
-    await expect(permits.run('a', () => Promise.reject(new Error('boom')))).rejects.toThrow('boom');
-    expect(await permits.run('a', async () => 'went on')).toBe('went on');
+    await expect(permits.run({ channel: 'a' }, () => Promise.reject(new Error('boom')))).rejects.toThrow('boom');
+    expect(await permits.run({ channel: 'a' }, async () => 'went on')).toBe('went on');
   });
 
   it('of a channel go to its senders in turn, and ten slow threads of one leave some to those who wrote lately, and one to a new one', async () => {
-    const { permits, running, settle } = rig(10, 1);
+    const { permits, running, settle } = rig(10, 1, 10);
     const ask = async (sender: string, ...jobs: readonly string[]): Promise<void> => {
       for (const name of jobs)
-        void permits.run(
-          'a',
-          async () => {
-            running.push(name);
-            if (!name.startsWith('quick')) await new Promise(() => undefined);
-          },
-          sender,
-        );
+        void permits.run({ channel: 'a', senderId: sender }, async () => {
+          running.push(name);
+          if (!name.startsWith('quick')) await new Promise(() => undefined);
+        });
       await settle();
     };
     await ask('flooder', ...names('f', 20));
@@ -177,18 +173,14 @@ describe('permits', () => {
   });
 
   it('of a channel among many busy ones go to one sender but for one, while others of the channel wrote lately', async () => {
-    const { permits, running, ask, settle } = rig(10, 9);
+    const { permits, running, ask, settle } = rig(10, 9, 10);
     for (const channel of names('c', 8)) await ask(channel, channel);
     const flood = async (sender: string, ...jobs: readonly string[]): Promise<void> => {
       for (const name of jobs)
-        void permits.run(
-          'flooded',
-          async () => {
-            running.push(name);
-            if (!name.startsWith('quick')) await new Promise(() => undefined);
-          },
-          sender,
-        );
+        void permits.run({ channel: 'flooded', senderId: sender }, async () => {
+          running.push(name);
+          if (!name.startsWith('quick')) await new Promise(() => undefined);
+        });
       await settle();
     };
     await flood('other', 'quick0');
@@ -196,5 +188,68 @@ describe('permits', () => {
     expect(running.filter((name) => name.startsWith('f'))).toEqual(['f0']);
     await flood('other', 'quick1');
     expect(running.at(-1)).toBe('quick1');
+  });
+
+  describe('of one person', () => {
+    const people = (total: number, ofPerson?: number) => {
+      const at = rig(total, 1, ofPerson);
+      const ends = new Map<string, () => void>();
+      const by = async (senderId: string, role: 'owner' | 'member', ...jobs: readonly string[]): Promise<void> => {
+        for (const name of jobs)
+          void at.permits.run({ channel: 'a', senderId, role }, async () => {
+            at.running.push(name);
+            await new Promise<void>((resolve) => ends.set(name, resolve));
+            at.running.splice(at.running.indexOf(name), 1);
+          });
+        await at.settle();
+      };
+      const end = async (name: string): Promise<void> => {
+        ends.get(name)?.();
+        await at.settle();
+      };
+      return { ...at, by, end };
+    };
+
+    it('are a third of all by default, and their other turns wait in order without one', async () => {
+      const { permits, running, by, end } = people(10);
+      await by('slow', 'member', ...names('s', 10));
+      expect([running, permits.waiting]).toEqual([['s0', 's1', 's2'], 7]);
+      await by('other', 'member', ...names('o', 5));
+      expect(running.filter((name) => name.startsWith('o'))).toEqual(['o0', 'o1', 'o2']);
+      const started: string[] = [...names('s', 3)];
+      for (let turn = 0; turn < 9; turn += 1) {
+        await end(`s${turn}`);
+        for (const name of running) if (name.startsWith('s') && !started.includes(name)) started.push(name);
+      }
+      expect(started).toEqual(names('s', 10));
+    });
+
+    it('are at least one, however few there are', async () => {
+      const { running, by, end } = people(2);
+      await by('slow', 'member', 's0', 's1');
+      expect(running).toEqual(['s0']);
+      await end('s0');
+      expect(running).toEqual(['s1']);
+    });
+
+    it('are as many as the config says, and all for the owner', async () => {
+      const { running, by } = people(10, 2);
+      await by('slow', 'member', ...names('s', 4));
+      await by('me', 'owner', ...names('o', 9));
+      expect(running.filter((name) => name.startsWith('s'))).toEqual(['s0', 's1']);
+      expect(running.filter((name) => name.startsWith('o')).length).toBeGreaterThan(4);
+    });
+
+    it('are waited for without a timer', async () => {
+      const { clock, by } = people(10);
+      const slept: number[] = [];
+      const sleep = clock.sleep.bind(clock);
+      clock.sleep = (ms, signal) => {
+        slept.push(ms);
+        return sleep(ms, signal);
+      };
+      await by('slow', 'member', ...names('s', 100));
+      expect(slept).toEqual([]);
+    });
   });
 });

@@ -1,21 +1,41 @@
+import type { Role } from '../core/authority.ts';
 import type { Clock } from '../core/ports.ts';
-import { FairQueue, NOBODY, RECENT_MS } from '../lib/fair-queue.ts';
+import { type FairItem, FairQueue, NOBODY, RECENT_MS, type Room } from '../lib/fair-queue.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 
 interface ChannelState {
   running: number;
   /** Jobs by sender, with their place over all channels. */
-  readonly waiting: FairQueue<{ readonly order: number; readonly start: () => void }>;
+  readonly waiting: FairQueue<FairItem & { readonly start: () => void }>;
   /** Monotonic time of its last arrival. */
   lastAt: number;
 }
 
+/** Whose turn it is. */
+export interface TurnOf {
+  readonly channel: string;
+  /** Absent: of no person; then no share of a person bounds it. */
+  readonly senderId?: string;
+  /** The owner's turns are not limited by `ofPerson`. */
+  readonly role?: Role;
+}
+
+/** Asked at each use. */
 export interface TurnPermitsOptions {
   /** Turns that may run at once over all channels. */
   readonly total: number;
   /** Channels that may have work. One alone may use every permit. */
   readonly channels: number;
+  /** Of these, the turns that one person may have on one channel. Default: a third of them, at least one. */
+  readonly ofPerson?: number | undefined;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
+}
+
+/** Turns of so many people fill all permits, as long as no other limit is set. */
+const OF_PERSON = 3;
+
+export function turnsOfPerson({ ofPerson, total }: Pick<TurnPermitsOptions, 'ofPerson' | 'total'>): number {
+  return ofPerson ?? Math.max(1, Math.floor(total / OF_PERSON));
 }
 
 /**
@@ -23,8 +43,9 @@ export interface TurnPermitsOptions {
  * long: a model that needs half a minute for the people of one channel would otherwise hold every permit for
  * as long. Each channel with recent work is sure of an equal share, one permit is for a channel that had none
  * lately, and what is left over goes to the sender who asks first. Below that, the senders of a channel take
- * turns, and none holds every permit that the channel may have: see `FairQueue`. Permits are handed on when a
- * job comes, when one ends, and when a channel has had no work for a minute.
+ * turns, and none holds every permit that the channel may have: see `FairQueue`. A person with many slow turns
+ * holds no more than `ofPerson` permits; their other turns wait in the order they came, without one. Permits
+ * are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;
@@ -46,17 +67,23 @@ export class TurnPermits {
     return [...this.#channels.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
   }
 
+  /** Turns that one person may have at once; the owner may have more. */
+  get ofPerson(): number {
+    return turnsOfPerson(this.#options);
+  }
+
   /**
    * Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as
    * the job does.
    */
-  async run<T>(channel: string, job: () => Promise<T>, sender = NOBODY): Promise<T> {
+  async run<T>({ channel, senderId: sender = NOBODY, role }: TurnOf, job: () => Promise<T>): Promise<T> {
     const { clock } = this.#options;
     const state = this.#state(channel);
     state.lastAt = clock.monotonic();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#arrivals += 1;
-    state.waiting.push(sender, { order: this.#arrivals, start: resolve }, state.lastAt);
+    const item = { order: this.#arrivals, isUnlimited: role === 'owner', start: resolve };
+    state.waiting.push(sender, item, state.lastAt);
     // Also to those that wait already: what was kept from them may have become free since. Whoever hands a permit over counts it.
     this.#handOn();
     await promise;
@@ -84,10 +111,10 @@ export class TurnPermits {
       for (const state of this.#channels.values()) {
         if (state.waiting.size === 0) continue;
         const room = this.#room(state);
-        const order = state.waiting.peek(room.places, room.share, now)?.order;
+        const order = state.waiting.peek(room, now)?.order;
         if (order !== undefined && order < (next?.order ?? Number.POSITIVE_INFINITY)) next = { state, order, room };
       }
-      const waiting = next?.state.waiting.take(next.room.places, next.room.share, now);
+      const waiting = next?.state.waiting.take(next.room, now);
       if (!next || !waiting) break;
       next.state.running += 1;
       this.#running += 1;
@@ -119,6 +146,7 @@ export class TurnPermits {
     clock.sleep(at - now, over.signal).then(woken, () => undefined);
   }
 
+  /** Permits that a channel may take now, and those that it is sure of. */
   #room(state: ChannelState): Room {
     const { total, channels, clock } = this.#options;
     const free = total - this.#running;
@@ -127,14 +155,8 @@ export class TurnPermits {
     const forIdle = busy.length < channels ? 1 : 0;
     const share = Math.max(1, Math.floor(total / (busy.length + forIdle)));
     const kept = busy.reduce((sum, other) => sum + (other === state ? 0 : Math.max(0, share - other.running)), forIdle);
-    return { places: Math.min(free, Math.max(share - state.running, free - kept)), share };
+    return { places: Math.min(free, Math.max(share - state.running, free - kept)), share, most: this.ofPerson };
   }
-}
-
-/** Permits that a channel may take now, and those that it is sure of. */
-interface Room {
-  readonly places: number;
-  readonly share: number;
 }
 
 /** From when on a channel counts as one without work, if nothing more comes: never, while it has some. */

@@ -160,6 +160,9 @@ export interface BackgroundLine extends Pick<InboundMessage, 'text' | 'marks'> {
   readonly senderName: string;
 }
 
+/** Keys of section `limits` of the config beyond which a message is refused. */
+export type WaitingLimit = 'person_messages' | 'person_mb' | 'chat_messages' | 'chat_mb';
+
 /** Why a message was not handed to the agent. Counted by channel and reason; content is not kept. */
 export type RefusalReason =
   | 'not-allowed'
@@ -178,8 +181,8 @@ export type RefusalReason =
   /** A word to which the platform replies itself (STOP, HELP). */
   | 'answered-by-platform'
   | 'too-large'
-  /** Too much of the same lane or sender waits already. */
-  | 'flood'
+  /** So much of the same lane or sender waits already: which key of section `limits` says so. */
+  | `flood:${WaitingLimit}`
   | 'unreadable'
   | 'deleted'
   /**

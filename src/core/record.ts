@@ -1,4 +1,5 @@
 /** What happened, on disk: the events of runs, without a word of their content. Kept for 30 days. */
+import type { Role } from './authority.ts';
 import type { Effects } from './effects.ts';
 import type { Emit, RunEvent } from './events.ts';
 import type { Source } from './new-run.ts';
@@ -68,6 +69,9 @@ export interface RunSummary {
   readonly waitsFor: readonly WaitKind[];
   /** How many rows of its lane are to run, or run, before it. */
   readonly ahead: number;
+  readonly role: Role;
+  /** Of one that has not begun: how many turns of its person on its channel run. Else 0. */
+  readonly turns: number;
 }
 
 export interface PartSummary {

@@ -40,7 +40,8 @@ export interface StatusDocument {
   readonly journal: JournalCounts;
   /** Absent in what an earlier version tells. */
   readonly jobs?: JobCounts;
-  readonly lanes: { readonly running: number; readonly waiting: number };
+  /** `ofPerson`: turns that one person may have at once. Absent in what an earlier version tells. */
+  readonly lanes: { readonly running: number; readonly waiting: number; readonly ofPerson?: number };
   /** Since midnight of the daemon's time zone. */
   readonly usageToday: {
     readonly tokensIn: number;

@@ -69,7 +69,9 @@ describe('a message’s way through the gateway', () => {
     const chats = ['a', 'b', 'c', 'd', 'e'];
     await Promise.all(
       chats.flatMap((chatId) =>
-        Array.from({ length: 20 }, (_, n) => rig.channel.deliver({ chatId, text: `${n}`, platformId: `${chatId}${n}` })),
+        Array.from({ length: 20 }, (_, n) =>
+          rig.channel.deliver({ chatId, senderId: chatId, text: `${n}`, platformId: `${chatId}${n}` }),
+        ),
       ),
     );
     await rig.daemon.gateway.idle();
@@ -127,8 +129,8 @@ describe('a message’s way through the gateway', () => {
 
   it.each([
     ['chat', (n: number) => ({ chatId: 'flood', senderId: `member-${n}` })],
-    ['sender', (n: number) => ({ chatId: `flood-${n % 30}`, senderId: 'flooder' })],
-  ])('bounds what one %s may have waiting, tells it once, and answers every other', async (_what, flood) => {
+    ['person', (n: number) => ({ chatId: `flood-${n % 30}`, senderId: 'flooder' })],
+  ])('bounds what one %s may have waiting, tells it once, and answers every other', async (what, flood) => {
     await using dir = await tempDir();
     const model = scriptedModel((request) =>
       request.messages.at(-1)?.content.startsWith('flood') ? { hang: true } : `re ${request.messages.at(-1)?.content}`,
@@ -145,7 +147,11 @@ describe('a message’s way through the gateway', () => {
     expect(told).toHaveLength(1);
     const { inbox, refused } = await rig.daemon.journal.counts();
     expect(inbox.NEW + inbox.RUNNING).toBeLessThanOrEqual(40);
-    expect(refused).toContainEqual({ channel: 'test', reason: 'flood', count: 300 - 1 - inbox.NEW - inbox.RUNNING });
+    expect(refused).toContainEqual({
+      channel: 'test',
+      reason: `flood:${what}_messages`,
+      count: 300 - 1 - inbox.NEW - inbox.RUNNING,
+    });
   });
 
   it('keeps a tenth of the high-water mark for chats with nothing waiting', async () => {

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InboundBus } from '../bus/inbound-bus.ts';
+import { TurnPermits } from '../bus/turn-permits.ts';
 import type { Journal } from '../core/journal.ts';
 import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
@@ -31,7 +32,7 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
   const lanes = new Lanes({
     journal,
     bus,
-    ...{ concurrency, channels },
+    permits: new TurnPermits({ total: concurrency, channels, ofPerson: concurrency, clock }),
     turn: async (row, signal) => {
       await turn?.(row, signal);
       const { seq, generation } = row;
@@ -117,7 +118,7 @@ describe('order', () => {
     open('a2');
     await rig.lanes.idle();
     expect(rig.done.filter((text) => text.startsWith('a'))).toEqual(['a1', 'a2']);
-    expect(rig.lanes.stats()).toEqual({ lanes: 0, running: 0, waiting: 0 });
+    expect(rig.lanes.stats()).toMatchObject({ lanes: 0, running: 0, waiting: 0 });
     expect(rig.bus.held).toBe(0);
   });
 

@@ -1,7 +1,7 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) ->
 //   turn
 import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
-import { TurnPermits } from '../bus/turn-permits.ts';
+import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs } from '../core/run.ts';
@@ -45,10 +45,8 @@ interface Lane {
 export interface LanesOptions {
   readonly journal: Runs;
   readonly bus: InboundBus;
-  /** Turns that may run at once over all lanes; asked at each use. */
-  readonly concurrency: number;
-  /** Channels that share these, asked at each use; default 1. */
-  readonly channels?: number;
+  /** Bounds the turns that run at once over all lanes. */
+  readonly permits: TurnPermits;
   /**
    * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. The
    * claim is committed; nothing of the turn may leave the process before `durable` resolves. After a rejection
@@ -68,7 +66,6 @@ export interface LanesOptions {
 export class Lanes {
   readonly #options: LanesOptions;
   readonly #lanes = new Map<string, Lane>();
-  readonly #permits: TurnPermits;
   readonly #sessions = new KeyedMutex();
   readonly #suspects = new KeyedMutex();
   readonly #stopping = new AbortController();
@@ -76,20 +73,12 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    this.#permits = new TurnPermits({
-      clock: options.clock,
-      get total() {
-        return options.concurrency;
-      },
-      get channels() {
-        return options.channels ?? 1;
-      },
-    });
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 
-  stats(): { lanes: number; running: number; waiting: number } {
-    return { lanes: this.#lanes.size, running: this.#permits.running, waiting: this.#permits.waiting };
+  stats(): { lanes: number; running: number; waiting: number; ofPerson: number } {
+    const { running, waiting, ofPerson } = this.#options.permits;
+    return { lanes: this.#lanes.size, running, waiting, ofPerson };
   }
 
   /**
@@ -254,7 +243,7 @@ export class Lanes {
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
-          finish ??= await this.#permits.run(waiting.channel, turn, waiting.senderId);
+          finish ??= await this.#options.permits.run(waiting, turn);
           return await finish?.();
         } catch (error) {
           this.#options.onTurnError(waiting, error, retryInMs);

@@ -1,3 +1,4 @@
+import type { Role } from '../core/authority.ts';
 import { inKeys } from '../core/ids.ts';
 import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
@@ -21,11 +22,13 @@ interface RunFacts {
   readonly accepted_at: number;
   readonly finished_at: number | null;
   readonly outcome: string | null;
+  readonly role: Role | null;
 }
 
 /** Rows that are looked through for what a person in a chat asks about: some milliseconds. */
 const NEWEST = 5_000;
-const FACTS = 'seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome';
+const FACTS =
+  "seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome, authority ->> '$.role' AS role";
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
@@ -110,7 +113,16 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     ...(row.outcome === null ? {} : { outcome: row.outcome }),
     waitsFor: openKinds({ db }, row.seq),
     ahead: ahead?.count ?? 0,
+    // Rows of before version 5 name none.
+    role: row.role ?? 'member',
+    turns: row.state === 'NEW' ? turnsOf({ db }, row) : 0,
   };
+}
+
+/** A person has an id on each channel, so turns of one principal are turns on one channel. */
+function turnsOf({ db }: Pick<Store, 'db'>, { principal }: RunFacts): number {
+  const sql = "SELECT count(*) AS count FROM run WHERE state = 'RUNNING' AND principal = ?";
+  return db.get<{ count: number }>(sql, principal)?.count ?? 0;
 }
 
 interface PartFacts {

@@ -182,8 +182,15 @@ export function amendContract(create: Create): void {
       const ifOwnRow = () => {
         asked.push(of.text);
         const isFirst = asked.length === 1;
-        if (!isFirst) return { kind: 'refuse', message: of, reason: 'flood' } as const;
-        return { kind: 'answer', message: of, lane: LANE, session: SESSION, outcome: 'flood', parts: [part('notice')] } as const;
+        if (!isFirst) return { kind: 'refuse', message: of, reason: 'flood:chat_messages' } as const;
+        return {
+          kind: 'answer',
+          message: of,
+          lane: LANE,
+          session: SESSION,
+          outcome: 'flood:chat_messages',
+          parts: [part('notice')],
+        } as const;
       };
       return one.kind === 'admit' ? { ...one, ifOwnRow } : one;
     };
@@ -197,14 +204,14 @@ export function amendContract(create: Create): void {
     expect(await texts(journal)).toEqual(['waits']);
     expect(await pendingKeys(journal)).toEqual(['notice']);
     expect((await journal.counts()).refused).toEqual([
-      { channel: 'test', reason: 'flood', count: 1 },
+      { channel: 'test', reason: 'flood:chat_messages', count: 1 },
       { channel: 'test', reason: 'unchanged', count: 1 },
     ]);
     const reasons = async (id: string) =>
       (await journal.record.of(`test/bot/m-${id}`)).map(({ event }) => ('reason' in event ? event.reason : event.type));
     expect([await reasons('edit-3'), await reasons('edit-4')]).toEqual([
       ['received', 'finished'],
-      ['received', 'flood'],
+      ['received', 'flood:chat_messages'],
     ]);
     expect(journal.room()).toBe(8);
   });

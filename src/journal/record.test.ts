@@ -95,7 +95,7 @@ it('a flood of one chat writes a few rows a second, which name every message and
   await using opened = await openJournal({ dir: dir.path, clock: moving });
   const { journal } = opened;
   const refuseOne = (n: number) =>
-    journal.accept([refuse(message(n, { chatId: 'flooded' }), n % 2 === 0 ? 'flood' : 'not-mentioned')]);
+    journal.accept([refuse(message(n, { chatId: 'flooded' }), n % 2 === 0 ? 'flood:chat_messages' : 'not-mentioned')]);
   for (let n = 0; n < 400; n += 1) await refuseOne(n);
   expect(rowsIn(dir.path)).toBe(4);
   await journal.accept([refuse(message(1_000, { chatId: 'elsewhere' }), 'not-mentioned')]);
@@ -107,7 +107,7 @@ it('a flood of one chat writes a few rows a second, which name every message and
     const events = await journal.record.of(message(n).id);
     expect(events.map(({ event }) => [event.type, 'reason' in event ? event.reason : ''])).toEqual([
       ['received', ''],
-      ['dropped', n % 2 === 0 ? 'flood' : 'not-mentioned'],
+      ['dropped', n % 2 === 0 ? 'flood:chat_messages' : 'not-mentioned'],
     ]);
   }
   expect((await journal.record.about(message(300).id))?.events).toHaveLength(2);
@@ -119,11 +119,11 @@ it('refusals that could not be written are written with the next ones', async ()
   await using dir = await tempDir();
   await using opened = await openJournal({ dir: dir.path, clock });
   const { journal } = opened;
-  for (let n = 0; n < 6; n += 1) await journal.accept([refuse(message(n), 'flood')]);
+  for (let n = 0; n < 6; n += 1) await journal.accept([refuse(message(n), 'flood:chat_messages')]);
   const bad = { kind: 'admit', message: message(9), session: 's', lane: undefined as unknown as string } as const;
-  await expect(journal.accept([refuse(message(6), 'flood'), bad])).rejects.toThrow();
+  await expect(journal.accept([refuse(message(6), 'flood:chat_messages'), bad])).rejects.toThrow();
   expect(await journal.record.of(message(6).id)).toEqual([]);
-  await journal.accept([refuse(message(6), 'flood')]);
+  await journal.accept([refuse(message(6), 'flood:chat_messages')]);
   expect(types(await journal.record.of(message(6).id))).toEqual(['received', 'dropped']);
 });
 

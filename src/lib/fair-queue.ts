@@ -1,3 +1,19 @@
+export interface FairItem {
+  /** Place among all items; smaller came earlier. */
+  readonly order: number;
+  /** Its party may have more of these running than `Room.most`. */
+  readonly isUnlimited?: boolean;
+}
+
+export interface Room {
+  /** Free now. */
+  readonly places: number;
+  /** Places that all parties together are sure of. */
+  readonly share: number;
+  /** Items of one party that may run at once; at least 1. */
+  readonly most: number;
+}
+
 /** A party that had work this recently is expected to have some again. */
 export const RECENT_MS = 60_000;
 
@@ -14,9 +30,10 @@ interface Party<T> {
  * party with many items delays another by no more than one. One that has something running leaves places to
  * the others that had work lately, up to half of the share or of the places that there are, where those are
  * more; and from `UNKNOWN_FROM` places on always one to a party that had none: items that take long must not
- * hold every place. Items without a party count for none, and leave nothing.
+ * hold every place. A party that has as many running as one may have waits until one of its own ends. Items
+ * without a party count for none, leave nothing, and are not limited.
  */
-export class FairQueue<T extends { readonly order: number }> {
+export class FairQueue<T extends FairItem> {
   /** Those known lately, the one that was quiet for longest first. */
   readonly #parties = new Map<string, Party<T>>();
   /** Parties that wait with nothing running, and with something running. */
@@ -37,15 +54,15 @@ export class FairQueue<T extends { readonly order: number }> {
     this.#file(party, state);
   }
 
-  /** The item whose turn it is when `places` are free, of a `share` in all; undefined when none may begin. */
-  peek(places: number, share: number, now: number): T | undefined {
-    const party = places > 0 ? this.#next(places, share, now) : undefined;
+  /** The item whose turn it is; undefined when none may begin. */
+  peek(room: Room, now: number): T | undefined {
+    const party = room.places > 0 ? this.#next(room, now) : undefined;
     return party === undefined ? undefined : this.#parties.get(party)?.waiting[0];
   }
 
   /** Begins the item that `peek` shows; `ended` is called when it is over. */
-  take(places: number, share: number, now: number): T | undefined {
-    const party = places > 0 ? this.#next(places, share, now) : undefined;
+  take(room: Room, now: number): T | undefined {
+    const party = room.places > 0 ? this.#next(room, now) : undefined;
     const state = party === undefined ? undefined : this.#parties.get(party);
     const item = state?.waiting.shift();
     if (!state || !item || party === undefined) return undefined;
@@ -71,7 +88,7 @@ export class FairQueue<T extends { readonly order: number }> {
     return Number.POSITIVE_INFINITY;
   }
 
-  #next(places: number, share: number, now: number): string | undefined {
+  #next({ places, share, most }: Room, now: number): string | undefined {
     for (const party of this.#fresh) return party;
     let best: string | undefined;
     const rank = (party: string): readonly [number, number] => {
@@ -79,11 +96,17 @@ export class FairQueue<T extends { readonly order: number }> {
       return [running, waiting[0]?.order ?? 0];
     };
     for (const party of this.#served) {
+      if (this.#isAtLimit(party, most)) continue;
       if (places <= this.#kept(party, places, share, now)) continue;
       const [[running, order], [least, oldest]] = [rank(party), best === undefined ? [Number.POSITIVE_INFINITY, 0] : rank(best)];
       if (running < least || (running === least && order < oldest)) best = party;
     }
     return best;
+  }
+
+  #isAtLimit(party: string, most: number): boolean {
+    const { running = 0, waiting = [] } = this.#parties.get(party) ?? {};
+    return party !== NOBODY && running >= most && waiting[0]?.isUnlimited !== true;
   }
 
   /** Places that this party leaves to others. Looks at no more parties than run or are kept a place for. */

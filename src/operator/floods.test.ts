@@ -1,13 +1,27 @@
 // Messages and edits of one sender over their share; the journal's sums are as the test says.
 import { expect, test } from 'vitest';
-import type { Admission } from '../core/run.ts';
+import { limitsSection } from '../../config/sections/limits.ts';
+import type { Admission, Load } from '../core/run.ts';
 import { FakeClock, inbound } from '../testing/fakes.ts';
 import { admit } from '../testing/journal-rows.ts';
 import { Floods } from './floods.ts';
 
+const MIB = 1024 * 1024;
+
+/** `loads`: what waits, by `lane`, `sender` and `all`. */
+function scene(loads: Partial<Record<string, Load>>, set: Record<string, number> = {}) {
+  const none = { messages: 0, bytes: 0 };
+  const at = { limits: limitsSection.parse(set), loads };
+  const journal = { room: () => 100, load: (kind: string) => at.loads[kind] ?? none };
+  const options = { journal, highWater: 1_000, limits: () => at.limits, clock: new FakeClock(), answer: () => [] };
+  return Object.assign(at, { floods: new Floods(options) });
+}
+
+const judged = (admission: Admission) =>
+  admission.kind === 'refuse' ? admission.reason : admission.kind === 'answer' ? admission.outcome : 'admit';
+
 test('a sender who was told in a batch that could not be committed is told again, also by an edit', () => {
-  const journal = { room: () => 100, load: () => ({ messages: 20, bytes: 0 }) };
-  const floods = new Floods({ journal, highWater: 100, clock: new FakeClock(), answer: () => [] });
+  const { floods } = scene({ lane: { messages: 50, bytes: 0 }, sender: { messages: 50, bytes: 0 } });
   const edit = admit(inbound({ kind: 'edit', targetId: 'old' }));
   const ownRow = (judged: Admission) => (judged.kind === 'admit' ? judged.ifOwnRow?.().kind : undefined);
   const [first, second] = [floods.judge(edit), floods.judge(edit)];
@@ -15,4 +29,32 @@ test('a sender who was told in a batch that could not be committed is told again
   expect([ownRow(second), ownRow(first)]).toEqual(['answer', 'refuse']);
   floods.entered([first, second], false);
   expect([ownRow(floods.judge(edit)), floods.judge(admit(inbound())).kind]).toEqual(['answer', 'refuse']);
+});
+
+test.each<[string, 'lane' | 'sender', Load, Record<string, number>]>([
+  ['chat_messages', 'lane', { messages: 3, bytes: 0 }, { chat_messages: 3 }],
+  ['chat_mb', 'lane', { messages: 1, bytes: 2 * MIB }, { chat_mb: 2 }],
+  ['person_messages', 'sender', { messages: 3, bytes: 0 }, { person_messages: 3 }],
+  ['person_mb', 'sender', { messages: 1, bytes: 2 * MIB }, { person_mb: 2 }],
+])('what goes beyond limits.%s is refused by that name, and let in again once the key allows more', (key, kind, load, set) => {
+  const at = scene({ [kind]: load }, set);
+  expect([1, 2].map(() => judged(at.floods.judge(admit(inbound()))))).toEqual([`flood:${key}`, `flood:${key}`]);
+  at.limits = limitsSection.parse({ [key]: (set[key] ?? 0) + 1 });
+  expect(judged(at.floods.judge(admit(inbound())))).toBe('admit');
+});
+
+test('without keys a chat may have a twentieth of the high-water mark waiting, and a person a tenth', () => {
+  const met = (loads: Partial<Record<string, Load>>) => judged(scene(loads).floods.judge(admit(inbound())));
+  expect(met({ lane: { messages: 49, bytes: 8 * MIB - 1 }, sender: { messages: 99, bytes: 16 * MIB - 1 } })).toBe('admit');
+  expect(met({ lane: { messages: 50, bytes: 0 } })).toBe('flood:chat_messages');
+  expect(met({ lane: { messages: 1, bytes: 8 * MIB } })).toBe('flood:chat_mb');
+  expect(met({ sender: { messages: 100, bytes: 0 } })).toBe('flood:person_messages');
+  expect(met({ sender: { messages: 1, bytes: 16 * MIB } })).toBe('flood:person_mb');
+});
+
+test('what all have waiting, and what one channel has to send, is bounded by limits.total_mb', () => {
+  const message = inbound();
+  expect(scene({ all: { messages: 9, bytes: 3 * MIB } }).floods.isFull([message])).toBe(false);
+  expect(scene({ all: { messages: 9, bytes: 3 * MIB } }, { total_mb: 3 }).floods.isFull([message])).toBe(true);
+  expect(scene({ outbox: { messages: 9, bytes: 3 * MIB } }, { total_mb: 3 }).floods.isFull([message])).toBe(true);
 });

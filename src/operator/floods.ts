@@ -1,11 +1,12 @@
 import { channelOf, laneKey, principalOf } from '../core/ids.ts';
-import type { InboundMessage, RefusalReason } from '../core/message.ts';
+import type { InboundMessage, WaitingLimit } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission, Load, Runs } from '../core/run.ts';
 
 /**
- * Shares of the high-water mark: of a lane, of a sender, and what only lanes with nothing waiting may use.
+ * Shares of the high-water mark: of a lane and of a sender where the config names no number, and what only
+ * lanes with nothing waiting may use.
  */
 const OF_LANE = 1 / 20;
 const OF_SENDER = 1 / 10;
@@ -13,20 +14,29 @@ const RESERVED = 1 / 10;
 /** A small mark leaves people room for a handful of messages all the same. */
 const LEAST = { lane: 20, sender: 40, unsent: 50 };
 const MIB = 1024 * 1024;
-const BYTES = { lane: 8 * MIB, sender: 16 * MIB, all: 256 * MIB };
 /** Who went on is told again after this long. */
 const TELL_AGAIN_MS = 600_000;
+
+/** Section `limits` of the config. */
+export interface WaitingLimits {
+  /** Absent: a share of the high-water mark. */
+  readonly person_messages?: number | undefined;
+  readonly person_mb: number;
+  readonly chat_messages?: number | undefined;
+  readonly chat_mb: number;
+  readonly total_mb: number;
+}
 
 export interface FloodsOptions {
   readonly journal: Pick<Runs, 'room' | 'load'>;
   readonly highWater: number;
+  /** Asked at each use. */
+  readonly limits: () => WaitingLimits;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
 
 type Admitted = Extract<Admission, { kind: 'admit' }>;
-
-const FLOOD: RefusalReason = 'flood';
 
 /** What may become a row: a delete never does. */
 function isCounted(admission: Admission): admission is Admitted {
@@ -35,12 +45,15 @@ function isCounted(admission: Admission): admission is Admitted {
 }
 
 function isNotice(admission: Admission): boolean {
-  return admission.kind === 'answer' && admission.outcome === FLOOD;
+  return admission.kind === 'answer' && admission.outcome.startsWith('flood:');
 }
 
-interface Bounds {
-  readonly messages: number;
-  readonly bytes: number;
+type Kind = 'lane' | 'sender';
+
+/** What is met, and whose it is. */
+interface Over {
+  readonly limit: WaitingLimit;
+  readonly key: string;
 }
 
 /**
@@ -51,7 +64,6 @@ interface Bounds {
  */
 export class Floods {
   readonly #options: FloodsOptions;
-  readonly #bounds: { readonly lane: Bounds; readonly sender: Bounds };
   /** Let in, and not yet on disk. */
   readonly #entering = new Map<string, number>();
   /** Lanes and senders that were told, and when. The oldest first. */
@@ -59,11 +71,6 @@ export class Floods {
 
   constructor(options: FloodsOptions) {
     this.#options = options;
-    const { highWater } = options;
-    this.#bounds = {
-      lane: { messages: Math.max(LEAST.lane, Math.floor(highWater * OF_LANE)), bytes: BYTES.lane },
-      sender: { messages: Math.max(LEAST.sender, Math.floor(highWater * OF_SENDER)), bytes: BYTES.sender },
-    };
   }
 
   /**
@@ -71,15 +78,16 @@ export class Floods {
    * be offered for ever.
    */
   isFull(batch: readonly InboundMessage[]): boolean {
-    const { journal, highWater } = this.#options;
+    const { journal, highWater, limits } = this.#options;
+    const most = limits().total_mb * MIB;
     const room = journal.room();
     const { bytes } = journal.load('all', '');
     if (batch.length === 0) return false;
-    if (room <= 0 || bytes >= BYTES.all) return true;
+    if (room <= 0 || bytes >= most) return true;
     // Answers that cannot be sent pile up as well; other channels take theirs as ever.
     const unsent = batch.map((message) => journal.load('outbox', channelOf(laneKey(message))));
-    if (unsent.some((load) => load.messages >= Math.max(LEAST.unsent, highWater) || load.bytes >= BYTES.all)) return true;
-    const isScarce = room <= Math.floor(highWater * RESERVED) || bytes >= BYTES.all * (1 - RESERVED);
+    if (unsent.some((load) => load.messages >= Math.max(LEAST.unsent, highWater) || load.bytes >= most)) return true;
+    const isScarce = room <= Math.floor(highWater * RESERVED) || bytes >= most * (1 - RESERVED);
     return isScarce && batch.every((message) => journal.load('lane', laneKey(message)).messages > 0);
   }
 
@@ -90,12 +98,12 @@ export class Floods {
    */
   judge(admission: Admission): Admission {
     if (!isCounted(admission)) return admission;
-    const over = this.#keys(admission).find(([kind, key]) => this.#isOver(kind, key));
+    const over = this.#over(admission);
     if (!over) {
       for (const [kind, key] of this.#keys(admission)) this.#enter(`${kind} ${key}`, 1);
       return admission;
     }
-    const refused = () => this.#refused(admission, over.join(' '));
+    const refused = () => this.#refused(admission, over);
     return admission.message.kind === 'edit' ? { ...admission, ifOwnRow: refused } : refused();
   }
 
@@ -109,22 +117,38 @@ export class Floods {
     }
   }
 
-  #refused({ message, lane, session }: Admitted, over: string): Exclude<Admission, Admitted> {
-    if (message.overheard || !this.#tell(over)) return { kind: 'refuse', message, reason: FLOOD };
-    return { kind: 'answer', message, lane, session, outcome: FLOOD, parts: this.#options.answer(message, TOO_MANY) };
+  #refused({ message, lane, session }: Admitted, { limit, key }: Over): Exclude<Admission, Admitted> {
+    const reason = `flood:${limit}` as const;
+    if (message.overheard || !this.#tell(key)) return { kind: 'refuse', message, reason };
+    return { kind: 'answer', message, lane, session, outcome: reason, parts: this.#options.answer(message, TOO_MANY) };
   }
 
-  #keys({ message, lane }: Admitted): readonly (readonly ['lane' | 'sender', string])[] {
+  #keys({ message, lane }: Admitted): readonly (readonly [Kind, string])[] {
     return [
       ['lane', lane],
       ['sender', principalOf(message)],
     ];
   }
 
-  #isOver(kind: 'lane' | 'sender', key: string): boolean {
-    const load: Load = this.#options.journal.load(kind, key);
-    const { messages, bytes } = this.#bounds[kind];
-    return load.messages + (this.#entering.get(`${kind} ${key}`) ?? 0) >= messages || load.bytes >= bytes;
+  #over(admission: Admitted): Over | undefined {
+    for (const [kind, key] of this.#keys(admission)) {
+      const limit = this.#limitMet(kind, key);
+      if (limit) return { limit, key: `${kind} ${key}` };
+    }
+    return undefined;
+  }
+
+  #limitMet(kind: Kind, key: string): WaitingLimit | undefined {
+    const { journal, highWater, limits } = this.#options;
+    const set = limits();
+    const load: Load = journal.load(kind, key);
+    const messages = load.messages + (this.#entering.get(`${kind} ${key}`) ?? 0);
+    if (kind === 'lane') {
+      if (messages >= (set.chat_messages ?? Math.max(LEAST.lane, Math.floor(highWater * OF_LANE)))) return 'chat_messages';
+      return load.bytes >= set.chat_mb * MIB ? 'chat_mb' : undefined;
+    }
+    if (messages >= (set.person_messages ?? Math.max(LEAST.sender, Math.floor(highWater * OF_SENDER)))) return 'person_messages';
+    return load.bytes >= set.person_mb * MIB ? 'person_mb' : undefined;
   }
 
   #enter(key: string, change: 1 | -1): void {

@@ -13,6 +13,8 @@ export interface WhyAnswerOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Whether the operator wrote it. */
   readonly isOwner: (message: InboundMessage) => boolean;
+  /** Turns that one person may have at once. */
+  readonly ofPerson: () => number;
 }
 
 const UNKNOWN = 'I know of no message of yours here. Reply to one with `/why` to ask about it.';
@@ -20,7 +22,7 @@ const NOT_YOURS = 'I can say that only to the person who wrote it.';
 
 /** Rejects as reads of the journal do. */
 export async function whyAnswer(message: InboundMessage, options: WhyAnswerOptions): Promise<string> {
-  const { record, clock, isOwner } = options;
+  const { record, clock, isOwner, ofPerson } = options;
   const forOwner = isOwner(message);
   const key = await keyAsked(message, record);
   const about = key === undefined ? undefined : await record.about(key);
@@ -28,7 +30,7 @@ export async function whyAnswer(message: InboundMessage, options: WhyAnswerOptio
   // What was refused, and what was purged, has no author in the record. In a private chat there is only one.
   const isOwn = about.run ? about.run.principal === principalOf(message) : !message.isGroup && isOf(about, chatKey(message));
   if (!isOwn && !forOwner) return NOT_YOURS;
-  const { verdict, told, configKey, gates } = whyOf(about, { now: clock.now() });
+  const { verdict, told, configKey, gates } = whyOf(about, { now: clock.now(), ofPerson: ofPerson() });
   if (!forOwner) return told;
   const marks = { passed: '✓', waits: '…', failed: '✗' } as const;
   const lines = gates.map(({ gate, state, text, detail }) => `${marks[state]} ${gate}: ${text}${detail ? ` (${detail})` : ''}`);

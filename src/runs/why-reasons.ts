@@ -1,5 +1,6 @@
 /** Reasons in words, and the key of the config that decides each, where one does. */
 import { ERROR_CODES } from '../core/error-codes.ts';
+import type { WaitingLimit } from '../core/message.ts';
 import { NOT_HEARD } from '../core/run.ts';
 
 /** A sentence's end, without the full stop. */
@@ -11,6 +12,17 @@ export interface Reason {
 type Reasons = Readonly<Record<string, readonly [text: string, configKey?: string]>>;
 
 const SENDERS = 'gateway.channels[].allowed_senders';
+
+/** Limits on what waits, by their key in section `limits`. */
+const WAITING: Readonly<Record<WaitingLimit, string>> = {
+  person_messages: 'too many messages of its sender were waiting',
+  person_mb: 'the waiting messages of its sender were too large together',
+  chat_messages: 'too many messages of its chat were waiting',
+  chat_mb: 'the waiting messages of its chat were too large together',
+};
+
+const floods = (text: (reason: string) => string): Reasons =>
+  Object.fromEntries(Object.entries(WAITING).map(([key, reason]) => [`flood:${key}`, [text(reason), `limits.${key}`]]));
 
 /** Why something was not let in. */
 const REFUSALS: Reasons = {
@@ -28,7 +40,9 @@ const REFUSALS: Reasons = {
   empty: ['there was nothing in it'],
   'answered-by-platform': ['the platform answers this word itself'],
   'too-large': ['it is larger than is accepted'],
-  flood: ['too many messages of its chat or sender were waiting', 'gateway.high_water'],
+  ...floods((reason) => reason),
+  // Of earlier versions.
+  flood: ['too many messages of its chat or sender were waiting', 'limits'],
   unreadable: ['it could not be read'],
 };
 
@@ -52,7 +66,8 @@ const OUTCOMES: Reasons = {
   'not-permitted': ['It was a command of the owner; its author was told so within the hour', 'gateway.owner'],
   'no-model': ['There is no model to answer it', 'provider'],
   pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
-  flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'gateway.high_water'],
+  ...floods((reason) => `It was not let in: ${reason}; the chat was told`),
+  flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'limits'],
   'limit:iterations': ['It was answered, and cut short by the limit of model calls', 'max_iterations'],
   'limit:time': ['It was answered, and cut short by the limit of time', 'gateway.session_timeout_secs'],
   'limit:tokens': ['It was answered, and cut short by the limit of tokens'],
@@ -65,6 +80,9 @@ const GIVEN_UP: readonly (readonly [outcome: RegExp, configKey: string])[] = [
   [/^too old$/, 'gateway.max_message_age_hours'],
   [/^gave up after \d+ attempts$/, 'gateway.max_attempts'],
 ];
+
+/** Decides how many turns of one person run at once. */
+export const TURNS_KEY = 'limits.person_turns_at_once';
 
 /** Decides when an answer is too old to be sent. */
 export const EXPIRY_KEY = 'gateway.answer_expiry_hours';

@@ -7,7 +7,7 @@ import { whyOf } from './why.ts';
 const NOW = 1_000_000;
 const RUN: RunSummary = {
   ...{ seq: 1, source: 'chat', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
-  ...{ attempts: 1, acceptedAt: NOW - 5_000, ahead: 0, waitsFor: [] },
+  ...{ attempts: 1, acceptedAt: NOW - 5_000, ahead: 0, waitsFor: [], role: 'member', turns: 0 },
 };
 const budget = (step: string, limit = 'day'): Partial<RunEvent> => ({
   ...{ type: 'budget', limit, step, spentUsd: 5.02, limitUsd: 5 },
@@ -66,9 +66,21 @@ test.each<[string, RunAbout, string, string | undefined]>([
   ],
   [
     'a flood',
+    about(undefined, [{ type: 'dropped', reason: 'flood:person_messages' }]),
+    'It was not let in: too many messages of its sender were waiting.',
+    'limits.person_messages',
+  ],
+  [
+    'a flood that was told',
+    about({ outcome: 'flood:chat_mb' }, [], SENT),
+    'It was not let in: the waiting messages of its chat were too large together; the chat was told.',
+    'limits.chat_mb',
+  ],
+  [
+    'a flood that an earlier version refused',
     about(undefined, [{ type: 'dropped', reason: 'flood' }]),
     'It was not let in: too many messages of its chat or sender were waiting.',
-    'gateway.high_water',
+    'limits',
   ],
   [
     'an edit of what waits',

@@ -6,7 +6,7 @@ import { TOO_OLD, WITHDRAWN } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
-import { codeText, EXPIRY_KEY, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
+import { codeText, EXPIRY_KEY, endOf, limitKey, type Reason, refusalOf, TURNS_KEY } from './why-reasons.ts';
 
 export interface Gate {
   readonly gate: 'received' | 'access' | 'lane' | 'budget' | 'model' | 'tools' | 'answer';
@@ -34,6 +34,8 @@ export interface Present {
   readonly daemon?: 'up' | 'down';
   /** Of the channel it came through; `removed`: the config has it no more. */
   readonly channel?: ChannelHealth | 'removed';
+  /** Turns that one person may have at once. */
+  readonly ofPerson?: number;
 }
 
 /** What became of it, without the full stop. */
@@ -73,11 +75,19 @@ export function whyOf({ parts, ...rest }: RunAbout, present: Present): Why {
   return { verdict, told: `${text}.`, ...(configKey ? { configKey } : {}), gates };
 }
 
-function laneGate(run: RunSummary, events: readonly RunEvent[], { daemon }: Present): Gate {
+/** Whether it has not begun because as many turns of its person run as may. */
+function isOverTurns(run: RunSummary, { ofPerson, daemon }: Present): boolean {
+  const isNext = run.state === 'NEW' && run.ahead === 0 && daemon !== 'down';
+  return isNext && run.role !== 'owner' && ofPerson !== undefined && run.turns >= ofPerson;
+}
+
+function laneGate(run: RunSummary, events: readonly RunEvent[], present: Present): Gate {
+  const { daemon } = present;
   const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
   if (run.state === 'PARKED') return waits(`waits for ${waitsForText(run.waitsFor)}`);
   if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
   if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
+  if (isOverTurns(run, present)) return waits(`waits for a turn of its sender to end: ${run.turns} run, and no more may at once`);
   if (run.state === 'NEW') return waits('waits for its turn');
   const started = last(events, 'started');
   const waited = started ? `, after ${seconds(started.waitedMs)}` : '';
@@ -219,7 +229,8 @@ function verdictOf(about: RunAbout, events: readonly RunEvent[], answer: Gate | 
       return { text: `It is being worked on${after}` };
     }
     const { text } = laneGate(run, events, present);
-    return { text: text.startsWith('waits ') ? `It ${text}` : `It waits: ${text}` };
+    const decides = isOverTurns(run, present) ? { configKey: TURNS_KEY } : {};
+    return { text: text.startsWith('waits ') ? `It ${text}` : `It waits: ${text}`, ...decides };
   }
   const outcome = run?.outcome ?? last(events, 'finished')?.outcome;
   const end = outcome === undefined ? undefined : endOf(outcome, run?.state === 'DEAD');

@@ -17,6 +17,7 @@ export async function testDaemon(options: {
   readonly model: Model;
   readonly entry?: Record<string, unknown>;
   readonly gateway?: Record<string, unknown>;
+  readonly limits?: Record<string, unknown>;
   readonly channel?: TestChannel;
   readonly local?: boolean;
   readonly daemon?: Partial<DaemonOptions>;
@@ -25,6 +26,7 @@ export async function testDaemon(options: {
   const logger = new MemoryLogger();
   const config = configSchema.parse({
     gateway: { channels: [{ type: 'test', allowed_senders: ['*'], ...options.entry }], ...options.gateway },
+    limits: options.limits,
   });
   const daemon = await startDaemon({
     config,

@@ -1,4 +1,5 @@
 import { InboundBus } from '../../bus/inbound-bus.ts';
+import { TurnPermits } from '../../bus/turn-permits.ts';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
@@ -54,7 +55,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   const standing = standingOptions(base, operator, pairing);
-  const floods = new Floods({ journal, highWater: config.gateway.high_water, clock, answer });
+  const floods = new Floods({ journal, highWater: config.gateway.high_water, limits: () => base.live().limits, clock, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
     admission: {
@@ -75,12 +76,18 @@ function composeLanes({ options, events, journal, channels, live }: Base, bus: I
   const { clock } = options;
   return new Lanes({
     ...{ journal, bus, clock, emit: events.emit },
-    get concurrency() {
-      return live().gateway.max_concurrent_sessions;
-    },
-    get channels() {
-      return channels.size;
-    },
+    permits: new TurnPermits({
+      clock,
+      get total() {
+        return live().gateway.max_concurrent_sessions;
+      },
+      get channels() {
+        return channels.size;
+      },
+      get ofPerson() {
+        return live().limits.person_turns_at_once;
+      },
+    }),
     turn: (row, signal, durable) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal, durable)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({

@@ -76,7 +76,7 @@ export const LIVE_GATEWAY_KEYS = [
 ] as const satisfies readonly (keyof Config['gateway'])[];
 
 /** What may change while the daemon runs; all else is read when a part is built. */
-export type LiveConfig = Pick<Config, 'max_iterations' | 'thinking' | 'heartbeat' | 'disk'> & {
+export type LiveConfig = Pick<Config, 'max_iterations' | 'thinking' | 'heartbeat' | 'disk' | 'limits'> & {
   readonly gateway: Pick<Config['gateway'], (typeof LIVE_GATEWAY_KEYS)[number]>;
 };
 

@@ -1,4 +1,5 @@
 import { systemPrompt } from '../../agent/prompt.ts';
+import { turnsOfPerson } from '../../bus/turn-permits.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
 import type { People } from '../../core/people.ts';
@@ -105,10 +106,13 @@ function earlierOf(turn: TurnParts): Earlier {
 }
 
 /** For `/why`, at once and in its lane. */
-export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) => Promise<string> {
-  const { options, journal } = base;
+export function whyOf({ base: { options, journal, live }, operator }: TurnParts): (message: InboundMessage) => Promise<string> {
   const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
-  return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner });
+  const ofPerson = (): number => {
+    const { limits, gateway } = live();
+    return turnsOfPerson({ ofPerson: limits.person_turns_at_once, total: gateway.max_concurrent_sessions });
+  };
+  return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner, ofPerson });
 }
 
 function choicesOf({ base, models, transcripts }: TurnParts): Choices {

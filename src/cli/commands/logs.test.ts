@@ -77,7 +77,7 @@ test('logs -f prints every message of a flood once, also those that come into a 
     await until('it waits for more', () => cli.clock.sleeping === 1);
   };
   await look(0);
-  const flood = (n: number) => refuse(message(n, { chatId: 'flooded' }), 'flood');
+  const flood = (n: number) => refuse(message(n, { chatId: 'flooded' }), 'flood:chat_messages');
   await cli.fill(async (journal) => {
     for (let n = 0; n < 5; n += 1) await journal.accept([flood(n)]);
     await journal.accept([refuse(message('beside', { chatId: 'other' }), 'not-mentioned')]);

@@ -58,5 +58,6 @@ async function presentOf(context: CommandContext, { run, parts, events }: RunAbo
   const { channels, removedChannels = [] } = daemon.status;
   const isRemoved = removedChannels.some((one) => one.name === name);
   const channel = channels.find((one) => one.name === name)?.state ?? (isRemoved ? 'removed' : undefined);
-  return { now, daemon: 'up', ...(channel ? { channel } : {}) };
+  const { ofPerson } = daemon.status.lanes;
+  return { now, daemon: 'up', ...(channel ? { channel } : {}), ...(ofPerson === undefined ? {} : { ofPerson }) };
 }

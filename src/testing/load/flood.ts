@@ -4,14 +4,20 @@ import { type EventRow, eventsIn } from '../../journal/event-rows.ts';
 import type { ChannelRecord } from './judge.ts';
 import type { Question } from './traffic.ts';
 
-/** One person in one chat, and one person in many chats at once. */
-export const FLOOD_SHAPES = ['flood-chat', 'flood-sender'] as const;
+/**
+ * One person in one chat, one person in many chats at once, and one person in ten threads, for each of which
+ * the model takes half a minute.
+ */
+export const FLOOD_SHAPES = ['flood-chat', 'flood-sender', 'slow-threads'] as const;
 export type FloodShape = (typeof FLOOD_SHAPES)[number];
 
 /** So many that no chat of a sender reaches the share of a lane before the sender reaches theirs. */
 const CHATS = 100;
 /** People, chats and numbers of a flood begin here, beyond those of every other phase. */
 const FIRST = 1_000_000;
+const THREADS = 10;
+/** Questions of these numbers and above are those that the model is slow at. */
+export const SLOW_FROM = FIRST * (1 + FLOOD_SHAPES.indexOf('slow-threads'));
 
 export interface FloodOptions {
   readonly shape: FloodShape;
@@ -23,6 +29,8 @@ export interface FloodOptions {
 
 export function planFlood({ shape, channel, messages, overMs }: FloodOptions): readonly Question[] {
   const first = FIRST * (1 + FLOOD_SHAPES.indexOf(shape));
+  if (shape === 'slow-threads')
+    return Array.from({ length: THREADS }, (_, n) => ({ channel, number: first + n, dueMs: 0, person: first + 1 + n, sender: first }));
   return Array.from({ length: messages }, (_, n) => ({
     ...{ channel, number: first + n, dueMs: (n * overMs) / messages },
     ...(shape === 'flood-chat' ? { person: first } : { person: first + 1 + (n % CHATS), sender: first }),
@@ -43,17 +51,21 @@ export interface FloodRecord {
 export function recordedFlood(database: DatabaseSync, channel: string, since: number): Pick<FloodRecord, 'refused' | 'noticed'> {
   const rows = database.prepare('SELECT * FROM event WHERE channel = ? AND at >= ? ORDER BY seq').all(channel, since);
   const dropped = (rows as unknown as readonly EventRow[]).flatMap(eventsIn).flatMap(({ event }) => {
-    return event.type === 'dropped' && event.reason === 'flood' ? [event.messageId] : [];
+    return event.type === 'dropped' && event.reason.startsWith('flood:') ? [event.messageId] : [];
   });
-  const sql = "SELECT count(*) AS count FROM run WHERE outcome = 'flood' AND input ->> '$.channel' = ? AND accepted_at >= ?";
+  const sql = "SELECT count(*) AS count FROM run WHERE outcome LIKE 'flood:%' AND input ->> '$.channel' = ? AND accepted_at >= ?";
   const noticed = Number(database.prepare(sql).get(channel, since)?.['count'] ?? 0);
   return { refused: new Set(dropped).size, noticed };
 }
 
 const NOTICE = 'Too many messages are waiting';
 
-/** Each message is answered, refused on record, or answered with the notice, of which there is one. */
-export function wrongFlood({ written, record, refused, noticed }: FloodRecord): string[] {
+/**
+ * Each message is answered, refused on record, or answered with the notice, of which there is one; of slow
+ * threads each is answered.
+ */
+export function wrongFlood({ written, record, refused, noticed }: FloodRecord, shape?: FloodShape): string[] {
+  const notices = shape === 'slow-threads' ? 0 : 1;
   const { latenciesMs, twice, disordered, strange } = record;
   const answered = latenciesMs.length;
   const told = strange.filter((text) => text.includes(NOTICE)).length;
@@ -61,7 +73,8 @@ export function wrongFlood({ written, record, refused, noticed }: FloodRecord): 
     ...(answered + refused + noticed === written
       ? []
       : [`of ${written} messages ${answered} answered, ${refused} refused, ${noticed} answered with the notice`]),
-    ...(told === 1 && noticed === 1 ? [] : [`told ${told} times`]),
+    ...(told === notices && noticed === notices ? [] : [`told ${told} times`]),
+    ...(shape === 'slow-threads' && refused > 0 ? [`${refused} refused`] : []),
     ...(strange.length > told ? [`${strange.length - told} unexpected: ${strange.find((text) => !text.includes(NOTICE))}`] : []),
     ...(twice.length > 0 ? [`${twice.length} answered twice (${twice.slice(0, 5).join(', ')})`] : []),
     ...(disordered.length > 0 ? [`${disordered.length} out of order (${disordered.slice(0, 5).join(', ')})`] : []),

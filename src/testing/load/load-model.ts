@@ -1,5 +1,9 @@
 import { type ModelServer, startModelServer, stream, textPieces, userText } from '../model-server.ts';
+import { SLOW_FROM } from './flood.ts';
 import { answerTo } from './traffic.ts';
+
+/** Of what is slow whatever its channel. */
+const SLOW_MS = 30_000;
 
 /** An OpenAI-compatible server that answers by the question alone, and takes its time by the channel that is asked on. */
 export class LoadModel implements AsyncDisposable {
@@ -22,7 +26,9 @@ export class LoadModel implements AsyncDisposable {
         const asked = answerTo(userText(request));
         if (!asked) return undefined;
         answers.add(asked.answer);
-        return stream([textPieces(asked.answer).join('')], { latencyMs: slow.get(asked.channel) ?? latencyMs });
+        return stream([textPieces(asked.answer).join('')], {
+          latencyMs: asked.number >= SLOW_FROM ? SLOW_MS : (slow.get(asked.channel) ?? latencyMs),
+        });
       },
     });
     return new LoadModel(server, answers, slow);

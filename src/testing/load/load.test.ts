@@ -25,7 +25,7 @@ async function flooded(stage: Stage, shape: FloodShape, firstNumber: number, mes
   const channels = [{ name: 'telegram' }, { name: 'slack' }];
   const options = { channels, messages: 5, rate: 5, people: 5, firstPerson: firstNumber, firstNumber, random: seeded(1) };
   const flood = planFlood({ shape, channel: 'telegram', messages, overMs: 500 });
-  return await stage.run(planTraffic(options), {}, 40_000, flood);
+  return await stage.run(planTraffic(options), {}, 40_000, { flood });
 }
 
 test('of a flood by one chat, and by one person in many, each message has its outcome, one notice is sent, and others are answered', async () => {

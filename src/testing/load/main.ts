@@ -1,12 +1,16 @@
 // npm run load: one gateway with all channels at once. Three of them are in trouble (connections that break
 // every two seconds, sends that are refused as too many, a model that takes 30 s); the others must not notice.
-// Then one person floods one chat, and after that a hundred chats at once: all other people must not notice,
-// each message of the flood is answered or recorded as refused, and the person is told once. Exit code 1 when
-// a limit is missed.
+// Then one person floods one chat, after that a hundred chats at once: all other people must not notice, each
+// message of the flood is answered or recorded as refused, and the person is told once. Then one person has ten
+// threads for each of which the model takes 30 s: they are answered in their turn, and nobody else notices. Then
+// requests without a signature come to all webhooks: none is believed, and all genuine ones are answered. Exit
+// code 1 when a limit is missed.
 //
-//   --trouble a,b    rounds, flood-chat, flood-sender; flood is the last two (default rounds,flood)
-//   --flood N        messages of a flood, spread over its phase (default 10100)
-//   --no-limits      the bounds of a flood are out of reach: a control, which must fail
+//   --trouble a,b    rounds, flood-chat, flood-sender, slow-threads, unsigned; flood is the last four (default
+//                    rounds,flood)
+//   --flood N        messages of a flood by chat or sender, spread over its phase (default 10100)
+//   --unsigned N     requests without a signature, spread over their phase (default 10000)
+//   --no-limits      the bounds of a flood and of slow threads are out of reach: a control, which must fail
 //   --channels a,b   (default: all channels; `double` is none)
 //   --messages N     per channel and phase (default 200)
 //   --rate N         messages a second, per channel (default 2)
@@ -36,6 +40,7 @@ const { values: flags } = parseArgs({
     permits: { type: 'string' },
     trouble: { type: 'string', default: 'rounds,flood' },
     flood: { type: 'string', default: '10100' },
+    unsigned: { type: 'string', default: '10000' },
     'no-limits': { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     control: { type: 'boolean', default: false },
@@ -66,9 +71,10 @@ const troubles = flags.trouble.split(',').flatMap((name): readonly Trouble[] => 
   const found = TROUBLES.filter((trouble) => trouble === name || (name === 'flood' && trouble !== 'rounds'));
   return found.length > 0
     ? found
-    : refuse(`no trouble is called ${name}; there are ${TROUBLES.join(', ')}, and flood for the last two`);
+    : refuse(`no trouble is called ${name}; there are ${TROUBLES.join(', ')}, and flood for the last four`);
 });
 const flood = positive('flood', flags.flood);
+const unsigned = positive('unsigned', flags.unsigned);
 
 const say = (text: string): void => void process.stderr.write(`${text} …\n`);
 const started = performance.now();
@@ -82,7 +88,8 @@ process.exit((await main()) ? 0 : 1);
 
 /** Whatever happens, no process of ours is left behind: the daemon and the mail servers are children of this one. */
 async function main(): Promise<boolean> {
-  await using stage = await Stage.start({ channels, modelMs: positive('model-ms', flags['model-ms']), gateway });
+  const limits = flags['no-limits'] ? { person_turns_at_once: 1_000 } : {};
+  await using stage = await Stage.start({ channels, modelMs: positive('model-ms', flags['model-ms']), gateway, limits });
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stage[Symbol.asyncDispose]().finally(() => process.exit(130)));
   process.once('uncaughtException', (error) => {
@@ -90,9 +97,9 @@ async function main(): Promise<boolean> {
     void stage[Symbol.asyncDispose]().finally(() => process.exit(1));
   });
   const random = seeded(Number(flags.seed));
-  const isFlooded = troubles.some((trouble) => trouble !== 'rounds');
+  const isFlooded = troubles.some((trouble) => trouble !== 'rounds' && trouble !== 'unsigned');
   if (isFlooded && floodable(stage.platforms) === undefined) throw new Error('a flood needs telegram among the channels');
-  const facts = { messages, rate, people, random, troubles, flood, control: flags.control };
+  const facts = { messages, rate, people, random, troubles, flood, unsigned, control: flags.control };
   const rows = await runRounds(stage, { ...facts, patienceMs: PATIENCE_MS, say });
   const passed = rows.every(({ faults }) => faults.length === 0);
   const seconds = Math.round((performance.now() - started) / 1_000);

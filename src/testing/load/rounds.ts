@@ -5,6 +5,8 @@ import { planTraffic, shuffled } from './traffic.ts';
 
 /** "Every other channel's p95 at most 1.2 times its quiet figure." */
 export const MOST_RATIO = 1.2;
+/** So much more memory may the daemon take at its peak because of requests that it refuses. */
+const MOST_GROWN_MB = 50;
 /** Per channel, before anything is measured: code is compiled, SDKs are loaded, keys are exchanged. */
 const WARM_UP_MESSAGES = 20;
 
@@ -15,23 +17,28 @@ export interface LoadOptions {
   readonly patienceMs: number;
   readonly random: () => number;
   readonly troubles: readonly Trouble[];
-  /** Messages of a flood. */
+  /** Messages of a flood by chat or sender. */
   readonly flood: number;
+  /** Requests without a signature. */
+  readonly unsigned: number;
   /** No channel is in trouble: shows how much the figures of this machine differ by themselves. */
   readonly control: boolean;
   /** Told what happens, for a person who waits. */
   readonly say: (text: string) => void;
 }
 
-/** `rounds`: three channels at a time are in trouble, each by another one. */
-export const TROUBLES = ['rounds', ...FLOOD_SHAPES] as const;
+/**
+ * `rounds`: three channels at a time are in trouble, each by another one. `unsigned`: requests without a
+ * signature come to every channel with a webhook.
+ */
+export const TROUBLES = ['rounds', ...FLOOD_SHAPES, 'unsigned'] as const;
 export type Trouble = (typeof TROUBLES)[number];
 
 export interface Row {
   readonly round: number;
   readonly channel: string;
   /** What made it suffer, if anything; of a flood, the row is the flooder's. */
-  readonly trouble: keyof Victims | FloodShape | undefined;
+  readonly trouble: keyof Victims | FloodShape | 'unsigned' | undefined;
   readonly quietP50: number;
   readonly quietP95: number;
   readonly p50: number;
@@ -52,19 +59,23 @@ export async function runRounds(stage: Stage, options: LoadOptions): Promise<rea
   await phases.run({}, WARM_UP_MESSAGES);
   const rows: Row[] = [];
   const plan = planOf(stage, options);
-  for (const [index, { victims, flood }] of plan.entries()) {
-    const named = [...Object.entries(victims), ...(flood ? [[flood.shape, flood.channel]] : [])].map(
-      ([trouble, name]) => `${name} (${trouble})`,
-    );
+  for (const [index, round] of plan.entries()) {
+    const { victims, flood, unsigned } = round;
+    const named = [
+      ...Object.entries(victims),
+      ...(flood ? [[flood.shape, flood.channel]] : []),
+      ...(unsigned ? [['unsigned', 'webhooks']] : []),
+    ].map(([trouble, name]) => `${name} (${trouble})`);
     const half = Math.ceil(options.messages / 2);
     options.say(`round ${index + 1} of ${plan.length}: quiet`);
     const before = await phases.run({}, half);
     options.say(`round ${index + 1} of ${plan.length}: ${named.join(', ') || 'quiet'}`);
-    const troubled = await phases.run(victims, options.messages, flood);
+    const troubled = await phases.run(victims, options.messages, round);
     options.say(`round ${index + 1} of ${plan.length}: quiet again`);
     const after = await phases.run({}, half);
     rows.push(...compare(index + 1, [before, after], troubled, victims));
     if (flood) rows.push(flooderRow(index + 1, flood, troubled));
+    if (unsigned) rows.push(unsignedRow(index + 1, unsigned, troubled));
   }
   return rows;
 }
@@ -72,16 +83,19 @@ export async function runRounds(stage: Stage, options: LoadOptions): Promise<rea
 interface Round {
   readonly victims: Victims;
   readonly flood?: { readonly shape: FloodShape; readonly channel: string; readonly messages: number };
+  readonly unsigned?: number;
 }
 
-function planOf(stage: Stage, { random, troubles, flood: messages, control }: LoadOptions): readonly Round[] {
+function planOf(stage: Stage, { random, troubles, flood: messages, unsigned, control }: LoadOptions): readonly Round[] {
   const drawn = troubles.includes('rounds') ? drawVictims(stage, random) : [];
   const shapes = FLOOD_SHAPES.filter((shape) => troubles.includes(shape));
-  if (control) return [...drawn, ...shapes].map(() => ({ victims: {} }));
+  const requests = troubles.includes('unsigned') ? [{ victims: {}, unsigned }] : [];
+  if (control) return [...drawn, ...shapes, ...requests].map(() => ({ victims: {} }));
   const channel = floodable(stage.platforms) ?? '';
   return [
     ...drawn.map((victims) => ({ victims })),
     ...shapes.map((shape) => ({ victims: {}, flood: { shape, channel, messages } })),
+    ...requests,
   ];
 }
 
@@ -102,7 +116,7 @@ class Phases {
     this.#options = options;
   }
 
-  async run(victims: Victims, messages: number, flood?: Round['flood']): Promise<PhaseRecord> {
+  async run(victims: Victims, messages: number, { flood, unsigned }: Omit<Round, 'victims'> = {}): Promise<PhaseRecord> {
     const { rate, people, patienceMs, random } = this.#options;
     const channels = [...this.#stage.platforms].map(([name, platform]) => ({
       name,
@@ -113,8 +127,10 @@ class Phases {
     this.#people += people;
     this.#numbers += messages;
     // As long as the others write.
-    const flooding = flood ? planFlood({ ...flood, overMs: (messages / rate) * 1_000 }) : [];
-    return await this.#stage.run(questions, victims, patienceMs, flooding);
+    const overMs = (messages / rate) * 1_000;
+    const flooding = flood ? planFlood({ ...flood, overMs }) : [];
+    const requests = unsigned === undefined ? undefined : { count: unsigned, overMs };
+    return await this.#stage.run(questions, victims, patienceMs, { flood: flooding, ...(requests && { unsigned: requests }) });
   }
 }
 
@@ -164,13 +180,25 @@ function compare(round: number, quiet: readonly PhaseRecord[], troubled: PhaseRe
 function flooderRow(round: number, { shape, channel }: NonNullable<Round['flood']>, { flood }: PhaseRecord): Row {
   const latenciesMs = flood?.record.latenciesMs ?? [];
   const [p50, p95] = [percentile(latenciesMs, 0.5), percentile(latenciesMs, 0.95)];
-  const faults = flood ? wrongFlood(flood) : ['nothing was written'];
+  const faults = flood ? wrongFlood(flood, shape) : ['nothing was written'];
   return {
     round,
     channel,
     trouble: shape,
     ...{ quietP50: Number.NaN, quietP95: Number.NaN, p50, p95, ratio: Number.NaN, faults },
   };
+}
+
+/** None is believed; all of them cost the daemon no more memory than a few connections do. */
+function unsignedRow(round: number, count: number, { unsigned }: PhaseRecord): Row {
+  const { believed = 0, grownMb = Number.NaN } = unsigned ?? {};
+  const none = { quietP50: Number.NaN, quietP95: Number.NaN, p50: Number.NaN, p95: Number.NaN, ratio: Number.NaN };
+  const faults = [
+    ...(unsigned?.count === count ? [] : [`${unsigned?.count ?? 0} of ${count} requests were answered`]),
+    ...(believed > 0 ? [`${believed} were believed`] : []),
+    ...(grownMb <= MOST_GROWN_MB ? [] : [`the daemon grew by ${Math.round(grownMb)} MB`]),
+  ];
+  return { round, channel: 'webhooks', trouble: 'unsigned', ...none, faults };
 }
 
 /** A notice is right only where there was trouble, and a missing answer only where the daemon says that nobody can know of one. */

@@ -15,6 +15,7 @@ import { type FloodRecord, recordedFlood } from './flood.ts';
 import { type ChannelRecord, judgeChannel, type Written } from './judge.ts';
 import { LoadModel } from './load-model.ts';
 import { type Question, questionText } from './traffic.ts';
+import { sendUnsigned, type UnsignedOptions, type UnsignedRecord } from './unsigned.ts';
 
 const LOOK_MS = 100;
 /** A channel whose connections kept breaking waits for up to a minute before its next try (`reconnect`). */
@@ -45,6 +46,15 @@ export interface PhaseRecord {
   readonly finished: boolean;
   /** Of a phase with a flood. */
   readonly flood?: FloodRecord;
+  /** Of a phase with requests without a signature. */
+  readonly unsigned?: UnsignedRecord;
+}
+
+/** What comes beside the traffic that is measured. */
+export interface Attack {
+  /** What one person writes on one channel. */
+  readonly flood?: readonly Question[];
+  readonly unsigned?: UnsignedOptions;
 }
 
 export interface StageOptions {
@@ -53,6 +63,8 @@ export interface StageOptions {
   readonly modelMs: number;
   /** Added to the section `gateway`. */
   readonly gateway?: Readonly<Record<string, unknown>>;
+  /** Section `limits`. */
+  readonly limits?: Readonly<Record<string, unknown>>;
 }
 
 export class Stage implements AsyncDisposable {
@@ -60,6 +72,7 @@ export class Stage implements AsyncDisposable {
   readonly #platforms = new Map<string, Platform>();
   #model!: LoadModel;
   #daemon!: ChildDaemon;
+  #webhookPort = 0;
 
   /** Starts everything; what was started before a failure is ended again. Rejects for a platform there is not, or that cannot run. */
   static async start(options: StageOptions): Promise<Stage> {
@@ -84,13 +97,13 @@ export class Stage implements AsyncDisposable {
 
   /**
    * Writes every question when it is due and waits until everything is answered or refused, or `patienceMs`
-   * after the last was written. `flood`: what one person writes on one channel beside the others.
+   * after the last was written.
    */
   async run(
     questions: readonly Question[],
     victims: Victims,
     patienceMs: number,
-    flood: readonly Question[] = [],
+    { flood = [], unsigned }: Attack = {},
   ): Promise<PhaseRecord> {
     // The trouble of the phase before costs this one nothing.
     await this.#healthy();
@@ -98,6 +111,7 @@ export class Stage implements AsyncDisposable {
     const [started, since] = [performance.now(), Date.now()];
     const trouble = new AbortController();
     const troubles = this.#trouble(victims, questions, trouble.signal);
+    const sent = unsigned && sendUnsigned(this.#webhooks(), this.#daemon.process.pid ?? 0, unsigned);
     const [written, flooded] = await Promise.all([this.#write(questions), this.#write(flood)]);
     if (victims.slow !== undefined) await this.#othersAsked(questions, victims.slow, patienceMs);
     trouble.abort(new Error('the phase is over'));
@@ -109,6 +123,7 @@ export class Stage implements AsyncDisposable {
     return {
       ...(await this.#judged(written, flooded, since)),
       ...{ tookMs, finished },
+      ...(sent && { unsigned: await sent }),
       unknown: journal.outbox.UNKNOWN - before.journal.outbox.UNKNOWN,
       dead: dead(journal) - dead(before.journal),
     };
@@ -118,10 +133,11 @@ export class Stage implements AsyncDisposable {
     await this.#owned.disposeAsync();
   }
 
-  async #start({ channels, modelMs, gateway = {} }: StageOptions): Promise<void> {
+  async #start({ channels, modelMs, gateway = {}, limits = {} }: StageOptions): Promise<void> {
     const dir = await mkdtemp(join(tmpdir(), 'gatehouse-load-'));
     this.#owned.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
     const webhookPort = await freePort();
+    this.#webhookPort = webhookPort;
     for (const name of channels) {
       const start = PLATFORMS[name];
       if (!start) throw new Error(`no platform is called ${name}; there are ${Object.keys(PLATFORMS).join(', ')}`);
@@ -147,6 +163,7 @@ export class Stage implements AsyncDisposable {
             ...{ channels: platforms.map(({ channel }) => channel), http: { port: 0 }, webhooks: { port: webhookPort } },
             ...gateway,
           },
+          limits,
         },
         env: Object.assign({ LOAD_KEY: 'sk-load' }, ...platforms.map(({ env }) => env)),
         stdin: terminal ? 'pipe' : 'ignore',
@@ -176,6 +193,11 @@ export class Stage implements AsyncDisposable {
     if (channel === undefined) return { channels };
     const record = await judged(channel, flooded);
     return { channels, flood: { written: flooded.length, record, ...recordedFlood(database, channel, since) } };
+  }
+
+  /** Addresses at which platforms call the daemon; one that no channel listens at is refused as well. */
+  #webhooks(): readonly string[] {
+    return [...this.#platforms.keys()].map((name) => `http://127.0.0.1:${this.#webhookPort}/hooks/${name}`);
   }
 
   async #healthy(): Promise<void> {
@@ -259,7 +281,7 @@ export class Stage implements AsyncDisposable {
 
 /** Messages that were dealt with, or refused in a flood. */
 function outcomes({ inbox, refused }: JournalCounts): number {
-  return refused.reduce((sum, { reason, count }) => sum + (reason === 'flood' ? count : 0), inbox.DONE + inbox.DEAD);
+  return refused.reduce((sum, { reason, count }) => sum + (reason.startsWith('flood:') ? count : 0), inbox.DONE + inbox.DEAD);
 }
 
 /** Every question in the order in which the daemon took it: that is the order of the answers. */

@@ -195,11 +195,11 @@ const LANE_BOUND = 20;
 export function flood(scene: Scene, n: number): readonly Expected[] {
   const chat = ALLOWED + n;
   const keys = Array.from({ length: LANE_BOUND + 2 }, (_, place) => say(scene, chat, place === 0 ? 'gate:flood' : 'hello'));
-  const refused = 'It was not let in: too many messages of its chat or sender were waiting';
+  const refused = 'It was not let in: too many messages of its chat were waiting';
   return keys.map((key, place) => {
     if (place < LANE_BOUND) return { key, kind: 'before a flood', says: ANSWERED, configKey: null };
     const says = new RegExp(`^${refused}${place === LANE_BOUND ? '; the chat was told' : ''}\\.$`);
-    return { key, kind: 'flood', says, configKey: 'gateway.high_water' };
+    return { key, kind: 'flood', says, configKey: 'limits.chat_messages' };
   });
 }
 
