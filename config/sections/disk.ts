@@ -8,7 +8,9 @@ export const diskSection = z
     person_mb: megabytes
       .default(2_048)
       .describe('Most that the files of one chat, its topics together, may take up: uploads, and what the agent writes.'),
-    total_mb: megabytes.default(20_480).describe('The same for all chats together. Counted anew once a day.'),
+    total_mb: megabytes
+      .default(20_480)
+      .describe('The same for all chats together. Counted at the start, once a day, and before a file is refused because of it.'),
     reserve_mb: z
       .int()
       .min(0)

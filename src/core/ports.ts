@@ -22,3 +22,24 @@ export interface Logger {
   warn(event: string, data?: Readonly<Record<string, unknown>>): void;
   error(event: string, data?: Readonly<Record<string, unknown>>): void;
 }
+
+/**
+ * Room on the disk that one file may take up. Disposing of it gives back what was not used, at once; safe to
+ * do twice.
+ */
+export interface DiskClaim extends Disposable {
+  /**
+   * The file is about to have so many bytes in all: claims what is missing. Rejects with GH1508 when there is
+   * no room, and keeps what it has.
+   */
+  cover(bytes: number): Promise<void>;
+  /** The file lies there now, and makes the workspace larger by so many bytes. Called once. */
+  stored(bytes: number): void;
+}
+
+/**
+ * Claims room in a workspace, an absolute path, for a file of so many bytes; 0 = it is not known of how many.
+ * Rejects with GH1508 when there is none, whose message is for the model and names no path, and with the
+ * reason of the signal.
+ */
+export type ClaimDisk = (workspace: string, bytes: number, signal: AbortSignal) => Promise<DiskClaim>;

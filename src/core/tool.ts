@@ -1,6 +1,7 @@
 import type { Authority } from './authority.ts';
 import type { JobBook } from './job.ts';
 import type { Address, Choice, OutboundFile } from './message.ts';
+import type { ClaimDisk } from './ports.ts';
 import type { Wanted } from './wait.ts';
 
 /**
@@ -44,11 +45,8 @@ export interface RunScope {
   readonly answer?: AnswerScope;
   /** Absent = there are no schedules. */
   readonly jobs?: JobBook;
-  /**
-   * Called before a file of the workspace grows by so many bytes. Rejects with GH1508 when there is no room;
-   * the message is for the model. Absent = no limit.
-   */
-  readonly claimDisk?: (workspace: string, bytes: number) => Promise<void>;
+  /** Called before a file of the workspace grows by so many bytes. Absent = no limit. */
+  readonly claimDisk?: ClaimDisk;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */

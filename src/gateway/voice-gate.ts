@@ -10,7 +10,7 @@ import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
 import type { AddressPattern } from '../lib/guarded-pattern.ts';
-import { type FindChannel, fetchFile, type NoteUpload, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
+import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS, type UploadBook } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
 import { type Finish, RunStopped } from '../runs/finish.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from '../runs/prepare.ts';
@@ -26,8 +26,8 @@ export interface VoiceGateOptions {
   readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** What the agent is called in groups of the channel. */
   readonly patterns: (channel: string) => readonly AddressPattern[];
-  /** As `FetchFileOptions.noteUpload`. */
-  readonly noteUpload?: NoteUpload;
+  /** As `FetchFileOptions.uploads`. */
+  readonly uploads?: UploadBook;
   /** An existing directory. */
   readonly workspace: (session: string) => string;
   /** As `FindChannel`, by instance name. */
@@ -110,7 +110,7 @@ export class VoiceGate {
   /** `isWhole`: every recording was understood. */
   async #hear(row: ChatRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
-    const { transcriber, channel: find, workspace, noteUpload } = this.#options;
+    const { transcriber, channel: find, workspace, uploads } = this.#options;
     const notes = voiceNotes(message);
     const ear = transcriber?.({
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
@@ -126,7 +126,7 @@ export class VoiceGate {
       const onUnstored = (error: unknown): void => this.#report(message, ref, error);
       try {
         const channel: FindChannel = (limit) => find(message.channel, limit);
-        const file = await fetchFile(message, ref, index, { channel, workspace: path, noteUpload, signal: fetching });
+        const file = await fetchFile(message, ref, index, { channel, workspace: path, uploads, signal: fetching });
         const entry = { file, words: '' };
         heard.push(entry);
         entry.words = await transcribe(file, path, ear, { signal: hearing, onUnstored });

@@ -73,6 +73,39 @@ test.each([
   },
 );
 
+/** What it sends of a file breaks off after 600 kB, the first time. */
+class BreakingChannel extends TestChannel {
+  #broke = false;
+
+  override async download(media: MediaRef): Promise<MediaFile> {
+    if (this.#broke) return await super.download(media);
+    this.#broke = true;
+    return {
+      bytes: (async function* () {
+        yield Buffer.alloc(600_000);
+        throw new Error('the connection broke');
+      })(),
+    };
+  }
+}
+
+test.each([
+  ['is said', { size: 600_000 }],
+  ['is not said', {}],
+])('the room of a file that could not be fetched, where its size %s, is there for the next one', async (_, about) => {
+  await using dir = await tempDir();
+  const channel = new BreakingChannel('test', { downloadBytes: 1_000_000 });
+  const gateway = { channels: [{ type: 'test', allowed_senders: ['*'] }] };
+  const config = configSchema.parse({ disk: { person_mb: 1 }, gateway });
+  await using rig = await testDaemon({ dataDir: dir.path, model: scriptedModel(['one', 'two']), channel, daemon: { config } });
+  for (const ref of ['a', 'b']) {
+    channel.files.set(ref, Buffer.alloc(600_000));
+    await channel.deliver({ text: ref, media: [{ kind: 'document', ref, ...about }] });
+    await rig.daemon.gateway.idle();
+  }
+  expect(channel.texts()).toEqual([expect.stringMatching(/^one\n+⚠️ File: .*GH1505/), 'two']);
+});
+
 /** Fetches nothing once it was stopped. */
 class StoppableChannel extends TestChannel {
   override async download(media: MediaRef): Promise<MediaFile> {

@@ -5,6 +5,7 @@ import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import type { ClaimDisk } from '../core/ports.ts';
 import { syncDirectory } from '../lib/atomic-file.ts';
 import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
@@ -35,16 +36,19 @@ export interface StoredFile {
 /** The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects with `signal.reason`. */
 export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
 
-/**
- * Called before a file of these bytes is stored in the workspace, or of as many more than were known; rejects
- * with GH1508 when there is no room. Called without bytes after it was stored: housekeeping looks there then.
- */
-export type NoteUpload = (workspace: string, bytes?: number) => Promise<void>;
+/** Where files of people are counted. Housekeeping looks at the workspaces that are named here. */
+export interface UploadBook {
+  /** Called before a file is fetched. */
+  readonly claim: ClaimDisk;
+  /** Called after it was stored. */
+  note(workspace: string): Promise<void>;
+}
 
 export interface FetchFileOptions {
   readonly channel: FindChannel;
   readonly workspace: string;
-  readonly noteUpload?: NoteUpload | undefined;
+  /** Absent: no limit. */
+  readonly uploads?: UploadBook | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -61,7 +65,7 @@ export async function fetchFile(
   index: number,
   options: FetchFileOptions,
 ): Promise<StoredFile> {
-  const { signal, workspace, noteUpload } = options;
+  const { signal, workspace, uploads } = options;
   const channel = await options.channel(signal).catch((error: unknown) => {
     throw new GatehouseError('GH1505', `channel ${message.channel} was not there in time`, { cause: error });
   });
@@ -69,8 +73,8 @@ export async function fetchFile(
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
   const stem = storedStem(message, index);
   await using folder = await WorkspaceDirectory.open(workspace, [UPLOADS], { create: true });
-  const stated = ref.size ?? 0;
-  await noteUpload?.(workspace, stated);
+  // Disposed of when nothing is left of a file that was not stored.
+  using room = await uploads?.claim(workspace, ref.size ?? 0, signal);
   const partial = folder.child(`${stem}.part`);
   // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
   await rm(partial, { force: true, recursive: true });
@@ -83,6 +87,8 @@ export async function fetchFile(
     for await (const chunk of untilAborted(file.bytes, signal)) {
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
+      // Not every platform states a size, or the right one: what is written is covered before it is.
+      await room?.cover(total);
       head.add(chunk);
       // Not `write`, which on a full disk may store half of it and say so in its result only.
       await handle.writeFile(chunk);
@@ -91,10 +97,10 @@ export async function fetchFile(
     await handle.close();
     const judged = judge(head.bytes, total, ref);
     const name = `${stem}${judged.ending}`;
-    if (total > stated) await noteUpload?.(workspace, total - stated);
     await rename(partial, folder.child(name));
+    room?.stored(total);
     await syncDirectory(folder.self);
-    await noteUpload?.(workspace);
+    await uploads?.note(workspace);
     const { ending: _ending, ...rest } = judged;
     return { path: join(UPLOADS, name), folder: UPLOADS, name, bytes: total, ...rest };
   } catch (error) {

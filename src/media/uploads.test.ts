@@ -7,7 +7,8 @@ import { Uploads } from './uploads.ts';
 const DAY_MS = 86_400_000;
 const LIMITS = { keepMs: 30 * DAY_MS, bytes: 350 };
 
-const NO_LIMIT = { claim: async () => undefined, measureAll: async () => undefined };
+const ROOM = { cover: async () => undefined, stored: () => undefined, [Symbol.dispose]: () => undefined };
+const NO_LIMIT = { claim: async () => ROOM, measureAll: async () => undefined, [Symbol.dispose]: () => undefined };
 
 async function scene(dir: string) {
   const clock = new FakeClock(Date.UTC(2026, 0, 31, 12));

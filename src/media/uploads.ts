@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import type { Clock } from '../core/ports.ts';
 import { isErrno } from '../lib/errno.ts';
 import type { DiskQuota } from '../workspace/disk-quota.ts';
-import type { NoteUpload } from './fetch-file.ts';
+import type { UploadBook } from './fetch-file.ts';
 import { KEEP_MS, MOST_BYTES, pruneAllUploads, pruneUploads } from './prune-uploads.ts';
 
 const DAY_MS = 86_400_000;
@@ -16,7 +16,8 @@ export interface UploadsOptions {
   readonly dataDir: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly limits?: { readonly keepMs: number; readonly bytes: number };
-  readonly disk: Pick<DiskQuota, 'claim' | 'measureAll'>;
+  /** Closed with this: nothing is stored any more. */
+  readonly disk: Pick<DiskQuota, 'claim' | 'measureAll' | typeof Symbol.dispose>;
 }
 
 /**
@@ -25,7 +26,7 @@ export interface UploadsOptions {
  * few in which a file can have grown too old, or that got one since. At the first start, and every 30 days
  * for what others put there, it looks at all of them.
  */
-export class Uploads implements AsyncDisposable {
+export class Uploads implements UploadBook, AsyncDisposable {
   readonly #options: Required<UploadsOptions>;
   readonly #dir: string;
   readonly #stop = new AbortController();
@@ -44,11 +45,19 @@ export class Uploads implements AsyncDisposable {
     this.#dir = join(options.dataDir, 'upload-days');
   }
 
-  /**
-   * As `NoteUpload`: of the workspace, an absolute path.
-   */
-  readonly note: NoteUpload = async (workspace, bytes) => {
-    if (bytes !== undefined) await this.#options.disk.claim(workspace, bytes);
+  readonly claim: UploadBook['claim'] = async (workspace, bytes, signal) => {
+    const room = await this.#options.disk.claim(workspace, bytes, signal);
+    try {
+      // Before there is a file: after a crash, housekeeping looks for what is left of it.
+      await this.note(workspace);
+      return room;
+    } catch (error) {
+      room[Symbol.dispose]();
+      throw error;
+    }
+  };
+
+  async note(workspace: string): Promise<void> {
     const day = dayOf(this.#options.clock.now());
     const place = relative(this.#options.dataDir, workspace);
     this.#touched?.add(place);
@@ -62,7 +71,7 @@ export class Uploads implements AsyncDisposable {
       this.#noted.delete(place);
       throw error;
     }
-  };
+  }
 
   /**
    * Called by housekeeping. Rejects with the first of the directories that could not be read, when the others
@@ -70,14 +79,18 @@ export class Uploads implements AsyncDisposable {
    */
   prune(): Promise<void> {
     const { signal } = this.#stop;
-    // What is too old is gone by then.
-    this.#pruning = this.#prune(signal).finally(() => this.#options.disk.measureAll(signal));
+    // At once: files that come meanwhile wait for it.
+    const measuring = this.#options.disk.measureAll(signal);
+    this.#pruning = Promise.allSettled([this.#prune(signal), measuring]).then((results) => {
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+    });
     return this.#pruning;
   }
 
   /** Waits for what is under way, which ends soon. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(new Error('housekeeping ends'));
+    this.#options.disk[Symbol.dispose]();
     await this.#pruning.catch(() => undefined);
   }
 

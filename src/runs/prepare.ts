@@ -5,7 +5,7 @@ import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
 import { fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
-import { type FindChannel, fetchFile, type NoteUpload, type StoredFile } from '../media/fetch-file.ts';
+import { type FindChannel, fetchFile, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
 
@@ -37,8 +37,8 @@ export interface Prepared {
 export interface PrepareOptions {
   readonly channel: FindChannel;
   readonly workspace: string;
-  /** As `FetchFileOptions.noteUpload`. */
-  readonly noteUpload?: NoteUpload | undefined;
+  /** As `FetchFileOptions.uploads`. */
+  readonly uploads?: UploadBook | undefined;
   /** Fetching all files of one message may take this long. */
   readonly timeoutMs: number;
   /** Turns recordings into text. Absent: the agent is told only that one came. */

@@ -15,7 +15,7 @@ import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { failureText } from '../llm/failure-text.ts';
-import type { NoteUpload } from '../media/fetch-file.ts';
+import type { UploadBook } from '../media/fetch-file.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
 import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
@@ -64,8 +64,8 @@ export interface RunnerOptions {
   readonly system: () => string;
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
-  /** As `FetchFileOptions.noteUpload`. */
-  readonly noteUpload?: NoteUpload;
+  /** As `FetchFileOptions.uploads`. */
+  readonly uploads?: UploadBook;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
   /** Shows that there is work on it until disposed. */
@@ -237,11 +237,11 @@ export class Runner {
   }
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { transcriber, channel, noteUpload } = this.#options;
+    const { transcriber, channel, uploads } = this.#options;
     if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
     return await prepare(row.message, {
       channel: (limit) => channel(channelOf(row), limit),
-      ...{ workspace, noteUpload },
+      ...{ workspace, uploads },
       timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,

@@ -102,7 +102,11 @@ describe('write_file', () => {
     const claimed: number[] = [];
     const claimDisk = async (_workspace: string, bytes: number) => {
       if (bytes > 10) throw new GatehouseError('GH1508', 'there is no room for the file: files of this chat may take up 1 MB');
-      claimed.push(bytes);
+      return {
+        cover: async () => undefined,
+        stored: (stored: number) => void claimed.push(stored),
+        [Symbol.dispose]: () => undefined,
+      };
     };
     const tool = builtInTools({ ...runScope({}), claimDisk }).find(({ name }) => name === 'write_file');
     if (!tool) throw new Error('no tool');

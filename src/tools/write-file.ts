@@ -18,8 +18,8 @@ export const writeFile = defineBoundTool({
   tags: ['fs'],
   // Not idempotent: a person may have changed the file since.
   effect: 'workspace',
-  bind: ({ claimDisk }) => claimDisk ?? (async () => undefined),
-  async run({ path, content }, context, claimDisk) {
+  bind: ({ claimDisk }) => ({ claimDisk }),
+  async run({ path, content }, context, { claimDisk }) {
     const bytes = Buffer.byteLength(content, 'utf8');
     if (bytes > MAX_BYTES) throw new ToolFailure(`the content is larger than 10 MiB (${bytes} bytes)`);
     // A22: git runs what lies in there (hooks, core.fsmonitor), also for a mere `git status`.
@@ -29,11 +29,13 @@ export const writeFile = defineBoundTool({
     const { parent, name } = await openParent(context.workspace, path, { create: true });
     await using _ = parent;
     const { mode, size } = await judgeTarget(parent.child(name), path);
-    if (bytes > size) await claimDisk(context.workspace, bytes - size).catch(refuse);
+    const more = bytes - size;
+    using room = more > 0 ? await claimDisk?.(context.workspace, more, context.signal).catch(refuse) : undefined;
     context.signal.throwIfAborted();
     // The rename replaces the name in the directory that is held open, so a link put there meanwhile is
     // replaced, not followed.
     await writeFileAtomic(parent.child(name), content, { mode });
+    room?.stored(more);
     return `Wrote ${bytes} bytes to ${path}`;
   },
 });

@@ -2,14 +2,19 @@
 import { lstat, readdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
-import type { Clock } from '../core/ports.ts';
+import type { ClaimDisk, Clock, DiskClaim } from '../core/ports.ts';
 import { isErrno } from '../lib/errno.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 
 const MIB = 1024 ** 2;
 /** What a person has is looked at again after this: tools and housekeeping remove files meanwhile. */
 const MEASURED_FOR_MS = 60_000;
 /** All workspaces are walked once in this time, by housekeeping. */
 const ALL_MEASURED_FOR_MS = 24 * 3_600_000;
+/** Before a file is refused because of the total they are walked again, at most this often. */
+const RECOUNTED_AFTER_MS = 600_000;
+/** A first walk that failed is tried again after this. */
+const TRIED_AGAIN_AFTER_MS = 60_000;
 /** People that are remembered. */
 const MOST_PEOPLE = 1_000;
 
@@ -36,42 +41,120 @@ interface Measured {
 
 /**
  * What files in workspaces may take up on the disk: uploads of people, and what tools write. A full disk
- * would stop every channel, so a reserve is kept for the journal.
+ * would stop every channel, so a reserve is kept for the journal. What is being written counts as what was
+ * claimed for it, and what was removed counts until it is looked at again: never less than there is.
  */
-export class DiskQuota {
+export class DiskQuota implements Disposable {
   readonly #options: Required<DiskQuotaOptions>;
   readonly #people = new Map<string, Measured>();
-  /** Undefined until housekeeping walked: the reserve and the limit of each person hold from the start. */
-  #all: Measured | undefined;
+  /** Claimed for files that are being written, by the directory of a person. */
+  readonly #claimed = new Map<string, number>();
+  /** Of these, what is not written yet, so that the disk does not know of it. */
+  #unwritten = 0;
+  /** What lies in all workspaces. Absent until they were walked once: a claim waits for that. */
+  #all: number | undefined;
+  /** The walk under way, and what was stored since it began, which it may have missed. */
+  #walk: { readonly done: Promise<void>; missed: number } | undefined;
+  #walkedAt = Number.NEGATIVE_INFINITY;
+  readonly #stop = new AbortController();
 
   constructor(options: DiskQuotaOptions) {
     this.#options = { free: freeBytes, ...options };
   }
 
+  /** Waits for the first walk of all workspaces after a start. */
+  readonly claim: ClaimDisk = async (workspace, bytes, signal) => {
+    const person = dirname(workspace);
+    const room = new Room({
+      reserve: (more) => this.#reserve(workspace, more, signal),
+      count: (claimed, unwritten) => this.#count(person, claimed, unwritten),
+      stored: (stored) => this.#stored(person, stored),
+    });
+    await room.claim(bytes);
+    return room;
+  };
+
   /**
-   * Called before a file of this workspace grows by so many bytes; 0 = it is not known by how many. Counts
-   * them. Rejects with GH1508 when there is no room: its message is for the model, and names no path.
+   * Called by housekeeping, at the start and every hour: walks all workspaces once a day. Rejects with the
+   * reason of the signal once it is aborted, and where a directory cannot be read.
    */
-  async claim(workspace: string, bytes: number): Promise<void> {
-    const { limits, free } = this.#options;
-    const { person_mb: person, total_mb: total, reserve_mb: reserve } = limits();
-    if ((await free(workspace)) - bytes < reserve * MIB) throw noRoom(`less than ${reserve} MB of the disk would be free`);
-    const used = await this.#of(dirname(workspace));
-    // From here on at once: claims that come together must not each find the same room.
-    if (used.bytes + bytes > person * MIB) throw noRoom(`files of this chat may take up ${person} MB together`);
-    if (this.#all && this.#all.bytes + bytes > total * MIB) throw noRoom(`files of all chats may take up ${total} MB together`);
-    used.bytes += bytes;
-    if (this.#all) this.#all.bytes += bytes;
+  async measureAll(signal: AbortSignal): Promise<void> {
+    if (this.#all === undefined || this.#isDue(ALL_MEASURED_FOR_MS)) await this.#walkAll(signal);
   }
 
-  /** Called by housekeeping every hour. Rejects with the reason of the signal once it is aborted. */
-  async measureAll(signal: AbortSignal): Promise<void> {
+  /** Ends a walk that is under way. */
+  [Symbol.dispose](): void {
+    this.#stop.abort(new Error('nothing is stored any more'));
+  }
+
+  /** Counts them as claimed and not written. */
+  async #reserve(workspace: string, bytes: number, signal: AbortSignal): Promise<void> {
+    const { limits, free } = this.#options;
+    const workspaces = dirname(workspace);
+    if (this.#all === undefined) await this.#firstWalk(signal);
+    // What was removed since the last walk may be room enough.
+    if (this.#total() + bytes > limits().total_mb * MIB && this.#isDue(RECOUNTED_AFTER_MS))
+      await this.#walkAll(signal).catch(() => signal.throwIfAborted());
+    const left = await free(workspace);
+    const used = await this.#of(workspaces);
+    // From here on at once: claims that come together must not each find the same room.
+    const { person_mb: person, total_mb: total, reserve_mb: reserve } = limits();
+    if (left - this.#unwritten - bytes < reserve * MIB) throw noRoom(`less than ${reserve} MB of the disk would be free`);
+    if (used.bytes + (this.#claimed.get(workspaces) ?? 0) + bytes > person * MIB)
+      throw noRoom(`files of this chat may take up ${person} MB together`);
+    if (this.#total() + bytes > total * MIB) throw noRoom(`files of all chats may take up ${total} MB together`);
+    this.#count(workspaces, bytes, bytes);
+  }
+
+  #total(): number {
+    return [...this.#claimed.values()].reduce((sum, one) => sum + one, this.#all ?? 0);
+  }
+
+  #count(workspaces: string, claimed: number, unwritten: number): void {
+    const now = (this.#claimed.get(workspaces) ?? 0) + claimed;
+    if (now > 0) this.#claimed.set(workspaces, now);
+    else this.#claimed.delete(workspaces);
+    this.#unwritten += unwritten;
+  }
+
+  #stored(workspaces: string, bytes: number): void {
+    const person = this.#people.get(workspaces);
+    if (person) person.bytes += bytes;
+    if (this.#all !== undefined) this.#all += bytes;
+    if (this.#walk) this.#walk.missed += bytes;
+  }
+
+  /** Without it the total is not known, and then there is no room: what a crash left may have filled the disk. */
+  async #firstWalk(signal: AbortSignal): Promise<void> {
+    if (!this.#walk && !this.#isDue(TRIED_AGAIN_AFTER_MS)) throw noRoom(UNCOUNTED);
+    await settledOrAborted(this.#walkAll(signal), signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw noRoom(UNCOUNTED, error);
+    });
+  }
+
+  #isDue(afterMs: number): boolean {
+    return Math.abs(this.#options.clock.now() - this.#walkedAt) >= afterMs;
+  }
+
+  async #walkAll(signal: AbortSignal): Promise<void> {
+    this.#walk ??= { done: this.#sumAll(), missed: 0 };
+    await settledOrAborted(this.#walk.done, signal);
+  }
+
+  /** All who come meanwhile wait for the same one, so it does not end with one of them. */
+  async #sumAll(): Promise<void> {
     const { dataDir, clock } = this.#options;
-    if (this.#all && Math.abs(clock.now() - this.#all.at) < ALL_MEASURED_FOR_MS) return;
     const users = join(dataDir, 'users');
-    let bytes = 0;
-    for (const user of await entriesOf(users)) bytes += await bytesBelow(join(users, user.name, 'workspaces'), signal);
-    this.#all = { bytes, at: clock.now() };
+    this.#walkedAt = clock.now();
+    try {
+      let bytes = 0;
+      for (const user of await entriesOf(users))
+        bytes += await bytesBelow(join(users, user.name, 'workspaces'), this.#stop.signal);
+      this.#all = bytes + (this.#walk?.missed ?? 0);
+    } finally {
+      this.#walk = undefined;
+    }
   }
 
   async #of(workspaces: string): Promise<Measured> {
@@ -92,8 +175,51 @@ export class DiskQuota {
   }
 }
 
-function noRoom(reason: string): GatehouseError {
-  return new GatehouseError('GH1508', `there is no room for the file: ${reason}`);
+interface RoomActions {
+  readonly reserve: (bytes: number) => Promise<void>;
+  /** Changes what is counted as claimed, and as claimed but not written. */
+  readonly count: (claimed: number, unwritten: number) => void;
+  readonly stored: (bytes: number) => void;
+}
+
+class Room implements DiskClaim {
+  readonly #actions: RoomActions;
+  #claimed = 0;
+  /** Of these, what the file has. */
+  #written = 0;
+
+  constructor(actions: RoomActions) {
+    this.#actions = actions;
+  }
+
+  /** So many bytes more. Also for none: there may be no room at all. */
+  async claim(bytes: number): Promise<void> {
+    await this.#actions.reserve(bytes);
+    this.#claimed += bytes;
+  }
+
+  async cover(bytes: number): Promise<void> {
+    if (bytes > this.#claimed) await this.claim(bytes - this.#claimed);
+    this.#actions.count(0, this.#written - bytes);
+    this.#written = bytes;
+  }
+
+  stored(bytes: number): void {
+    this[Symbol.dispose]();
+    this.#actions.stored(bytes);
+  }
+
+  [Symbol.dispose](): void {
+    this.#actions.count(-this.#claimed, this.#written - this.#claimed);
+    this.#claimed = 0;
+    this.#written = 0;
+  }
+}
+
+const UNCOUNTED = 'what files of all chats take up is not counted yet';
+
+function noRoom(reason: string, cause?: unknown): GatehouseError {
+  return new GatehouseError('GH1508', `there is no room for the file: ${reason}`, cause === undefined ? {} : { cause });
 }
 
 async function freeBytes(directory: string): Promise<number> {

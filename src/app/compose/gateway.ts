@@ -46,7 +46,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
     },
     patterns,
     workspace: (session) => sessionWorkspace(options.dataDir, session),
-    noteUpload: base.uploads.note,
+    uploads: base.uploads,
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },
   });

@@ -66,7 +66,7 @@ export function composeRunner(turn: TurnParts): Runner {
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone });
     },
     remains: remainsFor(options),
-    noteUpload: base.uploads.note,
+    uploads: base.uploads,
     answers: turn.delivery,
     ...abilities(turn),
   });

@@ -15,7 +15,7 @@ import { jobBook } from './schedule.ts';
 export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow, taint: number) => readonly Tool[] {
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const jobs = jobBook(base);
-  const claimDisk: RunScope['claimDisk'] = (workspace, bytes) => base.disk.claim(workspace, bytes);
+  const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint) => {
     const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk };
     return kits.flatMap((kit) => kit(scope));
