@@ -49,10 +49,15 @@ export function personOf(words: string): PersonRef {
   throw new GatehouseError('GH1001', message, { hint: 'write CHANNEL:ID, as `gatehouse people list` shows it' });
 }
 
+/** Where people are known from, beside the config. */
+export interface KnownIn extends Pick<OpenJournal, 'people'> {
+  readonly pairing: Pick<OpenJournal['pairing'], 'list'>;
+}
+
 /** One entry a person, by channel and id. */
 export async function knownPeople(
   gateway: Gateway | undefined,
-  { people, pairing }: Pick<OpenJournal, 'people' | 'pairing'>,
+  { people, pairing }: KnownIn,
   now: number,
 ): Promise<readonly KnownPerson[]> {
   const found = new Map<string, KnownPerson>();

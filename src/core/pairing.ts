@@ -22,6 +22,14 @@ export interface Asking {
   readonly senderId: string;
   readonly senderName: string;
   readonly chatId: string;
+  /** What they wrote: read for a word of `expect`, and kept nowhere. */
+  readonly text?: string;
+}
+
+/** A word that the owner gives to people who are expected. */
+export interface ExpectedWord {
+  readonly word: string;
+  readonly expiresAt: number;
 }
 
 export interface Deciding {
@@ -43,8 +51,9 @@ export interface PairingStore {
    * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when
    * the sender should be told one now: new, or older than the repeat interval. Each sender has one request,
    * and none takes the place of another's; what bounds them is that at most ten codes a minute are told per
-   * channel account: beyond that `full`, without a write. Codes: 8 characters without look-alikes, 1 hour,
-   * stored hashed, compared in constant time.
+   * channel account: beyond that `full`, without a write. Who writes the word of `expect` has ten codes a
+   * minute of their own, which other strangers cannot use up. Codes: 8 characters without look-alikes, 1
+   * hour, stored hashed, compared in constant time.
    */
   request(who: Asking, now: number): Promise<{ state: 'approved' | 'denied' | 'pending' | 'full'; code?: string }>;
   /**
@@ -55,4 +64,9 @@ export interface PairingStore {
   /** As `approve`, of a request that waits. */
   deny(which: string | PersonRef, now: number, deciding?: Deciding): Promise<PairingRequest | undefined>;
   list(now: number): Promise<readonly PairingRequest[]>;
+  /**
+   * A new word, which holds for 7 days; the one before it ends. It lets no person in: who writes it, in any
+   * case and among other words, is told a code however many strangers ask. Stored hashed.
+   */
+  expect(now: number): Promise<ExpectedWord>;
 }

@@ -80,12 +80,12 @@ export function isNamed(words: string, patterns: readonly AddressPattern[]): boo
 
 /** Undefined when the owner let this person in. A group is no place to hand out codes. */
 async function decideStranger(message: InboundMessage, pairing: PairingStore, clock: Clock): Promise<AccessDecision | undefined> {
-  const { channel, account, chatId, senderId, senderName, isGroup } = message;
+  const { channel, account, chatId, senderId, senderName, text, isGroup } = message;
   const decided = await pairing.decided({ channel, account, senderId });
   if (decided === 'approved') return undefined;
   if (decided === 'denied') return { kind: 'refused', reason: 'denied' };
   if (isGroup) return { kind: 'refused', reason: 'not-allowed' };
-  const request = await pairing.request({ channel, account, chatId, senderId, senderName }, clock.now());
+  const request = await pairing.request({ channel, account, chatId, senderId, senderName, text }, clock.now());
   if (request.state === 'full') return { kind: 'refused', reason: 'not-allowed' };
   return request.code === undefined ? { kind: 'refused', reason: 'pairing-required' } : { kind: 'pair', code: request.code };
 }

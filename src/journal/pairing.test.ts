@@ -109,6 +109,42 @@ it('A2 S6 after 5,000 strangers in a minute, of whom ten got a code, an expected
   expect(await pairing.approve(code, START + 60 * MINUTE)).toMatchObject({ senderId: 'expected', state: 'approved' });
 });
 
+it('S6 while strangers ask without end, who writes the word of the owner gets a code that works', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const { word } = await (await f.again()).pairing.expect(START);
+  expect(word).toMatch(/^PAIR-[ACDEFGHJKMNPQRTWXY34679]{8}$/);
+  for (const file of ['journal.db', 'journal.db-wal'])
+    expect((await readFile(join(f.dir, file))).includes(word.slice(5))).toBe(false);
+  const full: string[] = [];
+  // For a minute and a half; each of them guesses.
+  for (let n = 0; n < 3_000; n += 1) {
+    const { state } = await pairing.request(
+      { ...who(`stranger-${n}`), text: `PAIR-${n.toString(36).padStart(8, 'A')}` },
+      START + n * 30,
+    );
+    if (state === 'full') full.push(state);
+  }
+  expect(full).toHaveLength(3_000 - 2 * 10);
+  const now = START + 90_000;
+  expect((await pairing.request({ ...who('expected'), text: 'hello?' }, now)).state).toBe('full');
+  const asked = { ...who('expected'), text: `Hello, it is me: ${word.toLowerCase()}.` };
+  const { code = '' } = await pairing.request(asked, now);
+  expect(await pairing.approve(code, now)).toMatchObject({ senderId: 'expected', state: 'approved' });
+  // A word that became known is worth ten codes a minute, and a new one ends it.
+  const leaked = (n: number) => pairing.request({ ...who(`leaked-${n}`), text: word }, now);
+  const states = await Promise.all(Array.from({ length: 20 }, (_, n) => leaked(n)));
+  expect(states.filter(({ state }) => state === 'pending')).toHaveLength(9);
+  const next = await pairing.expect(now);
+  const minute = now + MINUTE;
+  for (let n = 0; n < 10; n += 1) await pairing.request(who(`more-${n}`), minute);
+  expect((await pairing.request({ ...who('late'), text: word }, minute)).state).toBe('full');
+  expect((await pairing.request({ ...who('late'), text: next.word }, minute)).code).toBeDefined();
+  const over = next.expiresAt;
+  for (let n = 0; n < 10; n += 1) await pairing.request(who(`after-${n}`), over);
+  expect((await pairing.request({ ...who('too late'), text: next.word }, over)).state).toBe('full');
+});
+
 it('S6 a stranger beyond the rate, or one who was told a code a moment ago, costs no commit', async () => {
   await using f = await fresh();
   const { pairing } = f.opened;

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { chatKey, principalOf } from '../core/ids.ts';
-import type { Asking, Deciding, PairingRequest, PairingStore } from '../core/pairing.ts';
+import type { Asking, Deciding, ExpectedWord, PairingRequest, PairingStore } from '../core/pairing.ts';
 import type { PersonRef } from '../core/people.ts';
 import { writeAudit } from './audit.ts';
 import type { CommitQueue } from './commit-queue.ts';
@@ -22,6 +22,11 @@ const REPEAT_MS = 600_000;
  */
 const CODES_A_WINDOW = 10;
 const CODES_WINDOW_MS = 60_000;
+/** How a word of `expect` begins and what follows; the first in a text is looked at, as long as the text's beginning has it. */
+const WORD = /\bPAIR-?([A-Z0-9]{8})\b/i;
+const WORD_WITHIN = 2_000;
+const WORD_LIFE_MS = 7 * 24 * 3_600_000;
+const WORD_ROW = 'pairing_word';
 const MAX_MISSES = 10;
 const MISS_WINDOW_MS = 3_600_000;
 
@@ -52,7 +57,7 @@ export class SqlitePairingStore implements PairingStore {
   readonly #store: Store;
   readonly #queue: CommitQueue;
   readonly #told = new Map<string, { readonly code: string; readonly expiresAt: number }>();
-  /** By channel account: when codes were told lately. */
+  /** By channel account, apart for those who are expected: when codes were told lately. */
   readonly #rate = new Map<string, readonly number[]>();
 
   constructor(store: Store, queue: CommitQueue) {
@@ -76,9 +81,10 @@ export class SqlitePairingStore implements PairingStore {
     const known = await this.#queue.peek(() => this.#known(key, now));
     if (known) return known;
     const [account] = keysOf(who);
-    const lately = (this.#rate.get(account) ?? []).filter((at) => Math.abs(now - at) < CODES_WINDOW_MS);
-    if (lately.length >= CODES_A_WINDOW) return { state: 'full' };
-    this.#rate.set(account, [...lately, now]);
+    if (!this.#mayTell(account, now)) {
+      const isExpected = await this.#queue.peek(() => this.#isExpected(who, now));
+      if (!isExpected || !this.#mayTell(`${account} expected`, now)) return { state: 'full' };
+    }
     const answer = await this.#queue.write(() => this.#request(key, who, now, this.#told.get(key)?.code));
     for (const [other, { expiresAt }] of this.#told) if (expiresAt <= now) this.#told.delete(other);
     if (answer.state !== 'pending') this.#told.delete(key);
@@ -94,12 +100,41 @@ export class SqlitePairingStore implements PairingStore {
     return this.#queue.write(() => this.#decide(which, now, 'denied', deciding));
   }
 
+  expect(now: number): Promise<ExpectedWord> {
+    return this.#queue.write(() => {
+      const [word, expiresAt] = [newCode(), now + WORD_LIFE_MS];
+      const value = JSON.stringify({ hash: this.#hash(word).toString('hex'), expiresAt });
+      const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
+      this.#store.db.run(sql, WORD_ROW, value);
+      return { word: `PAIR-${word}`, expiresAt };
+    });
+  }
+
   list(now: number): Promise<readonly PairingRequest[]> {
     return this.#queue.read(() =>
       this.#store.db
         .all<PairingRow>("SELECT * FROM pairing WHERE state <> 'pending' OR expires_at > ? ORDER BY created_at", now)
         .map(toRequest),
     );
+  }
+
+  /** Counts a code that is told, unless as many were told lately as may be. */
+  #mayTell(key: string, now: number): boolean {
+    const lately = (this.#rate.get(key) ?? []).filter((at) => Math.abs(now - at) < CODES_WINDOW_MS);
+    if (lately.length < CODES_A_WINDOW) lately.push(now);
+    else return false;
+    this.#rate.set(key, lately);
+    return true;
+  }
+
+  /** Guessing it gains a stranger nothing but a code, so wrong words are not counted. */
+  #isExpected({ text = '' }: Asking, now: number): boolean {
+    const word = WORD.exec(text.slice(0, WORD_WITHIN))?.[1];
+    if (word === undefined) return false;
+    const value = this.#store.db.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', WORD_ROW)?.value;
+    const { hash = '', expiresAt = 0 } = value === undefined ? {} : (JSON.parse(value) as { hash?: string; expiresAt?: number });
+    if (expiresAt <= now) return false;
+    return timingSafeEqual(Buffer.from(hash, 'hex'), this.#hash(word.toUpperCase()));
   }
 
   #row(key: string): PairingRow | undefined {
@@ -176,7 +211,7 @@ export class SqlitePairingStore implements PairingStore {
     return row.code_hash !== null && timingSafeEqual(row.code_hash, hash);
   }
 
-  #hash(code: string): Uint8Array {
+  #hash(code: string): Buffer {
     return createHmac('sha256', this.#key()).update(code).digest();
   }
 

@@ -201,6 +201,7 @@ export class FakeCli {
       },
       pairing: {
         list: async () => this.requests,
+        expect: async (now) => ({ word: 'PAIR-7GQ2MX4K', expiresAt: now + 7 * 86_400_000 }),
         approve: async (which) => this.codes.get(String(which)),
         deny: async (which) => this.codes.get(String(which)),
       },

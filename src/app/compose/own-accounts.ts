@@ -36,5 +36,6 @@ export function closedToFriends(pairing: PairingStore, channels: () => Channels)
     approve: (which, now, deciding) => pairing.approve(which, now, deciding),
     deny: (which, now, deciding) => pairing.deny(which, now, deciding),
     list: (now) => pairing.list(now),
+    expect: (now) => pairing.expect(now),
   };
 }

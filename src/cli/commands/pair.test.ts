@@ -27,6 +27,23 @@ test('list shows who waits and how long their code is good', async () => {
   });
 });
 
+test('expect prints a word and what to do with it; many requests are a reason to make one', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.haveJournal();
+  const { stdout, stderr } = await cli.run('pair', 'expect');
+  expect(stdout).toBe('PAIR-7GQ2MX4K\n');
+  expect(stderr).toContain('gatehouse pair approve CODE');
+  expect(JSON.parse((await cli.run('pair', 'expect', '--json')).stdout)).toMatchObject({
+    word: 'PAIR-7GQ2MX4K',
+    expiresAt: '2026-01-08T00:00:00.000Z',
+  });
+  cli.requests = Array.from({ length: 10 }, (_, n) => request({ senderId: String(n) }));
+  expect((await cli.run('pair', 'list')).stderr).toContain('gatehouse pair expect');
+  cli.requests.pop();
+  expect((await cli.run('pair', 'list')).stderr).not.toContain('gatehouse pair expect');
+});
+
 test('approve and deny name the person', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

@@ -9,7 +9,10 @@ import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
 import { nearHint, personOf } from '../known-people.ts';
 import { type Failure, formatTable } from '../output.ts';
-import { withJournal } from '../read-journal.ts';
+import { openOrMake, withJournal } from '../read-journal.ts';
+
+/** From so many requests on one that is expected may not get through: as many codes are told in a minute. */
+const MANY = 10;
 
 /** People who asked to be let in, and what was decided. Codes are stored hashed and cannot be listed. */
 export const pairList: Command<unknown> = async (context) => {
@@ -29,6 +32,21 @@ export const pairList: Command<unknown> = async (context) => {
   out.data(formatTable([['STATE', 'CHANNEL', 'SENDER', 'NAME', 'ASKED', 'EXPIRES'], ...rows]));
   if (requests.some((request) => request.state === 'pending'))
     out.say('→ gatehouse pair approve CODE   (the code they were sent), or --sender CHANNEL:ID');
+  if (requests.filter((request) => request.state === 'pending').length >= MANY)
+    out.say('→ gatehouse pair expect   (a word with which a person you expect gets a code, however many others ask)');
+  return EXIT.ok;
+};
+
+/** A word for people who are expected. It lets no one in: they get a code as ever, which is approved as ever. */
+export const pairExpect: Command<unknown> = async (context) => {
+  const { deps, out } = context;
+  const now = deps.clock.now();
+  await using open = await openOrMake(context);
+  const { word, expiresAt } = await open.pairing.expect(now);
+  out.document({ word, expiresAt: isoTime(expiresAt) });
+  out.data(word);
+  out.say(`Give it to the person you expect, in private: who writes it to the agent within 7 days gets a code, however many
+strangers ask. A word that you made before holds no more. Then: gatehouse pair approve CODE`);
   return EXIT.ok;
 };
 

@@ -13,6 +13,7 @@ import {
   channelsOf,
   gatewayOf,
   isTerminal,
+  type KnownIn,
   type KnownPerson,
   knownPeople,
   letsAllIn,
@@ -50,8 +51,8 @@ export const peopleList: Command<unknown> = async (context) => {
 
 const NO_JOURNAL = {
   people: { blocks: async () => [], seen: async () => new Map(), audit: async () => [], verifyAudit: async () => EMPTY },
-  pairing: { list: async () => [], approve: async () => undefined, deny: async () => undefined },
-} satisfies Pick<OpenJournal, 'people' | 'pairing'>;
+  pairing: { list: async () => [] },
+} satisfies KnownIn;
 const EMPTY = { kind: 'whole', entries: 0, head: '' } as const;
 
 interface Named {

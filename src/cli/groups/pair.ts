@@ -8,6 +8,11 @@ export function addPairCommands(parent: Commander, run: Run, words = 'gatehouse 
   reporting(group, 'list', 'list requests', [`${words} list`]).action((options: unknown, command: Commander) =>
     run(async () => (await import('../commands/pair.ts')).pairList, options, command),
   );
+  reporting(group, 'expect', 'make a word with which a person you expect gets a code, however many strangers ask', [
+    `${words} expect`,
+  ]).action((options: unknown, command: Commander) =>
+    run(async () => (await import('../commands/pair.ts')).pairExpect, options, command),
+  );
   reporting(group, 'approve', 'let a person in', [`${words} approve 7GQ2MX4K`, `${words} approve --sender telegram:42`])
     .argument('[code]', 'the code the person was sent')
     .option('--sender <person>', 'CHANNEL:ID of a person who asked, in place of the code')
