@@ -50,6 +50,31 @@ test.concurrent('A1 A2 a stranger gets one pairing code, no model call, and not 
   expect(daemon.stderr()).not.toContain('STRANGE');
 });
 
+test.concurrent('S6 while 5,000 strangers ask, an expected person who has the word of the owner gets a code, and is let in by it', async () => {
+  await using at = await telegramScene({ entry: { allowed_senders: [] } });
+  await using daemon = await at.start();
+  const main = join(import.meta.dirname, '../cli/main.ts');
+  const run = async (...args: string[]) => {
+    const options = { cwd: at.dir, env: { HOME: at.dir } };
+    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, '--data-dir', daemon.dataDir], options);
+    return stdout.trim();
+  };
+  const word = await run('pair', 'expect');
+  const strangers = (count: number, first: number): void => {
+    for (let id = first; id < first + count; id += 1)
+      at.platform.inject({ from: { id, first_name: 'Crowd' }, text: 'let me in' });
+  };
+  const codeOf = (id: number) => /pair approve ([A-Z0-9]{8})/.exec(at.texts(id)[0] ?? '')?.[1];
+  strangers(2_500, 100_000);
+  at.platform.inject({ from: { id: 2, first_name: 'Ada' }, text: `hello, ${word}` });
+  strangers(2_500, 200_000);
+  const code = await until('the expected person has a code', () => codeOf(2));
+  await run('pair', 'approve', code);
+  at.platform.inject({ from: { id: 2, first_name: 'Ada' }, text: 'thank you' });
+  await until('they are answered', () => at.texts(2).includes('echo: thank you'), 60_000);
+  expect(at.model.requests.map(userText)).toEqual(['thank you']);
+});
+
 test.concurrent('A3 the name, the username and the look of an allowed person let nobody in', async () => {
   await using at = await telegramScene({ entry: { allowed_senders: [String(OWNER)] } });
   await using daemon = await at.start();

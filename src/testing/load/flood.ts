@@ -30,7 +30,13 @@ export interface FloodOptions {
 export function planFlood({ shape, channel, messages, overMs }: FloodOptions): readonly Question[] {
   const first = FIRST * (1 + FLOOD_SHAPES.indexOf(shape));
   if (shape === 'slow-threads')
-    return Array.from({ length: THREADS }, (_, n) => ({ channel, number: first + n, dueMs: 0, person: first + 1 + n, sender: first }));
+    return Array.from({ length: THREADS }, (_, n) => ({
+      channel,
+      number: first + n,
+      dueMs: 0,
+      person: first + 1 + n,
+      sender: first,
+    }));
   return Array.from({ length: messages }, (_, n) => ({
     ...{ channel, number: first + n, dueMs: (n * overMs) / messages },
     ...(shape === 'flood-chat' ? { person: first } : { person: first + 1 + (n % CHATS), sender: first }),

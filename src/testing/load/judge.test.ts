@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type FloodRecord, planFlood, wrongFlood } from './flood.ts';
+import { type FloodRecord, planFlood, SLOW_FROM, wrongFlood } from './flood.ts';
 import { judgeChannel, percentile, type Written } from './judge.ts';
 import { drawVictims, wrong } from './rounds.ts';
 import { planTraffic, seeded } from './traffic.ts';
@@ -94,6 +94,30 @@ test('a flood fails for a message without an outcome, a second answer, another n
   expect(wrongFlood({ ...good, record: record('answer telegram 0', notice, 'wait') })).toEqual(['1 unexpected: wait']);
   const twice = record('answer telegram 0', notice, 'answer telegram 0');
   expect(wrongFlood({ ...good, record: twice })).toEqual(['1 answered twice (0)']);
+});
+
+test('slow threads fail for one that is not answered, and for a notice', () => {
+  const plan = planFlood({ shape: 'slow-threads', channel: 'telegram', messages: 10_100, overMs: 100_000 });
+  expect([plan.length, new Set(plan.map(({ person }) => person)).size, new Set(plan.map(({ sender }) => sender)).size]).toEqual([
+    10, 10, 1,
+  ]);
+  expect(plan.every(({ number, dueMs }) => number >= SLOW_FROM && dueMs === 0)).toBe(true);
+  const written = [asked(0, 0), asked(1, 0)];
+  const record = (...texts: readonly string[]) =>
+    judgeChannel(
+      'telegram',
+      written,
+      texts.map((text) => seen(0, text)),
+    );
+  const good: FloodRecord = {
+    ...{ written: 2, refused: 0, noticed: 0 },
+    record: record('answer telegram 0', 'answer telegram 1'),
+  };
+  expect(wrongFlood(good, 'slow-threads')).toEqual([]);
+  const refused = { ...good, record: record('answer telegram 0'), refused: 1 };
+  expect(wrongFlood(refused, 'slow-threads')).toEqual(['1 refused']);
+  const told = { ...good, record: record('answer telegram 0', '⚠️ Too many messages are waiting here.'), noticed: 1 };
+  expect(wrongFlood(told, 'slow-threads')).toEqual(['told 1 times']);
 });
 
 test('a flood by one person fills a hundred chats alike, at a steady rate', () => {

@@ -38,6 +38,22 @@ test('of a flood by one chat, and by one person in many, each message has its ou
   }
 });
 
+test('while requests without a signature come to every webhook none is believed, and all genuine ones are answered', async () => {
+  await using stage = await Stage.start({ channels: ['twilio', 'wecom'], modelMs: 50 });
+  const channels = [{ name: 'twilio' }, { name: 'wecom' }];
+  const options = { channels, messages: 10, rate: 5, people: 5, firstPerson: 0, firstNumber: 0, random: seeded(1) };
+  const {
+    channels: records,
+    unsigned,
+    finished,
+  } = await stage.run(planTraffic(options), {}, 60_000, {
+    unsigned: { count: 1_000, overMs: 2_000 },
+  });
+  expect([finished, unsigned?.count, unsigned?.believed]).toEqual([true, 1_000, 0]);
+  for (const record of records)
+    expect([record.channel, wrong(record, false, 0), record.latenciesMs.length]).toEqual([record.channel, [], 10]);
+});
+
 test('a flood without limits does not pass', async () => {
   await using stage = await Stage.start({ channels: ['telegram', 'slack'], modelMs: 50, gateway: { high_water: 8_000 } });
   const { flood } = await flooded(stage, 'flood-chat', 0, 40);
