@@ -14,6 +14,7 @@ const PLACES: readonly Partial<InboundMessage>[] = [
 ];
 
 const OPEN = {
+  limits: { person_turns_at_once: PLACES.length },
   entry: { allowed_groups: ['*'], allowed_senders: ['*'] },
   gateway: { owner: [{ channel: 'test', chat_id: 'C10', sender_ids: ['boss'] }] },
 };
