@@ -16,7 +16,7 @@ export const limitsSection = z
       .max(1_000)
       .optional()
       .describe(
-        'Turns of one person that may run at the same time on one channel; their others wait, in order. Not for the owner. Default: a third of gateway.max_concurrent_sessions, at least 1.',
+        'Turns of one person that may run at the same time on one channel; their others wait, in order. Not for the owner. Default: a third of gateway.max_concurrent_sessions, fewer where many channels share those, at least 1.',
       ),
     chat_messages: messages
       .optional()

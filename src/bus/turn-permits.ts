@@ -26,7 +26,7 @@ export interface TurnPermitsOptions {
   readonly total: number;
   /** Channels that may have work. One alone may use every permit. */
   readonly channels: number;
-  /** Of these, the turns that one person may have on one channel. Default: a third of them, at least one. */
+  /** Of these, the turns that one person may have on one channel. Default: see `turnsOfPerson`. */
   readonly ofPerson?: number | undefined;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
@@ -34,8 +34,24 @@ export interface TurnPermitsOptions {
 /** Turns of so many people fill all permits, as long as no other limit is set. */
 const OF_PERSON = 3;
 
-export function turnsOfPerson({ ofPerson, total }: Pick<TurnPermitsOptions, 'ofPerson' | 'total'>): number {
-  return ofPerson ?? Math.max(1, Math.floor(total / OF_PERSON));
+/**
+ * Turns that one person may have at once. By default a third of all, and so many only that the other people
+ * of their channel have a permit left, however many channels have work; at least one.
+ */
+export function turnsOfPerson({ ofPerson, total, channels }: Omit<TurnPermitsOptions, 'clock'>): number {
+  if (ofPerson !== undefined) return ofPerson;
+  let most = Math.floor(total / OF_PERSON);
+  for (let busy = 1; busy <= channels; busy += 1) {
+    const { share, forIdle } = sharing(total, channels, busy);
+    most = Math.min(most, Math.max(share, total - (busy - 1) * share - forIdle) - 1);
+  }
+  return Math.max(1, most);
+}
+
+/** What each of so many busy channels is sure of, and what is for one that has had no work lately. */
+function sharing(total: number, channels: number, busy: number): { readonly share: number; readonly forIdle: number } {
+  const forIdle = busy < channels ? 1 : 0;
+  return { share: Math.max(1, Math.floor(total / (busy + forIdle))), forIdle };
 }
 
 /**
@@ -152,8 +168,7 @@ export class TurnPermits {
     const free = total - this.#running;
     const now = clock.monotonic();
     const busy = [...this.#channels.values()].filter((one) => one === state || quietAt(one) > now);
-    const forIdle = busy.length < channels ? 1 : 0;
-    const share = Math.max(1, Math.floor(total / (busy.length + forIdle)));
+    const { share, forIdle } = sharing(total, channels, busy.length);
     const kept = busy.reduce((sum, other) => sum + (other === state ? 0 : Math.max(0, share - other.running)), forIdle);
     return { places: Math.min(free, Math.max(share - state.running, free - kept)), share, most: this.ofPerson };
   }

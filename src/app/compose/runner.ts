@@ -106,11 +106,15 @@ function earlierOf(turn: TurnParts): Earlier {
 }
 
 /** For `/why`, at once and in its lane. */
-export function whyOf({ base: { options, journal, live }, operator }: TurnParts): (message: InboundMessage) => Promise<string> {
+export function whyOf({
+  base: { options, journal, channels, live },
+  operator,
+}: TurnParts): (message: InboundMessage) => Promise<string> {
   const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
   const ofPerson = (): number => {
     const { limits, gateway } = live();
-    return turnsOfPerson({ ofPerson: limits.person_turns_at_once, total: gateway.max_concurrent_sessions });
+    const { person_turns_at_once: ofPerson } = limits;
+    return turnsOfPerson({ ofPerson, total: gateway.max_concurrent_sessions, channels: channels.size });
   };
   return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner, ofPerson });
 }
