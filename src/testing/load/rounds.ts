@@ -73,7 +73,7 @@ export async function runRounds(stage: Stage, options: LoadOptions): Promise<rea
     const troubled = await phases.run(victims, options.messages, round);
     options.say(`round ${index + 1} of ${plan.length}: quiet again`);
     const after = await phases.run({}, half);
-    rows.push(...compare(index + 1, [before, after], troubled, victims));
+    rows.push(...compare(index + 1, [before, after], troubled, round));
     if (flood) rows.push(flooderRow(index + 1, flood, troubled));
     if (unsigned) rows.push(unsignedRow(index + 1, unsigned, troubled));
   }
@@ -159,7 +159,14 @@ export function drawVictims(
   return rounds;
 }
 
-function compare(round: number, quiet: readonly PhaseRecord[], troubled: PhaseRecord, victims: Victims): readonly Row[] {
+function compare(
+  round: number,
+  quiet: readonly PhaseRecord[],
+  troubled: PhaseRecord,
+  { victims, unsigned }: Round,
+): readonly Row[] {
+  // Who sends as many requests as a machine can refuse takes its processor, whatever is done with them.
+  const mostRatio = unsigned === undefined ? MOST_RATIO : Number.POSITIVE_INFINITY;
   return troubled.channels.map((record): Row => {
     const { channel, latenciesMs } = record;
     const calm = quiet.flatMap((phase) => phase.channels.filter((other) => other.channel === channel));
@@ -171,7 +178,7 @@ function compare(round: number, quiet: readonly PhaseRecord[], troubled: PhaseRe
     const faults = [
       ...calm.flatMap((one) => wrong(one, false, 0)).map((fault) => `quiet: ${fault}`),
       ...wrong(record, trouble !== undefined, troubled.unknown),
-      ...(trouble === undefined && !(ratio <= MOST_RATIO) ? [`p95 is ${ratio.toFixed(2)} times the quiet one`] : []),
+      ...(trouble === undefined && !(ratio <= mostRatio) ? [`p95 is ${ratio.toFixed(2)} times the quiet one`] : []),
     ];
     return { round, channel, trouble, ...{ quietP50, quietP95, p50, p95, ratio, faults } };
   });

@@ -15,7 +15,7 @@ import { type FloodRecord, recordedFlood } from './flood.ts';
 import { type ChannelRecord, judgeChannel, type Written } from './judge.ts';
 import { LoadModel } from './load-model.ts';
 import { type Question, questionText } from './traffic.ts';
-import { sendUnsigned, type UnsignedOptions, type UnsignedRecord } from './unsigned.ts';
+import { CALLED, sendUnsigned, type UnsignedOptions, type UnsignedRecord } from './unsigned.ts';
 
 const LOOK_MS = 100;
 /** A channel whose connections kept breaking waits for up to a minute before its next try (`reconnect`). */
@@ -195,9 +195,11 @@ export class Stage implements AsyncDisposable {
     return { channels, flood: { written: flooded.length, record, ...recordedFlood(database, channel, since) } };
   }
 
-  /** Addresses at which platforms call the daemon; one that no channel listens at is refused as well. */
+  /** Addresses at which platforms call the daemon. */
   #webhooks(): readonly string[] {
-    return [...this.#platforms.keys()].map((name) => `http://127.0.0.1:${this.#webhookPort}/hooks/${name}`);
+    return CALLED.filter((name) => this.#platforms.has(name)).map(
+      (name) => `http://127.0.0.1:${this.#webhookPort}/hooks/${name}`,
+    );
   }
 
   async #healthy(): Promise<void> {

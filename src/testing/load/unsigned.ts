@@ -18,6 +18,8 @@ export interface UnsignedRecord {
   readonly grownMb: number;
 }
 
+/** Channels that are called by their platform, as it is played here. */
+export const CALLED = ['twilio', 'wecom'];
 /** Requests that are under way at once, at most. */
 const AT_ONCE = 50;
 const LOOK_MS = 200;
