@@ -6,7 +6,7 @@ import type { Question } from './traffic.ts';
 
 /**
  * One person in one chat, one person in many chats at once, and one person in ten threads, for each of which
- * the model takes half a minute.
+ * the model takes 20 seconds.
  */
 export const FLOOD_SHAPES = ['flood-chat', 'flood-sender', 'slow-threads'] as const;
 export type FloodShape = (typeof FLOOD_SHAPES)[number];

@@ -3,7 +3,7 @@ import { SLOW_FROM } from './flood.ts';
 import { answerTo } from './traffic.ts';
 
 /** Of what is slow whatever its channel. */
-const SLOW_MS = 30_000;
+const SLOW_MS = 20_000;
 
 /** An OpenAI-compatible server that answers by the question alone, and takes its time by the channel that is asked on. */
 export class LoadModel implements AsyncDisposable {
