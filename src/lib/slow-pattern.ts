@@ -8,6 +8,11 @@ const PROBE_MS = 25;
 const PROBE_CHARS = 500;
 /** Bombs with a fixed count, such as `(a?){25}a{25}`, are slow on short texts alone. */
 const SHORT_CHARS = 30;
+/**
+ * Time of each try, in multiples of the CPU it may take. The first is just above it: a slow pattern blocks
+ * the event loop for no longer. The others leave room for a thread that has to share its core.
+ */
+const PATIENCE = [1.2, 4, 4, 4, 4];
 /** All probes of a pattern together. */
 const ALL_MS = 1_500;
 /** One of each kind that classes tell apart, and of some scripts. */
@@ -55,11 +60,11 @@ function within<T>(ms: number, work: () => T): { readonly result: T } | undefine
     result = work();
   };
   // Tried again when this thread was not given the time: nothing is known of the pattern then.
-  for (let tries = 0; tries < 5; tries += 1) {
+  for (const patience of PATIENCE) {
     const since = cpuMs();
     try {
       // V8 looks whether this time is over while a pattern backtracks, too.
-      script.runInContext(context, { timeout: 4 * ms });
+      script.runInContext(context, { timeout: Math.ceil(patience * ms) });
       return cpuMs() - since > ms ? undefined : { result: result as T };
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;

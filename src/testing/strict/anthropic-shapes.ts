@@ -55,9 +55,18 @@ export function isThinking({ type }: Json): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** Text of a block as it is compared: `cache_control` is no part of the prompt. */
+const texts = new WeakMap<object, string>();
+
+/**
+ * Text of a block as it is compared: `cache_control` is no part of the prompt. Kept with the block, which
+ * nothing changes: each thinking block of a request is compared with all that stands before it.
+ */
 export function promptText(block: unknown): string {
-  return JSON.stringify(block, (key, value: unknown) => (key === 'cache_control' ? undefined : value)) ?? '';
+  const kept = block instanceof Object ? texts.get(block) : undefined;
+  if (kept !== undefined) return kept;
+  const text = JSON.stringify(block, (key, value: unknown) => (key === 'cache_control' ? undefined : value)) ?? '';
+  if (block instanceof Object) texts.set(block, text);
+  return text;
 }
 
 export function effortOf({ body }: StrictRequest): unknown {
