@@ -14,6 +14,11 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
 
+/** Channels of `PLATFORMS` in another mode: they share type and account with it, and do not run beside it. */
+export const MODES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
+  'telegram-webhook': async (options) => (await import('./telegram.ts')).startTelegramWebhook(options),
+};
+
 /** Those that repeat nothing to a bot that was away and are slow to write to: neither the sweep nor the load can count on them. */
 export const FORGETFUL: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   irc: async () => (await import('./irc.ts')).startIrcPlatform(),

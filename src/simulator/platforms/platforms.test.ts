@@ -18,12 +18,23 @@ import { scriptedModel } from '../../testing/scripted-model.ts';
 import { SteadyClock } from '../../testing/steady-clock.ts';
 import { freePort } from '../free-port.ts';
 import { Deliveries } from './deliveries.ts';
-import { PLATFORMS } from './index.ts';
+import { MODES, PLATFORMS } from './index.ts';
 import type { Platform } from './platform.ts';
 import { Pushes } from './pushes.ts';
 
 /** One line per platform. */
-const CASES: readonly string[] = ['telegram', 'double', 'discord', 'slack', 'whatsapp', 'feishu', 'twilio', 'wecom'];
+const CASES: readonly string[] = [
+  'telegram',
+  'telegram-webhook',
+  'double',
+  'discord',
+  'slack',
+  'whatsapp',
+  'feishu',
+  'twilio',
+  'wecom',
+];
+const STARTS = { ...PLATFORMS, ...MODES };
 
 /** Waits of the daemon, which are none of the platform's, are over soon; deadlines stay. */
 const quick = new SteadyClock(10);
@@ -60,7 +71,7 @@ interface Scene {
 const numberIn = (text: string): number => Number(/question (\d+)/.exec(text)?.[1] ?? -1);
 
 async function scene(name: string, onTestFinished: (end: () => PromiseLike<void>) => void): Promise<Scene> {
-  const start = PLATFORMS[name];
+  const start = STARTS[name];
   if (!start) throw new Error(`no platform is called ${name}`);
   const webhookPort = await freePort();
   const platform = await start({ webhookPort });

@@ -1,6 +1,6 @@
 import { startTelegramServer, type TelegramServer } from '../telegram/server.ts';
 import { Deliveries } from './deliveries.ts';
-import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+import type { FaultKind, Platform, PlatformOptions, SeenMessage } from './platform.ts';
 
 /** The chat of person 0; the others follow. */
 const FIRST_CHAT = 1_001;
@@ -29,15 +29,21 @@ function numberOf(chatId: string): number {
 class TelegramPlatform implements Platform {
   readonly type = 'telegram';
   readonly needsFirstStart = false;
-  readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
+  readonly faults: readonly FaultKind[];
   readonly #server: TelegramServer;
+  readonly #mode: object;
   readonly #deliveries: Deliveries<Update>;
   #sent = 0;
   #written = 0;
   #updates = 0;
 
-  constructor(server: TelegramServer) {
+  /** `webhookPort`: where updates are pushed to; absent = they are polled. */
+  constructor(server: TelegramServer, webhookPort?: number) {
     this.#server = server;
+    const isPushed = webhookPort !== undefined;
+    this.#mode = isPushed ? { mode: 'webhook', public_url: `http://127.0.0.1:${webhookPort}` } : { poll_timeout_secs: 1 };
+    // Pushes to different chats do not wait for each other, so that their order is nothing to rely on.
+    this.faults = ['limit', 'lose-reply', 'duplicate', ...(isPushed ? [] : (['reorder'] as const)), 'slow', 'disconnect'];
     this.#deliveries = new Deliveries((update) => {
       update.update_id ??= ++this.#updates;
       server.injectUpdate({ ...update });
@@ -45,7 +51,7 @@ class TelegramPlatform implements Platform {
   }
 
   get channel() {
-    const settings = { api_root: this.#server.url, poll_timeout_secs: 1, rate_limits: false };
+    const settings = { api_root: this.#server.url, rate_limits: false, ...this.#mode };
     return { type: 'telegram', allowed_senders: ['*'], allowed_groups: ['*'], settings };
   }
 
@@ -54,8 +60,9 @@ class TelegramPlatform implements Platform {
   }
 
   async begin(): Promise<void> {
-    // A new daemon has a cursor of its own, and confirmed updates of the last one are gone at the server.
     this.#server.clearFaults();
+    // The last daemon's webhook, and what it left.
+    this.#server.hook.answer('deleteWebhook', { drop_pending_updates: true });
     this.#deliveries.clear();
     this.#sent = this.#server.sends.length;
   }
@@ -117,4 +124,9 @@ class TelegramPlatform implements Platform {
 /** The Bot API, polled. `disconnect` breaks the poll and whatever call is under way. */
 export async function startTelegramPlatform(): Promise<Platform> {
   return new TelegramPlatform(await startTelegramServer());
+}
+
+/** The Bot API, pushing. What is not taken with 2xx is repeated without end. */
+export async function startTelegramWebhook({ webhookPort }: PlatformOptions): Promise<Platform> {
+  return new TelegramPlatform(await startTelegramServer(), webhookPort);
 }

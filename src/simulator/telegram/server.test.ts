@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { tempDir, until } from '../../testing/fakes.ts';
 import { parseTelegramHtml } from './html.ts';
 import { startTelegramServer, type TelegramServer } from './server.ts';
@@ -106,6 +108,35 @@ test('what a button says back has 64 bytes at most', async () => {
 test('an unknown token is refused', async () => {
   await using server = await startTelegramServer();
   expect(await call({ url: server.url, token: '1:x' }, 'getMe')).toMatchObject({ ok: false, error_code: 401 });
+});
+
+test('a pushed update comes again until it is taken, a second delivery of it too, and none that was dropped', async () => {
+  const taken: unknown[] = [];
+  let isUp = false;
+  const bot = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      if (isUp) taken.push(JSON.parse(Buffer.concat(chunks).toString('utf8')).update_id);
+      response.writeHead(isUp ? 200 : 500).end();
+    });
+  });
+  await once(bot.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void bot.close());
+  await using server = await startTelegramServer();
+  const url = `http://127.0.0.1:${(bot.address() as AddressInfo).port}`;
+  await call(server, 'setWebhook', { url });
+  server.inject({ text: 'dropped' });
+  await until('it was refused', () => server.hook.lastError);
+  await call(server, 'deleteWebhook', { drop_pending_updates: true });
+  expect(server.unconfirmed).toBe(0);
+  isUp = true;
+  await call(server, 'setWebhook', { url });
+  for (const text of ['first', 'second delivery']) server.injectUpdate({ update_id: 7, message: { chat: { id: 5 }, text } });
+  await until('both are taken', () => server.unconfirmed === 0);
+  // Longer than the pause before a repeat of the one that was dropped.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(taken).toEqual([7, 7]);
 });
 
 test('run alone it prints its addresses, obeys the control API and logs what it accepted', async () => {

@@ -29,8 +29,14 @@ export class UpdateQueue {
     return this.#queue.map(({ body }) => body);
   }
 
-  confirm(id: number): void {
-    this.#queue = this.#queue.filter(({ update_id }) => update_id !== id);
+  /** One of `waiting`. Another delivery of the same update stays. */
+  confirm(update: JsonObject): void {
+    this.#queue = this.#queue.filter(({ body }) => body !== update);
+  }
+
+  /** Drops what waits. */
+  clear(): void {
+    this.#queue = [];
   }
 
   /** Updates that no poll has confirmed yet. */

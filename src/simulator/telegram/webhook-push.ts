@@ -5,7 +5,7 @@
  */
 import { Refusal } from './refusal.ts';
 import type { UpdateQueue } from './update-queue.ts';
-import { type JsonObject, num, obj, str } from './wire.ts';
+import { type JsonObject, obj, str } from './wire.ts';
 
 /** The platform waits a second before the first repeat, then twice as long; a test has less time. */
 const FIRST_REPEAT_MS = 20;
@@ -43,6 +43,8 @@ export class WebhookPush {
     // A server of one's own (`--local`) takes any address; the platform wants HTTPS.
     if (url !== '' && !/^https?:\/\//.test(url))
       throw new Refusal(400, 'Bad Request: bad webhook: An HTTPS URL must be provided for webhook');
+    // "Pass True to drop all pending updates" (https://core.telegram.org/bots/api#setwebhook).
+    if (params['drop_pending_updates'] === true) this.#updates.clear();
     this.url = url;
     this.#secret = secret;
     this.push();
@@ -78,8 +80,8 @@ export class WebhookPush {
 
   async #send(update: JsonObject, attempt: number): Promise<void> {
     const { url } = this;
-    if (this.#isClosed || url === '') return;
-    if (await this.#isTaken(url, update)) return this.#updates.confirm(num(update['update_id']) ?? 0);
+    if (this.#isClosed || url === '' || !this.#updates.waiting.includes(update)) return;
+    if (await this.#isTaken(url, update)) return this.#updates.confirm(update);
     await new Promise((resolve) => setTimeout(resolve, Math.min(FIRST_REPEAT_MS * 2 ** attempt, LONGEST_REPEAT_MS)));
     await this.#send(update, attempt + 1);
   }

@@ -17,7 +17,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../simulator/free-port.ts';
-import { OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
+import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
 import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
@@ -26,7 +26,7 @@ import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
 import { WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
-const STARTS = { ...PLATFORMS, ...OUTAGES };
+const STARTS = { ...PLATFORMS, ...MODES, ...OUTAGES };
 const CHANNELS = Object.keys(STARTS);
 
 const { values: flags } = parseArgs({
@@ -54,6 +54,7 @@ const FAULTS = FAULT_KINDS.filter((kind) => flags.fault.includes(kind));
  */
 const CONTROLS: Readonly<Record<string, readonly string[]>> = {
   telegram: ['ack-first', 'send-first'],
+  'telegram-webhook': ['ack-first'],
   double: ['ack-first'],
   wecom: ['ack-first'],
   cli: ['send-first'],
