@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { userDirectory } from '../../sessions/file-name.ts';
 import { sessionKey, shortHash } from '../core/ids.ts';
-import type { FailureKind } from '../core/model.ts';
 import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
 import { inbound, tempDir } from '../testing/fakes.ts';
-import { type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
+import { FAILURE_KINDS, type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
@@ -136,31 +135,22 @@ test('A37 two people: neither session, workspace, prompt nor answer holds what t
   expect([...perFile.values()].every((count) => count === 1)).toBe(true);
 });
 
-const KINDS: readonly FailureKind[] = [
-  'rate-limit',
-  'overloaded',
-  'server',
-  'network',
-  'timeout',
-  'auth',
-  'payment',
-  'bad-request',
-  'context-length',
-  'content-filter',
-  'empty',
-  'malformed',
-];
-
 test('A48 whatever fails, the chat reads a code and what to do, and no path, key or prompt', async () => {
   await using dir = await tempDir();
   const secrets = ['sk-CANARY', 'PROMPT-CANARY', '10.1.2.3', dir.path, '/data/', 'ENOENT', 'node:', '.ts:', 'http://'];
   const leak = `sk-CANARY refused at http://10.1.2.3/v1 in ${dir.path}/x.ts:12: PROMPT-CANARY`;
   const model = scriptedModel((request) => {
     const text = request.messages.at(-1)?.content ?? '';
-    const kind = KINDS.find((name) => text.includes(name));
+    const kind = FAILURE_KINDS.find((name) => text.includes(name));
     if (kind)
       return {
-        fail: { kind, code: `GH21${String(KINDS.indexOf(kind)).padStart(2, '0')}`, message: leak, hint: leak, retryable: false },
+        fail: {
+          kind,
+          code: `GH21${String(FAILURE_KINDS.indexOf(kind)).padStart(2, '0')}`,
+          message: leak,
+          hint: leak,
+          retryable: false,
+        },
       };
     if (text.includes('throw')) throw new Error(leak);
     return text;
@@ -176,7 +166,7 @@ test('A48 whatever fails, the chat reads a code and what to do, and no path, key
     return channel.texts(chatId);
   };
   const heard: string[] = [];
-  for (const kind of KINDS) heard.push(...(await say(kind)));
+  for (const kind of FAILURE_KINDS) heard.push(...(await say(kind)));
   heard.push(...(await say('throw')));
   heard.push(...(await say('media', { media: [{ kind: 'photo', ref: 'gone' }] })));
   // Its session file cannot be read: something else lies there.
@@ -187,7 +177,7 @@ test('A48 whatever fails, the chat reads a code and what to do, and no path, key
   // An answer the platform refuses for good.
   channel.results.push({ kind: 'refused', reason: 'invalid', detail: leak });
   heard.push(...(await say('refused')));
-  expect(heard).toHaveLength(KINDS.length + 4);
+  expect(heard).toHaveLength(FAILURE_KINDS.length + 4);
   for (const text of heard) {
     expect(text).toMatch(/GH\d{4}/);
     for (const secret of secrets) expect(text).not.toContain(secret);

@@ -1,28 +1,11 @@
 import { expect, test } from 'vitest';
-import type { FailureKind } from '../core/model.ts';
+import { FAILURE_KINDS } from '../testing/scripted-model.ts';
 import { createFailure } from './failure.ts';
 import { failureText } from './failure-text.ts';
 import { AnswerAssembly } from './protocols/answer-assembly.ts';
 
-const KINDS: readonly FailureKind[] = [
-  'rate-limit',
-  'overloaded',
-  'server',
-  'network',
-  'timeout',
-  'auth',
-  'payment',
-  'bad-request',
-  'forbidden',
-  'model-gone',
-  'context-length',
-  'content-filter',
-  'empty',
-  'malformed',
-];
-
 test('A48 the text for the chat holds the code and nothing of message or hint', () => {
-  for (const kind of KINDS) {
+  for (const kind of FAILURE_KINDS) {
     const failure = createFailure(kind, { message: '/home/op/canary sk-canary', hint: 'canary in base_url http://10.0.0.1' });
     const text = failureText(failure);
     expect(text).toContain(`(${failure.code})`);

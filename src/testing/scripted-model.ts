@@ -123,6 +123,9 @@ const CODES: Readonly<Record<FailureKind, string>> = {
   budget: 'GH2112',
   aborted: 'GH2105',
 };
+
+/** Of which a chat is told: all but that of a call that was taken back. */
+export const FAILURE_KINDS = (Object.keys(CODES) as FailureKind[]).filter((kind) => kind !== 'aborted');
 const RETRYABLE: readonly FailureKind[] = ['rate-limit', 'overloaded', 'server', 'network', 'timeout', 'empty', 'malformed'];
 
 function failed(failure: Partial<ModelFailure> & Pick<ModelFailure, 'kind'>): ModelEvent {

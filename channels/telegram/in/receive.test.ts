@@ -51,9 +51,8 @@ test('F1 F3 a batch is confirmed only by the poll after its commit, and the curs
   expect(platform.lastCall.get('getUpdates')).toMatchObject({ allowed_updates: expect.arrayContaining(['edited_message']) });
 });
 
-test('F2 stopped between commit and confirmation, the batch comes again under the same keys', async () => {
-  const platform = await server();
-  platform.inject({ text: 'twice' });
+/** A channel that ended between the commit of what came and its confirmation. */
+async function stoppedAfterCommit(platform: TelegramServer): Promise<TestHost> {
   const host = new TestHost();
   const gate = Promise.withResolvers<{ kind: 'accepted' }>();
   host.next.push(gate.promise);
@@ -62,6 +61,13 @@ test('F2 stopped between commit and confirmation, the batch comes again under th
   const stopped = first.stop();
   gate.resolve({ kind: 'accepted' });
   await stopped;
+  return host;
+}
+
+test('F2 stopped between commit and confirmation, the batch comes again under the same keys', async () => {
+  const platform = await server();
+  platform.inject({ text: 'twice' });
+  const host = await stoppedAfterCommit(platform);
   expect(platform.unconfirmed).toBe(1);
   host.resetCursor(undefined);
   await start(platform, host);
@@ -73,14 +79,7 @@ test('F2 stopped between commit and confirmation, the batch comes again under th
 test('F2 with the cursor at hand a restart confirms what was committed instead of asking for it again', async () => {
   const platform = await server();
   platform.inject({ text: 'once' });
-  const host = new TestHost();
-  const gate = Promise.withResolvers<{ kind: 'accepted' }>();
-  host.next.push(gate.promise);
-  const first = await start(platform, host);
-  await until('the batch was offered', () => host.next.length === 0);
-  const stopped = first.stop();
-  gate.resolve({ kind: 'accepted' });
-  await stopped;
+  const host = await stoppedAfterCommit(platform);
   await start(platform, host);
   await until('it was confirmed', () => platform.unconfirmed === 0);
   expect(host.batches).toHaveLength(1);
