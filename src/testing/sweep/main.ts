@@ -11,10 +11,11 @@
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
 //   --seed N         of the random kills (default 1)
 //   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
-//   --jobs N         runs at once (default: the number of processors)
+//   --jobs N         runs at once (default: one more than there are processors: each waits at times)
 //   --write          also puts the table into channels/README.md; only for a whole sweep
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../simulator/free-port.ts';
 import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
@@ -40,7 +41,7 @@ const { values: flags } = parseArgs({
     random: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
     'no-controls': { type: 'boolean', default: false },
-    jobs: { type: 'string', default: String(availableParallelism()) },
+    jobs: { type: 'string', default: String(availableParallelism() + 1) },
     write: { type: 'boolean', default: false },
   },
 });
@@ -80,6 +81,7 @@ interface Bench {
   readonly webhookPort: number;
   readonly model: SweepModel;
   readonly modelUrl: string;
+  readonly resolved: string;
 }
 
 /** A platform holds one run at a time; `jobs` of them work side by side. */
@@ -90,15 +92,17 @@ async function startBenches(name: string, jobs: number): Promise<Bench[]> {
     Array.from({ length: jobs }, async () => {
       const model = new SweepModel();
       const webhookPort = await freePort();
-      return { platform: await start({ webhookPort }), webhookPort, model, modelUrl: await model.start() };
+      const resolved = join(await mkdtemp(join(tmpdir(), 'gatehouse-resolved-')), 'resolved.json');
+      return { platform: await start({ webhookPort }), webhookPort, model, modelUrl: await model.start(), resolved };
     }),
   );
 }
 
 async function stopBenches(benches: readonly Bench[]): Promise<void> {
-  for (const { platform, model } of benches) {
+  for (const { platform, model, resolved } of benches) {
     await platform[Symbol.asyncDispose]();
     await model[Symbol.asyncDispose]();
+    await rm(dirname(resolved), { recursive: true });
   }
 }
 

@@ -27,6 +27,8 @@ export interface RunSpec {
    * left.
    */
   readonly from?: string;
+  /** Where the daemon's imports lead: a file that the first undisturbed run makes; see `resolved.ts`. */
+  readonly resolved: string;
   /** Questions are asked that the person answers: see `waiting.ts`. */
   readonly waits?: true;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
@@ -137,6 +139,7 @@ function startDaemon(dir: string, spec: Start, killAt?: number): Started {
     process.execPath,
     [
       ...['--import', join(sources, 'cli/node-guard.mjs')],
+      ...(spec.root === undefined ? ['--import', join(sweep, 'resolved.ts')] : []),
       ...['--import', join(sweep, 'kill-points.ts'), join(sweep, 'daemon.ts')],
       ...[join(dir, 'config.json'), join(dir, 'data'), spec.variant, join(dir, 'count')],
     ],
@@ -148,6 +151,7 @@ function startDaemon(dir: string, spec: Start, killAt?: number): Started {
         TMPDIR: tmpdir(),
         SWEEP_KEY: 'sk-sweep',
         SWEEP_COUNT: join(dir, 'points'),
+        SWEEP_RESOLVED: spec.resolved,
         ...(killAt === undefined ? {} : { SWEEP_KILL_AT: String(killAt) }),
         ...spec.platform.env,
       },
