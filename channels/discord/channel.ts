@@ -10,6 +10,7 @@ import type {
   SendResult,
 } from '../../src/core/channel.ts';
 import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
 import { CALL_TIMEOUT_MS } from '../kit/deadline.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
@@ -18,41 +19,44 @@ import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
-import { MAX_HISTORY } from './in/catch-up.ts';
 import { registerCommands } from './in/commands.ts';
 import { keepConnected } from './in/connect.ts';
 import { download } from './in/download.ts';
 import { earlierMessages } from './in/earlier.ts';
 import { Interactions } from './in/interactions.ts';
-import type { Unread } from './in/missed.ts';
+import { unreadWords } from './in/missed.ts';
 import { Receiver } from './in/receive.ts';
 import { toDiscordMarkdown } from './out/format.ts';
 import { placeOf } from './out/outbound.ts';
 import { Sending } from './out/send.ts';
 import { Threads } from './out/threads.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { DiscordSettings } from './settings.ts';
 import type { CallOptions, DiscordClient } from './wire/client.ts';
 import { snowflake } from './wire/ids.ts';
 
-/** 100 below the platform's 2000: room for a fence that a split closes and opens again. */
-const TEXT = 1_900;
+/** Below what the platform takes: room for a fence that a split closes and opens again. */
+const TEXT = PLATFORM_LIMITS.text.value - 100;
 const LIMITS: ChannelLimits = {
   text: TEXT,
   unit: 'codepoint',
   sentLength: sentLength(TEXT, (markdown) => [...toDiscordMarkdown(markdown)].length),
-  caption: 1_900,
-  // "The default limit is `20 MiB` for all users"
-  // (https://discord.com/developers/docs/reference#uploading-files, since 2026-09-03); servers with boosts
-  // take more.
-  uploadBytes: 20 * MEGABYTE,
+  caption: TEXT,
+  // Servers with boosts take more.
+  uploadBytes: PLATFORM_LIMITS.upload.value,
   downloadBytes: 20 * MEGABYTE,
 };
 
 const MAX_REMEMBERED = 500;
+/** https://discord.com/developers/docs/topics/opcodes-and-status-codes#json: it is gone already. */
+const UNKNOWN_MESSAGE = 10_008;
 
-/** Five messages in five seconds for a chat is what the platform's own answers state; 50 calls a second for a bot (topics/rate-limits). */
+/**
+ * Five messages in five seconds for a chat is what the platform's own answers state, and burst plus refill stay within it;
+ * 50 calls a second for a bot (topics/rate-limits).
+ */
 const RATES: NonNullable<ChannelLimits['rate']> = {
-  perChat: { burst: 4, perSecond: 0.8 },
+  perChat: { burst: 2, perSecond: 0.6 },
   perAccount: { burst: 10, perSecond: 30 },
 };
 
@@ -130,6 +134,17 @@ export class DiscordChannel implements Channel {
     return this.#life.sends.run(options.signal, () => this.#sending.edit(platformId, part, options));
   }
 
+  async withdraw(target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string }, signal: AbortSignal): Promise<void> {
+    const place = placeOf(target);
+    const messageId = snowflake(target.platformId);
+    if (place === undefined || messageId === undefined) throw new Error('this is no message that can be deleted');
+    try {
+      await this.#call('DELETE', `/channels/${place}/messages/${messageId}`, { signal });
+    } catch (error) {
+      if (apiFailureOf(error)?.code !== UNKNOWN_MESSAGE) throw error;
+    }
+  }
+
   async react(
     target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
     emoji: string | undefined,
@@ -188,7 +203,7 @@ export class DiscordChannel implements Channel {
           ...{ commands, logger },
         });
       },
-      notCaughtUp: (unread) => this.#health.set('history', 'healthy', wordsOf(unread)),
+      notCaughtUp: (unread) => this.#health.set('history', 'healthy', unreadWords(unread)),
       commands,
       acknowledge: (acknowledgement, committed) => this.#interactions.acknowledge(acknowledgement, committed),
     });
@@ -241,17 +256,4 @@ export class DiscordChannel implements Channel {
       this.#client.call(method, route, { ...(body && { body }), ...(query && { query }), signal: inner }),
     );
   }
-}
-
-/** What is missing of what was written meanwhile; undefined when nothing is. */
-function wordsOf({ forbidden, withheld, failed, cut }: Unread): string | undefined {
-  const what = 'messages written while it was not connected';
-  const words = [
-    forbidden > 0 &&
-      `${what} are not answered in ${forbidden} chats: give the bot the permissions View Channel and Read Message History there`,
-    withheld > 0 && `${what} may be missing in ${withheld} chats: give the bot the permission Read Message History there`,
-    failed > 0 && `${what} are still to be fetched in ${failed} chats: the platform does not answer, trying again`,
-    cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
-  ].filter((line) => line !== false);
-  return words.length === 0 ? undefined : words.join('; ');
 }

@@ -1,5 +1,6 @@
 import type { ChannelDeps, ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { DiscordSettings } from './settings.ts';
 
 /** `<bot id in base64>.<time>.<secret>`; the id in front is public and immutable, so it serves as the account. */
@@ -7,6 +8,7 @@ const TOKEN = /^([\w-]{18,30})\.[\w-]{1,64}\.[\w-]{1,128}$/;
 
 export const channel: ChannelDescriptor<DiscordSettings> = {
   type: 'discord',
+  platformLimits: PLATFORM_LIMITS,
   settings: DiscordSettings,
   guarantee: {
     inbound: 'C',

@@ -17,30 +17,35 @@ import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentMap, RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
+import { sentLength } from '../kit/sent-length.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { download } from './in/download.ts';
 import { earlierMessages } from './in/earlier.ts';
 import { KnownMessages } from './in/known-messages.ts';
 import { receiveEvents } from './in/receive.ts';
 import type { WebhookKeys } from './in/request.ts';
+import { shareOf } from './out/format.ts';
 import { pressOf, targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './out/outbound.ts';
 import { StreamingCards } from './out/streaming.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { FeishuSettings } from './settings.ts';
 import type { FeishuClient, SendCall } from './wire/client.ts';
 import { toReactionName } from './wire/emoji.ts';
 import { isMissingScope, isTargetGone, toSendResult } from './wire/failure.ts';
 
+/** A card may have 30 KB: enough for this much of three-byte letters, unless markup and escapes take much of it. */
+const TEXT = 4_000;
 const LIMITS: ChannelLimits = {
-  // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.
-  text: 4_000,
+  text: TEXT,
   unit: 'utf16',
+  sentLength: sentLength(TEXT, (markdown) => shareOf(markdown, TEXT)),
   caption: 0,
-  uploadBytes: 30 * MEGABYTE,
+  uploadBytes: PLATFORM_LIMITS.upload.value,
   // The platform itself gives up to 100 MB.
   downloadBytes: 30 * MEGABYTE,
   // Of text and rich text (code 230072). Cards have no such limit, and once streaming cards are known to work,
   // every answer that grows is one.
-  edits: 20,
+  edits: PLATFORM_LIMITS.edits.value,
 };
 
 /** Send message: 5 a second to a person or a group, there shared by all its bots; 1000 a minute in all. */
@@ -67,7 +72,7 @@ export class FeishuChannel implements Channel {
   readonly inboundClass = 'A';
   readonly sendClass = 'idem';
   /** Send message, `uuid`: at most one message within an hour. */
-  readonly idemWindowMs = 3_600_000;
+  readonly idemWindowMs = PLATFORM_LIMITS.keyWindow.value;
   readonly buttons = true;
   readonly #client: FeishuClient;
   readonly #settings: FeishuSettings;

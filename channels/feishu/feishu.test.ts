@@ -7,11 +7,13 @@ import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { OutboundFile } from '../../src/core/message.ts';
+import { planParts } from '../../src/delivery/plan.ts';
 import { visibleText } from '../../src/simulator/feishu/posts.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { outbound, tempDir } from '../../src/testing/fakes.ts';
+import { inbound, outbound, tempDir } from '../../src/testing/fakes.ts';
 import { type FeishuScene, feishuScene } from '../../src/testing/feishu/scene.ts';
 import { channel as descriptor } from './index.ts';
+import { toMessage } from './out/outbound.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -319,4 +321,16 @@ test('a card is changed five times a second and for 14 days, and is told why it 
   expect(await edit('# again')).toMatchObject({ kind: 'retry', scope: 'chat' });
   Object.assign(post ?? {}, { at: Date.now() - 15 * 86_400_000, editedAt: [] });
   expect(await edit('# later')).toMatchObject({ kind: 'refused', reason: 'invalid' });
+});
+
+test('a part of an answer fits as rich text too, which is what a message that began as words becomes', async () => {
+  await using at = await feishuScene();
+  const text = `The numbers:\n\n${Array.from({ length: 3_000 }, (_, n) => `- ${n % 10}`).join('\n')}`;
+  const parts = planParts({ message: inbound(), text, files: [], limits: at.channel.limits, now: 0, expiresInMs: 1 });
+  const sizes = parts.map(({ part }) => {
+    const { content } = toMessage(part, { plain: false, isGroup: false, form: 'post' });
+    return Buffer.byteLength(JSON.stringify(JSON.stringify(content)));
+  });
+  expect(sizes.length).toBeGreaterThan(2);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(30_000);
 });

@@ -1,5 +1,6 @@
 import type { ChannelDeps, ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { FeishuSettings } from './settings.ts';
 
 /** The only form the SDK connects with; it is public and immutable, so it serves as the account. */
@@ -9,6 +10,7 @@ const API_ROOTS = { cn: 'https://open.feishu.cn', global: 'https://open.larksuit
 
 export const channel: ChannelDescriptor<FeishuSettings> = {
   type: 'feishu',
+  platformLimits: PLATFORM_LIMITS,
   settings: FeishuSettings,
   guarantee: {
     inbound: 'A',

@@ -1,10 +1,12 @@
 /** What the registry knows of IRC. Loading this file loads nothing else of the adapter. */
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { IrcSettings } from './settings.ts';
 
 export const channel: ChannelDescriptor<IrcSettings> = {
   type: 'irc',
+  platformLimits: PLATFORM_LIMITS,
   settings: IrcSettings,
   groupId: /^[#&]/,
   guarantee: {

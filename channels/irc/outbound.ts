@@ -1,6 +1,7 @@
 /** `OutboundPart` -> lines. Pure. */
 import type { OutboundPart } from '../../src/core/message.ts';
 import { toIrc } from './format.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 
 export interface LineOptions {
   /** Of the bot: the server puts it in front of what others see. */
@@ -10,10 +11,10 @@ export interface LineOptions {
   readonly plain: boolean;
 }
 
-/** RFC 2812 2.3: with the CR LF at its end. What is longer is cut off by the server. */
-const LINE_BYTES = 512;
+/** With the CR LF at its end. What is longer is cut off by the server. */
+const LINE_BYTES = PLATFORM_LIMITS.line.value;
 /** A host name is at most this long, and the server may show another one than is known here. */
-const HOST_BYTES = 63;
+const HOST_BYTES = PLATFORM_LIMITS.host.value;
 
 /**
  * One command per line of the text, and more where one is too long. A control character would end a command,

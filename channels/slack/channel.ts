@@ -54,7 +54,7 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 3, perSecond: 1 },
   perGroup: { burst: 3, perSecond: 1 },
   perAccount: { burst: 20, perSecond: 10 },
-  edits: { burst: 10, perSecond: 0.7 },
+  edits: { burst: 3, perSecond: 0.65 },
 };
 const SIDE_CALL_MS = 10_000;
 const MAX_REMEMBERED = 500;

@@ -1,10 +1,12 @@
 import type { ChannelDeps, ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import { shortHash } from '../../src/core/ids.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { SlackSettings } from './settings.ts';
 
 export const channel: ChannelDescriptor<SlackSettings> = {
   type: 'slack',
+  platformLimits: PLATFORM_LIMITS,
   settings: SlackSettings,
   groupId: /^[CG]/,
   guarantee: {

@@ -16,7 +16,7 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
-import { downloadLimits, MEGABYTE } from '../kit/download.ts';
+import { downloadLimits } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
@@ -28,24 +28,22 @@ import { pollUpdates } from './in/receive.ts';
 import { receiveWebhook } from './in/webhook.ts';
 import { shareOf } from './out/format.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './out/outbound.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { TelegramSettings } from './settings.ts';
 import type { SendCall, TelegramClient } from './wire/client.ts';
 
-/** 96 below the platform's 4096: room for a fence that a split closes and opens again. */
-const TEXT = 4_000;
+/** Below what the platform takes: room for a fence that a split closes and opens again. */
+const TEXT = PLATFORM_LIMITS.text.value - 96;
 const LIMITS: ChannelLimits = {
   text: TEXT,
   unit: 'utf16',
   sentLength: sentLength(TEXT, (markdown) => shareOf(markdown, TEXT)),
   caption: CAPTION_LIMIT,
-  uploadBytes: 50 * MEGABYTE,
-  downloadBytes: 20 * MEGABYTE,
+  uploadBytes: PLATFORM_LIMITS.upload.value,
+  downloadBytes: PLATFORM_LIMITS.download.value,
 };
 
-/**
- * https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this: about one message a second in a chat with
- * short bursts, 20 a minute in a group, 30 a second in all. Burst plus refill stay below each figure.
- */
+/** Burst plus refill stay below what the platform states for a chat, a group and the bot. */
 const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 3, perSecond: 1 },
   perGroup: { burst: 4, perSecond: 16 / 60 },
@@ -136,6 +134,17 @@ export class TelegramChannel implements Channel {
       // The edit before this one arrived after all, and its answer was lost.
       if (apiFailureOf(error)?.detail.includes('message is not modified')) return { kind: 'sent', platformId };
       return settleFailedSend(error, toSendResult);
+    }
+  }
+
+  async withdraw(target: Pick<OutboundPart, 'chatId'> & { platformId: string }, signal: AbortSignal): Promise<void> {
+    const chat_id = this.#moved.get(target.chatId) ?? target.chatId;
+    const message_id = messageIdOf(target.platformId);
+    if (message_id === undefined) throw new Error('this is no message that can be deleted');
+    try {
+      await this.#call(signal, (inner) => this.#client.remove({ chat_id, message_id }, inner));
+    } catch (error) {
+      if (!apiFailureOf(error)?.detail.includes('message to delete not found')) throw error;
     }
   }
 

@@ -1,5 +1,6 @@
 import type { ChannelDeps, ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { TelegramSettings } from './settings.ts';
 
 /** `<bot id>:<secret>`; the id in front is public and immutable, so it serves as the account. */
@@ -7,6 +8,7 @@ const TOKEN = /^(\d{1,20}):[A-Za-z0-9_-]{1,255}$/;
 
 export const channel: ChannelDescriptor<TelegramSettings> = {
   type: 'telegram',
+  platformLimits: PLATFORM_LIMITS,
   settings: TelegramSettings,
   groupId: /^-\d/,
   guarantee: {

@@ -1,11 +1,13 @@
 import type { ChannelDeps, ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { TwilioSettings } from './settings.ts';
 
 const ACCOUNT_SID = /^AC[0-9a-f]{32}$/i;
 
 export const channel: ChannelDescriptor<TwilioSettings> = {
   type: 'twilio',
+  platformLimits: PLATFORM_LIMITS,
   settings: TwilioSettings,
   guarantee: {
     inbound: 'B',

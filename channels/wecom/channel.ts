@@ -26,6 +26,7 @@ import { createWebhookHandler, MAX_BODY_BYTES } from './in/webhook.ts';
 import { toWecom } from './out/format.ts';
 import { CARD_BUTTONS, CARD_TEXT } from './out/outbound.ts';
 import { Sender } from './out/send.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { WecomSettings } from './settings.ts';
 import type { WecomClient } from './wire/client.ts';
 import { isAuthFailure, judge } from './wire/failure.ts';
@@ -41,7 +42,7 @@ const LIMITS: ChannelLimits = {
   buttons: { choices: CARD_BUTTONS, text: CARD_TEXT },
   unit: 'byte',
   caption: 0,
-  uploadBytes: 20 * MEGABYTE,
+  uploadBytes: PLATFORM_LIMITS.file.value,
   downloadBytes: 20 * MEGABYTE,
 };
 
@@ -59,7 +60,7 @@ export class WecomChannel implements Channel {
   readonly inboundClass = 'A';
   readonly sendClass: SendClass;
   /** The platform's duplicate check looks back this far at most; see settings. */
-  readonly idemWindowMs = 4 * 3_600_000;
+  readonly idemWindowMs = PLATFORM_LIMITS.duplicates.value;
   readonly buttons = true;
   readonly #client: WecomClient;
   readonly #keys: CallbackKeys;

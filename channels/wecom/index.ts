@@ -1,9 +1,11 @@
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { WecomSettings } from './settings.ts';
 
 export const channel: ChannelDescriptor<WecomSettings> = {
   type: 'wecom',
+  platformLimits: PLATFORM_LIMITS,
   settings: WecomSettings,
   guarantee: {
     inbound: 'A',

@@ -33,22 +33,27 @@ import {
   toEdit,
   toMessage,
   toReaction,
+  toRevoke,
   toSendResult,
   wordsOf,
 } from './out/outbound.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import type { WhatsAppConnection } from './wire/client.ts';
 import { lockLogin } from './wire/lock.ts';
 import { download, type StoredFile, UploadError, upload } from './wire/media.ts';
 import { LoginStore } from './wire/store.ts';
 
-const TEXT = 4_000;
+const TEXT = PLATFORM_LIMITS.text.value - 96;
+/** A minute less than the apps take an edit for: it may be on its way for a while. */
+const EDIT_MS = PLATFORM_LIMITS.editable.value - 60_000;
 const LIMITS: ChannelLimits = {
-  // The apps fold what is longer. The Cloud API takes 4,096; for linked devices no page says a number.
+  // The apps fold what is longer.
   text: TEXT,
   unit: 'utf16',
   sentLength: sentLength(TEXT, (markdown) => toWhatsApp(markdown).length),
-  caption: 1_024,
+  caption: PLATFORM_LIMITS.caption.value,
+  editMs: EDIT_MS,
   uploadBytes: 50 * MEGABYTE,
   downloadBytes: 50 * MEGABYTE,
 };
@@ -127,6 +132,16 @@ export class WhatsAppChannel implements Channel {
         await this.#open().relay(jid, message, { id, attributes: { edit: '1' } });
         return platformId;
       });
+    });
+  }
+
+  async withdraw(target: Pick<OutboundPart, 'chatId'> & { platformId: string }, signal: AbortSignal): Promise<void> {
+    const about = splitPlatformId(target.platformId);
+    if (about?.authorId !== this.account) throw new Error('this is no message of ours');
+    await this.#within(this.#settings.send_timeout_secs, signal, async () => {
+      const jid = targetOf(target, this.#open().pins);
+      const id = messageId(`revoke:${target.platformId}`);
+      await this.#open().relay(jid, toRevoke(jid, about.id), { id, attributes: { edit: '7' } });
     });
   }
 

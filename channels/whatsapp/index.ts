@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { WhatsAppSettings } from './settings.ts';
 import { parseJid } from './wire/ids.ts';
 import { LoginStore } from './wire/store.ts';
 
 export const channel: ChannelDescriptor<WhatsAppSettings> = {
   type: 'whatsapp',
+  platformLimits: PLATFORM_LIMITS,
   settings: WhatsAppSettings,
   groupId: /@g\.us$/,
   guarantee: {

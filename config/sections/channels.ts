@@ -80,6 +80,12 @@ export const channelEntry = z.strictObject({
     .describe(
       'edit: an answer that takes longer than a second is shown while it is written, by editing its message, where the platform can. off: it is sent when it is complete.',
     ),
+  status_line: z
+    .boolean()
+    .optional()
+    .describe(
+      'Show what goes on (✦ Thinking… (12s)) from the second second on in which the model writes nothing, where messages can be edited. The answer takes the place of it, so the notification that people get is that of the status. Default false.',
+    ),
   reactions: z
     .strictObject({
       working: emoji.default('👀').describe('From 3 seconds on, while the agent works on a message. "" puts none.'),

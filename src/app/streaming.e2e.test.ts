@@ -208,6 +208,30 @@ test.concurrent.each([
   expect(journal.outbox).toMatchObject({ SENT: 2, UNKNOWN: 0, DEAD: 0 });
 });
 
+test.concurrent('F4 F9 killed in mid-stream of an answer of several messages: the same message becomes its first, and no word is lost', async () => {
+  const shown = gate();
+  const sentences = Array.from({ length: 30 }, (_, n) =>
+    Array.from({ length: 10 }, (__, m) => `第[${n * 10 + m}]句話說明接下來要做的事情，請先備份資料再繼續。`).join(''),
+  );
+  const held = { before: 4, until: shown.opened };
+  await using at = await telegramScene({ script: () => stream(textPieces(...sentences), { gapMs: 110, held }) });
+  at.platform.inject({ text: 'tell me' });
+  {
+    await using first = await at.spawn();
+    await until('it is shown', () => at.texts().length > 0, PATIENCE);
+    shown.open();
+    await until('it grows', () => at.platform.edits.length > 0, PATIENCE);
+    await first.stop('SIGKILL');
+  }
+  const [{ messageId } = { messageId: 0 }] = at.platform.sends;
+  await using second = await at.start();
+  const { journal } = await second.settled(1, PATIENCE);
+  expect(at.platform.sends[0]?.messageId).toBe(messageId);
+  expect(at.texts().length).toBeGreaterThan(1);
+  expect(at.texts().join('')).toBe(sentences.join(''));
+  expect(journal.outbox).toMatchObject({ UNKNOWN: 0, DEAD: 0 });
+});
+
 const SHORT = WORDS.slice(0, 14);
 const ONCE = [SHORT.join('').trim()];
 

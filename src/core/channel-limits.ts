@@ -22,6 +22,11 @@ export interface ChannelLimits {
   /** How often the platform lets one message be changed; absent = as often as one likes. */
   readonly edits?: number;
   /**
+   * For how long after it was made a message may be changed, ms. An answer that comes later is a message of
+   * its own. Absent = for ever, or the platform refuses a later edit, so that nothing is lost.
+   */
+  readonly editMs?: number;
+  /**
    * With buttons: what one message with them may hold, where that is less than 10 choices under any text.
    * Text in UTF-16 units.
    */

@@ -3,6 +3,7 @@ import type { ZodType } from 'zod';
 import type { ChannelLimits } from './channel-limits.ts';
 import type { CommandEntry } from './command-entry.ts';
 import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from './message.ts';
+import type { PlatformLimits } from './platform-limits.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -232,6 +233,8 @@ export interface ChannelDescriptor<Settings = unknown> {
    */
   readonly groupId?: RegExp;
   readonly guarantee: ChannelGuarantee;
+  /** What its platform takes, for docs/limits.md. Absent where the operator's own server decides. */
+  readonly platformLimits?: PlatformLimits;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;
   /**

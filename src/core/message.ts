@@ -232,8 +232,11 @@ export interface OutboundPart extends ChatRef {
   readonly supersedes?: string;
   /**
    * With `edits`: of no use as a message of its own, so it is dropped (EXPIRED) where the edit is impossible.
+   * Without text it takes that message away.
    */
   readonly editOnly?: boolean;
+  /** The first text of a draft says that there is work, and holds no words of the answer. */
+  readonly isStatus?: true;
   readonly replyContext?: { readonly [key: string]: Json };
 }
 

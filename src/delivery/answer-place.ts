@@ -7,6 +7,7 @@ import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { channelOf, isAwaited, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { Draft } from './draft.ts';
+import type { Shows } from './draft-context.ts';
 import type { WorkingSign } from './working-sign.ts';
 
 /** Below the text of an answer that was stopped. */
@@ -17,9 +18,9 @@ const MAX_CORRECTIONS = 100;
 export interface AnswerPlaceOptions {
   readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
   /** Shows the answer while it is written; undefined where that is not possible. */
-  readonly draft: (target: AnswerTarget) => Draft | undefined;
-  /** Whether answers of this channel are shown while they are written. */
-  readonly streams: (channel: string) => boolean;
+  readonly draft: (target: AnswerTarget, shows: Shows) => Draft | undefined;
+  /** What is shown of answers of this channel before they are complete. */
+  readonly shows: (channel: string) => Shows;
   /** Whether messages of ours can be changed on this channel. */
   readonly edits: (channel: string) => boolean;
   /** Shows under the message that there is work on it. */
@@ -69,15 +70,16 @@ export class AnswerPlace {
     if (this.#row.historyTo !== undefined) return;
     const isResumed = generation > 1;
     // What an earlier attempt showed gets its last text, also where nothing is shown any more.
-    if (!isResumed && !this.#options.streams(target.channel)) return;
-    this.#draft = this.#options.draft(target);
+    const shows = this.#options.shows(target.channel);
+    if (!isResumed && !shows.words && !shows.status) return;
+    this.#draft = this.#options.draft(target, shows);
     await this.#draft?.open({ isResumed });
   }
 
-  /** Takes every event of the run; only its text matters. */
+  /** Takes every event of the run. */
   observe(event: RunEvent): void {
     this.#options.sign?.observe(event);
-    if (this.#options.streams(channelOf(this.#row))) this.#draft?.observe(event);
+    this.#draft?.observe(event);
   }
 
   /** Nothing more of this attempt is shown, which came to `result`, or to none. */

@@ -14,6 +14,7 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { AnswerPlace } from './answer-place.ts';
 import { pause } from './attempt.ts';
 import { createBudget, type Place } from './budget.ts';
+import type { Shows } from './draft-context.ts';
 import { Drafts } from './drafts.ts';
 import { Lane } from './lane.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -37,8 +38,9 @@ export interface DeliveryOptions {
   /** 0 <= x < 1; for jitter. */
   readonly random: () => number;
   readonly emit: Emit;
-  /** Whether answers of this channel are shown while they are written. Default: yes. */
+  /** Whether answers of a channel are shown while they grow (default: yes), and until then what goes on (no). */
   readonly streams?: (channel: string) => boolean;
+  readonly statusLine?: (channel: string) => boolean;
   /** Reactions under the messages that are worked on. Default: none. */
   readonly reactions?: Reactions;
   /**
@@ -64,10 +66,7 @@ export interface Delivery extends AsyncDisposable {
   recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[], left?: readonly LeftRun[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: Place): Disposable;
-  /**
-   * Puts an emoji under the message; of a correction, under the message it corrects. Within 10 s and the chat's rate limit, once, or it
-   * rejects with the reason.
-   */
+  /** Puts an emoji under the message, or the one it corrects; within 10 s and the rate limit, or it rejects. */
   react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void>;
   /**
    * Where the answer of one attempt at this run is shown, while it is being written and in the end. The
@@ -109,7 +108,7 @@ class Outbox implements Delivery {
   /** Poked lanes that start in the next microtask. */
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
-  readonly #streams: (channel: string) => boolean;
+  readonly #shows: (channel: string) => Shows;
   /** Of the runs that run now, by the run's key. */
   readonly #answers = new Map<string, AnswerPlace>();
   readonly #idlers: (() => void)[] = [];
@@ -141,8 +140,8 @@ class Outbox implements Delivery {
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
     };
-    this.#streams = options.streams ?? (() => true);
-    const { reactions } = options;
+    const { reactions, streams = () => true, statusLine = () => false } = options;
+    this.#shows = (name) => ({ words: streams(name), status: statusLine(name) });
     const channel = (message: InboundMessage): Channel | undefined => this.#channelOf(message);
     this.#signs = new Signs({ channels, channel, budget, clock, reactions, stop: this.#stop.signal });
     const canSend = (sender: Sender): boolean => this.#channelOf(sender) !== undefined;
@@ -192,11 +191,11 @@ class Outbox implements Delivery {
   answer(row: RunRow): AnswerPlace {
     const { journal, clock, emit, channels, drafts } = this.#context;
     const place = new AnswerPlace(row, {
-      ...{ journal, clock, emit, streams: this.#streams, sign: this.#signs.begin(row) },
+      ...{ journal, clock, emit, shows: this.#shows, sign: this.#signs.begin(row) },
       edits: (name) => channels.get(name)?.edit !== undefined,
-      draft: (target) => {
+      draft: (target, shows) => {
         const channel = channels.get(target.channel);
-        return channel?.edit && !this.#stop.signal.aborted ? drafts.begin(target, channel) : undefined;
+        return channel?.edit && !this.#stop.signal.aborted ? drafts.begin(target, channel, shows) : undefined;
       },
       poke: (lane) => this.poke(lane),
       ended: (ended) => {

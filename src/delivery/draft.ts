@@ -4,14 +4,13 @@ import type { Channel, ChannelLimits } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart } from '../core/message.ts';
-import type { NewPart, Outbox } from '../core/outbox.ts';
-import type { Clock } from '../core/ports.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { asFarAsItCame, UNFINISHED_MARK, unfinished } from '../lib/draft-text.ts';
 import { sendOnce } from './attempt.ts';
-import type { Budget } from './budget.ts';
+import type { DraftContext, Shows } from './draft-context.ts';
 import { measure } from './measure.ts';
-import type { Pace } from './pace.ts';
 import { sizeOf, splitText } from './split.ts';
+import { StatusLine } from './status-line.ts';
 
 /** An answer that is complete sooner stays one message without a draft. From the first text on. */
 const FIRST_MS = 1_000;
@@ -33,21 +32,12 @@ const BUSY_MS = 1_000;
 /** One for all: its stack trace is never read, and every turn would pay for one. */
 const ENDED = new Error('the draft ended');
 
-export interface DraftContext {
-  readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
-  /** The channel when it can send now. */
-  readonly channel: (target: AnswerTarget) => Channel | undefined;
-  readonly budget: Budget;
-  readonly pace: Pace;
-  readonly clock: Clock;
-  /** Ends the wire call that is under way. */
-  readonly kill: AbortSignal;
-  /** The lane has a new part. */
-  readonly poke: (lane: string) => void;
-  /** Owns a wire call on the draft's message; the next edit of that message waits for it. */
-  readonly editing: (key: string, call: Promise<unknown>) => void;
-  /** The draft shows nothing more. */
-  readonly ended: (draft: Draft) => void;
+/** One text of a draft. */
+interface View {
+  readonly text: string;
+  /** The words of the answer in it. */
+  readonly words: string;
+  readonly isStatus: boolean;
 }
 
 /**
@@ -61,20 +51,30 @@ export class Draft {
   readonly #target: AnswerTarget;
   readonly #limits: ChannelLimits;
   readonly #context: DraftContext;
+  readonly #shows: Shows;
+  readonly #status: StatusLine | undefined;
   #intervalMs: number;
   /**
    * Edits that may still be made. Half of what the platform allows: the answer needs one, and a turn that is
    * resumed draws on it again.
    */
   #editsLeft: number;
+  /** Of those, what may go into the status: the words of the answer need the others. */
+  #statusEditsLeft: number;
   readonly #over = new AbortController();
   #text = '';
+  /** When its first words came, monotonic ms. */
+  #firstTextAt = 0;
   /** The next text begins the answer of another model call. */
   #restarts = false;
   /** As it was last given to the platform. */
   #shown = '';
+  /** The words of the answer in it. */
+  #shownWords = '';
   #plain = false;
   #platformId: string | undefined;
+  /** Epoch ms. */
+  #createdAt = 0;
   /** There may be a message of this draft. */
   #exists = false;
   /** It can no longer be shown. */
@@ -82,14 +82,17 @@ export class Draft {
   #settled: (() => void) | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(target: AnswerTarget, limits: ChannelLimits, context: DraftContext) {
+  constructor(target: AnswerTarget, limits: ChannelLimits, shows: Shows, context: DraftContext) {
     this.key = draftKey(target.id);
     this.#target = target;
     this.#limits = limits;
     this.#context = context;
+    this.#shows = shows;
+    this.#status = shows.status ? new StatusLine(context.clock) : undefined;
     const perGroup = target.isGroup ? limits.rate?.perGroup : undefined;
     this.#intervalMs = Math.max(INTERVAL_MS, perGroup ? 1_000 / perGroup.perSecond : 0);
     this.#editsLeft = limits.edits === undefined ? Number.POSITIVE_INFINITY : Math.floor(limits.edits / 2) - 1;
+    this.#statusEditsLeft = limits.edits === undefined ? this.#editsLeft : Math.floor(this.#editsLeft / 3);
   }
 
   /**
@@ -107,20 +110,27 @@ export class Draft {
     if (!stored) return;
     this.#exists = true;
     this.#shown = stored.part.text;
+    this.#shownWords = stored.part.isStatus ? '' : asFarAsItCame(stored.part.text);
+    this.#createdAt = stored.createdAt;
     if (stored.state !== 'PENDING' && stored.state !== 'SENDING') this.settled(stored.platformId);
   }
 
   /** Takes every event of the turn; only text, and what makes text void, matters. */
   observe(event: RunEvent): void {
-    if (event.type === 'model.started' || event.type === 'model.restart') this.#restarts = true;
-    if (event.type !== 'model.text' || this.#over.signal.aborted) return;
+    if (this.#over.signal.aborted) return;
+    this.#status?.observe(event);
+    if (event.type === 'model.started' || event.type === 'model.restart') {
+      this.#restarts = true;
+      if (this.#status) this.#begin();
+    }
+    if (event.type !== 'model.text' || !this.#shows.words) return;
+    if (this.#text === '') this.#firstTextAt = this.#context.clock.monotonic();
     if (this.#restarts) this.#text = '';
     this.#restarts = false;
     // Only the first chunk is ever shown. A code point is two units at most, and a cut looks ahead by one
     // chunk.
     if (this.#text.length < 4 * this.#limits.text) this.#text += event.text;
-    if (this.#running || this.#lost || this.#text.trim() === '') return;
-    this.#running = this.#show();
+    if (this.#text.trim() !== '') this.#begin();
   }
 
   /**
@@ -161,13 +171,17 @@ export class Draft {
   }
 
   /**
-   * What gives the draft its last text when no answer does: as far as it came, with a mark. Empty when there
-   * is no draft.
+   * What gives the draft its last text when no answer does: as far as it came, with a mark. One that would
+   * have no text, because only a status was shown, is taken away. Empty when there is no draft.
    */
   abandoned(mark: string): readonly NewPart[] {
     if (!this.#exists) return [];
-    const text = this.#chunk(mark) ?? asFarAsItCame(this.#shown);
-    return [this.#row(abandonedKey(this.#target.id), `${text}${mark}`, { edits: this.key, editOnly: true })];
+    const text = this.#chunk(mark) ?? this.#shownWords;
+    return [this.#row(abandonedKey(this.#target.id), `${text}${mark}`.trimStart(), { edits: this.key, editOnly: true })];
+  }
+
+  #begin(): void {
+    if (!this.#lost) this.#running ??= this.#show();
   }
 
   async #show(): Promise<void> {
@@ -186,25 +200,38 @@ export class Draft {
   async #beat(): Promise<void> {
     const { channel: find, budget } = this.#context;
     const channel = find(this.#target);
-    if (this.#restarts || !channel?.edit || !budget.plentiful(this.#target, channel.limits.rate)) return;
-    const chunk = this.#chunk(UNFINISHED_MARK);
-    const text = chunk === undefined ? undefined : unfinished(chunk);
-    if (text === undefined || text === this.#shown) return;
-    if (this.#platformId === undefined) await this.#post(text);
-    else if (this.#editsLeft > 0 && budget.takeEdit(this.#target, channel.limits.rate)) {
-      await this.#edit(channel, this.#platformId, text);
+    if (!channel?.edit || !budget.plentiful(this.#target, channel.limits.rate)) return;
+    const view = this.#view();
+    if (view === undefined || view.text === this.#shown) return;
+    if (this.#platformId === undefined) return await this.#post(view);
+    const left = view.isStatus ? Math.min(this.#statusEditsLeft, this.#editsLeft) : this.#editsLeft;
+    if (left <= 0 || !this.#isYoung() || !budget.takeEdit(this.#target, channel.limits.rate)) return;
+    if (view.isStatus) this.#statusEditsLeft -= 1;
+    await this.#edit(channel, this.#platformId, view);
+  }
+
+  /** What is to be seen now; undefined = nothing else than before. */
+  #view(): View | undefined {
+    const status = this.#status?.text();
+    if (status !== undefined) {
+      const words = this.#chunk(`\n\n${status}`) ?? '';
+      return { text: words === '' ? status : `${words}\n\n${status}`, words, isStatus: true };
     }
+    // An answer that is complete within a second of its first words needs no draft.
+    const isNew = !this.#exists && this.#context.clock.monotonic() - this.#firstTextAt < FIRST_MS;
+    const words = this.#restarts || isNew ? undefined : this.#chunk(UNFINISHED_MARK);
+    return words === undefined ? undefined : { text: unfinished(words), words, isStatus: false };
   }
 
   /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
-  async #post(text: string): Promise<void> {
+  async #post({ text, words }: View): Promise<void> {
     const { journal, poke, pace } = this.#context;
     const settled = new Promise<void>((resolve) => {
       this.#settled = resolve;
     });
-    if (!this.#exists) this.#shown = text;
+    if (!this.#exists) [this.#shown, this.#shownWords, this.#createdAt] = [text, words, this.#context.clock.now()];
     this.#exists = true;
-    const row = this.#row(this.key, text);
+    const row = this.#row(this.key, text, words === '' ? { isStatus: true } : {});
     try {
       await journal.enqueue([row]);
     } catch {
@@ -216,7 +243,11 @@ export class Draft {
     pace.delay(this.#target, this.#intervalMs); // it may have waited in its lane
   }
 
-  async #edit(channel: Channel, platformId: string, text: string): Promise<void> {
+  #isYoung(): boolean {
+    return this.#context.clock.now() - this.#createdAt <= (this.#limits.editMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  async #edit(channel: Channel, platformId: string, { text, words }: View): Promise<void> {
     const { budget, clock, kill, editing } = this.#context;
     budget.reserve(this.#target, channel.limits.rate);
     this.#editsLeft -= 1;
@@ -226,7 +257,7 @@ export class Draft {
     const call = sendOnce(channel, part, options);
     editing(this.key, call);
     const result = await call;
-    if (result.kind === 'sent' || result.kind === 'unknown') this.#shown = text;
+    if (result.kind === 'sent' || result.kind === 'unknown') [this.#shown, this.#shownWords] = [text, words];
     if (result.kind === 'retry' && result.scope !== 'part') {
       budget.close(result.scope, this.#target, result.afterMs ?? BUSY_MS);
     }
@@ -246,7 +277,7 @@ export class Draft {
     return splitText(this.#text, { ...size, max: room, maxChunks: 1 })[0];
   }
 
-  #row(key: string, text: string, more: Pick<OutboundPart, 'edits' | 'editOnly'> = {}): NewPart {
+  #row(key: string, text: string, more: Pick<OutboundPart, 'edits' | 'editOnly' | 'isStatus'> = {}): NewPart {
     const { id, channel, account, chatId, threadId, isGroup, replyContext } = this.#target;
     const part: OutboundPart = {
       key,

@@ -2,7 +2,8 @@ import type { Channel } from '../core/channel.ts';
 import { draftKey } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart, Settlement } from '../core/outbox.ts';
-import { Draft, type DraftContext } from './draft.ts';
+import { Draft } from './draft.ts';
+import type { DraftContext, EndedDraft, Shows } from './draft-context.ts';
 
 /**
  * A draft, or what finishes one: half an answer is nothing to keep as a dead letter or to tell the chat
@@ -32,8 +33,8 @@ export class Drafts {
   }
 
   /** One per turn; the caller ends it. */
-  begin(target: AnswerTarget, channel: Channel): Draft {
-    const draft = new Draft(target, channel.limits, {
+  begin(target: AnswerTarget, channel: Channel, shows: Shows): Draft {
+    const draft = new Draft(target, channel.limits, shows, {
       ...this.#context,
       editing: (key, call) => this.#own(key, call),
       ended: (ended) => this.#ended(ended),
@@ -63,7 +64,7 @@ export class Drafts {
     await Promise.all(this.#ending);
   }
 
-  #ended(draft: Draft): void {
+  #ended(draft: EndedDraft): void {
     if (this.#live.get(draft.key) === draft) this.#live.delete(draft.key);
     const ending = draft.done().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);

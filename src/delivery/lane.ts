@@ -7,7 +7,7 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, pause } from './attempt.ts';
 import type { Reservation } from './budget.ts';
 import { isProvisional } from './drafts.ts';
-import { editTarget } from './edit-target.ts';
+import { type EditTarget, editTarget } from './edit-target.ts';
 import type { LaneContext } from './lane-context.ts';
 import { answerOf, undelivered } from './notice.ts';
 import type { Sender } from './parked.ts';
@@ -136,7 +136,7 @@ export class Lane {
     }
   }
 
-  async #attempt(row: OutboxRow, channel: Channel, target: string | undefined): Promise<Settlement> {
+  async #attempt(row: OutboxRow, channel: Channel, target: EditTarget | undefined): Promise<Settlement> {
     const { settlement, doomed } =
       target === undefined ? await sendPart(row, channel, this.#context) : await editPart(row, channel, target, this.#context);
     this.#noteReach(row, settlement);

@@ -6,6 +6,7 @@ import type { OutboxRow, Settlement } from '../core/outbox.ts';
 import { lookUp, marked, sendLimit, sendOnce, withTimeLimit } from './attempt.ts';
 import { isTooOld } from './doubts.ts';
 import { isProvisional } from './drafts.ts';
+import type { EditTarget } from './edit-target.ts';
 import type { LaneContext } from './lane-context.ts';
 import {
   again,
@@ -22,6 +23,10 @@ const FORGOTTEN = 'it may have arrived, and so long ago that the platform no lon
 /** Why a part is in doubt that an earlier process was sending. */
 export const INTERRUPTED = 'the process ended while it was being sent';
 
+/** The platform would take the edit, and show it to no one. */
+const TOO_LATE: SendResult = { kind: 'refused', reason: 'invalid', detail: 'the message is too old to be changed' };
+/** What a status becomes that no answer followed, where messages cannot be taken away. */
+const NO_ANSWER = '(no answer)';
 /** The answer waits for it. */
 const WITHDRAW_MS = 10_000;
 
@@ -32,7 +37,12 @@ export interface Sent {
 }
 
 /** What a part comes to that cannot be given to the platform any more. Undefined = it can be. */
-export function withoutCall(row: OutboxRow, channel: Channel, target: string | undefined, now: number): Settlement | undefined {
+export function withoutCall(
+  row: OutboxRow,
+  channel: Channel,
+  target: EditTarget | undefined,
+  now: number,
+): Settlement | undefined {
   if (row.part.edits !== undefined) {
     return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', now) : undefined;
   }
@@ -40,11 +50,19 @@ export function withoutCall(row: OutboxRow, channel: Channel, target: string | u
 }
 
 /** Changes the message `target` to this part. Its row is SENDING on disk. */
-export async function editPart(row: OutboxRow, channel: Channel, target: string, context: LaneContext): Promise<Sent> {
-  const result = await sendOnce(channel, row.part, { ...sendOptions(row, channel, context), target });
+export async function editPart(row: OutboxRow, channel: Channel, target: EditTarget, context: LaneContext): Promise<Sent> {
+  const { platformId, createdAt } = target;
+  const isEmpty = row.part.text === '';
+  if (isEmpty && channel.withdraw) {
+    await withdrawDraft(row, channel, platformId, context);
+    return { settlement: { kind: 'expired' } };
+  }
+  const part = isEmpty ? { ...row.part, text: NO_ANSWER } : row.part;
+  const isLate = context.clock.now() - createdAt > (channel.limits.editMs ?? Number.POSITIVE_INFINITY);
+  const result = isLate ? TOO_LATE : await sendOnce(channel, part, { ...sendOptions(row, channel, context), target: platformId });
   const { settlement } = settled(editOutcome(result, row, contextOf(row, channel, context)));
   obey(row, result, settlement, context);
-  if (settlement.kind === 'retry' && settlement.asNew) await withdrawDraft(row, channel, target, context);
+  if (settlement.kind === 'retry' && settlement.asNew) await withdrawDraft(row, channel, platformId, context);
   return { settlement };
 }
 

@@ -42,7 +42,7 @@ export function setup(
   const journal = (options.journal as MemoryJournal | undefined) ?? new MemoryJournal(clock);
   const channel = options.channel ?? new ScriptedChannel(clock, { ...(options.sendClass && { sendClass: options.sendClass }) });
   const { emit, events } = recordEvents();
-  const { channels = new Map([[channel.name, channel]]), policy, ready, maxAttempts, reactions } = options;
+  const { channels = new Map([[channel.name, channel]]), policy, ready, maxAttempts, reactions, streams, statusLine } = options;
   const delivery = createDelivery({
     journal,
     channels,
@@ -53,6 +53,8 @@ export function setup(
     ...(ready && { ready }),
     ...(maxAttempts && { maxAttempts }),
     ...(reactions && { reactions }),
+    ...(streams && { streams }),
+    ...(statusLine && { statusLine }),
   });
   const post = async (parts: readonly NewPart[]) => {
     await journal.enqueue(parts);

@@ -2,7 +2,7 @@
 import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, obj, str } from '../../kit/json.ts';
 import { compareIds, idAt, laterId, snowflake, timeOf } from '../wire/ids.ts';
-import { type HistoryEnd, readHistory } from './catch-up.ts';
+import { type HistoryEnd, MAX_HISTORY, readHistory } from './catch-up.ts';
 import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
 import type { Place, Places } from './places.ts';
 
@@ -228,4 +228,17 @@ export class Missed {
   #oldest(): string {
     return idAt(this.#options.clock.now() - this.#options.catchUpMs);
   }
+}
+
+/** What is missing of what was written meanwhile; undefined when nothing is. */
+export function unreadWords({ forbidden, withheld, failed, cut }: Unread): string | undefined {
+  const what = 'messages written while it was not connected';
+  const words = [
+    forbidden > 0 &&
+      `${what} are not answered in ${forbidden} chats: give the bot the permissions View Channel and Read Message History there`,
+    withheld > 0 && `${what} may be missing in ${withheld} chats: give the bot the permission Read Message History there`,
+    failed > 0 && `${what} are still to be fetched in ${failed} chats: the platform does not answer, trying again`,
+    cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
+  ].filter((line) => line !== false);
+  return words.length === 0 ? undefined : words.join('; ');
 }

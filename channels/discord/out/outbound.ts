@@ -4,16 +4,14 @@ import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
 import { uploadName } from '../../kit/upload-file.ts';
 import { isToken } from '../in/interaction.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { snowflake } from '../wire/ids.ts';
 import { choiceRow } from './choices.ts';
 import { toDiscordMarkdown } from './format.ts';
 import { opusSeconds } from './voice-note.ts';
 
-/**
- * Code points of a message, caption or not: the API is said to count those
- * (https://github.com/discord/discord-api-docs/issues/1315), while the apps show UTF-16 code units.
- */
-const TEXT_LIMIT = 2_000;
+/** Code points of a message, caption or not; the apps show UTF-16 code units. */
+const TEXT_LIMIT = PLATFORM_LIMITS.text.value;
 /** Letters a nonce may have (API reference, create message): 96 bits of the part's key. */
 const NONCE_LENGTH = 24;
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags: no previews of links (reliability.md A31). */

@@ -1,5 +1,6 @@
 /** Markdown -> the platform's three forms, by content: text, rich text (`post`), card (`interactive`). */
 import type { Choice } from '../../../src/core/message.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { type Block, type Line, type RichText, type Run, textOfLine, toRichText } from './rich-text.ts';
 
 export interface Rendered {
@@ -18,14 +19,14 @@ export interface RenderOptions {
   readonly form?: 'post' | 'interactive' | undefined;
 }
 
-/** Send message: a card or rich text of at most 30 KB as it is written into the request, escapes included. */
-const MAX_BYTES = 30_000;
+/** Of a card or rich text as it is written into the request, escapes included. */
+const MAX_BYTES = PLATFORM_LIMITS.rich.value;
 /** More in one card and the platform takes none of it (230099, 11310 "card table number over limit"). */
-const MAX_TABLES = 5;
+const MAX_TABLES = PLATFORM_LIMITS.tables.value;
 /** Of 200: components and their parts count alike. */
 const MAX_ELEMENTS = 90;
-/** Table component: 50 columns are shown. */
-export const MAX_COLUMNS = 50;
+/** What is more is not shown. */
+export const MAX_COLUMNS = PLATFORM_LIMITS.columns.value;
 
 export function render(markdown: string, options: RenderOptions): Rendered {
   const { plain, choices = [], press = {}, form } = options;
@@ -41,6 +42,15 @@ export function render(markdown: string, options: RenderOptions): Rendered {
   if (form === undefined && words !== undefined) return { type: 'text', content: { text: words } };
   const post = toPost(rich.blocks.flatMap(toPostLines));
   return form === undefined && sizeOf(post) > MAX_BYTES ? renderPlain(markdown, options) : { type: 'post', content: post };
+}
+
+/**
+ * How much of a message of `most` units a text takes, by the bytes of the form that needs most of them: what
+ * was begun as rich text or as a card cannot become anything else.
+ */
+export function shareOf(markdown: string, most: number): number {
+  const bytes = (['post', 'interactive'] as const).map((form) => sizeOf(render(markdown, { plain: false, form }).content));
+  return Math.ceil((Math.max(...bytes) * most) / MAX_BYTES);
 }
 
 function renderPlain(text: string, { choices = [], press = {}, form }: RenderOptions): Rendered {

@@ -2,11 +2,12 @@
 import { shortHash } from '../../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import { uploadName } from '../../kit/upload-file.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import type { SendCall, UploadCall } from '../wire/client.ts';
 import { type Rendered, type RenderOptions, render } from './format.ts';
 
-/** Upload image: at most 10 MB; a larger picture goes as a file. */
-const IMAGE_BYTES = 10 * 1024 * 1024;
+/** A larger picture goes as a file. */
+const IMAGE_BYTES = PLATFORM_LIMITS.image.value;
 
 /** The message a part's text becomes. `form`: what an edited message is, which cannot change. */
 export function toMessage(

@@ -7,20 +7,14 @@ import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { CHOICE_ACTION } from '../in/inbound-choice.ts';
 import type { OnlyFor } from '../in/inbound-fields.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 
-/**
- * Longest text of a message, as it is sent, in bytes of UTF-8. `chat.update` refuses more: its page says
- * 4,000 characters (docs.slack.dev/reference/methods/chat.update, `msg_too_long`), measured live it is bytes
- * (github.com/openclaw/openclaw/pull/115027). `chat.postMessage` advises 4,000 characters and breaks up what
- * is longer.
- */
-export const TEXT_LIMIT = 4_000;
-/** Block Kit: characters of a section's text, of a button's label. */
-const SECTION_LIMIT = 3_000;
-/** The same of an option: https://docs.slack.dev/reference/block-kit/composition-objects/option-object. */
-const LABEL_LIMIT = 75;
+/** Longest text of a message, as it is sent, in bytes of UTF-8: an edit takes no more, and a post breaks up what is longer. */
+export const TEXT_LIMIT = PLATFORM_LIMITS.updateText.value;
+const SECTION_LIMIT = PLATFORM_LIMITS.sectionText.value;
+const LABEL_LIMIT = PLATFORM_LIMITS.label.value;
 /** More of them stand in several rows, and become a menu. */
 const MAX_BUTTONS = 5;
 /** Names our metadata among those of other apps. Other apps of the workspace can read it: the key goes in as its hash. */

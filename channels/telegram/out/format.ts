@@ -1,6 +1,7 @@
 /** Markdown -> the HTML subset of the Bot API (https://core.telegram.org/bots/api#html-style), spec D4. */
 import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 
 /** Never rejects. The platform may still refuse the result; then the raw text is sent. */
 export function toTelegramHtml(markdown: string): string {
@@ -12,13 +13,10 @@ export function visibleLength(html: string): number {
   return html.replace(/<[^>]*>/g, '').replace(/&(?:lt|gt|amp|quot);/g, '.').length;
 }
 
-/** https://github.com/tdlib/telegram-bot-api/issues/820: what is behind the hundredth is ignored. */
-const MOST_ENTITIES = 100;
-/**
- * https://github.com/tdlib/telegram-bot-api/issues/165: of a text with its entities, addresses included ("a
- * good approximation").
- */
-const MOST_WITH_ENTITIES = 9_500;
+/** What is behind the last of them is ignored in silence. */
+const MOST_ENTITIES = PLATFORM_LIMITS.entities.value;
+/** Of a text with its entities, addresses included. */
+const MOST_WITH_ENTITIES = PLATFORM_LIMITS.entitySize.value;
 
 /**
  * How much of a message of `most` code units a text takes, by whichever of the platform's three counts is

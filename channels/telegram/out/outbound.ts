@@ -5,14 +5,14 @@ import type { CallFailure } from '../../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import { uploadName } from '../../kit/upload-file.ts';
 import { DIRECT_TOPIC, GENERAL_TOPIC } from '../in/inbound.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import type { SendCall, Upload } from '../wire/client.ts';
 import { toTelegramHtml, visibleLength } from './format.ts';
 
-/** Bot API, sendMessage and the caption of any file: characters after entities were parsed. */
-const TEXT_LIMIT = 4_096;
-export const CAPTION_LIMIT = 1_024;
-/** Bot API, sendPhoto; a larger picture goes as a document. */
-const PHOTO_BYTES = 10 * 1024 * 1024;
+const TEXT_LIMIT = PLATFORM_LIMITS.text.value;
+export const CAPTION_LIMIT = PLATFORM_LIMITS.caption.value;
+/** A larger picture goes as a document. */
+const PHOTO_BYTES = PLATFORM_LIMITS.photo.value;
 
 /** Builds the one call for a part. `chatId` is the part's, or the chat it has moved to. */
 export async function toCall(

@@ -29,6 +29,7 @@ interface WireMethods extends Record<SendCall['method'], (payload: object, signa
   sendChatAction(payload: { chat_id: string; action: 'typing'; message_thread_id?: number }, signal: AbortSignal): Promise<true>;
   getFile(payload: { file_id: string }, signal: AbortSignal): Promise<File>;
   editMessageText(payload: object, signal: AbortSignal): Promise<Message | true>;
+  deleteMessage(payload: { chat_id: string; message_id: number }, signal: AbortSignal): Promise<true>;
   setMessageReaction(payload: object, signal: AbortSignal): Promise<true>;
   getMyCommands(signal: AbortSignal): Promise<BotCommand[]>;
   setMyCommands(payload: { commands: readonly BotCommand[] }, signal: AbortSignal): Promise<true>;
@@ -96,6 +97,11 @@ export class TelegramClient {
 
   async edit(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
     await this.#call('editMessageText', signal, () => this.#api.editMessageText(payload, signal));
+  }
+
+  /** A message of ours that is less than 48 hours old. */
+  async remove(payload: { readonly chat_id: string; readonly message_id: number }, signal: AbortSignal): Promise<void> {
+    await this.#call('deleteMessage', signal, () => this.#api.deleteMessage(payload, signal));
   }
 
   async react(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {

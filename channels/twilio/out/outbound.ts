@@ -3,11 +3,11 @@ import type { SendResult } from '../../../src/core/channel.ts';
 import type { OutboundPart } from '../../../src/core/message.ts';
 import type { CallFailure, ErrorCode } from '../../kit/call-error.ts';
 import { sendResultOf } from '../../kit/call-result.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { REFUSALS, TRY_AGAIN } from '../wire/failure.ts';
 import { toCheaper, toPlainText } from './format.ts';
 
-/** https://www.twilio.com/docs/api/errors/21617 */
-export const TEXT_LIMIT = 1_600;
+export const TEXT_LIMIT = PLATFORM_LIMITS.text.value;
 
 /** The body of a part: what `find` will look for, so the same part always gives the same text. */
 export async function toBody(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<string> {

@@ -4,11 +4,11 @@ import { readFile } from 'node:fs/promises';
 import type { WebhookAnswer } from '../../../src/core/channel.ts';
 import type { OutboundFile } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 
-/** https://www.twilio.com/docs/messaging/guides/accepted-mime-types */
-export const UPLOAD_BYTES = 5 * 1024 * 1024;
+export const UPLOAD_BYTES = PLATFORM_LIMITS.media.value;
 /** Twilio shrinks pictures to what a network takes and passes on everything else; most networks end near this. */
-const OTHER_BYTES = 500 * 1024;
+const OTHER_BYTES = PLATFORM_LIMITS.otherMedia.value;
 /** Twilio fetches within seconds; a number that is behind with its queue may do so later. */
 const KEEP_MS = 10 * 60_000;
 /** Once it was asked for twice, the head and the file, what is left is to ask again after a broken connection. */

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { SendResult } from '../../../src/core/channel.ts';
 import type { Choice, OutboundFile, OutboundPart } from '../../../src/core/message.ts';
-import { MEGABYTE } from '../../kit/download.ts';
 import { uploadName } from '../../kit/upload-file.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import type { MediaType, Sent, Upload } from '../wire/client.ts';
 import { asWritten, printable, toWecom, toWords } from './format.ts';
 
@@ -15,23 +15,25 @@ export interface MessageOptions {
 }
 
 /** Bytes of text and of markdown; the platform cuts off what is more without saying so. */
-const TEXT_BYTES = 2_048;
-/** https://developer.work.weixin.qq.com/document/path/90253; a larger one goes as a file. */
-const MEDIA_BYTES = { image: 10 * MEGABYTE, voice: 2 * MEGABYTE, video: 10 * MEGABYTE, file: 20 * MEGABYTE } as const;
-/** "播放长度不超过60s": a longer one is refused as a voice message. */
-const VOICE_SECS = 60;
-/** "All files must be larger than 5 bytes." */
-export const LEAST_BYTES = 6;
-/** The longest the platform takes, 4 hours. */
-const CHECK_SECS = 14_400;
+const TEXT_BYTES = PLATFORM_LIMITS.text.value;
+/** A larger one goes as a file. */
+const MEDIA_BYTES = {
+  image: PLATFORM_LIMITS.image.value,
+  voice: PLATFORM_LIMITS.voice.value,
+  video: PLATFORM_LIMITS.video.value,
+  file: PLATFORM_LIMITS.file.value,
+} as const;
+/** A longer one is refused as a voice message. */
+const VOICE_SECS = PLATFORM_LIMITS.voiceLength.value;
+export const LEAST_BYTES = PLATFORM_LIMITS.leastFile.value;
+const CHECK_SECS = PLATFORM_LIMITS.duplicates.value / 1_000;
 /** Of a card: what the platform says it shows whole. A title is required, the text below it is not. */
-const CARD_TITLE = 36;
-export const CARD_TEXT = 160;
-export const CARD_BUTTONS = 6;
+const CARD_TITLE = PLATFORM_LIMITS.cardTitle.value;
+export const CARD_TEXT = PLATFORM_LIMITS.cardText.value;
+export const CARD_BUTTONS = PLATFORM_LIMITS.cardButtons.value;
 /** "按钮文案，建议不超过10个字": what is longer may be cut by the apps. */
 const BUTTON_LABEL = 10;
-/** "最长支持1024字节". */
-const BUTTON_KEY_BYTES = 1_024;
+const BUTTON_KEY_BYTES = PLATFORM_LIMITS.buttonKey.value;
 
 export type Message =
   | { readonly payload: object; readonly card?: true }

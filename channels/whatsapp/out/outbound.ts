@@ -5,14 +5,15 @@ import type { SendResult } from '../../../src/core/channel.ts';
 import type { Json, OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import type { CallFailure } from '../../kit/call-error.ts';
 import { sendResultOf } from '../../kit/call-result.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { jidOf, type Pins } from '../wire/ids.ts';
 import type { StoredFile } from '../wire/media.ts';
 import type { StoredKind } from '../wire/media-ref.ts';
 import { toWhatsApp } from './format.ts';
 
-/** https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media: larger pictures are refused by some apps. */
-const PHOTO_BYTES = 5 * 1024 * 1024;
-const VIDEO_BYTES = 16 * 1024 * 1024;
+/** Larger ones are refused by some apps. */
+const PHOTO_BYTES = PLATFORM_LIMITS.photo.value;
+const VIDEO_BYTES = PLATFORM_LIMITS.video.value;
 
 /**
  * Our own id for a message, the same for every attempt at the same part: apps and server show one message per id. The prefix and the
@@ -101,7 +102,7 @@ export function storedAs(file: OutboundFile, words: string): StoredKind {
   return as === 'voice' ? 'audio' : as;
 }
 
-/** The platform takes an edit for 15 minutes after the message; the apps drop a later one without a word. */
+/** A later one than `limits.editMs` allows is shown by no app. */
 export function toEdit(jid: string, id: string, words: string, now: number): proto.IMessage {
   return {
     protocolMessage: {
@@ -112,6 +113,12 @@ export function toEdit(jid: string, id: string, words: string, now: number): pro
       timestampMs: now,
     },
   };
+}
+
+/** Takes a message of ours away for all who read it. */
+export function toRevoke(jid: string, id: string): proto.IMessage {
+  // ProtocolMessage.Type.REVOKE
+  return { protocolMessage: { key: { remoteJid: jid, fromMe: true, id }, type: 0 } };
 }
 
 /** `emoji` empty takes the reaction away. `author` is the address of who wrote the message, in a group; absent for one of ours. */

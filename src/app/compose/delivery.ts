@@ -48,6 +48,7 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
+    statusLine: (channel) => channels.rules(channel)?.status_line === true,
     reactions: {
       of: (channel) => channels.rules(channel)?.reactions ?? DEFAULT_SIGNS,
       hasReacted: async ({ seq }) => (await journal.steps(seq)).some(({ tool }) => tool === 'react'),

@@ -11,6 +11,7 @@ import { SimulatedInteractions } from './interactions.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
 import type { Overlay, ProxyCall, ProxyFault } from './records.ts';
 import { type RuleRefusal, refusalOf } from './rules.ts';
+import { withinEmulator } from './standing.ts';
 import { threadRefusal, threadStart } from './threads.ts';
 import { type JsonObject, parseBody, readAll, reply } from './wire.ts';
 
@@ -249,10 +250,13 @@ class Front implements DiscordProxy {
         ...(request.headers['content-type'] && { 'content-type': request.headers['content-type'] }),
         connection: 'close',
       },
-      ...(raw.length > 0 && { body: new Uint8Array(raw) }),
+      ...(raw.length > 0 && { body: withinEmulator(raw, body) }),
     });
     const text = await upstream.text();
-    const answer = text === '' ? undefined : this.#overlay(JSON.parse(text));
+    const told = text === '' ? undefined : (JSON.parse(text) as JsonObject);
+    if (told && upstream.ok && told['id'] !== undefined && typeof body['content'] === 'string')
+      this.#overlays.set(String(told['id']), { ...this.#overlays.get(String(told['id'])), content: body['content'] });
+    const answer = this.#overlay(told);
     if (nonce !== undefined && upstream.ok) this.#nonces.set(nonce, answer as JsonObject);
     if (route === '/gateway/bot' && upstream.ok) (answer as Record<string, unknown>)['url'] = this.origin.replace('http', 'ws');
     return { status: upstream.status, body: answer };

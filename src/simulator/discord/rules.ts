@@ -1,4 +1,6 @@
 /** What the platform refuses of a message and the emulator takes, each rule with its page. */
+
+import { PLATFORM_LIMITS } from '../../../channels/discord/platform-limits.ts';
 import type { JsonObject, UploadedFile } from './wire.ts';
 
 export interface RuleRefusal {
@@ -6,24 +8,14 @@ export interface RuleRefusal {
   readonly body: JsonObject;
 }
 
-const MIB = 1024 * 1024;
-/**
- * "The default limit is `20 MiB` for all users"
- * (https://discord.com/developers/docs/reference#uploading-files).
- */
-const FILE_LIMIT = 20 * MIB;
-/**
- * "The maximum request size when sending a message is 25 MiB"
- * (https://discord.com/developers/docs/resources/message#create-message).
- */
-const REQUEST_LIMIT = 25 * MIB;
-/** "Can be used to verify a message was sent (up to 25 characters)" (the same page). */
-const NONCE_LIMIT = 25;
-/** https://discord.com/developers/docs/components/reference#action-row and #button. */
-const ROWS = 5;
-const BUTTONS_PER_ROW = 5;
-const LABEL_LIMIT = 80;
-const ID_LIMIT = 100;
+const FILE_LIMIT = PLATFORM_LIMITS.upload.value;
+const REQUEST_LIMIT = PLATFORM_LIMITS.request.value;
+const TEXT_LIMIT = PLATFORM_LIMITS.text.value;
+const NONCE_LIMIT = PLATFORM_LIMITS.nonce.value;
+const ROWS = PLATFORM_LIMITS.rows.value;
+const BUTTONS_PER_ROW = PLATFORM_LIMITS.buttonsPerRow.value;
+const LABEL_LIMIT = PLATFORM_LIMITS.label.value;
+const ID_LIMIT = PLATFORM_LIMITS.customId.value;
 /**
  * "max 25", "max 100 characters" and that a row holds "a single select component"
  * (https://docs.discord.com/developers/components/reference#string-select, #action-row).
@@ -38,7 +30,9 @@ export function refusalOf(body: JsonObject, files: readonly UploadedFile[], byte
   if (bytes > REQUEST_LIMIT || files.some((file) => file.bytes.length > FILE_LIMIT)) {
     return { status: 413, body: { message: 'Request entity too large', code: 40_005 } };
   }
-  const { nonce } = body;
+  const { nonce, content } = body;
+  if (typeof content === 'string' && [...content].length > TEXT_LIMIT)
+    return invalid('content', `Must be ${TEXT_LIMIT} or fewer in length.`);
   if (nonce !== undefined && String(nonce).length > NONCE_LIMIT)
     return invalid('nonce', `Must be ${NONCE_LIMIT} or fewer in length.`);
   const problem = rowsProblem(body['components']);

@@ -1,4 +1,5 @@
 /** What the platform makes of the messages it is sent. */
+import { PLATFORM_LIMITS } from '../../../channels/feishu/platform-limits.ts';
 
 export interface FeishuPost {
   readonly id: string;
@@ -18,9 +19,9 @@ export interface FeishuPost {
   editedAt?: readonly number[];
 }
 
-/** Update message card: "sent within 14 days", "5 QPS for a single message". */
-const CARD_EDITABLE_MS = 14 * 86_400_000;
-const CARD_EDITS_A_SECOND = 5;
+const CARD_EDITABLE_MS = PLATFORM_LIMITS.cardEditable.value;
+const CARD_EDITS_A_SECOND = PLATFORM_LIMITS.cardEditRate.value;
+const RECALLABLE_MS = PLATFORM_LIMITS.recallable.value;
 
 /** An error answer. */
 export class ApiError extends Error {
@@ -35,7 +36,7 @@ export class ApiError extends Error {
 }
 
 /** PUT changes text and rich text, PATCH changes cards that were made to be changed, for 14 days. */
-export function editPost(post: FeishuPost, method: string, data: Record<string, unknown>): void {
+export function editPost(post: FeishuPost, method: string, data: Record<string, unknown>, now: number): void {
   // Whether this call takes a card entity is not documented; its own calls do.
   if (post.cardId !== undefined) throw new ApiError(230099, 'the message shows a card entity');
   const card = post.type === 'interactive';
@@ -43,9 +44,10 @@ export function editPost(post: FeishuPost, method: string, data: Record<string, 
   if (card && (post.content['config'] as Record<string, unknown> | undefined)?.['update_multi'] !== true) {
     throw new ApiError(230099, 'the card is not shared');
   }
-  if (card) keepCardLimits(post);
+  if (card) keepCardLimits(post, now);
   if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
-  if (!card && post.edits >= 20) throw new ApiError(230072, 'The message has reached the number of edits limit.');
+  if (!card && post.edits >= PLATFORM_LIMITS.edits.value)
+    throw new ApiError(230072, 'The message has reached the number of edits limit.');
   // A text may become rich text, and the other way round.
   const type = card ? 'interactive' : String(data['msg_type']);
   post.content = readPostContent(type, data['content']);
@@ -54,8 +56,7 @@ export function editPost(post: FeishuPost, method: string, data: Record<string, 
 }
 
 /** The numbers of these two errors are not documented. */
-function keepCardLimits(post: FeishuPost): void {
-  const now = Date.now();
+function keepCardLimits(post: FeishuPost, now: number): void {
   if (now - post.at > CARD_EDITABLE_MS) throw new ApiError(230031, 'The card was sent more than 14 days ago.');
   const last = (post.editedAt ?? []).slice(1 - CARD_EDITS_A_SECOND);
   const first = post.editedAt?.at(-CARD_EDITS_A_SECOND) ?? 0;
@@ -63,16 +64,21 @@ function keepCardLimits(post: FeishuPost): void {
   post.editedAt = [...last, now];
 }
 
+/** Throws where a message is too old to be taken back. */
+export function checkRecall(post: FeishuPost, now: number): void {
+  if (now - post.at > RECALLABLE_MS) throw new ApiError(230009, 'Message can only be recalled within one days.');
+}
+
 /** The limits of "Send message": size by type, tables in a card, empty lines and text. */
 export function readPostContent(type: string, raw: unknown): Record<string, unknown> {
   if (typeof raw !== 'string') throw new ApiError(230001, 'content is not a string, ext=invalid message content');
-  if (Buffer.byteLength(raw) > (type === 'text' ? 150_000 : 30_720))
+  if (Buffer.byteLength(JSON.stringify(raw)) > (type === 'text' ? PLATFORM_LIMITS.text.value : PLATFORM_LIMITS.rich.value))
     throw new ApiError(230025, 'The length of the message content reaches its limit.');
   const content = JSON.parse(raw) as Record<string, unknown>;
   if (type === 'interactive') {
     const elements = content['elements'];
     if (!Array.isArray(elements)) throw new ApiError(230099, 'Failed to create card content');
-    if (elements.filter((element: { tag: string }) => element.tag === 'table').length > 5) {
+    if (elements.filter((element: { tag: string }) => element.tag === 'table').length > PLATFORM_LIMITS.tables.value) {
       throw new ApiError(230099, 'Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit');
     }
   } else if (type === 'post') {

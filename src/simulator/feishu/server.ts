@@ -2,12 +2,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { PLATFORM_LIMITS } from '../../../channels/feishu/platform-limits.ts';
 import { type Answer, type Call, type FeishuFault, ok } from './calls.ts';
 import { CardEntities } from './cards.ts';
 import { FeishuEvents } from './delivery.ts';
 import { BOT_OPEN_ID, type FeishuMessage, type FeishuPayload, feishuEvent, messageEvent, newMessageId } from './events.ts';
 import { asStored, listMessages } from './history.ts';
-import { ApiError, cardIdOf, editPost, type FeishuPost, readPostContent } from './posts.ts';
+import { ApiError, cardIdOf, checkRecall, editPost, type FeishuPost, readPostContent } from './posts.ts';
 import { readUpload, type Upload } from './uploads.ts';
 
 const CARDS = '/open-apis/cardkit/v1/cards';
@@ -43,6 +44,7 @@ export class FeishuServer extends FeishuEvents {
   });
   /** Scopes that the app was not given. */
   readonly missingScopes = new Set<string>();
+  now: () => number = Date.now;
   tokensIssued = 0;
   #token = '';
   readonly #sockets = new Set<Socket>();
@@ -223,11 +225,13 @@ export class FeishuServer extends FeishuEvents {
     }
     if (!post) throw new ApiError(230001, 'invalid message_id');
     if (method === 'DELETE' && rest === '') {
+      checkRecall(post, this.now());
+      this.withdrawn.add(id);
       this.posts.splice(this.posts.indexOf(post), 1);
       return ok({ data: {} });
     }
     if (method === 'PUT' || method === 'PATCH') {
-      editPost(post, method, data);
+      editPost(post, method, data, this.now());
       return ok({ data: {} });
     }
     throw new ApiError(404, 'no such route', 404);
@@ -235,7 +239,7 @@ export class FeishuServer extends FeishuEvents {
 
   #post(data: Record<string, unknown>, chatId: string, parentId: string | undefined): Answer {
     const uuid = typeof data['uuid'] === 'string' ? data['uuid'] : undefined;
-    if (uuid !== undefined && uuid.length > 50) throw new ApiError(230001, 'uuid is too long');
+    if (uuid !== undefined && uuid.length > PLATFORM_LIMITS.uuid.value) throw new ApiError(230001, 'uuid is too long');
     const before = uuid === undefined ? undefined : this.posts.find((post) => post.uuid === uuid);
     if (before) return ok({ data: { message_id: before.id, chat_id: before.chatId } });
     const type = String(data['msg_type']);
@@ -248,7 +252,7 @@ export class FeishuServer extends FeishuEvents {
       ...{ id, chatId, type, content },
       ...(cardId !== undefined && { cardId }),
       inThread: data['reply_in_thread'] === true,
-      at: Date.now(),
+      at: this.now(),
       edits: 0,
       ...(parentId !== undefined && { parentId }),
       ...(data['reply_in_thread'] === true && {

@@ -1,46 +1,25 @@
 /** What the platform refuses, breaks up or cuts off by its size. Counted as it was sent: after escaping. */
+
+import { PLATFORM_LIMITS } from '../../../channels/slack/platform-limits.ts';
 import { ApiError } from './api-error.ts';
 import type { Json } from './workspace.ts';
 
-/**
- * `chat.update`: "The `text` field cannot exceed 4,000 characters"
- * (docs.slack.dev/reference/methods/chat.update, `msg_too_long`). Measured live it is bytes: 4,000 bytes of
- * UTF-8 pass, 4,002 do not (github.com/openclaw/openclaw/pull/115027). Both hold here.
- */
-const UPDATE_TEXT = 4_000;
-/**
- * `chat.postMessage`: "Slack will truncate messages containing more than 40,000 characters" (its page, under
- * "Truncating content").
- */
-const POST_CUT_OFF = 40_000;
-/**
- * Longer text is "automatically broken into multiple messages"
- * (api.slack.com/changelog/2018-04-truncating-really-long-messages). Where is stated by no page; measured on
- * 2026-08-27: 4,040 stay one message, more become messages of 4,000.
- */
-const ONE_POST = 4_040;
-const PIECE = 4_000;
-/** Block Kit reference: blocks of a message, elements of `actions`, characters of the fields below. */
-const BLOCKS = 50;
-const ACTIONS = 25;
-const SECTION = 3_000;
-const LABEL = 75;
-const VALUE = 2_000;
-const ACTION_ID = 255;
-/**
- * Options of a `static_select` and its placeholder
- * (docs.slack.dev/reference/block-kit/block-elements/select-menu-element); text and value of an option, which
- * is "a unique string value" (docs.slack.dev/reference/block-kit/composition-objects/option-object).
- */
-const OPTIONS = 100;
-const PLACEHOLDER = 150;
-const OPTION_TEXT = 75;
-const OPTION_VALUE = 150;
-/**
- * All blocks of a message together: "12,000 text characters" of which 9,597 passed and 11,341 did not
- * (github.com/slackapi/bolt-js/issues/2509).
- */
-const ALL_BLOCKS = 9_600;
+/** The pages say characters, measured live it is bytes. Both hold here. */
+const UPDATE_TEXT = PLATFORM_LIMITS.updateText.value;
+const POST_CUT_OFF = PLATFORM_LIMITS.postText.value;
+const ONE_POST = PLATFORM_LIMITS.onePost.value;
+const PIECE = PLATFORM_LIMITS.pieceOfPost.value;
+const BLOCKS = PLATFORM_LIMITS.blocks.value;
+const ACTIONS = PLATFORM_LIMITS.actions.value;
+const SECTION = PLATFORM_LIMITS.sectionText.value;
+const LABEL = PLATFORM_LIMITS.label.value;
+const VALUE = PLATFORM_LIMITS.buttonValue.value;
+const ACTION_ID = PLATFORM_LIMITS.actionId.value;
+const ALL_BLOCKS = PLATFORM_LIMITS.allBlocks.value;
+const OPTIONS = PLATFORM_LIMITS.options.value;
+const PLACEHOLDER = PLATFORM_LIMITS.placeholder.value;
+const OPTION_TEXT = PLATFORM_LIMITS.optionText.value;
+const OPTION_VALUE = PLATFORM_LIMITS.optionValue.value;
 
 /** Throws where an edit of this text is refused. */
 export function checkUpdate(text: string): void {

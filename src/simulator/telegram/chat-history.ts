@@ -1,4 +1,6 @@
 /** The messages of the bot as people see them, each judged before it is kept as the real server would. */
+
+import { PLATFORM_LIMITS } from '../../../channels/telegram/platform-limits.ts';
 import { parseTelegramHtml } from './html.ts';
 import type { TelegramButton, TelegramEdit, TelegramSend } from './records.ts';
 import { Refusal } from './refusal.ts';
@@ -66,7 +68,9 @@ export class ChatHistory {
     const file = field === undefined ? undefined : files.get(field);
     if (field !== undefined && !file) throw new Refusal(400, `Bad Request: there is no ${field} in the request`);
     const words = str(params[field === undefined ? 'text' : 'caption']) ?? '';
-    const { text, ignored } = field ? visible(words, params, 1_024, 'message caption is too long') : visibleText(words, params);
+    const { text, ignored } = field
+      ? visible(words, params, PLATFORM_LIMITS.caption.value, 'message caption is too long')
+      : visibleText(words, params);
     const threadId = this.#topicOf(chatId, params);
     const buttons = buttonsOf(params);
     const messageId = this.nextMessageId();
@@ -108,16 +112,34 @@ export class ChatHistory {
 
   /** Changes the text of a message and returns the answer to the call. */
   edit(params: JsonObject): JsonObject {
-    const { text } = visibleText(str(params['text']) ?? '', params);
-    const messageId = num(params['message_id']);
-    const at = this.sends.findIndex((send) => send.messageId === messageId && send.chatId === str(params['chat_id']));
+    const { text, ignored } = visibleText(str(params['text']) ?? '', params);
+    const at = this.#placeOf(params);
     const old = this.sends[at];
     if (!old) throw new Refusal(400, 'Bad Request: message to edit not found');
     if (old.text === text) throw new Refusal(400, 'Bad Request: message is not modified');
-    this.sends[at] = { ...old, text };
+    const { ignoredEntities: _, ...message } = old;
+    this.sends[at] = { ...message, text, ...(ignored > 0 && { ignoredEntities: ignored }) };
     this.#buttons.set(old.messageId, buttonsOf(params));
     this.edits.push({ at: Date.now(), messageId: old.messageId, text });
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
+  }
+
+  /**
+   * "A message can only be deleted if it was sent less than 48 hours ago. [...] Bots can delete outgoing
+   * messages in private chats, groups, and supergroups." (Bot API, deleteMessage)
+   */
+  remove(params: JsonObject): true {
+    const at = this.#placeOf(params);
+    const old = this.sends[at];
+    if (!old) throw new Refusal(400, 'Bad Request: message to delete not found');
+    if (Date.now() - old.at > DELETABLE_MS) throw new Refusal(400, "Bad Request: message can't be deleted");
+    this.sends.splice(at, 1);
+    return true;
+  }
+
+  #placeOf(params: JsonObject): number {
+    const messageId = num(params['message_id']);
+    return this.sends.findIndex((send) => send.messageId === messageId && send.chatId === str(params['chat_id']));
   }
 }
 
@@ -125,7 +147,8 @@ export class ChatHistory {
  * The entities of one message that count; those behind are ignored in silence
  * (https://github.com/tdlib/telegram-bot-api/issues/820).
  */
-const MAX_ENTITIES = 100;
+const MAX_ENTITIES = PLATFORM_LIMITS.entities.value;
+const DELETABLE_MS = PLATFORM_LIMITS.deletable.value;
 
 interface Visible {
   readonly text: string;
@@ -138,7 +161,7 @@ interface Visible {
  * characters").
  */
 function visibleText(words: string, params: JsonObject): Visible {
-  const shown = visible(words, params, 4_096, 'message is too long');
+  const shown = visible(words, params, PLATFORM_LIMITS.text.value, 'message is too long');
   if (shown.text.trim() === '') throw new Refusal(400, 'Bad Request: message text is empty');
   return shown;
 }
@@ -160,7 +183,7 @@ function buttonsOf(params: JsonObject): readonly TelegramButton[] {
   for (const { text, callback_data } of buttons) {
     if (text.trim() === '') throw new Refusal(400, 'Bad Request: BUTTON_TEXT_INVALID');
     const bytes = Buffer.byteLength(callback_data);
-    if (bytes < 1 || bytes > 64) throw new Refusal(400, 'Bad Request: BUTTON_DATA_INVALID');
+    if (bytes < 1 || bytes > PLATFORM_LIMITS.buttonData.value) throw new Refusal(400, 'Bad Request: BUTTON_DATA_INVALID');
   }
   return buttons;
 }

@@ -1,5 +1,7 @@
 /** Judges HTML as the Bot API does, so that malformed markup of ours fails in tests as it would in a chat. */
 
+import { PLATFORM_LIMITS } from '../../../channels/telegram/platform-limits.ts';
+
 /** Tags of https://core.telegram.org/bots/api#html-style with the attributes each may carry. */
 const TAGS: Readonly<Record<string, readonly string[]>> = {
   b: [],
@@ -26,11 +28,8 @@ export type ParsedHtml =
   /** `entities`: how many stretches of the text the markup formats. */
   { readonly text: string; readonly entities: number } | { readonly error: string };
 
-/**
- * What the total size of entities may be: the maintainer calls "9500 characters" of markup "a good
- * approximation of the current limit" (https://github.com/tdlib/telegram-bot-api/issues/165).
- */
-const MARKUP_LIMIT = 9_500;
+/** What the total size of entities may be, as the maintainer puts it. */
+const MARKUP_LIMIT = PLATFORM_LIMITS.entitySize.value;
 
 /** The visible text, or the sentence with which the platform refuses the markup. */
 export function parseTelegramHtml(html: string): ParsedHtml {

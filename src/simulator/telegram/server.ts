@@ -8,6 +8,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
+import { PLATFORM_LIMITS } from '../../../channels/telegram/platform-limits.ts';
 import { ChatHistory } from './chat-history.ts';
 import { CommandMenu } from './command-menu.ts';
 import { handleControl } from './control.ts';
@@ -240,6 +241,8 @@ export class TelegramServer implements AsyncDisposable {
         return this.#getFile(str(params['file_id']) ?? '');
       case 'editMessageText':
         return this.#history.edit(params);
+      case 'deleteMessage':
+        return this.#history.remove(params);
       case 'getMyCommands':
       case 'setMyCommands':
         return this.menu.answer(method, params);
@@ -255,7 +258,7 @@ export class TelegramServer implements AsyncDisposable {
     const file = this.#files.get(fileId);
     if (!file) throw new Refusal(400, 'Bad Request: invalid file_id');
     const size = file.size ?? file.bytes.length;
-    if (size > 20 * 1024 * 1024) throw new Refusal(400, 'Bad Request: file is too big');
+    if (size > PLATFORM_LIMITS.download.value) throw new Refusal(400, 'Bad Request: file is too big');
     return { file_id: fileId, file_unique_id: fileId, file_size: size, file_path: file.path };
   }
 

@@ -1,6 +1,7 @@
 /** Twilio's REST API: messages that are created and listed, and where their files lie. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PLATFORM_LIMITS } from '../../../channels/twilio/platform-limits.ts';
 import { readAll, sha256 } from '../telegram/wire.ts';
 import type { WebhookTarget } from './webhooks.ts';
 import { answer, errorBody, listBody, mediaBody, messageBody, newSid, type TwilioMessage } from './wire.ts';
@@ -105,7 +106,8 @@ export class TwilioRestApi {
     if (!/^\+?\d{3,15}$/.test(to)) return refuse(21211, `Invalid 'To' Phone Number: ${to}`);
     if (from !== number) return refuse(21606, "The 'From' phone number provided is not a valid message-capable number");
     if (body === '' && !form.has('MediaUrl')) return refuse(21602, 'Message body is required.');
-    if (body.length > 1_600) return refuse(21617, 'The concatenated message body exceeds the 1600 character limit');
+    if (body.length > PLATFORM_LIMITS.text.value)
+      return refuse(21617, 'The concatenated message body exceeds the 1600 character limit');
     if (blocked.has(to)) return refuse(21610, 'Attempt to send to unsubscribed recipient');
     const urls = form.getAll('MediaUrl');
     const statusCallback = form.get('StatusCallback') ?? undefined;

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PLATFORM_LIMITS } from '../../../channels/wecom/platform-limits.ts';
 import { parseMultipart } from '../multipart.ts';
 
 /** What a member sees of one message. */
@@ -114,7 +115,7 @@ class Company {
       this.sends.push({
         ...shown,
         text: Buffer.from(text)
-          .subarray(0, 2_048)
+          .subarray(0, PLATFORM_LIMITS.text.value)
           .toString()
           .replace(/[\s\u200b]+$/, ''),
       });

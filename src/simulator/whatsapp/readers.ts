@@ -1,5 +1,6 @@
 /** What the phones of people make of the messages of the device under test. */
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
+import { PLATFORM_LIMITS } from '../../../channels/whatsapp/platform-limits.ts';
 import type { Group } from './answers.ts';
 import type { Phone } from './phone.ts';
 
@@ -22,6 +23,8 @@ export interface Readers {
 
 /** `ProtocolMessage.Type` (WAProto). */
 const REVOKE = 0;
+/** A later edit is shown nowhere, and the sender is not told. */
+const EDITABLE_MS = PLATFORM_LIMITS.editable.value;
 
 /** Opened by every phone it is for, so that one that cannot read it is a failure; the text as the first of them reads it. */
 export async function readStanza(node: BinaryNode, { phone, owner, groups }: Readers): Promise<proto.IMessage | undefined> {
@@ -78,6 +81,7 @@ export function shown(seen: readonly Seen[]): readonly Seen[] {
     const at = visible.findIndex(({ id, to }) => id === protocolMessage.key?.id && to === one.to);
     const old = visible[at];
     if (!old) continue;
+    if (protocolMessage.editedMessage && one.at - old.at > EDITABLE_MS) continue;
     if (protocolMessage.editedMessage) visible[at] = { ...old, message: protocolMessage.editedMessage };
     else if ((protocolMessage.type ?? REVOKE) === REVOKE) visible.splice(at, 1);
   }

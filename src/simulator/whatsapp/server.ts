@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { BinaryNode } from '@whiskeysockets/baileys';
 import { answerIq, type Group, refuseIq } from './answers.ts';
 import { type Connection, Connections } from './connections.ts';
+import { type SendFault, takeFault } from './faults.ts';
 import { writeLogin } from './login-file.ts';
 import { MediaHost } from './media.ts';
 import { certificateChain, type Hello } from './noise.ts';
@@ -14,14 +15,6 @@ import { Linking } from './pairing.ts';
 import { type Bundle, Phone } from './phone.ts';
 import { readStanza, type Seen } from './readers.ts';
 import { messageStanza, type Written } from './stanza.ts';
-
-/** What becomes of the next message of the device. */
-type SendFault =
-  | { readonly kind: 'refuse'; readonly code: number }
-  | { readonly kind: 'lose' }
-  | { readonly kind: 'cut' }
-  /** Confirmed after so many ms, default 300, or when the test says so. */
-  | { readonly kind: 'hold'; readonly ms?: number; readonly until?: Promise<unknown> };
 
 interface Queued {
   readonly id: string;
@@ -46,6 +39,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
   /** What the next answer to this kind of question waits for. */
   readonly questionsHeld = new Map<string, Promise<unknown>>();
   preKeys = 50;
+  /** Epoch ms, as phones count how old messages are. */
+  now: () => number = Date.now;
   logins = 0;
   readonly #phones = new Map<string, Phone>();
   readonly #devices = new Map<string, Bundle>();
@@ -276,15 +271,18 @@ export class WhatsAppPlatform implements AsyncDisposable {
   }
 
   async #take(connection: Connection, node: BinaryNode): Promise<void> {
-    const fault = this.faults.shift();
+    const fault = takeFault(this.faults, node);
     const { id = '', to = '', type } = node.attrs;
     const ack = { class: 'message', id, from: to, t: '1', ...(type && { type }) };
-    if (fault?.kind === 'refuse') return connection.send({ tag: 'ack', attrs: { ...ack, error: String(fault.code) } });
+    if (fault?.kind === 'refuse' || fault?.kind === 'refuse-edits') {
+      const error = String(fault.kind === 'refuse' ? fault.code : 479);
+      return connection.send({ tag: 'ack', attrs: { ...ack, error } });
+    }
     this.wire.push(node);
     const message = await readStanza(node, this.#directory());
     // Apps show one message per id.
     if (message && !this.seen.some((one) => one.id === id && one.to === to))
-      this.seen.push({ id, to, message, attrs: node.attrs, at: Date.now() });
+      this.seen.push({ id, to, message, attrs: node.attrs, at: this.now() });
     if (fault?.kind === 'cut') return connection.socket.terminate();
     if (fault?.kind === 'lose') return;
     if (fault?.kind === 'hold') await (fault.until ?? new Promise((resolve) => setTimeout(resolve, fault.ms ?? 300)));

@@ -2,13 +2,11 @@
  * Discord: https://discord.com/developers/docs/reference#message-formatting and the marks that its apps are
  * known to read.
  */
+
+import { PLATFORM_LIMITS } from '../../../channels/discord/platform-limits.ts';
 import { tooLong, type Verdict } from './verdict.ts';
 
-/**
- * "The message contents (up to 2000 characters)"; https://github.com/discord/discord-api-docs/issues/1315:
- * code points.
- */
-const TEXT = 2_000;
+const TEXT = PLATFORM_LIMITS.text.value;
 const MARKS = ['***', '**', '*', '__', '_', '~~', '||'] as const;
 
 export function judgeDiscord(content: string): Verdict {

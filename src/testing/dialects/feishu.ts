@@ -2,13 +2,15 @@
  * Feishu: text, post and card messages (https://open.feishu.cn/document/server-docs/im-v1/message/create and
  * the pages of the card).
  */
+
+import { PLATFORM_LIMITS } from '../../../channels/feishu/platform-limits.ts';
 import { decodeEntities, tooLong, type Verdict } from './verdict.ts';
 
 /** "卡片及富文本消息请求体最大不能超过30KB", "文本消息请求体最大不能超过150KB"; as the content stands in the request. */
-const RICH_BYTES = 30_000;
-const TEXT_BYTES = 150_000;
+const RICH_BYTES = PLATFORM_LIMITS.rich.value;
+const TEXT_BYTES = PLATFORM_LIMITS.text.value;
 /** "单张卡片最多支持放置五个表格组件", "最多支持添加 50 列", "一张卡片最多支持 200 个元素". */
-const [TABLES, COLUMNS, ELEMENTS] = [5, 50, 200];
+const [TABLES, COLUMNS, ELEMENTS] = [PLATFORM_LIMITS.tables.value, PLATFORM_LIMITS.columns.value, PLATFORM_LIMITS.elements.value];
 const HREF = /^(?:https?|mailto|tel|lark|feishu):/i;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,8 +1,10 @@
 /** Platforms without markup: what is sent is what is shown. */
+
+import { PLATFORM_LIMITS } from '../../../channels/twilio/platform-limits.ts';
 import { tooLong, type Verdict } from './verdict.ts';
 
 /** https://www.twilio.com/docs/api/errors/21617: "generally 1600 characters"; code units are never fewer. */
-const BODY = 1_600;
+const BODY = PLATFORM_LIMITS.text.value;
 /**
  * RFC 2812 2.3: "510 characters maximum allowed for the command and its parameters"; the server puts the
  * sender's name in front.

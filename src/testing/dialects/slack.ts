@@ -1,8 +1,9 @@
 /** Slack, mrkdwn: https://docs.slack.dev/messaging/formatting-message-text. */
+
+import { PLATFORM_LIMITS } from '../../../channels/slack/platform-limits.ts';
 import { decodeEntities, tooLong, type Verdict } from './verdict.ts';
 
-/** https://docs.slack.dev/reference/methods/chat.postMessage#truncating */
-const TEXT = 4_000;
+const TEXT = PLATFORM_LIMITS.updateText.value;
 /** A mark at the edge of a word on both sides; an invisible sign behind it keeps it from being one. */
 const MARK = /(?<![\p{L}\p{N}*_~])([*_~])(?=[^\s\p{Cf}])([^\n]*?[^\s\p{Cf}])\1(?![\p{L}\p{N}])/gu;
 

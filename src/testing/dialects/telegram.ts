@@ -2,18 +2,16 @@
  * Telegram, HTML mode: https://core.telegram.org/bots/api#html-style and what its maintainers said of
  * entities.
  */
+
+import { PLATFORM_LIMITS } from '../../../channels/telegram/platform-limits.ts';
 import { parseTelegramHtml } from '../../simulator/telegram/html.ts';
 import { tooLong, type Verdict } from './verdict.ts';
 
-/** sendMessage: "1-4096 characters after entities parsing". */
-const TEXT = 4_096;
-/** https://github.com/tdlib/telegram-bot-api/issues/820: what is behind the hundredth is ignored. */
-const ENTITIES = 100;
-/**
- * https://github.com/tdlib/telegram-bot-api/issues/165: "a good approximation of the current limit on the
- * total message entities size".
- */
-const ENTITY_SIZE = 9_500;
+const [TEXT, ENTITIES, ENTITY_SIZE] = [
+  PLATFORM_LIMITS.text.value,
+  PLATFORM_LIMITS.entities.value,
+  PLATFORM_LIMITS.entitySize.value,
+];
 
 /** `html` is sent with `parse_mode: HTML`, unless `plain`. */
 export function judgeTelegram(html: string, plain: boolean): Verdict {

@@ -2,10 +2,12 @@
  * WeCom: https://developer.work.weixin.qq.com/document/path/90236, text and markdown messages of an
  * application.
  */
+
+import { PLATFORM_LIMITS } from '../../../channels/wecom/platform-limits.ts';
 import { tooLong, type Verdict } from './verdict.ts';
 
 /** "最长不超过2048个字节", of both; text is cut off beyond it. */
-const BYTES = 2_048;
+const BYTES = PLATFORM_LIMITS.text.value;
 /** In the place of code, while marks are looked for. */
 const CODE = '\uF8FF';
 

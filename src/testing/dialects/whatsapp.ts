@@ -2,13 +2,11 @@
  * WhatsApp: https://faq.whatsapp.com/539178204879377 names its marks; how they nest and what counts as a
  * word's edge is not published.
  */
+
+import { PLATFORM_LIMITS } from '../../../channels/whatsapp/platform-limits.ts';
 import { tooLong, type Verdict } from './verdict.ts';
 
-/**
- * "A text message can be a maximum of 4096 characters long" (the Cloud API; for linked devices no page says a
- * number).
- */
-const TEXT = 4_096;
+const TEXT = PLATFORM_LIMITS.text.value;
 const STYLES = ['*', '_', '~'] as const;
 
 export function judgeWhatsApp(text: string): Verdict {

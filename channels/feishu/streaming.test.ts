@@ -1,0 +1,35 @@
+import { quickClock } from '../../src/testing/channel-host.ts';
+import { judgeFeishu } from '../../src/testing/dialects/feishu.ts';
+import type { FakeClock } from '../../src/testing/fakes.ts';
+import { feishuPlatform } from '../../src/testing/feishu/scene.ts';
+import { type StreamingStage, streamingContract } from '../streaming-contract.ts';
+import { PLATFORM_LIMITS } from './platform-limits.ts';
+
+const EDIT = /^(?:PUT|PATCH) .*\/messages\/[^/]+$/;
+
+async function stage(clock: FakeClock): Promise<StreamingStage> {
+  const platform = await feishuPlatform();
+  const { server } = platform;
+  server.now = () => clock.now();
+  // Streaming cards have their own tests in `out/streaming.test.ts`.
+  const channel = await platform.create({ clock: quickClock(1), settings: { streaming_cards: false } });
+  return {
+    channel,
+    chat: { chatId: 'oc_ou_ada' },
+    seen: async () => server.posts.map(({ type, content }) => judgeFeishu(type, content)),
+    refuseEdits() {
+      for (let n = 0; n < 100; n += 1) server.faults.push({ match: EDIT, kind: 'error', status: 400, code: 230075 });
+    },
+    limitNextEdit() {
+      const headers = { 'x-ogw-ratelimit-limit': '100', 'x-ogw-ratelimit-reset': '4' };
+      server.faults.push({ match: EDIT, kind: 'error', status: 429, code: 99991400, headers });
+    },
+    rates: [{ calls: 'both', most: PLATFORM_LIMITS.chatRate.value, withinMs: 1_000 }],
+    async [Symbol.asyncDispose]() {
+      await channel.stop();
+      await platform[Symbol.asyncDispose]();
+    },
+  };
+}
+
+streamingContract('Feishu', stage);

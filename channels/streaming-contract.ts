@@ -1,0 +1,259 @@
+/**
+ * Long answers that are shown while they are written, played by every channel whose messages can be changed, through the real
+ * delivery and against a peer that enforces what the platform's pages say. `.ci/run` plays every length.
+ */
+import { describe, expect, test, vi } from 'vitest';
+import type { Channel, SendResult } from '../src/core/channel.ts';
+import type { InboundMessage, OutboundPart } from '../src/core/message.ts';
+import { createDelivery } from '../src/delivery/deliver.ts';
+import { planParts } from '../src/delivery/plan.ts';
+import { answered, runOf } from '../src/testing/delivery-setup.ts';
+import type { Verdict } from '../src/testing/dialects/verdict.ts';
+import { FakeClock, inbound, until } from '../src/testing/fakes.ts';
+import { MemoryJournal } from '../src/testing/memory-journal.ts';
+
+/** One chat of one platform. Times are those of the clock that `setup` is given. */
+export interface StreamingStage extends AsyncDisposable {
+  /** Able to send. */
+  readonly channel: Channel;
+  /** The chat, as a message of a person names it. */
+  readonly chat: Partial<InboundMessage>;
+  /** The messages of the bot that people see now, oldest first, each judged by the platform's documentation. */
+  seen(): Promise<readonly Verdict[]>;
+  /** From now on every edit is refused for good. */
+  refuseEdits(): void;
+  /** The next edit is answered with "too many requests". */
+  limitNextEdit(): void;
+  /** How many calls the platform's pages allow in one chat. */
+  readonly rates: readonly PublishedRate[];
+  /** Real ms before each call, where the platform's client counts real seconds. Default none. */
+  readonly callGapMs?: number;
+}
+
+export interface PublishedRate {
+  readonly calls: 'send' | 'edit' | 'both';
+  readonly most: number;
+  readonly withinMs: number;
+}
+
+/** `n` in words that can be told apart in what arrived. */
+type Script = (n: number) => string;
+
+const SCRIPTS: Readonly<Record<string, Script>> = {
+  Latin: (n) => `Sentence [${n}] says what comes next. `,
+  Cyrillic: (n) => `Предложение [${n}] говорит о том, что будет дальше. `,
+  CJK: (n) => `第[${n}]句話說明接下來要做的事情，請先**備份**資料。`,
+  emoji: (n) => `👩‍👩‍👧‍👦🎉🇩🇪[${n}]👍🏽 `,
+  'HTML code': (n) => `<div class="a" id="[${n}]">&amp;<b>x</b></div>\n`,
+  'lines of a number behind a sentence': (n) => (n === 0 ? 'These are the numbers.\n\n' : `- ${n}\n`),
+  'marks that grow when they are rendered': (n) => `- **Point [${n}]** is _un_**der**_lined_ & \`a<b\`, *see* <x> "q"\n`,
+  'short lines of a list': (n) => `  - нужно [${n}] > раз\n`,
+  'links in a line': (n) => `[${n}](https://example.org/a?b=${n}&c=d_e) `,
+};
+const CODE = 'HTML code';
+const LENGTHS = [1_000, 4_100, 12_000];
+const isFull = process.env['GATEHOUSE_TEST_LOAD'] === 'full';
+/** A test that fails takes this long, ms; one that passes some hundred. */
+const PATIENCE = 120_000;
+
+interface Played {
+  readonly source: string;
+  readonly verdicts: readonly Verdict[];
+  readonly calls: readonly {
+    readonly call: 'send' | 'edit';
+    readonly text: string;
+    readonly at: number;
+    readonly result: SendResult;
+  }[];
+}
+
+type Case = (stage: StreamingStage, clock: FakeClock) => Promise<void>;
+
+const CASES: Readonly<Record<string, Case>> = {
+  'an answer that grows for two minutes keeps to what the platform allows of edits': async (stage, clock) => {
+    const result = await play(stage, clock, wordsOf('Latin', 1_200), { steps: 120, stepMs: 1_000 });
+    expectSent(result);
+    expect(result.calls.map(({ call }) => call)).toEqual(['send', ...result.calls.slice(1).map(() => 'edit')]);
+    expect(result.calls.length).toBeGreaterThan(4);
+    expectWhole(result);
+    expectRates(stage, result);
+  },
+
+  'an answer that takes longer than messages can be changed for is whole all the same': async (stage, clock) => {
+    expectWhole(await play(stage, clock, wordsOf('Cyrillic', 3_000), { restMs: 20 * 60_000 }));
+  },
+
+  'a status line gives way to the answer, and nothing of it stays': async (stage, clock) => {
+    const result = await play(stage, clock, wordsOf('CJK', 2_500), { silentMs: 20_000 });
+    expectSent(result);
+    expect(result.calls[0]?.text).toMatch(/^⚙ `list_dir`… \(\d+s\)$/);
+    expectWhole(result);
+    expectRates(stage, result);
+  },
+
+  'a draft whose last edit is refused goes, and the whole answer is sent once': async (stage, clock) => {
+    const result = await play(stage, clock, wordsOf('Latin', 2_500), { atEnd: () => stage.refuseEdits() });
+    expect(result.calls.some(({ result: { kind } }) => kind === 'refused')).toBe(true);
+    expectWhole(result);
+  },
+
+  'a rate limit in mid-stream costs edits alone, and the answer ends whole': async (stage, clock) => {
+    const course = { atStep: { 2: () => stage.limitNextEdit() }, stepMs: 5_000 };
+    const result = await play(stage, clock, wordsOf('Cyrillic', 2_500), course);
+    expect(result.calls.filter((one) => one.result.kind === 'retry')).toHaveLength(1);
+    expectWhole(result);
+  },
+};
+
+/** `setup` resolves to a fresh chat; `what` names the channel. */
+export function streamingContract(what: string, setup: (clock: FakeClock) => Promise<StreamingStage>): void {
+  // A sample is every second script at one length; the lengths take turns.
+  const sample = (place: number) => (place % 2 === 0 ? [LENGTHS[(place + 1) % LENGTHS.length] ?? 0] : []);
+  const lengthsOf = (place: number) => (isFull ? LENGTHS : sample(place));
+  const lengths = Object.keys(SCRIPTS).flatMap((name, place) => lengthsOf(place).map((length) => ({ name, length })));
+
+  describe(`answers that ${what} shows while they are written`, () => {
+    vi.setConfig({ testTimeout: PATIENCE });
+
+    test.each(lengths)('$length characters of $name end as one answer, whole and in order', async ({ name, length }) => {
+      const clock = new FakeClock();
+      await using stage = await setup(clock);
+      const text = wordsOf(name, length);
+      const result = await play(stage, clock, name === CODE ? `\`\`\`html\n${text}\n\`\`\`` : text);
+      expectSent(result);
+      expectWhole(result);
+      expectRates(stage, result);
+    });
+
+    test.each(Object.entries(CASES))('%s', async (_title, run) => {
+      const clock = new FakeClock();
+      await using stage = await setup(clock);
+      await run(stage, clock);
+    });
+  });
+}
+
+function wordsOf(name: string, length: number): string {
+  let text = '';
+  for (let n = 0; text.length < length; n += 1) text += SCRIPTS[name]?.(n) ?? name;
+  return text.trimEnd();
+}
+
+interface Course {
+  /** Into how many pieces the model's text comes. Default 6. */
+  readonly steps?: number;
+  /** Between two of them. Default 2 s. */
+  readonly stepMs?: number;
+  /** Between the last piece and the end of the turn. Default none. */
+  readonly restMs?: number;
+  /** For so long a tool is under way before the first piece, and a status line says so. Default none. */
+  readonly silentMs?: number;
+  /** Called before the piece of that number. */
+  readonly atStep?: Readonly<Record<number, () => void>>;
+  /** Called before the answer is delivered. */
+  readonly atEnd?: () => void;
+}
+
+/** The answer as the daemon shows and delivers it; what the chat holds in the end. */
+async function play(stage: StreamingStage, clock: FakeClock, source: string, course: Course = {}): Promise<Played> {
+  const { steps = 6, stepMs = 2_000, restMs = 0, silentMs = 0, atStep = {}, atEnd } = course;
+  const calls: Played['calls'][number][] = [];
+  const under = { way: 0 };
+  const channel = watched(stage, clock, calls, under);
+  const journal = new MemoryJournal(clock);
+  const message = inbound({ channel: channel.name, account: channel.account, ...stage.chat });
+  const channels = new Map([[channel.name, channel]]);
+  const statusLine = (): boolean => silentMs > 0;
+  await using delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined, statusLine });
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 500) {
+      await clock.advance(Math.min(500, left));
+      // Time stands still while a call is at the platform.
+      await until('the platform answers', () => under.way === 0);
+    }
+  };
+  const place = delivery.answer(runOf(message));
+  await place.open();
+  const about = { at: 0, messageId: message.id };
+  delivery.observe({ ...about, type: 'model.started', model: 'm', iteration: 1 });
+  delivery.observe({ ...about, type: 'tool.started', tool: 'list_dir', callId: 'c' });
+  await pass(silentMs);
+  delivery.observe({ ...about, type: 'tool.done', tool: 'list_dir', callId: 'c', ok: true, ms: silentMs });
+  const size = Math.ceil(source.length / steps);
+  for (let step = 0; step < steps; step += 1) {
+    atStep[step]?.();
+    const text = source.slice(step * size, (step + 1) * size);
+    delivery.observe({ ...about, type: 'model.text', text });
+    await pass(stepMs);
+  }
+  await pass(restMs);
+  atEnd?.();
+  const plan = { message, text: source, files: [], limits: channel.limits, now: clock.now(), expiresInMs: 1e7 };
+  const { parts } = await place.of(answered(planParts(plan)));
+  await journal.enqueue(parts);
+  for (const { lane } of parts) delivery.poke(lane);
+  await until(
+    'it is settled',
+    async () => {
+      await pass(1_000);
+      return [...journal.rows.values()].every(({ state }) => state === 'SENT');
+    },
+    PATIENCE,
+  );
+  return { source, calls, verdicts: await stage.seen() };
+}
+
+/** The same adapter; its calls are noted, and counted while they are under way. */
+function watched(
+  { channel: real, callGapMs = 0 }: StreamingStage,
+  clock: FakeClock,
+  calls: Played['calls'][number][],
+  under: { way: number },
+): Channel {
+  return new Proxy(real, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      if (name !== 'send' && name !== 'edit' && name !== 'withdraw') return value.bind(target);
+      return async (...args: unknown[]) => {
+        const at = clock.now();
+        under.way += 1;
+        try {
+          if (callGapMs > 0) await new Promise((resolve) => setTimeout(resolve, callGapMs));
+          const result: SendResult = await value.apply(target, args);
+          if (name !== 'withdraw')
+            calls.push({ call: name, text: (args[name === 'send' ? 0 : 1] as OutboundPart).text, at, result });
+          return result;
+        } finally {
+          under.way -= 1;
+        }
+      };
+    },
+  });
+}
+
+/** No call was refused or asked to wait. */
+function expectSent({ calls }: Played): void {
+  expect(calls.filter(({ result }) => result.kind !== 'sent')).toEqual([]);
+}
+
+function expectWhole({ source, verdicts }: Played): void {
+  expect(verdicts.flatMap(({ violations }) => violations)).toEqual([]);
+  // Addresses of links stand behind their words where the platform has no links.
+  const shown = verdicts.map(({ visible }) => visible.replace(/ ?\(https:[^)\s]*\)/g, '')).join('\n');
+  expect(lettersOf(shown)).toBe(lettersOf(source.replace(/^```html$/gm, '').replace(/\]\(https:[^)\s]*\)/g, ']')));
+  for (const { visible } of verdicts) expect(visible.trimEnd()).not.toMatch(/…$/);
+}
+
+/** Letters, digits, emoji and brackets: what no dialect may lose, double or turn round. */
+function lettersOf(text: string): string {
+  return text.replace(/[^\p{L}\p{N}\p{Extended_Pictographic}\p{Regional_Indicator}\p{Emoji_Modifier}]/gu, '');
+}
+
+function expectRates({ rates }: StreamingStage, { calls }: Played): void {
+  for (const { calls: kind, most, withinMs } of rates) {
+    const times = calls.filter(({ call }) => kind === 'both' || kind === call).map(({ at }) => at);
+    const crowded = times.filter((at, n) => (times[n + most] ?? Number.POSITIVE_INFINITY) - at < withinMs);
+    expect({ kind, withinMs, crowded }).toEqual({ kind, withinMs, crowded: [] });
+  }
+}

@@ -1,0 +1,94 @@
+/** The words that a chat sees while the model has written nothing yet: what goes on, for how long, and how many tokens it took. */
+import type { RunEvent } from '../core/events.ts';
+import type { Clock } from '../core/ports.ts';
+
+/** Without text of the model for so long, the line is shown (spec D3). */
+const QUIET_MS = 2_000;
+const WORD_MS = 8_000;
+const WORDS = ['Thinking', 'Considering', 'Looking into it', 'Working', 'Putting it together'] as const;
+/** A tool's name is the operator's or a server's to choose. */
+const NAME_LENGTH = 40;
+
+/** The status of one run. What is newest in the run and matters most is named: a tool, a wait, another model, else a word. */
+export class StatusLine {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #startedAt: number;
+  #quietSince: number;
+  /** Tools that run now, by their call. */
+  readonly #tools = new Map<string, string>();
+  #waitsUntil = 0;
+  #isRetry = false;
+  #isSwitched = false;
+  #tokensIn = 0;
+  #tokensOut = 0;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+    this.#startedAt = clock.monotonic();
+    this.#quietSince = this.#startedAt;
+  }
+
+  /** Takes every event of the run. */
+  observe(event: RunEvent): void {
+    const now = this.#clock.monotonic();
+    switch (event.type) {
+      case 'model.text':
+        this.#quietSince = now;
+        [this.#isRetry, this.#isSwitched] = [false, false];
+        return;
+      case 'model.restart':
+      case 'model.failed':
+        this.#isRetry = true;
+        return;
+      case 'model.switched':
+        this.#isSwitched = true;
+        return;
+      case 'model.waiting':
+        this.#waitsUntil = now + event.waitMs;
+        return;
+      case 'model.done':
+        this.#tokensIn += event.tokensIn;
+        this.#tokensOut += event.tokensOut;
+        [this.#isRetry, this.#isSwitched] = [false, false];
+        return;
+      case 'tool.started':
+        this.#tools.set(event.callId, event.tool);
+        return;
+      case 'tool.done':
+      case 'tool.unknown':
+        this.#tools.delete(event.callId);
+        return;
+      default:
+    }
+  }
+
+  /** Markdown; undefined while the model writes, or has only just stopped. */
+  text(): string | undefined {
+    const now = this.#clock.monotonic();
+    if (now - this.#quietSince < QUIET_MS) return undefined;
+    const seconds = Math.floor((now - this.#startedAt) / 1_000);
+    const tokens = this.#tokensIn + this.#tokensOut > 0 ? ` · ${short(this.#tokensIn)}↑ ${short(this.#tokensOut)}↓` : '';
+    return `${this.#what(now)}… (${seconds}s${tokens})`;
+  }
+
+  /** The layers of spec D3, the one that counts most first. */
+  #what(now: number): string {
+    if (now < this.#waitsUntil) return `⟳ Waiting ${Math.ceil((this.#waitsUntil - now) / 1_000)}s for the model`;
+    if (this.#isSwitched) return '⟳ Asking another model';
+    if (this.#isRetry) return '⟳ Trying again';
+    const [tool, more] = this.#tools.values();
+    const others = more === undefined ? '' : ` and ${this.#tools.size - 1} more`;
+    if (tool !== undefined) return `⚙ ${nameOf(tool)}${others}`;
+    return `✦ ${WORDS[Math.floor((now - this.#startedAt) / WORD_MS) % WORDS.length]}`;
+  }
+}
+
+/** As code, so that no sign of a name is taken for markup. */
+function nameOf(tool: string): string {
+  return `\`${tool.replace(/[`\s]/g, '').slice(0, NAME_LENGTH)}\``;
+}
+
+/** `350`, `1.2k`. */
+function short(tokens: number): string {
+  return tokens < 1_000 ? String(tokens) : `${(tokens / 1_000).toFixed(1)}k`;
+}
