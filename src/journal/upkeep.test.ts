@@ -225,6 +225,7 @@ it('F48 a copy made while running is whole, and a daemon restored from it sends 
   expect(await restored.journal.recover(BOUNDS, () => [])).toEqual({
     resumed: 0,
     buried: 0,
+    left: [],
     expired: 0,
     unheard: [],
     sending: [],

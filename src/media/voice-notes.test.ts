@@ -68,7 +68,7 @@ test('only recordings are transcribed, each beside its own file, and a group mes
   const media: MediaRef[] = [voice, { kind: 'document', ref: 'd' }, { kind: 'audio', ref: 'a', mime: 'audio/mpeg' }];
   const { text } = await prepare(inbound({ text: 'hear', media, isGroup: true }), at.options);
   expect(text.split('\n').map((line) => line.replace(/uploads\/\w+(\.\w+)?/, 'FILE'))).toEqual([
-    '[User One] hear',
+    '[from User One] hear',
     '[Voice transcription: take 1]',
     '[Voice note: FILE (audio/ogg, 10 bytes)]',
     '[File: FILE (audio/ogg, 10 bytes)]',
