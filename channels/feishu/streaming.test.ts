@@ -5,20 +5,23 @@ import { feishuPlatform } from '../../src/testing/feishu/scene.ts';
 import { type StreamingStage, streamingContract } from '../streaming-contract.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 
-const EDIT = /^(?:PUT|PATCH) .*\/messages\/[^/]+$/;
+/** Of a message, and of a card entity: its text, its settings and itself. */
+const EDIT = /^(?:PUT|PATCH) .*\/(?:messages|cards)\/[^/]+(?:\/settings|\/elements\/.*)?$/;
 
-async function stage(clock: FakeClock): Promise<StreamingStage> {
+async function stage(clock: FakeClock, cards: boolean): Promise<StreamingStage> {
   const platform = await feishuPlatform();
   const { server } = platform;
   server.now = () => clock.now();
-  // Streaming cards have their own tests in `out/streaming.test.ts`.
-  const channel = await platform.create({ clock: quickClock(1), settings: { streaming_cards: false } });
+  const settings = cards ? {} : { streaming_cards: false };
+  const adapterClock = { ...quickClock(1), now: () => clock.now() };
+  const channel = await platform.create({ clock: adapterClock, settings });
   return {
     channel,
     chat: { chatId: 'oc_ou_ada' },
     seen: async () => server.posts.map(({ type, content }) => judgeFeishu(type, content)),
     refuseEdits() {
-      for (let n = 0; n < 100; n += 1) server.faults.push({ match: EDIT, kind: 'error', status: 400, code: 230075 });
+      const code = cards ? 200750 : 230075;
+      for (let n = 0; n < 100; n += 1) server.faults.push({ match: EDIT, kind: 'error', status: 400, code });
     },
     limitNextEdit() {
       const headers = { 'x-ogw-ratelimit-limit': '100', 'x-ogw-ratelimit-reset': '4' };
@@ -32,4 +35,5 @@ async function stage(clock: FakeClock): Promise<StreamingStage> {
   };
 }
 
-streamingContract('Feishu', stage);
+streamingContract('Feishu in streaming cards', (clock) => stage(clock, true));
+streamingContract('Feishu in ordinary messages', (clock) => stage(clock, false));

@@ -46,7 +46,11 @@ export class CardEntities {
   /** A card shows something else now. */
   readonly #changed: (messageId: string, json: Record<string, unknown>) => void;
 
-  constructor(changed: (messageId: string, json: Record<string, unknown>) => void) {
+  /** Epoch ms. */
+  readonly #now: () => number;
+
+  constructor(now: () => number, changed: (messageId: string, json: Record<string, unknown>) => void) {
+    this.#now = now;
     this.#changed = changed;
   }
 
@@ -62,7 +66,7 @@ export class CardEntities {
   /** Whether the card of a message is in streaming mode. */
   isStreaming(messageId: string): boolean {
     const card = [...this.#cards.values()].find((one) => one.messageId === messageId);
-    return card !== undefined && isOpen(card);
+    return card !== undefined && isOpen(card, this.#now());
   }
 
   /** As after ten minutes: every card leaves streaming mode. */
@@ -76,10 +80,11 @@ export class CardEntities {
     if (method === 'POST' && path === '/id_convert') return { card_id: this.#convert(data) };
     const [, id = '', rest = ''] = /^\/([^/]+)(\/.*)?$/.exec(path) ?? [];
     const card = this.#open(id);
+    const now = this.#now();
     const element = /^\/elements\/([^/]+)\/content$/.exec(rest)?.[1];
-    if (method === 'PUT' && element !== undefined) write(inOrder(card, data), element, data['content']);
-    else if (method === 'PATCH' && rest === '/settings') set(inOrder(card, data), data['settings']);
-    else if (method === 'PUT' && rest === '') replace(inOrder(card, data), data['card']);
+    if (method === 'PUT' && element !== undefined) write(inOrder(card, data, now), element, data['content'], now);
+    else if (method === 'PATCH' && rest === '/settings') set(inOrder(card, data, now), data['settings'], now);
+    else if (method === 'PUT' && rest === '') replace(inOrder(card, data, now), data['card'], now);
     else throw new ApiError(404, 'no such route', 404);
     if (card.messageId !== undefined) this.#changed(card.messageId, card.json);
     return {};
@@ -99,8 +104,8 @@ export class CardEntities {
     const id = `7${String(randomInt(1e9)).padStart(9, '0')}${String(randomInt(1e9)).padStart(9, '0')}`;
     const json = readCard(data);
     this.#cards.set(id, {
-      ...{ id, json, createdAt: Date.now(), sequence: 0, uuids: new Set<string>(), calls: [] },
-      streamingSince: streamingIn(json) ? Date.now() : undefined,
+      ...{ id, json, createdAt: this.#now(), sequence: 0, uuids: new Set<string>(), calls: [] },
+      streamingSince: streamingIn(json) ? this.#now() : undefined,
     });
     return id;
   }
@@ -115,20 +120,20 @@ export class CardEntities {
   #open(id: string): Card {
     const card = this.#cards.get(id);
     if (!card) throw new ApiError(200740, 'The card entity does not exist');
-    if (Date.now() - card.createdAt > VALID_MS) throw new ApiError(200750, 'The card entity has expired');
+    if (this.#now() - card.createdAt > VALID_MS) throw new ApiError(200750, 'The card entity has expired');
     return card;
   }
 }
 
-function isOpen({ streamingSince }: Card): boolean {
-  return streamingSince !== undefined && Date.now() - streamingSince < STREAMING_MS;
+function isOpen({ streamingSince }: Card, now: number): boolean {
+  return streamingSince !== undefined && now - streamingSince < STREAMING_MS;
 }
 
 function streamingIn(json: Fields): boolean {
   return (json['config'] as Fields | undefined)?.['streaming_mode'] === true;
 }
 
-function inOrder(card: Card, { sequence, uuid }: Fields): Card {
+function inOrder(card: Card, { sequence, uuid }: Fields, now: number): Card {
   if (typeof sequence !== 'number' || !Number.isInteger(sequence) || sequence < 1 || sequence > MAX_INT32) {
     throw new ApiError(10002, 'sequence is not a positive int32');
   }
@@ -138,15 +143,14 @@ function inOrder(card: Card, { sequence, uuid }: Fields): Card {
     if (card.uuids.has(uuid)) throw new ApiError(200770, 'UUID conflict');
     card.uuids.add(uuid);
   }
-  const now = Date.now();
   card.calls = [...card.calls.filter((at) => now - at < 1_000), now];
   if (card.calls.length > CALLS_A_SECOND) throw new ApiError(99991400, 'request trigger frequency limit', 429);
   card.sequence = sequence;
   return card;
 }
 
-function write(card: Card, id: string, content: unknown): void {
-  if (!isOpen(card)) throw new ApiError(300309, 'ErrMsg: streaming mode is closed; ');
+function write(card: Card, id: string, content: unknown, now: number): void {
+  if (!isOpen(card, now)) throw new ApiError(300309, 'ErrMsg: streaming mode is closed; ');
   if (typeof content !== 'string' || content === '' || content.length > CONTENT_CHARS)
     throw new ApiError(10002, 'invalid content');
   const elements = (card.json['body'] as Fields)['elements'] as Fields[];
@@ -157,18 +161,18 @@ function write(card: Card, id: string, content: unknown): void {
   card.json = readCard(JSON.stringify({ ...card.json, body: { elements: changed } }));
 }
 
-function set(card: Card, settings: unknown): void {
+function set(card: Card, settings: unknown, now: number): void {
   if (typeof settings !== 'string') throw new ApiError(10002, 'settings is not a string');
   const { config = {} } = JSON.parse(settings) as { config?: Fields };
   card.json = readCard(JSON.stringify({ ...card.json, config: { ...(card.json['config'] as object), ...config } }));
-  if (config['streaming_mode'] !== undefined) card.streamingSince = config['streaming_mode'] === true ? Date.now() : undefined;
+  if (config['streaming_mode'] !== undefined) card.streamingSince = config['streaming_mode'] === true ? now : undefined;
 }
 
-function replace(card: Card, raw: unknown): void {
+function replace(card: Card, raw: unknown, now: number): void {
   const { type, data } = (raw ?? {}) as Fields;
   if (type !== 'card_json') throw new ApiError(10002, 'invalid card type');
   card.json = readCard(data);
-  card.streamingSince = streamingIn(card.json) ? (card.streamingSince ?? Date.now()) : undefined;
+  card.streamingSince = streamingIn(card.json) ? (card.streamingSince ?? now) : undefined;
 }
 
 /** Throws `ApiError` for what JSON 2.0 does not take. */

@@ -38,10 +38,13 @@ export class FeishuServer extends FeishuEvents {
   readonly reactions = new Map<string, { readonly messageId: string; readonly emoji: string }>();
   readonly withdrawn = new Set<string>();
   readonly modes = new Map<string, string>();
-  readonly cards = new CardEntities((id, json) => {
-    const post = this.posts.find((one) => one.id === id);
-    if (post) Object.assign(post, { content: json, edits: post.edits + 1 });
-  });
+  readonly cards = new CardEntities(
+    () => this.now(),
+    (id, json) => {
+      const post = this.posts.find((one) => one.id === id);
+      if (post) Object.assign(post, { content: json, edits: post.edits + 1 });
+    },
+  );
   /** Scopes that the app was not given. */
   readonly missingScopes = new Set<string>();
   now: () => number = Date.now;

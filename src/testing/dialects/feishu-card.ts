@@ -17,9 +17,17 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The whole card, as it stands in the request. */
 export function judgeStreamingCard(card: object): Verdict {
   const [first] = ((card as Fields)['body'] as { readonly elements: readonly Fields[] }).elements;
-  const { violations, visible } = judgeCardText(String(first?.['content']));
+  const { violations, visible } = first?.['tag'] === 'div' ? ofPlain(first) : judgeCardText(String(first?.['content']));
   const long = tooLong(Buffer.byteLength(JSON.stringify(JSON.stringify(card))), CARD_BYTES, 'bytes');
   return { violations: [...long, ...violations], visible };
+}
+
+/** Words that are no Markdown. */
+function ofPlain({ text }: Fields): Verdict {
+  const { tag, content } = text as Fields;
+  const visible = String(content);
+  const empty = visible.trim() === '' ? ['the message is empty'] : [];
+  return { violations: [...empty, ...(tag === 'plain_text' ? [] : [`a text of ${String(tag)}`])], visible };
 }
 
 function judgeCardText(content: string): Verdict {

@@ -1,9 +1,10 @@
 /**
  * Feishu: text, post and card messages (https://open.feishu.cn/document/server-docs/im-v1/message/create and
- * the pages of the card).
+ * the pages of the card). A card of JSON 2.0 names its schema.
  */
 
 import { PLATFORM_LIMITS } from '../../../channels/feishu/platform-limits.ts';
+import { judgeStreamingCard } from './feishu-card.ts';
 import { decodeEntities, tooLong, type Verdict } from './verdict.ts';
 
 /** "卡片及富文本消息请求体最大不能超过30KB", "文本消息请求体最大不能超过150KB"; as the content stands in the request. */
@@ -16,6 +17,7 @@ const HREF = /^(?:https?|mailto|tel|lark|feishu):/i;
 type Fields = Readonly<Record<string, unknown>>;
 
 export function judgeFeishu(type: string, content: object): Verdict {
+  if ('schema' in content) return judgeStreamingCard(content);
   const bytes = Buffer.byteLength(JSON.stringify(JSON.stringify(content)));
   const long = tooLong(bytes, type === 'text' ? TEXT_BYTES : RICH_BYTES, 'bytes');
   const judged =
