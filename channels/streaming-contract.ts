@@ -75,6 +75,7 @@ const CASES: Readonly<Record<string, Case>> = {
     expectSent(result);
     expect(result.calls.map(({ call }) => call)).toEqual(['send', ...result.calls.slice(1).map(() => 'edit')]);
     expect(result.calls.length).toBeGreaterThan(4);
+    if (stage.channel.limits.edits === undefined) expectGrowthToTheEnd(result);
     expectWhole(result);
     expectRates(stage, result);
   },
@@ -248,6 +249,12 @@ function expectWhole({ source, verdicts }: Played): void {
 /** Letters, digits, emoji and brackets: what no dialect may lose, double or turn round. */
 function lettersOf(text: string): string {
   return text.replace(/[^\p{L}\p{N}\p{Extended_Pictographic}\p{Regional_Indicator}\p{Emoji_Modifier}]/gu, '');
+}
+
+/** Where a message takes any number of edits, what people see is never far behind the model. */
+function expectGrowthToTheEnd({ calls }: Played): void {
+  const gaps = calls.slice(1).map(({ at }, n) => at - (calls[n]?.at ?? 0));
+  expect(Math.max(...gaps)).toBeLessThan(10_000);
 }
 
 function expectRates({ rates }: StreamingStage, { calls }: Played): void {

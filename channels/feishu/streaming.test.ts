@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { judgeFeishu } from '../../src/testing/dialects/feishu.ts';
 import type { FakeClock } from '../../src/testing/fakes.ts';
@@ -18,7 +19,13 @@ async function stage(clock: FakeClock, cards: boolean): Promise<StreamingStage> 
   return {
     channel,
     chat: { chatId: 'oc_ou_ada' },
-    seen: async () => server.posts.map(({ type, content }) => judgeFeishu(type, content)),
+    async seen() {
+      expect(server.cards.made > 0).toBe(cards);
+      return server.posts.map(({ id, type, content }) => {
+        const { violations, visible } = judgeFeishu(type, content);
+        return { violations: [...violations, ...(server.cards.isStreaming(id) ? ['more is to come'] : [])], visible };
+      });
+    },
     refuseEdits() {
       const code = cards ? 200750 : 230075;
       for (let n = 0; n < 100; n += 1) server.faults.push({ match: EDIT, kind: 'error', status: 400, code });

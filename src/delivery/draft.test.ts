@@ -214,6 +214,37 @@ test('where a message can be changed twenty times, a long answer grows ever more
   expect(screen(rig)).toEqual(['whole']);
 });
 
+test('an answer grows to its end where its first message turned out to take any number of changes', async () => {
+  const rig = setup({ limits: { limits: { edits: 20 } } });
+  const { edits: _, ...unlimited } = rig.channel.limits;
+  rig.channel.script = () => {
+    Object.assign(rig.channel, { limits: unlimited });
+    return undefined;
+  };
+  const draft = await begin(rig);
+  const start = rig.clock.monotonic();
+  await write(rig, draft, 60_000);
+  const times = rig.channel.edits.map(({ at }) => Math.round((at - start) / 1_000));
+  expect(times).toEqual(Array.from({ length: times.length }, (_, n) => n + 2));
+  expect(times.length).toBeGreaterThan(50);
+  await finish(rig, draft, 'whole');
+  await rig.clock.advance(0);
+  expect(screen(rig)).toEqual(['whole']);
+});
+
+test('a message that takes twenty changes is not changed more often because a later one of the channel takes any number', async () => {
+  const rig = setup({ limits: { limits: { edits: 20 } } });
+  const { edits: _, ...unlimited } = rig.channel.limits;
+  const draft = await begin(rig);
+  await write(rig, draft, 3_000);
+  Object.assign(rig.channel, { limits: unlimited });
+  await write(rig, draft, 180_000, 30);
+  expect(rig.channel.edits).toHaveLength(9);
+  await finish(rig, draft, 'whole');
+  await rig.clock.advance(0);
+  expect(screen(rig)).toEqual(['whole']);
+});
+
 describe('the budget of a chat', () => {
   test('F35 drafts and answers of a group keep to its rate together, and the answer does not wait for its drafts', async () => {
     const rate = { perChat: { burst: 3, perSecond: 1 }, perGroup: { burst: 4, perSecond: 16 / 60 } };

@@ -49,7 +49,8 @@ interface View {
 export class Draft {
   readonly key: string;
   readonly #target: AnswerTarget;
-  readonly #limits: ChannelLimits;
+  /** As they were when its message was sent: whether edits are counted may be known only then. */
+  #limits: ChannelLimits;
   readonly #context: DraftContext;
   readonly #shows: Shows;
   readonly #status: StatusLine | undefined;
@@ -58,9 +59,9 @@ export class Draft {
    * Edits that may still be made. Half of what the platform allows: the answer needs one, and a turn that is
    * resumed draws on it again.
    */
-  #editsLeft: number;
+  #editsLeft = 0;
   /** Of those, what may go into the status: the words of the answer need the others. */
-  #statusEditsLeft: number;
+  #statusEditsLeft = 0;
   readonly #over = new AbortController();
   #text = '';
   /** When its first words came, monotonic ms. */
@@ -91,8 +92,12 @@ export class Draft {
     this.#status = shows.status ? new StatusLine(context.clock) : undefined;
     const perGroup = target.isGroup ? limits.rate?.perGroup : undefined;
     this.#intervalMs = Math.max(INTERVAL_MS, perGroup ? 1_000 / perGroup.perSecond : 0);
-    this.#editsLeft = limits.edits === undefined ? Number.POSITIVE_INFINITY : Math.floor(limits.edits / 2) - 1;
-    this.#statusEditsLeft = limits.edits === undefined ? this.#editsLeft : Math.floor(this.#editsLeft / 3);
+    this.#countEdits();
+  }
+
+  #countEdits({ edits = Number.POSITIVE_INFINITY } = this.#limits): void {
+    this.#editsLeft = Math.floor(edits / 2) - 1;
+    this.#statusEditsLeft = Math.floor(this.#editsLeft / 3);
   }
 
   /**
@@ -133,10 +138,7 @@ export class Draft {
     if (this.#text.trim() !== '') this.#begin();
   }
 
-  /**
-   * Nothing more is shown. The caller that gives the message its last text waits for the edit under way, not
-   * the caller.
-   */
+  /** Nothing more is shown. The row of the last text waits for the edit under way; the caller does not. */
   end(): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort(ENDED);
@@ -225,7 +227,7 @@ export class Draft {
 
   /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
   async #post({ text, words }: View): Promise<void> {
-    const { journal, poke, pace } = this.#context;
+    const { journal, poke, pace, channel } = this.#context;
     const settled = new Promise<void>((resolve) => {
       this.#settled = resolve;
     });
@@ -240,6 +242,8 @@ export class Draft {
     }
     poke(row.lane);
     await settled;
+    this.#limits = channel(this.#target)?.limits ?? this.#limits;
+    this.#countEdits();
     pace.delay(this.#target, this.#intervalMs); // it may have waited in its lane
   }
 
@@ -251,7 +255,7 @@ export class Draft {
     const { budget, clock, kill, editing } = this.#context;
     budget.reserve(this.#target, channel.limits.rate);
     this.#editsLeft -= 1;
-    if (channel.limits.edits !== undefined) this.#intervalMs *= SLOWER;
+    if (this.#limits.edits !== undefined) this.#intervalMs *= SLOWER;
     const { part } = this.#row(this.key, text);
     const options = { plain: this.#plain, timeoutMs: EDIT_TIMEOUT_MS, clock, signal: kill, target: platformId };
     const call = sendOnce(channel, part, options);

@@ -38,7 +38,7 @@ test('plain text stands as it was written, also what is nothing', () => {
 });
 
 test('whatever a model writes up to the limit, the platform takes the card, and no line of it is read as something else', () => {
-  const cards = new CardEntities(() => undefined);
+  const cards = new CardEntities(Date.now, () => undefined);
   const piece = fc.constantFrom(
     'word',
     '注意：',
