@@ -3,10 +3,12 @@
  * delivery and against a peer that enforces what the platform's pages say. `.ci/run` plays every length.
  */
 import { describe, expect, test, vi } from 'vitest';
-import type { Channel, SendResult } from '../src/core/channel.ts';
-import type { InboundMessage, OutboundPart } from '../src/core/message.ts';
-import { createDelivery } from '../src/delivery/deliver.ts';
+import type { Channel } from '../src/core/channel.ts';
+import type { RunEvent } from '../src/core/events.ts';
+import type { InboundMessage } from '../src/core/message.ts';
+import type { AnswerPlace } from '../src/delivery/answer-place.ts';
 import { planParts } from '../src/delivery/plan.ts';
+import { type SendCall, startProcess } from '../src/testing/delivery-process.ts';
 import { answered, runOf } from '../src/testing/delivery-setup.ts';
 import type { Verdict } from '../src/testing/dialects/verdict.ts';
 import { FakeClock, inbound, until } from '../src/testing/fakes.ts';
@@ -18,6 +20,8 @@ export interface StreamingStage extends AsyncDisposable {
   readonly channel: Channel;
   /** The chat, as a message of a person names it. */
   readonly chat: Partial<InboundMessage>;
+  /** An adapter of its own, as the next process has. Default: the same one. */
+  restart?(): Promise<Channel>;
   /** The messages of the bot that people see now, oldest first, each judged by the platform's documentation. */
   seen(): Promise<readonly Verdict[]>;
   /** From now on every edit is refused for good. */
@@ -59,12 +63,7 @@ const PATIENCE = 120_000;
 interface Played {
   readonly source: string;
   readonly verdicts: readonly Verdict[];
-  readonly calls: readonly {
-    readonly call: 'send' | 'edit';
-    readonly text: string;
-    readonly at: number;
-    readonly result: SendResult;
-  }[];
+  readonly calls: readonly SendCall[];
 }
 
 type Case = (stage: StreamingStage, clock: FakeClock) => Promise<void>;
@@ -95,6 +94,13 @@ const CASES: Readonly<Record<string, Case>> = {
   'a draft whose last edit is refused goes, and the whole answer is sent once': async (stage, clock) => {
     const result = await play(stage, clock, wordsOf('Latin', 2_500), { atEnd: () => stage.refuseEdits() });
     expect(result.calls.some(({ result: { kind } }) => kind === 'refused')).toBe(true);
+    expectWhole(result);
+  },
+
+  'after a kill in mid-stream the next process goes on in the same message': async (stage, clock) => {
+    const result = await play(stage, clock, wordsOf('CJK', 900), { killedAtStep: 3, stepMs: 4_000 });
+    expectSent(result);
+    expect(result.calls.map(({ call }) => call)).toEqual(['send', ...result.calls.slice(1).map(() => 'edit')]);
     expectWhole(result);
   },
 
@@ -151,86 +157,69 @@ interface Course {
   readonly silentMs?: number;
   /** Called before the piece of that number. */
   readonly atStep?: Readonly<Record<number, () => void>>;
+  /** The process is killed before the piece of that number; the next one asks the model anew. Default: it lives on. */
+  readonly killedAtStep?: number;
   /** Called before the answer is delivered. */
   readonly atEnd?: () => void;
 }
 
 /** The answer as the daemon shows and delivers it; what the chat holds in the end. */
 async function play(stage: StreamingStage, clock: FakeClock, source: string, course: Course = {}): Promise<Played> {
-  const { steps = 6, stepMs = 2_000, restMs = 0, silentMs = 0, atStep = {}, atEnd } = course;
-  const calls: Played['calls'][number][] = [];
-  const under = { way: 0 };
-  const channel = watched(stage, clock, calls, under);
-  const journal = new MemoryJournal(clock);
-  const message = inbound({ channel: channel.name, account: channel.account, ...stage.chat });
-  const channels = new Map([[channel.name, channel]]);
-  const statusLine = (): boolean => silentMs > 0;
-  await using delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined, statusLine });
+  const { steps = 6, stepMs = 2_000, restMs = 0, silentMs = 0, killedAtStep, atStep = {}, atEnd } = course;
+  const calls: SendCall[] = [];
+  const message = inbound({ channel: stage.channel.name, account: stage.channel.account, ...stage.chat });
+  const { callGapMs = 0 } = stage;
+  const shared = { clock, calls, callGapMs, hasStatus: silentMs > 0 };
+  let alive = startProcess({ ...shared, channel: stage.channel, journal: new MemoryJournal(clock) });
+  await using open = new AsyncDisposableStack();
+  open.defer(() => alive.delivery[Symbol.asyncDispose]());
+  const tell = (event: RunEvent): void => alive.delivery.observe({ ...event, messageId: message.id });
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= 500) {
       await clock.advance(Math.min(500, left));
       // Time stands still while a call is at the platform.
-      await until('the platform answers', () => under.way === 0);
+      await until('the platform answers', () => alive.under.way === 0);
     }
   };
-  const place = delivery.answer(runOf(message));
-  await place.open();
-  const about = { at: 0, messageId: message.id };
-  delivery.observe({ ...about, type: 'model.started', model: 'm', iteration: 1 });
-  delivery.observe({ ...about, type: 'tool.started', tool: 'list_dir', callId: 'c' });
-  await pass(silentMs);
-  delivery.observe({ ...about, type: 'tool.done', tool: 'list_dir', callId: 'c', ok: true, ms: silentMs });
+  const begin = async (attempt: number): Promise<AnswerPlace> => {
+    const place = alive.delivery.answer(runOf(message, attempt));
+    await place.open();
+    tell({ at: 0, type: 'model.started', model: 'm', iteration: 1 });
+    return place;
+  };
   const size = Math.ceil(source.length / steps);
-  for (let step = 0; step < steps; step += 1) {
-    atStep[step]?.();
-    const text = source.slice(step * size, (step + 1) * size);
-    delivery.observe({ ...about, type: 'model.text', text });
-    await pass(stepMs);
+  const write = async (from: number, to: number): Promise<void> => {
+    for (let step = from; step < to; step += 1) {
+      atStep[step]?.();
+      tell({ at: 0, type: 'model.text', text: source.slice(step * size, (step + 1) * size) });
+      await pass(stepMs);
+    }
+  };
+  let place = await begin(1);
+  tell({ at: 0, type: 'tool.started', tool: 'list_dir', callId: 'c' });
+  await pass(silentMs);
+  tell({ at: 0, type: 'tool.done', tool: 'list_dir', callId: 'c', ok: true, ms: silentMs });
+  if (killedAtStep !== undefined) {
+    await write(0, killedAtStep);
+    const journal = alive.kill();
+    alive = startProcess({ ...shared, channel: (await stage.restart?.()) ?? stage.channel, journal });
+    const { sending, outboxLanes } = await journal.recover();
+    await alive.delivery.recover(sending, outboxLanes);
+    place = await begin(2);
   }
+  await write(0, steps);
   await pass(restMs);
   atEnd?.();
-  const plan = { message, text: source, files: [], limits: channel.limits, now: clock.now(), expiresInMs: 1e7 };
+  const plan = { message, text: source, files: [], limits: alive.channel.limits, now: clock.now(), expiresInMs: 1e7 };
   const { parts } = await place.of(answered(planParts(plan)));
-  await journal.enqueue(parts);
-  for (const { lane } of parts) delivery.poke(lane);
-  await until(
-    'it is settled',
-    async () => {
-      await pass(1_000);
-      return [...journal.rows.values()].every(({ state }) => state === 'SENT');
-    },
-    PATIENCE,
-  );
+  await alive.journal.enqueue(parts);
+  for (const { lane } of parts) alive.delivery.poke(lane);
+  const settled = async (): Promise<boolean> => {
+    await pass(1_000);
+    return [...alive.journal.rows.values()].every(({ state }) => state === 'SENT');
+  };
+  await until('it is settled', settled, PATIENCE);
   return { source, calls, verdicts: await stage.seen() };
-}
-
-/** The same adapter; its calls are noted, and counted while they are under way. */
-function watched(
-  { channel: real, callGapMs = 0 }: StreamingStage,
-  clock: FakeClock,
-  calls: Played['calls'][number][],
-  under: { way: number },
-): Channel {
-  return new Proxy(real, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      if (name !== 'send' && name !== 'edit' && name !== 'withdraw') return value.bind(target);
-      return async (...args: unknown[]) => {
-        const at = clock.now();
-        under.way += 1;
-        try {
-          if (callGapMs > 0) await new Promise((resolve) => setTimeout(resolve, callGapMs));
-          const result: SendResult = await value.apply(target, args);
-          if (name !== 'withdraw')
-            calls.push({ call: name, text: (args[name === 'send' ? 0 : 1] as OutboundPart).text, at, result });
-          return result;
-        } finally {
-          under.way -= 1;
-        }
-      };
-    },
-  });
 }
 
 /** No call was refused or asked to wait. */

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { Channel } from '../../src/core/channel.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { judgeFeishu } from '../../src/testing/dialects/feishu.ts';
 import type { FakeClock } from '../../src/testing/fakes.ts';
@@ -15,9 +16,15 @@ async function stage(clock: FakeClock, cards: boolean): Promise<StreamingStage> 
   server.now = () => clock.now();
   const settings = cards ? {} : { streaming_cards: false };
   const adapterClock = { ...quickClock(1), now: () => clock.now() };
-  const channel = await platform.create({ clock: adapterClock, settings });
+  const adapters: Channel[] = [];
+  const create = async (): Promise<Channel> => {
+    const adapter = await platform.create({ clock: adapterClock, settings });
+    adapters.push(adapter);
+    return adapter;
+  };
   return {
-    channel,
+    channel: await create(),
+    restart: create,
     chat: { chatId: 'oc_ou_ada' },
     async seen() {
       expect(server.cards.made > 0).toBe(cards);
@@ -36,7 +43,7 @@ async function stage(clock: FakeClock, cards: boolean): Promise<StreamingStage> 
     },
     rates: [{ calls: 'both', most: PLATFORM_LIMITS.chatRate.value, withinMs: 1_000 }],
     async [Symbol.asyncDispose]() {
-      await channel.stop();
+      for (const adapter of adapters) await adapter.stop();
       await platform[Symbol.asyncDispose]();
     },
   };
