@@ -35,6 +35,8 @@ test('plain text stands as it was written, also what is nothing', () => {
   expect(toStreamingCard('**a**', { plain: true, streaming: false })).toMatchObject({
     body: { elements: [{ tag: 'div', text: { tag: 'plain_text', content: '**a**' } }] },
   });
+  const card = toStreamingCard('**a** <at>', { plain: true, streaming: false });
+  expect(judgeStreamingCard(card)).toEqual({ violations: [], visible: '**a** <at>' });
 });
 
 test('whatever a model writes up to the limit, the platform takes the card, and no line of it is read as something else', () => {
