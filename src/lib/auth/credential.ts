@@ -17,8 +17,15 @@ export interface Credential {
   readonly clientId?: string | undefined;
 }
 
+/** Far above any token; servers take header fields of 8 to 16 kB. */
+const MAX_TOKEN_CHARS = 64_000;
 /** Sent in an HTTP header: visible ASCII only (RFC 9110 5.5), so that no line break can be smuggled in. */
-const TOKEN = z.string().regex(/^[\x21-\x7e]+$/);
+const TOKEN = z
+  .string()
+  .max(MAX_TOKEN_CHARS)
+  .regex(/^[\x21-\x7e]+$/);
+/** ISO 8601 has years of four digits; a login that lasts longer is one that does not expire. Epoch ms. */
+const LAST_TIME = Date.UTC(9999, 0, 1);
 
 const CREDENTIAL = z.looseObject({
   access_token: TOKEN,
@@ -65,7 +72,7 @@ export function toStored(credential: Credential): StoredCredential {
   return {
     access_token: accessToken,
     refresh_token: refreshToken,
-    expires_at: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
+    expires_at: expiresAt === undefined || expiresAt >= LAST_TIME ? undefined : new Date(expiresAt).toISOString(),
     provider,
     auth_method: authMethod,
     issuer,

@@ -296,6 +296,31 @@ describe('a login', () => {
     expect([await it.store.get('openai', never), it.renewals]).toEqual(['access-2', ['refresh-1']]);
   });
 
+  test.each([
+    ['a line break', { accessToken: 'a\nb' }],
+    ['other letters', { accessToken: 'ключ' }],
+    ['a megabyte', { accessToken: 'x'.repeat(900_000) }],
+    ['a refresh token that is none', { accessToken: 'access-2', refreshToken: 'r r' }],
+  ])('that is renewed to %s is not stored, and every other login stays usable', async (_what, tokens) => {
+    await using it = await scene();
+    await it.store.set(login({ provider: 'other', accessToken: 'other-1' }), never);
+    await it.store.set(renewable(it.clock, 30_000), never);
+    it.answers.push({ ok: true, tokens });
+    expect(await it.store.get('openai', never)).toBe('access-1');
+    expect(await it.open().get('other', never)).toBe('other-1');
+    expect(it.log.lines.map(({ data }) => data?.['reason'])).toEqual(['the issuer sent what is no token']);
+  });
+
+  test.each([1e15, 8.64e15 + 1, Number.MAX_VALUE])('that lasts for %d ms is stored as one that does not expire', async (ms) => {
+    await using it = await scene();
+    await it.store.set(login({ provider: 'other', accessToken: 'other-1' }), never);
+    await it.store.set(renewable(it.clock, 30_000), never);
+    it.answers.push({ ok: true, tokens: { accessToken: 'access-2', expiresAt: it.clock.now() + ms } });
+    expect(await it.store.get('openai', never)).toBe('access-2');
+    expect(await it.open().get('openai', never)).toBe('access-2');
+    expect(await it.open().get('other', never)).toBe('other-1');
+  });
+
   test('is renewed for the others when one who waits gives up; closing waits for it', async () => {
     await using it = await scene();
     await it.store.set(renewable(it.clock, 0), never);

@@ -109,13 +109,13 @@ export class AuthStore implements AsyncDisposable {
 
   /** Stores or replaces one login; every other entry stays, also one that another process wrote meanwhile. */
   async set(credential: Credential, signal: AbortSignal): Promise<void> {
-    const { provider, accessToken, refreshToken } = credential;
+    const { provider } = credential;
     if (!isProviderName(provider)) {
       throw new GatehouseError('GH2201', 'a provider name is 1 to 64 characters: a-z, 0-9, dot, dash and underscore', {
         hint: 'use the name of the config, such as openai',
       });
     }
-    if (!isToken(accessToken) || (refreshToken !== undefined && !isToken(refreshToken))) {
+    if (!areTokens(credential)) {
       throw new GatehouseError('GH2201', `the key of ${provider} is empty or holds characters that no key has`, {
         hint: 'paste the key alone: no quotes around it, no spaces or line breaks in it',
       });
@@ -229,6 +229,8 @@ export class AuthStore implements AsyncDisposable {
       const { issuer, clientId, refreshToken } = credential;
       const outcome = await renew({ issuer, clientId, refreshToken, clock, signal: limit.signal });
       if (!outcome.ok) return this.#failedToRenew(credential, outcome.reason, outcome.final);
+      // In the file, one entry that cannot be read would cost every other login.
+      if (!areTokens(outcome.tokens)) return this.#failedToRenew(credential, 'the issuer sent what is no token', false);
       this.#failed.delete(provider);
       // The old time says nothing of a new token, and RFC 6749 5.1 lets the issuer name none.
       return await this.#keep(credential, { ...credential, expiresAt: undefined, ...outcome.tokens });
@@ -287,6 +289,10 @@ export class AuthStore implements AsyncDisposable {
       throw this.#file.unwritable(error);
     }
   }
+}
+
+function areTokens({ accessToken, refreshToken }: Pick<Credential, 'accessToken' | 'refreshToken'>): boolean {
+  return isToken(accessToken) && (refreshToken === undefined || isToken(refreshToken));
 }
 
 type Renewable = Credential & { readonly refreshToken: string; readonly issuer: string; readonly clientId: string };
