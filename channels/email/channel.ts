@@ -214,7 +214,7 @@ export class EmailChannel implements Channel {
     };
     const { clock, random, logger } = deps;
     const options: ReceiveOptions = {
-      ...{ host, clock, random, logger, signal, inbound, onReady, cap: this.#cap },
+      ...{ host, clock, random, logger, signal, inbound, onReady, cap: this.#cap, credentials: this.#imap.credentials },
       pollMs: settings.poll_interval_secs * 1_000,
       maxMessageBytes: settings.max_message_bytes,
       markSeen: settings.mark_seen,

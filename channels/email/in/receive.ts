@@ -3,6 +3,7 @@ import type { ChannelHost } from '../../../src/core/channel.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { ImapSession } from '../wire/client.ts';
+import type { Credentials } from '../wire/credentials.ts';
 import { faultWords } from '../wire/failure.ts';
 import { bouncedId } from './bounces.ts';
 import { advance, counts, firstCursor, type MailCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
@@ -26,6 +27,8 @@ export interface ReceiveOptions extends StoringOptions {
   readonly maxMessageBytes: number;
   readonly markSeen: boolean;
   readonly inbound: InboundOptions;
+  /** Those that the server was shown. */
+  readonly credentials: Pick<Credentials, 'redact'>;
   readonly cap: ReplyCap;
   /** The cursor is known and the mailbox open: receiving. */
   readonly onReady: () => void;
@@ -153,13 +156,13 @@ async function readMail(
 async function markHandled(
   session: ImapSession,
   batch: readonly InboundMessage[],
-  { markSeen, logger, inbound }: ReceiveOptions,
+  { markSeen, logger, inbound, credentials }: ReceiveOptions,
 ) {
   const handled = batch.filter(({ refusal }) => refusal === undefined || refusal === 'own-message');
   if (!markSeen || handled.length === 0) return;
   try {
     await session.markSeen(handled.map(({ platformId }) => Number(platformId.split(':')[1])));
   } catch (error) {
-    logger.debug('email.not-marked', { account: inbound.account, error: faultWords(error) });
+    logger.debug('email.not-marked', { account: inbound.account, error: faultWords(error, credentials) });
   }
 }

@@ -55,7 +55,7 @@ export function describeFault(server: string, error: unknown, credentials: Pick<
   }
   return {
     code: 'GH1502',
-    detail: `the connection to the ${server} failed: ${credentials.redact(faultWords(error))}`,
+    detail: `the connection to the ${server} failed: ${faultWords(error, credentials)}`,
     permanent: false,
   };
 }
@@ -68,12 +68,16 @@ function loginFault({ code, message, hint }: GatehouseError): ServerFault | unde
 
 /**
  * The reason that the server gave, where it gave one: imapflow's own message says no more than that a command
- * failed.
+ * failed. `credentials`: those that were shown to it.
  */
-export function faultWords(error: unknown): string {
+export function faultWords(error: unknown, credentials: Pick<Credentials, 'redact'>): string {
   const { responseText } = fields(error);
-  const words = typeof responseText === 'string' && responseText.trim() !== '' ? responseText : errorText(error);
-  return words.slice(0, 300);
+  return serverWords(typeof responseText === 'string' && responseText.trim() !== '' ? responseText : errorText(error), credentials);
+}
+
+/** What a server said, without the login that it was shown: a cut token is not recognised any more. */
+export function serverWords(words: string, { redact }: Pick<Credentials, 'redact'>): string {
+  return redact(words).slice(0, 300);
 }
 
 /** RFC 5530; ALERT (RFC 3501 section 7.1) says nothing but that a person should read the words. */

@@ -11,6 +11,7 @@ import { toInbound } from '../in/inbound.ts';
 import { toMail } from '../out/outbound.ts';
 import type { ServerAddress } from './client.ts';
 import { type Credentials, passwordCredentials } from './credentials.ts';
+import { describeFault } from './failure.ts';
 import { type Mail, sendMail, submitMail } from './smtp.ts';
 
 const MAIL: Mail = {
@@ -318,6 +319,35 @@ test.each([[false], [true]])(
     expect(credentials.refused).toEqual(['token-1']);
   },
 );
+
+test.each(['MAIL', 'RCPT', 'DATA'] as const)(
+  'a server that repeats the token at %s, also where its words are cut, does not get it into what is kept',
+  async (step) => {
+    const error = reply(550, `5.7.1 ${'x'.repeat(270)} token-2 and token-2`);
+    await using server = await listen({
+      authOptional: false,
+      authMethods: ['XOAUTH2'],
+      onAuth: (_auth, _session, done) => done(null, { user: 'bot' }),
+      onMailFrom: (_address, _session, done) => done(step === 'MAIL' ? error : null),
+      onRcptTo: (_address, _session, done) => done(step === 'RCPT' ? error : null),
+      onData: (stream, _session, done) => stream.resume().once('end', () => done(error)),
+    });
+    const redact = (text: string) => text.replaceAll('token-2', '[secret]');
+    const credentials = { ...tokens('token-2'), redact };
+    const outcome = await submitMail(MAIL, { access: { place: server.address, credentials }, timeoutMs: 20_000 }, signal);
+    expect(outcome.result).toMatchObject({ kind: 'refused', detail: expect.stringContaining('[secret]') });
+    expect(JSON.stringify(outcome)).not.toContain('tok');
+  },
+);
+
+test('a token that a server repeats where its words are cut is not in the fault', () => {
+  const token = 'a'.repeat(600);
+  const redact = (text: string) => text.replaceAll(token, '[secret]');
+  const error = Object.assign(new Error('Command failed'), { responseText: `${'x'.repeat(250)} ${token}` });
+  const { detail } = describeFault('IMAP server', error, { advice: '', redact });
+  expect(detail).toContain('[secret]');
+  expect(detail).not.toContain('aaa');
+});
 
 test('a send that is ended while the login is fetched leaves no mark on the server', async () => {
   const place = at(1);

@@ -6,7 +6,7 @@ import { errorText } from '../../../src/core/errors.ts';
 import { domainOf } from '../in/authentication.ts';
 import type { ServerAccess, ServerAddress, ServerPlace } from './client.ts';
 import { type Credentials, type Login, passwordCredentials } from './credentials.ts';
-import { describeFault, type ServerFault } from './failure.ts';
+import { describeFault, type ServerFault, serverWords } from './failure.ts';
 
 export interface Mail {
   readonly from: { readonly name: string; readonly address: string };
@@ -102,7 +102,7 @@ export async function sendMail(mail: Mail, options: SmtpOptions, signal: AbortSi
     return { result: { kind: 'sent', platformId: mail.messageId } };
   } catch (error) {
     const refusal = (error as SmtpFailure | null)?.command === 'MAIL FROM' ? undefined : recipientRefusal(envelope);
-    const result = refusal && replyResult(refusal);
+    const result = refusal && replyResult(refusal, credentials);
     if (result) return { result };
     return toOutcome(error, { handedOver, place: server, credentials });
   } finally {
@@ -167,12 +167,12 @@ function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt):
   const failure = (typeof error === 'object' && error !== null ? error : {}) as SmtpFailure;
   const fault = describeFault(`SMTP server ${place.host}:${place.port}`, error, credentials);
   if (fault.code === 'GH1501') return { result: { kind: 'refused', reason: 'auth', detail: fault.detail }, fault };
-  const reply = replyResult(failure);
+  const reply = replyResult(failure, credentials);
   if (reply) return { result: reply };
-  if (handedOver) return { result: unknown(error) };
+  if (handedOver) return { result: unknown(serverWords(errorText(error), credentials)) };
   // A file that cannot be read, an address nodemailer will not send to: the same next time
   if (failure.code === 'ENOENT' || failure.code === 'EENVELOPE' || failure.code === 'EMESSAGE' || failure.code === 'ESTREAM') {
-    return { result: { kind: 'refused', reason: 'invalid', detail: errorText(error).slice(0, 300) } };
+    return { result: { kind: 'refused', reason: 'invalid', detail: serverWords(errorText(error), credentials) } };
   }
   const result: SendResult = {
     kind: 'retry',
@@ -183,16 +183,16 @@ function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt):
   return failure.code === 'EABORT' ? { result } : { result, fault };
 }
 
-function unknown(error: unknown): SendResult {
-  return { kind: 'unknown', detail: `the mail was handed over and no answer came: ${errorText(error).slice(0, 300)}` };
+function unknown(words: string): SendResult {
+  return { kind: 'unknown', detail: `the mail was handed over and no answer came: ${words}` };
 }
 
 /** What the server's own words mean (RFC 5321 section 4.2, RFC 3463); undefined when it said nothing. */
-function replyResult({ command, responseCode, response }: SmtpFailure): SendResult | undefined {
+function replyResult({ command, responseCode, response }: SmtpFailure, credentials: Attempt['credentials']): SendResult | undefined {
   if (typeof responseCode !== 'number' || responseCode < 400) return undefined;
   // Before the envelope the server speaks about itself (greeting, EHLO, STARTTLS, login), not about this mail.
   if (!/^(MAIL FROM|RCPT TO|DATA)$/.test(command ?? '')) return undefined;
-  const detail = `${command ?? 'SMTP'}: ${(response ?? String(responseCode)).slice(0, 300)}`;
+  const detail = `${command ?? 'SMTP'}: ${serverWords(response ?? String(responseCode), credentials)}`;
   if (responseCode < 500 || responseCode === 503) {
     const about = command === 'RCPT TO' || command === 'DATA' ? 'part' : 'account';
     return { kind: 'retry', reason: detail, scope: responseCode === 421 ? 'account' : about };
