@@ -72,7 +72,10 @@ function loginFault({ code, message, hint }: GatehouseError): ServerFault | unde
  */
 export function faultWords(error: unknown, credentials: Pick<Credentials, 'redact'>): string {
   const { responseText } = fields(error);
-  return serverWords(typeof responseText === 'string' && responseText.trim() !== '' ? responseText : errorText(error), credentials);
+  return serverWords(
+    typeof responseText === 'string' && responseText.trim() !== '' ? responseText : errorText(error),
+    credentials,
+  );
 }
 
 /** What a server said, without the login that it was shown: a cut token is not recognised any more. */

@@ -188,7 +188,10 @@ function unknown(words: string): SendResult {
 }
 
 /** What the server's own words mean (RFC 5321 section 4.2, RFC 3463); undefined when it said nothing. */
-function replyResult({ command, responseCode, response }: SmtpFailure, credentials: Attempt['credentials']): SendResult | undefined {
+function replyResult(
+  { command, responseCode, response }: SmtpFailure,
+  credentials: Attempt['credentials'],
+): SendResult | undefined {
   if (typeof responseCode !== 'number' || responseCode < 400) return undefined;
   // Before the envelope the server speaks about itself (greeting, EHLO, STARTTLS, login), not about this mail.
   if (!/^(MAIL FROM|RCPT TO|DATA)$/.test(command ?? '')) return undefined;
