@@ -21,7 +21,7 @@ export const limitsSection = z
     chat_messages: messages
       .optional()
       .describe(
-        'Most messages that may wait in one chat; each thread of a chat counts for itself. Default: a twentieth of gateway.high_water, at least 20.',
+        'Most messages that may wait in one chat, in a group half of them of one person; each thread of a chat counts for itself. Default: a twentieth of gateway.high_water, at least 20.',
       ),
     chat_mb: megabytes.default(8).describe('The same, for what they take up without their files.'),
     total_mb: megabytes

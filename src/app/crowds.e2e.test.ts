@@ -55,6 +55,31 @@ test('F44 edits of what was answered or never seen fill no more than the share o
   expect(inbox).toMatchObject({ NEW: 0, RUNNING: 0 });
 });
 
+test('F44 help without end is answered some times and then refused, and the other people of the channel are answered', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(() => 'answer');
+  // What is to be sent stays: a platform that takes one message a second would be far behind.
+  const held = gate();
+  await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 100 } });
+  const { send } = rig.channel;
+  rig.channel.send = async (part, options) => {
+    if (part.chatId === 'loud') await held.opened;
+    return await send.call(rig.channel, part, options);
+  };
+  const deliver = (chatId: string, senderId: string, n: number, text: string) =>
+    rig.channel.deliver({ chatId, senderId, text, platformId: `${chatId}${n}` });
+  for (let n = 0; n < 150; n += 1) await deliver('loud', 'bob', n, '/help');
+  expect(await deliver('new', 'ada', 0, 'hello')).toMatchObject({ kind: 'accepted' });
+  await until('ada is answered', () => rig.channel.texts('new').length === 1);
+  await deliver('loud', 'bob', 150, '/stop');
+  held.open();
+  await rig.daemon.gateway.idle();
+  const { refused } = await rig.daemon.journal.counts();
+  const capped = refused.find(({ reason }) => reason === 'loop-cap')?.count ?? 0;
+  expect(rig.channel.texts('loud').length).toBeLessThan(100);
+  expect(rig.channel.texts('loud').length + capped).toBe(150);
+});
+
 test('F46 a crowd that came and went leaves neither work nor timers behind', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(() => 'answer');

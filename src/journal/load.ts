@@ -75,3 +75,11 @@ export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all' | 'outbox',
   );
   return found ? { ...found } : { messages: 0, bytes: 0 };
 }
+
+/** Of the rows that wait in one lane, which its limit keeps few. */
+export function loadWithin(db: Database, lane: string, principal: string): Load {
+  const sql = `SELECT count(*) AS messages, coalesce(sum(octet_length(input)), 0) AS bytes
+    FROM run WHERE state = 'NEW' AND lane = ? AND principal = ?`;
+  const found = db.get<{ messages: number; bytes: number }>(sql, lane, principal);
+  return found ? { ...found } : { messages: 0, bytes: 0 };
+}

@@ -72,6 +72,7 @@ async function accept({ journal }: OpenedJournal): Promise<void> {
     { ...admit(message('e2', { kind: 'edit', targetId: 'm-9' })), onlyCorrects: 'not-mentioned' } as Admission,
   ]);
   journal.load('lane', LANE);
+  journal.load('lane', LANE, 'test:ada');
   await journal.cursor('test', 'bot');
   await journal.chats.firstAccount('test');
   await journal.chats.of(LANE);

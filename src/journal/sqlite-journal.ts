@@ -18,7 +18,7 @@ import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { effectsSince } from './effects.ts';
 import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
-import { loadOf } from './load.ts';
+import { loadOf, loadWithin } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
@@ -81,8 +81,8 @@ export class SqliteJournal implements Journal {
     return this.#parts.backlog.room();
   }
 
-  load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
-    return loadOf(this.#store.db, of, key);
+  load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string, principal?: string): Load {
+    return principal === undefined ? loadOf(this.#store.db, of, key) : loadWithin(this.#store.db, key, principal);
   }
 
   cursor(channel: string, account: string): Promise<string | undefined> {

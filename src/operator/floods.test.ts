@@ -3,18 +3,22 @@ import { expect, test } from 'vitest';
 import { limitsSection } from '../../config/sections/limits.ts';
 import type { Admission, Load } from '../core/run.ts';
 import { FakeClock, inbound } from '../testing/fakes.ts';
-import { admit } from '../testing/journal-rows.ts';
+import { admit, part } from '../testing/journal-rows.ts';
 import { Floods } from './floods.ts';
 
 const MIB = 1024 * 1024;
 
-/** `loads`: what waits, by `lane`, `sender` and `all`. */
+/** `loads`: what waits, by `lane`, `sender` and `all`; `mine`: of the sender in the lane. */
 function scene(loads: Partial<Record<string, Load>>, set: Record<string, number> = {}) {
   const none = { messages: 0, bytes: 0 };
   const at = { limits: limitsSection.parse(set), loads };
-  const journal = { room: () => 100, load: (kind: string) => at.loads[kind] ?? none };
-  const options = { journal, highWater: 1_000, limits: () => at.limits, clock: new FakeClock(), answer: () => [] };
-  return Object.assign(at, { floods: new Floods(options) });
+  const journal = {
+    room: () => 100,
+    load: (kind: string, _key: string, principal?: string) => at.loads[principal === undefined ? kind : 'mine'] ?? none,
+  };
+  const clock = new FakeClock();
+  const options = { journal, highWater: 1_000, limits: () => at.limits, clock, answer: () => [] };
+  return Object.assign(at, { clock, floods: new Floods(options) });
 }
 
 const judged = (admission: Admission) =>
@@ -57,4 +61,35 @@ test('what all have waiting, and what one channel has to send, is bounded by lim
   expect(scene({ all: { messages: 9, bytes: 3 * MIB } }).floods.isFull([message])).toBe(false);
   expect(scene({ all: { messages: 9, bytes: 3 * MIB } }, { total_mb: 3 }).floods.isFull([message])).toBe(true);
   expect(scene({ outbox: { messages: 9, bytes: 3 * MIB } }, { total_mb: 3 }).floods.isFull([message])).toBe(true);
+});
+
+test.each<[string, Load, Load, string]>([
+  ['one person has half of it', { messages: 30, bytes: 0 }, { messages: 25, bytes: 0 }, 'flood:chat_messages'],
+  ['one person has half of its bytes', { messages: 2, bytes: 5 * MIB }, { messages: 1, bytes: 4 * MIB }, 'flood:chat_mb'],
+  ['the others have more of it', { messages: 49, bytes: 0 }, { messages: 24, bytes: 0 }, 'admit'],
+])('of what may wait in a group no person has more than half: %s', (_what, lane, mine, expected) => {
+  const met = (isGroup: boolean) => judged(scene({ lane, mine }).floods.judge(admit(inbound({ isGroup }))));
+  expect([met(true), met(false)]).toEqual([expected, 'admit']);
+});
+
+test('in one batch a person fills no more than half of a group either, and the others find room', () => {
+  const { floods } = scene({}, { chat_messages: 4 });
+  const write = (senderId: string) => judged(floods.judge(admit(inbound({ isGroup: true, senderId }))));
+  expect(['bob', 'bob', 'bob', 'ada'].map(write)).toEqual(['admit', 'admit', 'flood:chat_messages', 'admit']);
+});
+
+test('who asks for help without end is answered twenty times a minute, and what they stop is stopped all the same', async () => {
+  const { clock, floods } = scene({});
+  const at = (senderId: string) => {
+    const message = inbound({ text: '/help', senderId });
+    return { kind: 'answer', message, lane: 'l', session: 's', outcome: 'help', parts: [part('p')] } as const;
+  };
+  for (let n = 0; n < 20; n += 1) expect(judged(floods.judge(at('bob')))).toBe('help');
+  expect(judged(floods.judge(at('bob')))).toBe('loop-cap');
+  expect(judged(floods.judge(at('ada')))).toBe('help');
+  const stop = { ...at('bob'), outcome: 'stop', cancels: { where: 'lane' as const } };
+  expect(floods.judge(stop)).toEqual({ ...stop, parts: [] });
+  expect(judged(floods.judge({ ...at('bob'), outcome: 'pairing', isStranger: true }))).toBe('pairing');
+  await clock.advance(60_000);
+  expect(judged(floods.judge(at('bob')))).toBe('help');
 });

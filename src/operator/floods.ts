@@ -10,12 +10,20 @@ import type { Admission, Load, Runs } from '../core/run.ts';
  */
 const OF_LANE = 1 / 20;
 const OF_SENDER = 1 / 10;
+/** Of what may wait in a group, as long as it is there to be shared: the rest is for the other people. */
+const OF_GROUP = 1 / 2;
 const RESERVED = 1 / 10;
 /** A small mark leaves people room for a handful of messages all the same. */
 const LEAST = { lane: 20, sender: 40, unsent: 50 };
 const MIB = 1024 * 1024;
 /** Who went on is told again after this long. */
 const TELL_AGAIN_MS = 600_000;
+/**
+ * Answers that one person gets at once (`/help`, `/why`) within a minute. They do not wait as messages do, but
+ * are sent one after the other: a thousand of them would stop the channel for all.
+ */
+const MOST_AT_ONCE = 20;
+const AT_ONCE_MS = 60_000;
 
 /** Section `limits` of the config. */
 export interface WaitingLimits {
@@ -48,7 +56,7 @@ function isNotice(admission: Admission): boolean {
   return admission.kind === 'answer' && admission.outcome.startsWith('flood:');
 }
 
-type Kind = 'lane' | 'sender';
+type Kind = 'lane' | 'sender' | 'within';
 
 /** What is met, and whose it is. */
 interface Over {
@@ -59,7 +67,7 @@ interface Over {
 /**
  * Bounds what may wait, per lane and per sender, so that one who sends faster than the agent answers fills
  * only their own share: what goes beyond it is refused, they are told once, and all others are answered as
- * ever. The total is bounded by `isFull`: then the platform keeps what it has, except what comes from lanes
+ * ever. Of what may wait in a group no person has more than half. The total is bounded by `isFull`: then the platform keeps what it has, except what comes from lanes
  * with nothing waiting, for which a tenth is reserved.
  */
 export class Floods {
@@ -68,6 +76,8 @@ export class Floods {
   readonly #entering = new Map<string, number>();
   /** Lanes and senders that were told, and when. The oldest first. */
   readonly #told = new Map<string, number>();
+  /** By principal, the one who was answered at once last at the end: when that was, lately. */
+  readonly #atOnce = new Map<string, readonly number[]>();
 
   constructor(options: FloodsOptions) {
     this.#options = options;
@@ -97,6 +107,7 @@ export class Floods {
    * disk, or is not to be.
    */
   judge(admission: Admission): Admission {
+    if (admission.kind === 'answer') return this.#judgeAtOnce(admission);
     if (!isCounted(admission)) return admission;
     const over = this.#over(admission);
     if (!over) {
@@ -117,6 +128,27 @@ export class Floods {
     }
   }
 
+  /** What it ends or settles holds in any case, and what it ended is told. */
+  #judgeAtOnce(admission: Extract<Admission, { kind: 'answer' }>): Admission {
+    const { message, isStranger, settles, cancels } = admission;
+    if (isStranger || settles || !this.#isTooOften(principalOf(message))) return admission;
+    return cancels ? { ...admission, parts: [] } : { kind: 'refuse', message, reason: 'loop-cap' };
+  }
+
+  #isTooOften(principal: string): boolean {
+    const now = this.#options.clock.monotonic();
+    const isPast = (at: number) => at + AT_ONCE_MS <= now;
+    for (const [other, times] of this.#atOnce) {
+      if (!times.every(isPast)) break;
+      this.#atOnce.delete(other);
+    }
+    const lately = (this.#atOnce.get(principal) ?? []).filter((at) => !isPast(at));
+    if (lately.length >= MOST_AT_ONCE) return true;
+    this.#atOnce.delete(principal);
+    this.#atOnce.set(principal, [...lately, now]);
+    return false;
+  }
+
   #refused({ message, lane, session }: Admitted, { limit, key }: Over): Exclude<Admission, Admitted> {
     const reason = `flood:${limit}` as const;
     if (message.overheard || !this.#tell(key)) return { kind: 'refuse', message, reason };
@@ -127,26 +159,40 @@ export class Floods {
     return [
       ['lane', lane],
       ['sender', principalOf(message)],
+      ...(message.isGroup ? [['within', `${lane} ${principalOf(message)}`] as const] : []),
     ];
   }
 
   #over(admission: Admitted): Over | undefined {
     for (const [kind, key] of this.#keys(admission)) {
-      const limit = this.#limitMet(kind, key);
+      const limit = kind === 'within' ? this.#shareMet(admission, key) : this.#limitMet(kind, key);
       if (limit) return { limit, key: `${kind} ${key}` };
     }
     return undefined;
   }
 
-  #limitMet(kind: Kind, key: string): WaitingLimit | undefined {
+  /** The limit of a group of which this person has their share. Their rows are looked at only once it can be. */
+  #shareMet({ message, lane }: Admitted, key: string): WaitingLimit | undefined {
+    const { journal } = this.#options;
+    if (!this.#chatLimit(journal.load('lane', lane), `lane ${lane}`, OF_GROUP)) return undefined;
+    return this.#chatLimit(journal.load('lane', lane, principalOf(message)), `within ${key}`, OF_GROUP);
+  }
+
+  /** `entering`: under which key those are counted that are not on disk yet. */
+  #chatLimit(load: Load, entering: string, share: number): WaitingLimit | undefined {
+    const { highWater, limits } = this.#options;
+    const { chat_messages: set, chat_mb: megabytes } = limits();
+    const most = set ?? Math.max(LEAST.lane, Math.floor(highWater * OF_LANE));
+    if (load.messages + (this.#entering.get(entering) ?? 0) >= most * share) return 'chat_messages';
+    return load.bytes >= megabytes * MIB * share ? 'chat_mb' : undefined;
+  }
+
+  #limitMet(kind: 'lane' | 'sender', key: string): WaitingLimit | undefined {
     const { journal, highWater, limits } = this.#options;
     const set = limits();
     const load: Load = journal.load(kind, key);
-    const messages = load.messages + (this.#entering.get(`${kind} ${key}`) ?? 0);
-    if (kind === 'lane') {
-      if (messages >= (set.chat_messages ?? Math.max(LEAST.lane, Math.floor(highWater * OF_LANE)))) return 'chat_messages';
-      return load.bytes >= set.chat_mb * MIB ? 'chat_mb' : undefined;
-    }
+    if (kind === 'lane') return this.#chatLimit(load, `lane ${key}`, 1);
+    const messages = load.messages + (this.#entering.get(`sender ${key}`) ?? 0);
     if (messages >= (set.person_messages ?? Math.max(LEAST.sender, Math.floor(highWater * OF_SENDER)))) return 'person_messages';
     return load.bytes >= set.person_mb * MIB ? 'person_mb' : undefined;
   }

@@ -36,7 +36,7 @@ const REFUSALS: Reasons = {
   'automatic-mail': ['it is an automatic mail'],
   'forged-sender': ['its sender could not be verified'],
   'own-message': ['the assistant wrote it itself'],
-  'loop-cap': ['too many automatic answers went to this address'],
+  'loop-cap': ['too many answers went to its sender or its chat within a short time'],
   empty: ['there was nothing in it'],
   'answered-by-platform': ['the platform answers this word itself'],
   'too-large': ['it is larger than is accepted'],
