@@ -21,8 +21,8 @@ async function scene(clock = quickClock(0.2)) {
   const { channel, host } = await at.start();
   const { server } = at;
   const asked = () => server.calls.filter(({ method, args }) => method === 'conversations.replies' && args['limit'] === '1');
-  const reply = async (parent: StoredMessage, text = CALL): Promise<InboundMessage> => {
-    const { ts } = server.say({ channel: parent.channel, text, thread_ts: parent.ts });
+  const reply = async (parent: StoredMessage, text = CALL, user = PERSON): Promise<InboundMessage> => {
+    const { ts } = server.say({ channel: parent.channel, user, text, thread_ts: parent.ts });
     return await until('it arrived', () => host.accepted.find(({ platformId }) => platformId === `${parent.channel}:${ts}`));
   };
   const picture = () => server.file({ name: 'plan.png', mime: 'image/png', bytes: Buffer.from('png') });
@@ -40,6 +40,15 @@ test('called into a thread, the message it began with comes along with words, fi
     media: [expect.objectContaining({ kind: 'photo', ref: file.id, name: 'plan.png' })],
   });
   expect((await at.reply(parent, `<@${BOT_USER}> and now?`)).replyTo).not.toHaveProperty('media');
+  expect(at.asked()).toHaveLength(1);
+});
+
+test('a stranger who calls first does not keep the first message from who calls next, and it is fetched once', async () => {
+  const at = await scene();
+  const parent = at.server.store({ channel: CHANNEL, user: 'U0BOB', text: 'the plan' });
+  expect((await at.reply(parent, CALL, 'U0MALLORY')).replyTo).toMatchObject({ text: 'the plan' });
+  expect((await at.reply(parent)).replyTo).toMatchObject({ text: 'the plan', senderId: 'U0BOB' });
+  expect((await at.reply(parent, `<@${BOT_USER}> and now?`)).replyTo).not.toHaveProperty('text');
   expect(at.asked()).toHaveLength(1);
 });
 

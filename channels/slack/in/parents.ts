@@ -5,7 +5,7 @@ import { oneLine } from '../../../src/lib/one-line.ts';
 import { apiFailureOf, CallError } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
-import { RecentSet } from '../../kit/recent.ts';
+import { RecentMap, RecentSet } from '../../kit/recent.ts';
 import { writtenBy } from '../../kit/senders-words.ts';
 import type { SlackClient } from '../wire/client.ts';
 import type { InboundContext } from './inbound-fields.ts';
@@ -24,17 +24,21 @@ export interface ParentsOptions {
 const LOOKUP_MS = 1_200;
 /** The list of threads shows about as much of a title. Ours; the platform states no limit. */
 const TITLE_CHARS = 60;
-/** Threads whose first message the agent has. */
+/** Calls into threads, by thread and person. */
 const MAX_KNOWN = 1_000;
+/** First messages that are kept for the next person who calls. */
+const MAX_KEPT = 100;
 
 /**
  * Asks with `conversations.replies` (https://docs.slack.dev/reference/methods/conversations.replies): the
  * parent comes first, so one message of one page is enough, also for apps whose pages hold 15 and who may ask
- * once a minute. Once a thread; one that the agent wrote in is in its session already.
+ * once a minute. Once a thread; one that the agent wrote in is in its session already. Each person who calls
+ * gets it once: whether those before may write to the agent is not known here.
  */
 export class ThreadParents {
   readonly #options: ParentsOptions;
   readonly #known = new RecentSet(MAX_KNOWN);
+  readonly #kept = new RecentMap<JsonObject>(MAX_KEPT);
   /** Monotonic ms until which the platform wants no further question. */
   #silentUntil = 0;
 
@@ -54,9 +58,9 @@ export class ThreadParents {
     const { chatId, threadId } = message;
     if (threadId === undefined || message.refusal !== undefined || message.kind !== 'message') return message;
     const isCall = !message.isGroup || message.mentionsBot || (message.replyTo?.fromBot ?? false);
-    const thread = `${chatId}:${threadId}`;
-    if (!isCall || this.#known.has(thread)) return message;
-    this.#known.add(thread);
+    const call = `${chatId}:${threadId} ${message.senderId}`;
+    if (!isCall || this.#known.has(call)) return message;
+    this.#known.add(call);
     // The first message itself, or a thread that the agent answered in.
     if (message.startsThread || this.#options.context().joined(chatId, threadId)) return message;
     const parent = await this.#fetch(message, threadId, signal);
@@ -65,21 +69,20 @@ export class ThreadParents {
 
   /** `pane`: the platform began the thread, and a person says the first words in it. */
   async #fetch(call: InboundMessage, threadId: string, signal: AbortSignal): Promise<QuotedMessage | 'pane'> {
-    const { client, clock, logger, context, names } = this.#options;
+    const { clock, logger, context, names } = this.#options;
     const platformId = `${call.chatId}:${threadId}`;
+    const kept = this.#kept.get(platformId);
     const missing = (reason: string): QuotedMessage => {
       logger.info('slack.thread-start-missing', { reason });
       const origin = `the first message of this thread, which could not be fetched: ${reason}`;
       return { platformId, fromBot: call.replyTo?.fromBot ?? false, origin };
     };
-    if (clock.monotonic() < this.#silentUntil) return missing('too many requests');
+    if (!kept && clock.monotonic() < this.#silentUntil) return missing('too many requests');
     try {
       return await withDeadline({ clock, ms: LOOKUP_MS, signal }, async (inner) => {
-        const args = { channel: call.chatId, ts: threadId, limit: 1 };
-        const parent = list((await client.call('conversations.replies', args, inner))['messages'])
-          .map(obj)
-          .find((message: JsonObject) => str(message['ts']) === threadId);
+        const parent = kept ?? (await this.#ask(call.chatId, threadId, inner));
         if (!parent) return missing('it is not there');
+        this.#kept.set(platformId, parent);
         if (isPaneRoot(parent)) return 'pane';
         const quoted = quotedParent(parent, platformId, context());
         if (quoted.fromBot || quoted.senderId === undefined || quoted.senderId === call.senderId) return quoted;
@@ -93,6 +96,13 @@ export class ThreadParents {
       }
       return missing(String(apiFailureOf(error)?.code ?? 'no answer'));
     }
+  }
+
+  async #ask(channel: string, ts: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+    const answer = await this.#options.client.call('conversations.replies', { channel, ts, limit: 1 }, signal);
+    return list(answer['messages'])
+      .map(obj)
+      .find((message) => str(message['ts']) === ts);
   }
 }
 
