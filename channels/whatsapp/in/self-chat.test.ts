@@ -119,6 +119,14 @@ test('words to another person that the server puts into the chat with oneself ar
   expect(await at.received()).toMatchObject({ refusal: 'own-message' });
 });
 
+test('edits count as well: an answer of another program that grows by edits is no question without end', () => {
+  const cap = new SelfChatCap({ clock: new FakeClock(), logger: new MemoryLogger() });
+  const edit = () => cap.judge(inbound({ kind: 'edit', targetId: 'theirs', text: 'more words' }));
+  for (let n = 0; n < 60; n += 1) expect(edit()).not.toHaveProperty('refusal');
+  expect(edit()).toMatchObject({ refusal: 'loop-cap', text: '' });
+  expect(cap.judge(inbound({ kind: 'delete', targetId: 'theirs' }))).not.toHaveProperty('refusal');
+});
+
 test('sixty questions in ten minutes are answered, then nothing for a while, and the operator is told once', async () => {
   const clock = new FakeClock();
   const logger = new MemoryLogger();

@@ -26,7 +26,8 @@ export class SelfChatCap {
 
   /** The message, refused where it is one too many. Only for messages of the account in its own chat. */
   judge(message: InboundMessage): InboundMessage {
-    if (message.refusal !== undefined || message.kind !== 'message') return message;
+    // An edit is answered as well: another program may write its answer bit by bit.
+    if (message.refusal !== undefined || (message.kind !== 'message' && message.kind !== 'edit')) return message;
     const now = this.#clock.now();
     this.#taken = this.#taken.filter((at) => now - at < WITHIN_MS);
     const isOver = this.#taken.length >= MOST;
