@@ -91,5 +91,7 @@ test('who asks for help without end is answered twenty times a minute, and what 
   expect(floods.judge(stop)).toEqual({ ...stop, parts: [] });
   expect(judged(floods.judge({ ...at('bob'), outcome: 'pairing', isStranger: true }))).toBe('pairing');
   await clock.advance(60_000);
+  for (let n = 0; n < 20; n += 1) expect(judged(floods.judge(at('bob')))).toBe('help');
+  floods.entered([at('bob')], false);
   expect(judged(floods.judge(at('bob')))).toBe('help');
 });

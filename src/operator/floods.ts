@@ -123,6 +123,8 @@ export class Floods {
     for (const admission of judged) {
       const isOver = admission.kind === 'admit' ? admission.ifOwnRow !== undefined : isNotice(admission);
       if (isOver && !committed) this.#told.clear();
+      // It comes again, and is counted again.
+      if (admission.kind === 'answer' && !committed) this.#atOnce.delete(principalOf(admission.message));
       if (isOver || !isCounted(admission)) continue;
       for (const [kind, key] of this.#keys(admission)) this.#enter(`${kind} ${key}`, -1);
     }
