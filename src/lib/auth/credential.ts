@@ -51,8 +51,11 @@ export function isProviderName(name: string): boolean {
   return /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name);
 }
 
-export function isToken(text: string): boolean {
-  return TOKEN.safeParse(text).success;
+export function areTokens({
+  accessToken,
+  refreshToken = accessToken,
+}: Pick<Credential, 'accessToken' | 'refreshToken'>): boolean {
+  return [accessToken, refreshToken].every((token) => TOKEN.safeParse(token).success);
 }
 
 export function fromStored(provider: string, stored: StoredCredential): Credential {

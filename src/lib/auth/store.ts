@@ -5,16 +5,14 @@ import { lockFile } from '../file-lock.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { settledOrAborted, timeLimit } from '../time-limit.ts';
 import { AuthFile } from './auth-file.ts';
-import { type AuthMethod, type Credential, fromStored, isProviderName, isToken, toStored } from './credential.ts';
+import { type AuthMethod, areTokens, type Credential, fromStored, isProviderName, toStored } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
 
 /** An access token is renewed this long before it expires, so that none expires on its way. */
 const RENEW_BEFORE_MS = 60_000;
 /** An issuer that is down must not delay every model call. */
 const RENEW_AGAIN_AFTER_MS = 30_000;
-/**
- * How many tokens are kept out of texts: enough for every login, and its last renewals.
- */
+/** How many tokens are kept out of texts: enough for every login, and its last renewals. */
 const MAX_SECRETS = 200;
 /** Longest time one renewal takes, the wait for another process's renewal included. */
 const RENEW_LIMIT_MS = 20_000;
@@ -289,10 +287,6 @@ export class AuthStore implements AsyncDisposable {
       throw this.#file.unwritable(error);
     }
   }
-}
-
-function areTokens({ accessToken, refreshToken }: Pick<Credential, 'accessToken' | 'refreshToken'>): boolean {
-  return isToken(accessToken) && (refreshToken === undefined || isToken(refreshToken));
 }
 
 type Renewable = Credential & { readonly refreshToken: string; readonly issuer: string; readonly clientId: string };
