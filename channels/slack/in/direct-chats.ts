@@ -24,14 +24,16 @@ export interface DirectChatsOptions {
 export class DirectChats {
   readonly #options: DirectChatsOptions;
   readonly #known = new RecentMap<string>(MAX_KNOWN);
+  /** The refusal that was logged last: who presses a shortcut again and again fills no log. */
+  #told: string | undefined;
 
   constructor(options: DirectChatsOptions) {
     this.#options = options;
   }
 
   /**
-   * The id of the conversation; undefined where the platform refuses to open it, which is logged with the
-   * fix. Rejects where asking again may help, and with `signal.reason`.
+   * The id of the conversation; undefined where the platform refuses to open it, which is logged once
+   * with the fix. Rejects where asking again may help, and with `signal.reason`.
    */
   async idOf(user: string, signal: AbortSignal): Promise<string | undefined> {
     const known = this.#known.get(user);
@@ -43,11 +45,14 @@ export class DirectChats {
       );
       const id = str(obj(answer['channel'])['id']);
       if (id !== undefined) this.#known.set(user, id);
+      this.#told = undefined;
       return id;
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const hint = 'give the app the scope im:write and install it again';
-      logger.warn('slack.direct-chat-refused', { user, detail: String(apiFailureOf(error)?.detail), hint });
+      const detail = String(apiFailureOf(error)?.detail);
+      if (this.#told !== detail) logger.warn('slack.direct-chat-refused', { user, detail, hint });
+      this.#told = detail;
       return undefined;
     }
   }
