@@ -67,8 +67,9 @@ interface Over {
 /**
  * Bounds what may wait, per lane and per sender, so that one who sends faster than the agent answers fills
  * only their own share: what goes beyond it is refused, they are told once, and all others are answered as
- * ever. Of what may wait in a group no person has more than half. The total is bounded by `isFull`: then the platform keeps what it has, except what comes from lanes
- * with nothing waiting, for which a tenth is reserved.
+ * ever. Of what may wait in a group no person has more than half. The total is bounded by `isFull`: then the
+ * platform keeps what it has, except what comes from lanes with nothing waiting, for which a tenth is
+ * reserved.
  */
 export class Floods {
   readonly #options: FloodsOptions;
