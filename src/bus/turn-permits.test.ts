@@ -240,6 +240,24 @@ describe('permits', () => {
       expect(running.filter((name) => name.startsWith('o')).length).toBeGreaterThan(4);
     });
 
+    it('are not waited for by a turn that was cancelled, which leaves its place to those behind it', async () => {
+      const { permits, running, by, end, settle } = people(10, 1);
+      const cancel = new AbortController();
+      await by('slow', 'member', 's0');
+      const job = () => Promise.reject(new Error('it ran'));
+      const cancelled = permits.run({ channel: 'a', senderId: 'slow', role: 'member' }, job, cancel.signal);
+      const early = permits.run({ channel: 'a', senderId: 'slow', role: 'member' }, job, cancel.signal);
+      await by('slow', 'member', 's1');
+      expect(permits.waiting).toBe(3);
+      cancel.abort(new Error('stopped'));
+      expect([await cancelled, await early, permits.waiting]).toEqual([undefined, undefined, 1]);
+      expect(await permits.run({ channel: 'a', senderId: 'slow', role: 'member' }, job, cancel.signal)).toBeUndefined();
+      await settle();
+      expect([running, permits.running]).toEqual([['s0'], 1]);
+      await end('s0');
+      expect([running, permits.running, permits.waiting]).toEqual([['s1'], 1, 0]);
+    });
+
     it('are waited for without a timer', async () => {
       const { clock, by } = people(10);
       const slept: number[] = [];

@@ -90,27 +90,44 @@ export class TurnPermits {
 
   /**
    * Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as
-   * the job does.
+   * the job does; to undefined, without it, when the signal aborts before.
    */
-  async run<T>({ channel, senderId: sender = NOBODY, role }: TurnOf, job: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options;
+  async run<T>({ channel, senderId = NOBODY, role }: TurnOf, job: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    if (!(await this.#permit({ channel, senderId, isUnlimited: role === 'owner' }, signal))) return undefined;
     const state = this.#state(channel);
-    state.lastAt = clock.monotonic();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#arrivals += 1;
-    const item = { order: this.#arrivals, isUnlimited: role === 'owner', start: resolve };
-    state.waiting.push(sender, item, state.lastAt);
-    // Also to those that wait already: what was kept from them may have become free since. Whoever hands a permit over counts it.
-    this.#handOn();
-    await promise;
     try {
       return await job();
     } finally {
       state.running -= 1;
-      state.waiting.ended(sender, clock.monotonic());
+      state.waiting.ended(senderId, this.#options.clock.monotonic());
       this.#running -= 1;
       this.#handOn();
     }
+  }
+
+  /** True once there is one, which is counted; false when the signal aborts before. */
+  #permit(of: { channel: string; senderId: string; isUnlimited: boolean }, signal?: AbortSignal): Promise<boolean> {
+    const { channel, senderId, isUnlimited } = of;
+    const state = this.#state(channel);
+    state.lastAt = this.#options.clock.monotonic();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#arrivals += 1;
+    const start = (): void => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve(true);
+    };
+    const item = { order: this.#arrivals, isUnlimited, start };
+    const onAbort = (): void => {
+      state.waiting.remove(senderId, item);
+      resolve(false);
+      this.#handOn();
+    };
+    state.waiting.push(senderId, item, state.lastAt);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    // Also to those that wait already: what was kept from them may have become free since. Whoever hands a permit over counts it.
+    else this.#handOn();
+    return promise;
   }
 
   #state(channel: string): ChannelState {

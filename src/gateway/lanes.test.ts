@@ -16,12 +16,14 @@ interface Setting {
   readonly turn?: Turn;
   readonly concurrency?: number;
   readonly channels?: number;
+  readonly ofPerson?: number;
   readonly capacity?: number;
   readonly wrap?: (journal: Journal) => Journal;
 }
 
 /** Lanes over a real journal. Turns are scripted; `done` holds the texts of rows in the order their turns ended. */
-async function setUp(path: string, { turn, concurrency = 10, channels = 1, capacity = 256, wrap }: Setting = {}) {
+async function setUp(path: string, { turn, concurrency = 10, ofPerson = concurrency, ...setting }: Setting = {}) {
+  const { channels = 1, capacity = 256, wrap } = setting;
   const clock = new FakeClock();
   const opened = await openJournal({ dir: path, clock, highWater: 10_000, onFatal: () => undefined });
   const journal = wrap?.(opened.journal) ?? opened.journal;
@@ -32,7 +34,7 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
   const lanes = new Lanes({
     journal,
     bus,
-    permits: new TurnPermits({ total: concurrency, channels, ofPerson: concurrency, clock }),
+    permits: new TurnPermits({ total: concurrency, channels, ofPerson, clock }),
     turn: async (row, signal) => {
       await turn?.(row, signal);
       const { seq, generation } = row;
@@ -46,9 +48,9 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
     emit,
   });
   let count = 0;
-  const add = async (lane: string, text: string, { session = lane, publish = true, channel = 'test' } = {}) => {
+  const add = async (lane: string, text: string, { session = lane, publish = true, channel = 'test', senderId = 'u1' } = {}) => {
     count += 1;
-    const message = inbound({ text, channel, platformId: `m${count}-${journal.bootId}` });
+    const message = inbound({ text, channel, senderId, platformId: `m${count}-${journal.bootId}` });
     const [accepted] = await journal.accept([{ kind: 'admit', message, lane, session }]);
     if (publish && accepted?.kind === 'new') bus.publish(accepted.row);
     return message;
@@ -278,6 +280,24 @@ describe('/stop', () => {
     expect(rig.done).toEqual(['after']);
     expect(reasons).toEqual([expect.objectContaining({ by: 'user' })]);
     expect(rig.bus.held).toBe(0);
+  });
+
+  it('frees a lane whose row waits for another turn of its person, for those who write behind it', async () => {
+    await using dir = await tempDir();
+    const { turn, running, open } = gate();
+    await using rig = await setUp(dir.path, { turn, ofPerson: 1 });
+    await rig.add('a', 'slow', { senderId: 'busy' });
+    await until('it runs', () => running.length === 1);
+    await rig.add('b', 'waits', { senderId: 'busy' });
+    await until('the next waits for it', () => rig.lanes.stats().waiting === 1);
+    await rig.cancel('b');
+    await rig.add('b', 'of another', { senderId: 'other' });
+    await until('the other person’s turn runs', () => running.includes('of another'));
+    expect(running).toEqual(['slow', 'of another']);
+    open('of another');
+    open('slow');
+    await rig.lanes.idle();
+    expect(rig.done).toEqual(['of another', 'slow']);
   });
 
   it('leaves the commit of a stopped turn its waits while the disk is full', async () => {

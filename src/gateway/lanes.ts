@@ -243,7 +243,7 @@ export class Lanes {
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
-          finish ??= await this.#options.permits.run(waiting, turn);
+          finish ??= await this.#options.permits.run(waiting, turn, signal);
           return await finish?.();
         } catch (error) {
           this.#options.onTurnError(waiting, error, retryInMs);

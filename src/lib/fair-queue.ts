@@ -73,6 +73,16 @@ export class FairQueue<T extends FairItem> {
     return item;
   }
 
+  /** Takes back an item that waits. */
+  remove(party: string, item: T): void {
+    const state = this.#parties.get(party);
+    const at = state?.waiting.indexOf(item) ?? -1;
+    if (!state || at < 0) return;
+    state.waiting.splice(at, 1);
+    this.#size -= 1;
+    this.#file(party, state);
+  }
+
   ended(party: string, now: number): void {
     const state = this.#touch(party, now);
     state.running -= 1;
