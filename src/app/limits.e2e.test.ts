@@ -88,7 +88,7 @@ test('the owner may have all turns', async () => {
   await until('all run', () => asked.length === 4);
 });
 
-test('a limit that is changed holds from the next message on, without a restart', async () => {
+test('a limit that is changed holds at once, without a restart', async () => {
   await using dir = await tempDir();
   const { model, asked } = slowModel();
   const gateway = { channels: [{ type: 'test', allowed_senders: ['*'] }] };
@@ -103,6 +103,7 @@ test('a limit that is changed holds from the next message on, without a restart'
     { key: 'limits.person_messages', cost: 'live' },
     { key: 'limits.person_turns_at_once', cost: 'live' },
   ]);
+  await until('those that waited run', () => asked.length === 3);
   await write(rig, 2, 4);
   await until('all that were let in run', () => asked.length === 5);
   expect(asked.toSorted()).toEqual(['slow 0', 'slow 1', 'slow 2', 'slow 4', 'slow 5']);

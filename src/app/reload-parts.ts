@@ -2,6 +2,7 @@
 import type { Reloadable } from '../core/reload.ts';
 import type { Ticker } from '../schedule/ticker.ts';
 import type { LiveModels } from './compose/models.ts';
+import type { TurnPermits } from '../bus/turn-permits.ts';
 import { type Config, LIVE_GATEWAY_KEYS } from './compose/options.ts';
 import { changedKeys, fixedPart, livePart } from './reload.ts';
 import { type ChannelsPartOptions, channelsPart } from './reload-channels.ts';
@@ -32,12 +33,13 @@ const UNREAD_KEYS = [
 export interface ReloadPartsOptions extends ChannelsPartOptions {
   readonly models: LiveModels;
   readonly ticker: Pick<Ticker, 'wake'>;
+  readonly permits: Pick<TurnPermits, 'look'>;
   /** Parts of what the daemon runs in: they own the keys that it does not read. */
   readonly more: readonly Reloadable<Config>[];
 }
 
 /** In the order in which they take a change into use: channels can still refuse then. */
-export function reloadParts({ models, ticker, more, ...options }: ReloadPartsOptions): readonly Reloadable<Config>[] {
+export function reloadParts({ models, ticker, permits, more, ...options }: ReloadPartsOptions): readonly Reloadable<Config>[] {
   return [
     channelsPart(options),
     {
@@ -48,7 +50,12 @@ export function reloadParts({ models, ticker, more, ...options }: ReloadPartsOpt
     },
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
     livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
-    livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)]),
+    livePart(
+      'turns',
+      ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)],
+      undefined,
+      () => permits.look(),
+    ),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),
     fixedPart('unread', UNREAD_KEYS, 'nothing'),

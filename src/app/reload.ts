@@ -86,12 +86,13 @@ export class Reloader<Config extends object> {
 
 /**
  * A part that needs nothing but to be told: what reads these keys does so at each use, by default in
- * `running`.
+ * `running`. `used` is called once `running` is the changed config.
  */
 export function livePart<Config extends object>(
   name: string,
   keys: readonly string[],
   apply: (config: Config) => void = () => undefined,
+  used: () => void = () => undefined,
 ): Reloadable<Config> {
   return {
     ...{ name, keys },
@@ -102,7 +103,8 @@ export function livePart<Config extends object>(
         return undefined;
       },
       end: async (stands) => {
-        if (!stands) apply(before);
+        if (stands) used();
+        else apply(before);
       },
     }),
   };

@@ -88,6 +88,11 @@ export class TurnPermits {
     return turnsOfPerson(this.#options);
   }
 
+  /** The numbers were changed: whoever waits and may start now does. */
+  look(): void {
+    this.#handOn();
+  }
+
   /**
    * Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as
    * the job does; to undefined, without it, when the signal aborts before.

@@ -25,6 +25,7 @@ import { type TurnParts, whyOf, writerCheck } from './runner.ts';
 export interface GatewayParts {
   readonly gateway: Gateway;
   readonly lanes: Lanes;
+  readonly permits: TurnPermits;
   readonly gate: VoiceGate;
 }
 
@@ -51,7 +52,8 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
     ...{ backlog, journal, clock, emit: events.emit },
   });
   const bus = new InboundBus(config.gateway.bus_capacity);
-  const lanes = composeLanes(base, bus, gate);
+  const permits = turnPermits(base);
+  const lanes = composeLanes(base, { bus, gate, permits });
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   const standing = standingOptions(base, operator, pairing);
@@ -69,25 +71,34 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
       standing: (message) => standingOf(message, standing),
     },
   });
-  return { gateway, lanes, gate };
+  return { gateway, lanes, permits, gate };
 }
 
-function composeLanes({ options, events, journal, channels, live }: Base, bus: InboundBus, gate: VoiceGate): Lanes {
+function turnPermits({ options, channels, live }: Base): TurnPermits {
+  return new TurnPermits({
+    clock: options.clock,
+    get total() {
+      return live().gateway.max_concurrent_sessions;
+    },
+    get channels() {
+      return channels.size;
+    },
+    get ofPerson() {
+      return live().limits.person_turns_at_once;
+    },
+  });
+}
+
+interface LaneParts {
+  readonly bus: InboundBus;
+  readonly gate: VoiceGate;
+  readonly permits: TurnPermits;
+}
+
+function composeLanes({ options, events, journal }: Base, { bus, gate, permits }: LaneParts): Lanes {
   const { clock } = options;
   return new Lanes({
-    ...{ journal, bus, clock, emit: events.emit },
-    permits: new TurnPermits({
-      clock,
-      get total() {
-        return live().gateway.max_concurrent_sessions;
-      },
-      get channels() {
-        return channels.size;
-      },
-      get ofPerson() {
-        return live().limits.person_turns_at_once;
-      },
-    }),
+    ...{ journal, bus, permits, clock, emit: events.emit },
     turn: (row, signal, durable) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal, durable)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({
