@@ -103,7 +103,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await channels.start((channel, report) =>
     channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
-  reloader.take(reloadParts({ channels, models, delivery, ticker, permits: built.permits, more: options.reloadable ?? [], clock }));
+  reloader.take(
+    reloadParts({ channels, models, delivery, ticker, permits: built.permits, more: options.reloadable ?? [], clock }),
+  );
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
   // their channels), then the disk.

@@ -1,8 +1,9 @@
 // every key of the config -> the one part that takes a change of it
+
+import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Reloadable } from '../core/reload.ts';
 import type { Ticker } from '../schedule/ticker.ts';
 import type { LiveModels } from './compose/models.ts';
-import type { TurnPermits } from '../bus/turn-permits.ts';
 import { type Config, LIVE_GATEWAY_KEYS } from './compose/options.ts';
 import { changedKeys, fixedPart, livePart } from './reload.ts';
 import { type ChannelsPartOptions, channelsPart } from './reload-channels.ts';
@@ -50,11 +51,8 @@ export function reloadParts({ models, ticker, permits, more, ...options }: Reloa
     },
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
     livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
-    livePart(
-      'turns',
-      ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)],
-      undefined,
-      () => permits.look(),
+    livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)], undefined, () =>
+      permits.look(),
     ),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),

@@ -97,7 +97,11 @@ export class TurnPermits {
    * Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as
    * the job does; to undefined, without it, when the signal aborts before.
    */
-  async run<T>({ channel, senderId = NOBODY, role }: TurnOf, job: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  async run<T>(
+    { channel, senderId = NOBODY, role }: TurnOf,
+    job: () => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
     if (!(await this.#permit({ channel, senderId, isUnlimited: role === 'owner' }, signal))) return undefined;
     const state = this.#state(channel);
     try {

@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { DiskQuota } from './disk-quota.ts';
+import { WorkspaceDirectory } from './path.ts';
 
 const MIB = 1024 ** 2;
 const signal = new AbortController().signal;
@@ -143,6 +146,22 @@ test('where workspaces cannot be counted there is no room until they can, which 
   await at.clock.advance(60_000);
   await at.store(workspace, 1);
 });
+
+test.skipIf(!existsSync('/proc/self/fd'))(
+  'directories of one person that lie deeper than a path can lead keep no file out',
+  async () => {
+    await using at = await scene();
+    const workspace = await at.workspace('eve');
+    const names = Array.from({ length: 17 }, () => 'x'.repeat(255));
+    try {
+      await using _ = await WorkspaceDirectory.open(workspace, names, { create: true });
+      await at.store(await at.workspace('ada'), 1);
+      await at.store(workspace, 1);
+    } finally {
+      execFileSync('rm', ['-rf', join(workspace, 'x'.repeat(255))]);
+    }
+  },
+);
 
 test('before a file is refused because of the total, what was removed meanwhile is looked for', async () => {
   await using at = await scene();

@@ -239,14 +239,18 @@ async function bytesBelow(directory: string, signal?: AbortSignal): Promise<numb
   return bytes;
 }
 
-/** None where there is nothing any more: turns and housekeeping remove files meanwhile. */
+/**
+ * None where there is nothing any more, since turns and housekeeping remove files meanwhile, and where a path
+ * is longer than the system takes: earlier versions made such directories, and one person's must not keep the
+ * files of all out.
+ */
 async function entriesOf(directory: string) {
   return await readdir(directory, { withFileTypes: true }).catch(gone([]));
 }
 
 function gone<T>(value: T): (error: unknown) => T {
   return (error) => {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return value;
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG')) return value;
     throw error;
   };
 }

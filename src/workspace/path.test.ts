@@ -97,6 +97,17 @@ describe('A20 the text of a path', () => {
   });
 });
 
+test('a file is written no deeper than a path of the system can lead to', async () => {
+  await using at = await setUp();
+  const deep = (bytes: number): string => `${'d'.repeat(199)}/`.repeat((bytes - 1) / 200).padEnd(bytes, 'f');
+  const room = 4_095 - at.workspace.length - 1;
+  const written = await at.run(writeFileTool, { path: deep(room), content: 'x' });
+  expect(written).toMatchObject({ ok: true });
+  expect(await readFile(join(at.workspace, deep(room)), 'utf8')).toBe('x');
+  const refused = await at.run(writeFileTool, { path: deep(room + 1), content: 'x' });
+  expect(refused).toMatchObject({ ok: false, output: expect.stringContaining('is too long') });
+});
+
 test('A22 what the daemon and the system run from lies out of reach, and .git inside is refused', async () => {
   await using it = await setUp();
   const targets = [
