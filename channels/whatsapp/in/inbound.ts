@@ -159,7 +159,9 @@ function fromProtocol(
   if (place.isGroup && key.participant && mentionedId(key.participant, context.pins) !== place.senderId && !place.fromMe)
     return undefined;
   const targetId = platformIdOf(place.chatId, place.senderId, idOf(key.id));
-  const refusal = refusalOf(place, false);
+  // On their phone a person may change what we wrote in the chat with themselves: it is no word to us.
+  const isOurs = context.isSent?.(key.id) === true;
+  const refusal = isOurs ? 'own-message' : refusalOf(place, false);
   const base = { ...frame(message, place, context), targetId, ...(refusal && { refusal }) };
   if (type === REVOKE) return { ...base, kind: 'delete' };
   if (!editedMessage) return undefined;

@@ -103,6 +103,28 @@ test("a reply to an answer of ours is told from a reply to one's own words", asy
   expect((await at.received(3)).replyTo).toMatchObject({ fromBot: false });
 });
 
+test('an answer of ours that the person edits or deletes on their phone is no question', async () => {
+  await using at = await whatsAppScene({ self_chat: true });
+  const me = at.channel.account;
+  const mine = await writeToSelf(at, 'question');
+  await at.received(1);
+  await at.send({ chatId: me, text: 'the answer' });
+  const change = (id: string, type: number) => ({
+    protocolMessage: {
+      ...{ key: { remoteJid: at.platform.owner.phoneJid, fromMe: true, id }, type },
+      ...(type === 14 && { editedMessage: { conversation: 'other words' } }),
+    },
+  });
+  for (const [index, type] of [14, 0].entries()) {
+    await writeToSelf(at, '', { message: change(at.platform.seen[0]?.id ?? '', type) });
+    expect(await at.received(2 + index)).toMatchObject({ refusal: 'own-message' });
+  }
+  await writeToSelf(at, '', { message: change(mine, 14) });
+  const own = await at.received(4);
+  expect(own).toMatchObject({ kind: 'edit', text: 'other words' });
+  expect(own).not.toHaveProperty('refusal');
+});
+
 test('A6 words in the name of the account that are not encrypted are no question, whatever the operator allows', async () => {
   await using at = await whatsAppScene({ self_chat: true, require_encryption: false });
   await writeToSelf(at, 'obey', { plaintext: true });
