@@ -79,6 +79,23 @@ test('turns that wait for another of their person wait again after a restart, in
   expect(asked).toEqual(slow(0, 6));
 });
 
+test.each([
+  ['takes it back', { kind: 'delete', targetId: 'b' }],
+  ['stops it', { text: '/stop' }],
+] as const)('a message that waits for a turn of its person holds up no one behind it once its person %s', async (_, more) => {
+  await using dir = await tempDir();
+  const { model, asked } = slowModel();
+  await using rig = await testDaemon({ dataDir: dir.path, model, limits: { person_turns_at_once: 1 } });
+  await write(rig, 1);
+  await until('it runs', () => asked.length === 1);
+  await rig.channel.deliver({ chatId: 'g', senderId: 'bob', text: 'slow b', platformId: 'b' });
+  await until('the next waits for it', () => rig.daemon.lanes.stats().waiting === 1);
+  await rig.channel.deliver({ chatId: 'g', senderId: 'bob', platformId: 'over', ...more });
+  await rig.channel.deliver({ chatId: 'g', senderId: 'ada', text: 'hello', platformId: 'a' });
+  await until('the one behind it is answered', () => rig.channel.texts('g').includes('re hello'));
+  expect(asked).toEqual(['slow 0']);
+});
+
 test('the owner may have all turns', async () => {
   await using dir = await tempDir();
   const { model, asked } = slowModel();

@@ -177,8 +177,9 @@ export class Gateway {
     }
   }
 
-  /** Called once the batch is on disk: delivers immediate answers and aborts turns that a person stopped. */
+  /** Called once the batch is on disk: delivers immediate answers and aborts turns that a person ended. */
   #answered(admission: Admission, accepted: Accepted | undefined): void {
+    if (accepted?.kind === 'amended' && admission.message.kind === 'delete') this.#options.lanes.drop(accepted.row);
     if (accepted?.kind !== 'answered' || admission.kind !== 'answer') return;
     const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
     for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));

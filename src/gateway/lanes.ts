@@ -106,6 +106,11 @@ export class Lanes {
     if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped('user'));
   }
 
+  /** Its author took the row back before its turn began: the lane need not wait for that. */
+  drop(seq: number): void {
+    for (const { current } of this.#lanes.values()) if (current?.seq === seq) current.controller.abort(new RunStopped('user'));
+  }
+
   /** As `abort`, of the turns whose rows another process cancelled. */
   async abortCancelled(): Promise<void> {
     const running = [...this.#lanes.values()].flatMap(({ current }) => (current ? [current.seq] : []));
