@@ -1,4 +1,5 @@
 import type { Role } from '../core/authority.ts';
+import { principalOf } from '../core/ids.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 
 /**
@@ -18,8 +19,15 @@ export interface QueuedRow {
 
 export function queuedRow(row: RunRow): QueuedRow {
   const { seq, lane, session, attempts, key: messageId, message, authority } = row;
-  const senderId = message?.senderId ?? authority.principal;
-  return { seq, lane, session, attempts, messageId, channel: channelOf(row), senderId, role: authority.role };
+  const channel = channelOf(row);
+  const senderId = message?.senderId ?? idOn(channel, authority.principal);
+  return { seq, lane, session, attempts, messageId, channel, senderId, role: authority.role };
+}
+
+/** What a job of a person does counts as their turns, as what they write there. */
+function idOn(channel: string, principal: string): string {
+  const own = principalOf({ channel, senderId: '' });
+  return principal.startsWith(own) ? principal.slice(own.length) : principal;
 }
 
 /**
