@@ -24,8 +24,8 @@ export default defineConfig(({ mode }) => ({
     // Of the workers and of what tests start: compiled code is kept between processes, where `node-guard.mjs`
     // keeps the daemon's. A process that imports the journal costs 50 ms of CPU with it, 250 ms without.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') },
-    // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small
-    // machine idle. Each worker imports the SDKs and compiles what is hot anew.
+    // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a
+    // small machine idle. Each worker imports the SDKs and compiles what is hot anew.
     maxWorkers: 3,
     sequence: { sequencer: ProgramsFirst },
     // Nothing keeps state in a module or works at import time (design, layers), so test files can share a process: importing the SDKs

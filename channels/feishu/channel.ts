@@ -43,7 +43,7 @@ const LIMITS: ChannelLimits = {
   uploadBytes: PLATFORM_LIMITS.upload.value,
   // The platform itself gives up to 100 MB.
   downloadBytes: 30 * MEGABYTE,
-  // Of text and rich text (code 230072). Cards have no such limit, and once streaming cards are known to work,
+  // Of text and rich text (code 230072). Cards have no such limit; once streaming cards are known to work,
   // every answer that grows is one.
   edits: PLATFORM_LIMITS.edits.value,
 };
@@ -289,7 +289,7 @@ export class FeishuChannel implements Channel {
   }
 }
 
-/** Nobody sees a file or a card before a message names it: whatever went wrong, nothing was sent. */
+/** A file or a card is seen only when a message names it: whatever went wrong, nothing was sent. */
 function notSeen(error: unknown, what: string, signal: AbortSignal): SendResult {
   if (signal.aborted) return NOT_LEFT;
   const result = settleFailedSend(error, toSendResult);

@@ -59,9 +59,9 @@ function sharing(total: number, channels: number, busy: number): { readonly shar
  * long: a model that needs half a minute for the people of one channel would otherwise hold every permit for
  * as long. Each channel with recent work is sure of an equal share, one permit is for a channel that had none
  * lately, and what is left over goes to the sender who asks first. Below that, the senders of a channel take
- * turns, and none holds every permit that the channel may have: see `FairQueue`. A person with many slow turns
- * holds no more than `ofPerson` permits; their other turns wait in the order they came, without one. Permits
- * are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
+ * turns, and none holds every permit that the channel may have: see `FairQueue`. A person with many slow
+ * turns holds no more than `ofPerson` permits; their other turns wait in the order they came, without one.
+ * Permits are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;

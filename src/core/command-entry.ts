@@ -8,7 +8,7 @@ export interface CommandEntry {
   readonly summary: string;
   /**
    * Its answer changes nothing and is of use to its sender alone; with `args`, as long as none stand behind
-   * it. In a group it is shown to nobody else where the platform can do that.
+   * it. In a group only they are shown it, where the platform can do that.
    */
   readonly isPrivate?: true;
 }

@@ -22,7 +22,7 @@ const REPEAT_MS = 600_000;
  */
 const CODES_A_WINDOW = 10;
 const CODES_WINDOW_MS = 60_000;
-/** How a word of `expect` begins and what follows; the first in a text is looked at, as long as the text's beginning has it. */
+/** How a word of `expect` begins and what follows; the first in the beginning of a text is looked at. */
 const WORD = /\bPAIR-?([A-Z0-9]{8})\b/i;
 const WORD_WITHIN = 2_000;
 const WORD_LIFE_MS = 7 * 24 * 3_600_000;

@@ -137,7 +137,7 @@ test('the first file after a start waits until all workspaces are counted, and f
 test('where workspaces cannot be counted there is no room until they can, which is tried again after a minute', async () => {
   await using at = await scene();
   const workspace = await at.workspace('ada');
-  // No directory can be read behind a link to itself, whoever reads.
+  // No directory can be read behind a link to itself, not even by root.
   const loop = join(workspace, '../../../loop');
   await symlink('loop', loop);
   await expect(at.store(workspace, 1)).rejects.toMatchObject(refused('not counted yet'));

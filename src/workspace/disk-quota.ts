@@ -124,7 +124,7 @@ export class DiskQuota implements Disposable {
     if (this.#walk) this.#walk.missed += bytes;
   }
 
-  /** Without it the total is not known, and then there is no room: what a crash left may have filled the disk. */
+  /** Until then the total is not known, and there is no room: what a crash left may have filled the disk. */
   async #firstWalk(signal: AbortSignal): Promise<void> {
     if (!this.#walk && !this.#isDue(TRIED_AGAIN_AFTER_MS)) throw noRoom(UNCOUNTED);
     await settledOrAborted(this.#walkAll(signal), signal).catch((error: unknown) => {

@@ -132,7 +132,7 @@ test('F37 a first message whose confirmation was lost is shown once, and what fo
   expect(shown(at)).toEqual(['One two']);
 });
 
-test('a card that could not be made was seen by nobody, so the part is tried again', async () => {
+test('a card that could not be made was not seen, so the part is tried again', async () => {
   const at = await scene();
   at.server.faults.push({ match: CARD_CALL, kind: 'drop' });
   expect(await at.channel.send(growing('One'), { plain: false, signal })).toMatchObject({ kind: 'retry', scope: 'part' });

@@ -1,7 +1,8 @@
 /**
  * Answers that grow, as streaming cards
- * (https://open.feishu.cn/document/cardkit-v1/streaming-updates-openapi-overview). A message of text takes 20 edits, a card of JSON 1.0 five a second; a card entity takes all that an answer
- * needs, and shows new words one by one.
+ * (https://open.feishu.cn/document/cardkit-v1/streaming-updates-openapi-overview). A message of text takes 20
+ * edits, a card of JSON 1.0 five a second; a card entity takes all that an answer needs, and shows new words
+ * one by one.
  */
 import { draftKey, shortHash } from '../../../src/core/ids.ts';
 import type { OutboundPart } from '../../../src/core/message.ts';
@@ -64,7 +65,7 @@ export class StreamingCards {
   }
 
   /**
-   * Makes the card of an answer that begins to grow; nobody sees it before a message shows it. Undefined for
+   * Makes the card of an answer that begins to grow; it is not seen before a message shows it. Undefined for
    * any other part, and where the app may not make cards. Rejects with a `CallError`, or the signal's reason.
    */
   async begin(part: OutboundPart, shape: Shape, signal: AbortSignal): Promise<string | undefined> {

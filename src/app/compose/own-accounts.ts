@@ -11,7 +11,7 @@ export function ownersAccount(channels: Channels, name: string): string | undefi
   return channel?.ownersAccount ? channel.account : undefined;
 }
 
-/** Immutable ids that are let in on a channel: those of its list, and the operator's where the account is theirs. */
+/** Immutable ids let in on a channel: those of its list, and the operator's where the account is theirs. */
 export function allowedSenders(set: Pick<ChannelSet, 'channels' | 'rules'>, name: string): readonly string[] {
   const listed = set.rules(name)?.allowed_senders ?? [];
   const own = ownersAccount(set.channels, name);

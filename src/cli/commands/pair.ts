@@ -37,7 +37,7 @@ export const pairList: Command<unknown> = async (context) => {
   return EXIT.ok;
 };
 
-/** A word for people who are expected. It lets no one in: they get a code as ever, which is approved as ever. */
+/** A word for people who are expected. It lets no one in: they get a code, which is approved as ever. */
 export const pairExpect: Command<unknown> = async (context) => {
   const { deps, out } = context;
   const now = deps.clock.now();

@@ -1,6 +1,6 @@
 /**
- * Version 7: the indices by the time of an end hold only rows that came to one. Before, each change of state on
- * a message's way wrote them anew: 7 of the 46 pages that a message put into the log.
+ * Version 7: the indices by the time of an end hold only rows that came to one. Before, each change of state
+ * on a message's way wrote them anew: 7 of the 46 pages that a message put into the log.
  */
 export const SQL = `
   -- Rows of the first versions may have come to an end without a time.

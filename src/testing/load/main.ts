@@ -1,14 +1,14 @@
 // npm run load: one gateway with all channels at once. Three of them are in trouble (connections that break
 // every two seconds, sends that are refused as too many, a model that takes 30 s); the others must not notice.
 // Then one person floods one chat, after that a hundred chats at once: all other people must not notice, each
-// message of the flood is answered or recorded as refused, and the person is told once. Then one person has ten
-// threads for each of which the model takes 20 s: they are answered in their turn, and nobody else notices. Then
-// requests without a signature come to all webhooks: none is believed, all genuine messages are answered, and the
-// daemon grows by 50 MB at most; how long answers take then is told, and no limit of this command. Exit code 1
-// when a limit is missed.
+// message of the flood is answered or recorded as refused, and the person is told once. Then one person has
+// ten threads for each of which the model takes 20 s: they are answered in their turn, and no other person
+// notices. Then requests without a signature come to all webhooks: none is believed, all genuine messages are
+// answered, and the daemon grows by 50 MB at most; how long answers take then is told, and no limit of this
+// command. Exit code 1 when a limit is missed.
 //
-//   --trouble a,b    rounds, flood-chat, flood-sender, slow-threads, unsigned; flood is the last four (default
-//                    rounds,flood)
+//   --trouble a,b    rounds, flood-chat, flood-sender, slow-threads, unsigned; flood is the last four
+//                    (default rounds,flood)
 //   --flood N        messages of a flood by chat or sender, spread over its phase (default 10100)
 //   --unsigned N     requests without a signature, spread over their phase (default 10000)
 //   --no-limits      the bounds of a flood and of slow threads are out of reach: a control, which must fail
