@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
+import { checkValue } from '../../config/check-value.ts';
 import type { Channel, SendResult } from '../../src/core/channel.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
@@ -571,4 +572,11 @@ test('A29 A48 neither the token nor that of a command appears in a log line, hea
   seen.push(await send(channel, { text: 'nobody listens' }), await send(channel, { text: 'nobody listens', replyContext }));
   expect(seen.length).toBeGreaterThan(15);
   expect(inspect(seen, { depth: 20, showHidden: true })).not.toContain('CANARY');
+});
+
+test('a time to archive that Discord does not have is refused with those that it has', () => {
+  const { findings } = checkValue(descriptor.settings, { auto_archive_duration: 90 }, { auto_archive_duration: 90 });
+  expect(findings).toMatchObject([
+    { path: ['auto_archive_duration'], message: 'this value is not known; it must be one of: 60, 1440, 4320, 10080' },
+  ]);
 });

@@ -30,7 +30,7 @@ export const DiscordSettings = z.strictObject({
     'Open a thread of the message that calls the agent in a channel of a server, and answer there. Each message is then a conversation of its own.',
   ),
   auto_archive_duration: z
-    .union([z.literal(60), z.literal(1_440), z.literal(4_320), z.literal(10_080)])
+    .literal([60, 1_440, 4_320, 10_080])
     .default(1_440)
     .describe('Minutes without a message after which Discord hides a thread that was opened so: 60, 1440, 4320 or 10080.'),
   slash_commands: flag(true, 'Offer the commands of the agent in the command menu of Discord.'),

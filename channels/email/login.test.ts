@@ -170,6 +170,13 @@ test('a tenant is the address of its token server, and what is asked for is what
   });
 });
 
+test('a login that names no provider asks for one, and not for scopes of it', () => {
+  const { error } = channel.settings.safeParse({ ...SERVERS, from_address: BOT, oauth: { client_id: ENTRA_CLIENT } });
+  expect(error?.issues.map(({ message }) => message)).toEqual([
+    'set either `tenant` (Microsoft 365) or `issuer` (any other provider)',
+  ]);
+});
+
 test('any OpenID provider will do: oidc-provider', async () => {
   await using server = await startOidcServer();
   const clock = new FakeClock(Date.now());

@@ -50,7 +50,7 @@ const OAuth = z
     path: ['tenant'],
     error: 'set either `tenant` (Microsoft 365) or `issuer` (any other provider)',
   })
-  .refine(({ issuer = '', scopes, tenant }) => tenant !== undefined || scopes !== undefined || issuer in KNOWN_ISSUERS, {
+  .refine(({ issuer, scopes }) => issuer === undefined || scopes !== undefined || Object.hasOwn(KNOWN_ISSUERS, issuer), {
     path: ['scopes'],
     error: 'set the scopes that this provider has for IMAP and SMTP',
   })

@@ -49,6 +49,12 @@ test.each<[string, RunAbout, string, string | undefined]>([
     undefined,
   ],
   [
+    'the cap of a conversation that goes on by itself, on whatever channel',
+    about(undefined, [{ type: 'dropped', reason: 'loop-cap' }]),
+    'It was not let in: too many answers went to its sender or its chat within a short time.',
+    undefined,
+  ],
+  [
     'an answer whose reader was blocked before it was sent',
     about({ outcome: 'answered' }, [], [{ state: 'EXPIRED', reason: 'withdrawn' }]),
     'It was answered, but not delivered: 1 of 1 parts withdrawn: their reader was revoked or blocked.',
