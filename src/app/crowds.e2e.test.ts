@@ -80,6 +80,31 @@ test('F44 help without end is answered some times and then refused, and the othe
   expect(rig.channel.texts('loud').length + capped).toBe(150);
 });
 
+test('F44 when all that may wait waits, the platform is asked to hold its messages, and the operator is told why', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const model = scriptedModel(async () => {
+    await held.opened;
+    return 'answer';
+  });
+  await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 5 } });
+  const deliver = (n: number) => rig.channel.deliver({ chatId: `c${n}`, senderId: `s${n}`, text: 'hello', platformId: `m${n}` });
+  for (let n = 0; n < 5; n += 1) expect(await deliver(n)).toMatchObject({ kind: 'accepted' });
+  for (let n = 5; n < 8; n += 1) expect(await deliver(n)).toMatchObject({ kind: 'busy' });
+  const reason = 'messages up to gateway.high_water (5) wait';
+  const told = { type: 'intake.held', channel: 'test', code: 'GH1509', reason };
+  const { record } = rig.daemon.journal;
+  await until('it is in the record', async () =>
+    (await record.after(0, { limit: 1_000 })).some(({ event }) => event.type === told.type),
+  );
+  const events = (await record.after(0, { limit: 1_000 })).map(({ event }) => event);
+  expect(events.filter(({ type }) => type === told.type)).toMatchObject([told]);
+  expect(rig.daemon.observations.errors).toMatchObject([{ code: 'GH1509', detail: `test: ${reason}` }]);
+  held.open();
+  await rig.daemon.gateway.idle();
+  expect(await deliver(5)).toMatchObject({ kind: 'accepted' });
+});
+
 test('F46 a crowd that came and went leaves neither work nor timers behind', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(() => 'answer');

@@ -31,6 +31,18 @@ it('the hint of a failed call stands before that of its code', () => {
   expect(logger.lines[0]).toMatchObject({ data: { hint: 'check that base_url is the address of the API' } });
 });
 
+it('intake that is held is a warning with the way out, and stands in the status', () => {
+  const [logger, observations] = [new MemoryLogger(), new Observations()];
+  const reason = 'messages up to limits.total_mb (3 MB) wait';
+  const event: RunEvent = { type: 'intake.held', at: 7, channel: 'slack', code: 'GH1509', reason };
+  logEvents(logger)(event);
+  observations.observe(event);
+  expect(logger.lines).toMatchObject([
+    { level: 'warn', event: 'intake.held', data: { channel: 'slack', reason, hint: expect.stringContaining('`limits`') } },
+  ]);
+  expect(observations.errors).toEqual([{ at: 7, code: 'GH1509', detail: `slack: ${reason}` }]);
+});
+
 it('times are logged in whole milliseconds', () => {
   const logger = new MemoryLogger();
   logEvents(logger)({ type: 'finished', at: 0, messageId: 'm', outcome: 'answered', ms: 4.742733 } as RunEvent);

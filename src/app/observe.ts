@@ -31,6 +31,7 @@ export class Observations {
     if (event.type === 'model.failed' && event.kind !== 'aborted')
       this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
     if (event.type === 'failed') this.#error(event.at, event.code, event.detail);
+    if (event.type === 'intake.held') this.#error(event.at, event.code, `${event.channel ?? ''}: ${event.reason}`);
     if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
     if (event.type === 'part.retry' && isLoginRefused(event.reason)) this.#error(event.at, 'GH1501', event.reason);
     if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
@@ -56,6 +57,7 @@ export class Observations {
 
 const WARNINGS = new Set([
   'failed',
+  'intake.held',
   'job',
   'model.failed',
   'part.dead',

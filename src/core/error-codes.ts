@@ -54,6 +54,10 @@ export const ERROR_CODES = {
     title: 'there is no room for a file',
     hint: 'the operator can raise the limits in section `disk` of the config, or make room on the disk',
   },
+  GH1509: {
+    title: 'so much waits that a platform is asked to hold its messages',
+    hint: 'see in `gatehouse status` whether a model or a channel does not work; section `limits` of the config and `gateway.high_water` bound what waits',
+  },
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
   GH1603: { title: 'an answer expired before it could be sent', hint: 'see `gatehouse dead list`' },

@@ -1,6 +1,7 @@
 // Messages and edits of one sender over their share; the journal's sums are as the test says.
 import { expect, test } from 'vitest';
 import { limitsSection } from '../../config/sections/limits.ts';
+import type { RunEvent } from '../core/events.ts';
 import type { Admission, Load } from '../core/run.ts';
 import { FakeClock, inbound } from '../testing/fakes.ts';
 import { admit, part } from '../testing/journal-rows.ts';
@@ -17,8 +18,10 @@ function scene(loads: Partial<Record<string, Load>>, set: Record<string, number>
     load: (kind: string, _key: string, principal?: string) => at.loads[principal === undefined ? kind : 'mine'] ?? none,
   };
   const clock = new FakeClock();
-  const options = { journal, highWater: 1_000, limits: () => at.limits, clock, answer: () => [] };
-  return Object.assign(at, { clock, floods: new Floods(options) });
+  const events: RunEvent[] = [];
+  const emit = (event: RunEvent): unknown => events.push(event);
+  const options = { journal, highWater: 1_000, limits: () => at.limits, clock, emit, answer: () => [] };
+  return Object.assign(at, { clock, events, floods: new Floods(options) });
 }
 
 const judged = (admission: Admission) =>
@@ -94,4 +97,21 @@ test('who asks for help without end is answered twenty times a minute, and what 
   for (let n = 0; n < 20; n += 1) expect(judged(floods.judge(at('bob')))).toBe('help');
   floods.entered([at('bob')], false);
   expect(judged(floods.judge(at('bob')))).toBe('help');
+});
+
+test('a platform that is asked to hold its messages is named with the limit, and again after ten minutes', async () => {
+  const at = scene({ all: { messages: 9, bytes: 3 * MIB } }, { total_mb: 3 });
+  for (const _ of [1, 2]) at.floods.isFull([inbound()]);
+  expect(at.events).toEqual([
+    {
+      ...{ type: 'intake.held', at: at.clock.now(), channel: 'test', code: 'GH1509' },
+      reason: 'messages up to limits.total_mb (3 MB) wait',
+    },
+  ]);
+  await at.clock.advance(600_000);
+  at.floods.isFull([inbound()]);
+  expect(at.events).toHaveLength(2);
+  const sending = scene({ outbox: { messages: 1_000, bytes: 0 } });
+  sending.floods.isFull([inbound()]);
+  expect(sending.events).toMatchObject([{ reason: 'answers up to gateway.high_water (1000) are to be sent there' }]);
 });

@@ -1,3 +1,4 @@
+import type { Emit } from '../core/events.ts';
 import { channelOf, laneKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage, WaitingLimit } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
@@ -40,7 +41,8 @@ export interface FloodsOptions {
   readonly highWater: number;
   /** Asked at each use. */
   readonly limits: () => WaitingLimits;
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly emit: Emit;
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
 
@@ -75,7 +77,7 @@ export class Floods {
   readonly #options: FloodsOptions;
   /** Let in, and not yet on disk. */
   readonly #entering = new Map<string, number>();
-  /** Lanes and senders that were told, and when. The oldest first. */
+  /** Lanes and senders that were told, channels of which the operator was, and when. The oldest first. */
   readonly #told = new Map<string, number>();
   /** By principal, the one who was answered at once last at the end: when that was, lately. */
   readonly #atOnce = new Map<string, readonly number[]>();
@@ -89,17 +91,35 @@ export class Floods {
    * be offered for ever.
    */
   isFull(batch: readonly InboundMessage[]): boolean {
+    const [first] = batch;
+    const why = this.#whyFull(batch);
+    if (first === undefined || why === undefined) return false;
+    if (this.#tell(`intake ${first.channel}`)) {
+      const { emit, clock } = this.#options;
+      emit({ type: 'intake.held', at: clock.now(), channel: first.channel, code: 'GH1509', reason: why });
+    }
+    return true;
+  }
+
+  #whyFull(batch: readonly InboundMessage[]): string | undefined {
     const { journal, highWater, limits } = this.#options;
-    const most = limits().total_mb * MIB;
+    const { total_mb: mb } = limits();
+    const most = mb * MIB;
     const room = journal.room();
     const { bytes } = journal.load('all', '');
-    if (batch.length === 0) return false;
-    if (room <= 0 || bytes >= most) return true;
+    const byCount = `messages up to gateway.high_water (${highWater}) wait`;
+    const bySize = `messages up to limits.total_mb (${mb} MB) wait`;
+    if (room <= 0) return byCount;
+    if (bytes >= most) return bySize;
     // Answers that cannot be sent pile up as well; other channels take theirs as ever.
     const unsent = batch.map((message) => journal.load('outbox', channelOf(laneKey(message))));
-    if (unsent.some((load) => load.messages >= Math.max(LEAST.unsent, highWater) || load.bytes >= most)) return true;
-    const isScarce = room <= Math.floor(highWater * RESERVED) || bytes >= most * (1 - RESERVED);
-    return isScarce && batch.every((message) => journal.load('lane', laneKey(message)).messages > 0);
+    if (unsent.some((load) => load.messages >= Math.max(LEAST.unsent, highWater)))
+      return `answers up to gateway.high_water (${highWater}) are to be sent there`;
+    if (unsent.some((load) => load.bytes >= most)) return `answers up to limits.total_mb (${mb} MB) are to be sent there`;
+    const isLow = room <= Math.floor(highWater * RESERVED);
+    const isScarce = isLow || bytes >= most * (1 - RESERVED);
+    if (!isScarce || !batch.every((message) => journal.load('lane', laneKey(message)).messages > 0)) return undefined;
+    return `${isLow ? byCount : bySize}, but for a tenth that is kept for chats in which nothing waits`;
   }
 
   /**

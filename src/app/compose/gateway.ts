@@ -57,7 +57,9 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   const standing = standingOptions(base, operator, pairing);
-  const floods = new Floods({ journal, highWater: config.gateway.high_water, limits: () => base.live().limits, clock, answer });
+  const { emit } = events;
+  const { high_water: highWater } = config.gateway;
+  const floods = new Floods({ journal, highWater, limits: () => base.live().limits, clock, emit, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
     admission: {

@@ -115,7 +115,7 @@ function remember(runs: Set<string>, run: string): void {
 }
 
 const TROUBLE: ReadonlySet<RunEvent['type']> = new Set([
-  ...(['failed', 'model.failed', 'model.switched', 'tool.unknown', 'session.damaged', 'journal', 'job'] as const),
+  ...(['failed', 'model.failed', 'model.switched', 'tool.unknown', 'session.damaged', 'journal', 'intake.held', 'job'] as const),
   ...(['part.retry', 'part.unknown', 'part.dead', 'part.expired'] as const),
 ]);
 
