@@ -33,6 +33,19 @@ test('the table in README.md is the one that is played', async () => {
   await expect(fresh).toMatchFileSnapshot('./README.md');
 });
 
+test('each feature of one platform in README.md has its key in the settings of its channel, and a test that exists', async () => {
+  const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
+  const rows = [...readme.matchAll(/^\| .+ \| (\w+) \| (.+) \| `(\S+\.test\.ts)`: (.+) \|$/gm)];
+  expect(rows.length).toBeGreaterThanOrEqual(9);
+  for (const [, channel = '', keys = '', file = '', title = ''] of rows) {
+    const source = await readFile(join(import.meta.dirname, channel, 'settings.ts'), 'utf8');
+    for (const [, key] of keys.matchAll(/`(\w+)`/g))
+      expect([channel, source]).toEqual([channel, expect.stringContaining(`${key}:`)]);
+    const suite = await readFile(join(import.meta.dirname, '..', file), 'utf8');
+    expect([file, suite]).toEqual([file, expect.stringContaining(title)]);
+  }
+});
+
 test('a capability has one name', () => {
   expect(new Set(CAPABILITIES).size).toBe(CAPABILITIES.length);
 });
