@@ -2,7 +2,7 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import { abortedFailure, createFailure } from './failure.ts';
 import type { WarmableModel } from './protocols/wire.ts';
 
-/** The key to send now, if any. Rejects with GH2202 when a login expired and cannot be renewed. */
+/** The key to send now, if any. Rejects with GH2202 where only a new login helps, else with GH2203. */
 export type CurrentKey = (signal: AbortSignal) => Promise<string | undefined>;
 
 /**
@@ -27,8 +27,10 @@ export function withRenewedKey(
         }
       } catch (error) {
         if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
-        const hint = isGatehouseError(error) && error.hint ? { hint: error.hint } : {};
-        return yield { type: 'failed', failure: createFailure('auth', { message: errorText(error), ...hint }) };
+        const known = isGatehouseError(error) ? error : undefined;
+        const kind = known?.code === 'GH2203' ? 'network' : 'auth';
+        const hint = known?.hint ? { hint: known.hint } : {};
+        return yield { type: 'failed', failure: createFailure(kind, { message: errorText(error), ...hint }) };
       }
       yield* wire.call(request, signal);
     },

@@ -95,9 +95,9 @@ export class AuthStore implements AsyncDisposable {
     if (!renewed || this.#isUsable(renewed)) return renewed?.accessToken;
     const failure = this.#failed.get(provider);
     const ended = this.#expiresIn(renewed) > 0 ? 'was refused' : 'expired';
-    const why = failure === undefined ? ended : `${ended} and could not be renewed: ${failure.reason}`;
-    const code = failure?.final === false ? 'GH2203' : 'GH2202';
-    throw new GatehouseError(code, `the login of ${provider} ${why}`, { hint: `run \`${this.#loginCommand(provider)}\`` });
+    const message = `the login of ${provider} ${failure ? `${ended} and could not be renewed: ${failure.reason}` : ended}`;
+    if (failure?.final === false) throw new GatehouseError('GH2203', message);
+    throw new GatehouseError('GH2202', message, { hint: `run \`${this.#loginCommand(provider)}\`` });
   }
 
   /** The service refused this access token before its time: the next `get` renews it. */
