@@ -1,6 +1,7 @@
 /**
- * Long answers that are shown while they are written, played by every channel whose messages can be changed, through the real
- * delivery and against a peer that enforces what the platform's pages say. `.ci/run` plays every length.
+ * Long answers that are shown while they are written, played by every channel whose messages can be changed,
+ * through the real delivery and against a peer that enforces what the platform's pages say. `.ci/run` plays
+ * every length.
  */
 import { describe, expect, test, vi } from 'vitest';
 import type { Channel } from '../src/core/channel.ts';
@@ -22,7 +23,9 @@ export interface StreamingStage extends AsyncDisposable {
   readonly chat: Partial<InboundMessage>;
   /** An adapter of its own, as the next process has. Default: the same one. */
   restart?(): Promise<Channel>;
-  /** The messages of the bot that people see now, oldest first, each judged by the platform's documentation. */
+  /**
+   * The messages of the bot that people see now, oldest first, each judged by the platform's documentation.
+   */
   seen(): Promise<readonly Verdict[]>;
   /** From now on every edit is refused for good. */
   refuseEdits(): void;

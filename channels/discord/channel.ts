@@ -1,4 +1,7 @@
-/** The adapter: one bot account. Connecting is `connect.ts`, receiving `receive.ts`, wire calls are `client.ts`. */
+/**
+ * The adapter: one bot account. Connecting is `connect.ts`, receiving `receive.ts`, wire calls are
+ * `client.ts`.
+ */
 import type {
   Channel,
   ChannelDeps,
@@ -52,8 +55,8 @@ const MAX_REMEMBERED = 500;
 const UNKNOWN_MESSAGE = 10_008;
 
 /**
- * Five messages in five seconds for a chat is what the platform's own answers state, and burst plus refill stay within it;
- * 50 calls a second for a bot (topics/rate-limits).
+ * Five messages in five seconds for a chat is what the platform's own answers state, and burst plus refill
+ * stay within it; 50 calls a second for a bot (topics/rate-limits).
  */
 const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 2, perSecond: 0.6 },

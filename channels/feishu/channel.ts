@@ -33,7 +33,7 @@ import type { FeishuClient, SendCall } from './wire/client.ts';
 import { toReactionName } from './wire/emoji.ts';
 import { isMissingScope, isTargetGone, toSendResult } from './wire/failure.ts';
 
-/** A card may have 30 KB: enough for this much of three-byte letters, unless markup and escapes take much of it. */
+/** A card may have 30 KB: enough for this much of three-byte letters, unless markup takes much of it. */
 const TEXT = 4_000;
 const LIMITS: ChannelLimits = {
   text: TEXT,

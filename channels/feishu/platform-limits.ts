@@ -1,4 +1,7 @@
-/** What the Open Platform of Feishu takes, as its pages say: read by the adapter, by the simulator and by docs/limits.md. */
+/**
+ * What the Open Platform of Feishu takes, as its pages say: read by the adapter, by the simulator and by
+ * docs/limits.md.
+ */
 import { type PlatformLimits, pagesReadOn } from '../../src/core/platform-limits.ts';
 
 const page = pagesReadOn('2026-11-23');

@@ -1,7 +1,9 @@
 import { CHANNELS } from '../../channels/registry.ts';
 import type { PlatformLimit } from '../core/platform-limits.ts';
 
-/** Text of docs/limits.md: what the platforms of all channels take, from each channel's `platform-limits.ts`. */
+/**
+ * Text of docs/limits.md: what the platforms of all channels take, from each channel's `platform-limits.ts`.
+ */
 export async function renderLimitsDoc(): Promise<string> {
   const descriptors = await Promise.all(Object.values(CHANNELS).map((load) => load()));
   const tables = descriptors.flatMap(({ type, platformLimits }) => {

@@ -76,7 +76,10 @@ export type RunEvent = EventBase &
      */
     | { readonly type: 'job'; readonly job: string; readonly state: 'skipped' | 'refused' | 'disabled'; readonly reason: string }
     | { readonly type: 'journal'; readonly state: 'ok' | 'failing'; readonly code?: string }
-    /** The platform of the channel is asked to hold its messages, because so much waits: told every ten minutes. */
+    /**
+     * The platform of the channel is asked to hold its messages, because so much waits: told every ten
+     * minutes.
+     */
     | { readonly type: 'intake.held'; readonly code: string; readonly reason: string }
   );
 

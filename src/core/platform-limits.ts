@@ -1,4 +1,7 @@
-/** What platforms take, each fact with the page that says so: a channel's `platform-limits.ts`, and all of them in docs/limits.md. */
+/**
+ * What platforms take, each fact with the page that says so: a channel's `platform-limits.ts`, and all of
+ * them in docs/limits.md.
+ */
 
 /** One fact. Adapter and simulator read the value from here, so that it stands in one place. */
 export interface PlatformLimit {

@@ -38,7 +38,7 @@ export interface DeliveryOptions {
   /** 0 <= x < 1; for jitter. */
   readonly random: () => number;
   readonly emit: Emit;
-  /** Whether answers of a channel are shown while they grow (default: yes), and until then what goes on (no). */
+  /** Whether answers are shown while they grow (default: yes), and until then what goes on (default: no). */
   readonly streams?: (channel: string) => boolean;
   readonly statusLine?: (channel: string) => boolean;
   /** Reactions under the messages that are worked on. Default: none. */
@@ -66,7 +66,7 @@ export interface Delivery extends AsyncDisposable {
   recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[], left?: readonly LeftRun[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: Place): Disposable;
-  /** Puts an emoji under the message, or the one it corrects; within 10 s and the rate limit, or it rejects. */
+  /** Puts an emoji under the message, or the one it corrects; within 10 s and the rate limit, or rejects. */
   react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void>;
   /**
    * Where the answer of one attempt at this run is shown, while it is being written and in the end. The

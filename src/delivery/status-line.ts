@@ -1,4 +1,7 @@
-/** The words that a chat sees while the model has written nothing yet: what goes on, for how long, and how many tokens it took. */
+/**
+ * The words that a chat sees while the model has written nothing yet: what goes on, for how long, and how
+ * many tokens it took.
+ */
 import type { RunEvent } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 
@@ -9,7 +12,10 @@ const WORDS = ['Thinking', 'Considering', 'Looking into it', 'Working', 'Putting
 /** A tool's name is the operator's or a server's to choose. */
 const NAME_LENGTH = 40;
 
-/** The status of one run. What is newest in the run and matters most is named: a tool, a wait, another model, else a word. */
+/**
+ * The status of one run. What is newest in the run and matters most is named: a tool, a wait, another model,
+ * else a word.
+ */
 export class StatusLine {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #startedAt: number;

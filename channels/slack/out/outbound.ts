@@ -11,13 +11,19 @@ import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 
-/** Longest text of a message, as it is sent, in bytes of UTF-8: an edit takes no more, and a post breaks up what is longer. */
+/**
+ * Longest text of a message, as it is sent, in bytes of UTF-8: an edit takes no more, and a post breaks up
+ * what is longer.
+ */
 export const TEXT_LIMIT = PLATFORM_LIMITS.updateText.value;
 const SECTION_LIMIT = PLATFORM_LIMITS.sectionText.value;
 const LABEL_LIMIT = PLATFORM_LIMITS.label.value;
 /** More of them stand in several rows, and become a menu. */
 const MAX_BUTTONS = 5;
-/** Names our metadata among those of other apps. Other apps of the workspace can read it: the key goes in as its hash. */
+/**
+ * Names our metadata among those of other apps. Other apps of the workspace can read it: the key goes in as
+ * its hash.
+ */
 export const METADATA_TYPE = 'gatehouse_part';
 
 export function metadataKey(part: Pick<OutboundPart, 'key'>): string {
@@ -105,7 +111,9 @@ function plainLabel(label: string): JsonObject {
   return { type: 'plain_text', text: label.slice(0, LABEL_LIMIT), emoji: true };
 }
 
-/** Pieces a section can hold, cut at a line's end where there is one. A code block that is cut goes on as one. */
+/**
+ * Pieces a section can hold, cut at a line's end where there is one. A code block that is cut goes on as one.
+ */
 function cut(text: string): readonly string[] {
   const pieces: string[] = [];
   let rest = text;
@@ -161,7 +169,9 @@ const MEANING: ReadonlyMap<ErrorCode, Refusal> = new Map(
   REFUSALS.flatMap(([reason, words]) => words.map((word) => [word, reason] as const)),
 );
 
-/** What delivery is told about the call that failed. `scope` says whom a rate limit of this method concerns. */
+/**
+ * What delivery is told about the call that failed. `scope` says whom a rate limit of this method concerns.
+ */
 export function toSendResult(failure: CallFailure, scope: 'chat' | 'account'): SendResult {
   return sendResultOf(failure.kind === 'limited' ? { ...failure, scope } : failure, ({ code: word = '', detail }) => {
     if (MAYBE_DONE.has(word)) return { kind: 'unknown', detail };

@@ -1,4 +1,7 @@
-/** The messages of the bot as they stand in the end, and texts that the emulator counts otherwise than the platform. */
+/**
+ * The messages of the bot as they stand in the end, and texts that the emulator counts otherwise than the
+ * platform.
+ */
 import type { ProxyCall } from './records.ts';
 import type { JsonObject } from './wire.ts';
 
