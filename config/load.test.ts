@@ -281,6 +281,15 @@ describe('problems', () => {
     expect(await said(entry)).toMatchObject([expect.stringContaining('did you mean "allowed_senders"?')]);
   });
 
+  test('a misspelt self_chat stops the start: without it all friends of the account would get pairing codes', async () => {
+    const settings = z.strictObject({ self_chat: z.boolean().default(false) });
+    const extra = { channelTypes: ['whatsapp'], channelSettings: async () => settings };
+    const entry = '{"gateway": {"channels": [{"type": "whatsapp", "settings": {"selfchat": true}}]}}';
+    expect(await problemsOf(entry, extra)).toMatchObject([
+      { severity: 'error', path: 'gateway.channels[0].settings.selfchat', hint: 'did you mean "self_chat"?' },
+    ]);
+  });
+
   test.each([
     '{"gateway": {"budget": {"daily_usd": 1}}}',
     '{"models": {"fast": {"provider": "openai", "budget": {"daily_usd": 1}}}}',

@@ -17,7 +17,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
  * left out, it would lift the limit in silence.
  */
 const GUARDS =
-  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
+  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|self_chat|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
 
 /**
  * Sections that say what the agent may do and who may reach it; most come with later versions. A key in or
