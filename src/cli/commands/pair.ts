@@ -45,8 +45,8 @@ export const pairExpect: Command<unknown> = async (context) => {
   const { word, expiresAt } = await open.pairing.expect(now);
   out.document({ word, expiresAt: isoTime(expiresAt) });
   out.data(word);
-  out.say(`Give it to the person you expect, in private: who writes it to the agent within 7 days gets a code, however many
-strangers ask. A word that you made before holds no more. Then: gatehouse pair approve CODE`);
+  out.say(`Give it to the person you expect, in private: who writes it to the agent in a private chat within 7 days gets a code,
+however many strangers ask. A word that you made before holds no more. Then: gatehouse pair approve CODE`);
   return EXIT.ok;
 };
 
