@@ -21,10 +21,7 @@ export function withRenewedKey(
     async *call(request, signal) {
       try {
         const now = await current(signal);
-        if (now !== key) {
-          wire = create(now);
-          key = now;
-        }
+        if (now !== key) [wire, key] = [create(now), now];
       } catch (error) {
         if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
         const known = isGatehouseError(error) ? error : undefined;
