@@ -13,6 +13,7 @@ import { type SendCall, startProcess } from '../src/testing/delivery-process.ts'
 import { answered, runOf } from '../src/testing/delivery-setup.ts';
 import type { Verdict } from '../src/testing/dialects/verdict.ts';
 import { FakeClock, inbound, until } from '../src/testing/fakes.ts';
+import { isFullLoad } from '../src/testing/full-load.ts';
 import { MemoryJournal } from '../src/testing/memory-journal.ts';
 
 /** One chat of one platform. Times are those of the clock that `setup` is given. */
@@ -59,7 +60,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
 };
 const CODE = 'HTML code';
 const LENGTHS = [1_000, 4_100, 12_000];
-const isFull = process.env['GATEHOUSE_TEST_LOAD'] === 'full';
+const isFull = isFullLoad();
 /** A test that fails takes this long, ms; one that passes some hundred. */
 const PATIENCE = 120_000;
 
@@ -160,7 +161,10 @@ interface Course {
   readonly silentMs?: number;
   /** Called before the piece of that number. */
   readonly atStep?: Readonly<Record<number, () => void>>;
-  /** The process is killed before the piece of that number; the next one asks the model anew. Default: it lives on. */
+  /**
+   * The process is killed before the piece of that number; the next one asks the model anew. Default: it lives
+   * on.
+   */
   readonly killedAtStep?: number;
   /** Called before the answer is delivered. */
   readonly atEnd?: () => void;

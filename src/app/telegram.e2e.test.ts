@@ -6,11 +6,12 @@ import { expect, test } from 'vitest';
 import { startChild } from '../testing/child-daemon.ts';
 import { startCrablineTelegram } from '../testing/crabline.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { isFullLoad } from '../testing/full-load.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
 /** `.ci/run` plays all of it: the emulator syncs a record of each call, which takes longer than all that is tested here. */
-const [CHATS, PER_CHAT] = process.env['GATEHOUSE_TEST_LOAD'] === 'full' ? [100, 5] : [50, 2];
+const [CHATS, PER_CHAT] = isFullLoad() ? [100, 5] : [50, 2];
 const MESSAGES = CHATS * PER_CHAT;
 
 test(`${MESSAGES} messages over ${CHATS} chats of an independent emulator: all answered once, in order per chat, no error notice`, async () => {

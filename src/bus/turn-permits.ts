@@ -88,7 +88,7 @@ export class TurnPermits {
     return turnsOfPerson(this.#options);
   }
 
-  /** The numbers were changed: whoever waits and may start now does. */
+  /** The numbers were changed: turns that wait and may start now do. */
   look(): void {
     this.#handOn();
   }
@@ -134,7 +134,8 @@ export class TurnPermits {
     state.waiting.push(senderId, item, state.lastAt);
     signal?.addEventListener('abort', onAbort, { once: true });
     if (signal?.aborted) onAbort();
-    // Also to those that wait already: what was kept from them may have become free since. Whoever hands a permit over counts it.
+    // Also to those that wait already: what was kept from them may have become free since. A permit is counted
+    // when it is handed over.
     else this.#handOn();
     return promise;
   }

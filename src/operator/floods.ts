@@ -194,7 +194,9 @@ export class Floods {
     return undefined;
   }
 
-  /** The limit of a group of which this person has their share. Their rows are looked at only once it can be. */
+  /**
+   * The limit of a group of which this person has their share. Their rows are looked at only once it can be.
+   */
   #shareMet({ message, lane }: Admitted, key: string): WaitingLimit | undefined {
     const { journal } = this.#options;
     if (!this.#chatLimit(journal.load('lane', lane), `lane ${lane}`, OF_GROUP)) return undefined;

@@ -189,7 +189,8 @@ export async function openParent(
   const names = splitWorkspacePath(path);
   const name = names.at(-1);
   if (name === undefined) throw new PathRefusal('the path names the workspace itself, which is a directory');
-  // Through descriptors it could be made, and then nothing that walks by paths would reach it: no count of files, no `rm`.
+  // Through descriptors it could be made, and then nothing that walks by paths would reach it: no count of
+  // files, no `rm`.
   if (options.create && Buffer.byteLength(join(workspace, ...names), 'utf8') > MAX_PATH_BYTES - 1)
     throw new PathRefusal('the path is too long in this workspace');
   return { parent: await WorkspaceDirectory.open(workspace, names.slice(0, -1), options), name };
