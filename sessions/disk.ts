@@ -1,7 +1,8 @@
 /** The few ways this folder touches the disk. All reject with the system's error. */
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, fdatasync, ftruncate, openSync, readFileSync, statSync, write } from 'node:fs';
 import { open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { syncDirectory } from '../src/lib/atomic-file.ts';
 import { isErrno } from '../src/lib/errno.ts';
 
@@ -18,6 +19,38 @@ export async function appendSynced(path: string, data: Uint8Array): Promise<void
     await file.close();
   }
   await syncDirectory(dirname(path));
+}
+
+const [writeSome, syncData, cutTo] = [promisify(write), promisify(fdatasync), promisify(ftruncate)];
+
+/** Why a file did not grow. */
+interface AppendFailure {
+  readonly error: unknown;
+  /** The file has the size that it had. */
+  readonly isCutOff: boolean;
+}
+
+/**
+ * Appends to a file of `bytes` bytes and syncs it, also when there is nothing to append; resolves with what
+ * failed. After a failed write or sync the kernel may hold lines that never reach the disk, and a second sync
+ * would not say so: they are cut off, so that the caller's retry writes them again. Rejects where the file
+ * cannot be opened. Only what waits for the disk goes through the thread pool.
+ */
+export async function appendToExisting(path: string, data: Uint8Array, bytes: number): Promise<AppendFailure | undefined> {
+  const file = openSync(path, constants.O_WRONLY | constants.O_APPEND);
+  try {
+    for (let at = 0; at < data.length; ) at += (await writeSome(file, data, at)).bytesWritten;
+    await syncData(file);
+    return undefined;
+  } catch (error) {
+    const isCutOff = await cutTo(file, bytes).then(
+      () => true,
+      () => false,
+    );
+    return { error, isCutOff };
+  } finally {
+    closeSync(file);
+  }
 }
 
 /**

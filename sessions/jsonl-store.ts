@@ -1,12 +1,11 @@
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { GatehouseError } from '../src/core/errors.ts';
 import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { writeFileAtomic } from '../src/lib/atomic-file.ts';
 import { KeyedMutex } from '../src/lib/keyed-mutex.ts';
-import { appendSynced, DIRECTORY_MODE, FILE_MODE, Places, readIfPresent, removeFile, sizeOf } from './disk.ts';
+import { appendSynced, appendToExisting, DIRECTORY_MODE, FILE_MODE, Places, readIfPresent, removeFile, sizeOf } from './disk.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
 import { forkOf } from './fork.ts';
 import { type FileState, KnownFiles } from './known-files.ts';
@@ -138,29 +137,12 @@ class JsonlStore implements SessionStore {
 
   /** Also syncs when there is nothing to write: a killed predecessor may have written these lines without syncing them. */
   async #write(key: string, path: string, state: FileState, data: Buffer): Promise<void> {
-    const file = await open(path, constants.O_WRONLY | constants.O_APPEND);
-    try {
-      if (data.length > 0) await file.appendFile(data);
-      await file.datasync();
-    } catch (error) {
-      this.#known.forget(key);
-      await this.#takeBack(file, path, state.bytes);
-      throw error;
-    } finally {
-      await file.close();
-    }
-  }
-
-  /**
-   * After a failed write or sync the kernel may hold lines that never reach the disk, and a second sync would not say so. They are
-   * cut off, so that the caller's retry writes them again; where that fails too, the file is written anew at the next use.
-   */
-  async #takeBack(file: FileHandle, path: string, bytes: number): Promise<void> {
-    try {
-      await file.truncate(bytes);
-    } catch {
-      this.#suspect.add(path);
-    }
+    const end = await appendToExisting(path, data, state.bytes);
+    if (!end) return;
+    this.#known.forget(key);
+    // What could not be cut off is written anew at the next use.
+    if (!end.isCutOff) this.#suspect.add(path);
+    throw end.error;
   }
 
   /**
@@ -262,7 +244,6 @@ class JsonlStore implements SessionStore {
     const stem = sessionStem(this.#dir, key);
     const path = `${stem}.jsonl`;
     this.#known.forget(key);
-    await mkdir(dirname(stem), { recursive: true, mode: DIRECTORY_MODE });
     const old = await readIfPresent(path);
     if (old) await appendSynced(`${stem}.archive.jsonl`, old);
     await this.#put(key, session);

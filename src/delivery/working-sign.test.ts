@@ -59,9 +59,11 @@ test('a turn that takes longer puts its sign under the message, and takes it awa
   expect(at.put).toEqual(['👀', undefined]);
 });
 
-test('the time that a message waited for its turn counts', async () => {
+test('the time that a message waited for its turn counts, and a turn of less than a second still has no sign', async () => {
   const at = await scene({ queuedMs: 10_000 });
-  await at.clock.advance(0);
+  await at.clock.advance(900);
+  expect(at.put).toEqual([]);
+  await at.clock.advance(100);
   expect(at.put).toEqual(['👀']);
 });
 

@@ -7,6 +7,11 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 
 /** An answer that comes sooner needs no sign, which costs two calls within the platform's rate limits. */
 const AFTER_MS = 3_000;
+/**
+ * Of a turn, however long its message had waited for it: while a burst is worked off every message waits for
+ * seconds and every answer is there at once, and the signs would take the platform's calls from the answers.
+ */
+const SHORTEST_TURN_MS = 1_000;
 
 /** Emoji under the message that is worked on; an empty one puts none. */
 export interface SignEmoji {
@@ -35,7 +40,7 @@ export interface WorkingSignOptions {
 
 /**
  * The sign of life of one attempt at a run: a reaction under its message, from 3 s after the message was
- * accepted until the attempt ends. A reaction that the agent chose stays. Failures reach no one: it is a sign
+ * accepted, but not before the attempt took a second, until the attempt ends. A reaction that the agent chose stays. Failures reach no one: it is a sign
  * and no answer. What a killed process left is taken away by the attempt that ends the run.
  */
 export class WorkingSign {
@@ -53,7 +58,10 @@ export class WorkingSign {
     this.#options = options;
     this.#stands = row.generation > 1 && options.emoji.working !== '';
     if (this.#stands) this.#queue(() => this.#lookBack());
-    if (options.emoji.working !== '') void this.#show(AFTER_MS - (options.clock.now() - row.acceptedAt));
+    if (options.emoji.working !== '') {
+      const waitedMs = options.clock.now() - row.acceptedAt;
+      void this.#show(Math.max(SHORTEST_TURN_MS, AFTER_MS - waitedMs));
+    }
   }
 
   /** Takes every event of the run. */
@@ -102,7 +110,7 @@ export class WorkingSign {
   async #show(waitMs: number): Promise<void> {
     const { clock, emoji, put, signal } = this.#options;
     try {
-      await clock.sleep(Math.max(0, waitMs), this.#over.signal);
+      await clock.sleep(waitMs, this.#over.signal);
     } catch {
       return; // the run ended sooner
     }

@@ -23,35 +23,28 @@ export function textTokens(text: string): number {
   return Math.ceil(ascii / 4 + other / 1.5);
 }
 
-/** By the state, which never changes: it may be long, and the same history is estimated on every call. */
-const stateTokens = new WeakMap<object, number>();
-
-/** What goes back to the provider with an answer is input as well. */
-function tokensOfState({ provider_state: state }: SessionMessage): number {
-  if (!state) return 0;
-  let tokens = stateTokens.get(state);
-  if (tokens === undefined) {
-    tokens = textTokens(JSON.stringify(state.data));
-    stateTokens.set(state, tokens);
-  }
-  return tokens;
-}
+/** Lines of a history never change, and each call estimates all of them several times. */
+const knownTokens = new WeakMap<SessionMessage, number>();
 
 export function messageTokens(message: SessionMessage): number {
-  let tokens = PER_MESSAGE + textTokens(message.content) + tokensOfState(message);
+  let tokens = knownTokens.get(message);
+  if (tokens !== undefined) return tokens;
+  tokens = PER_MESSAGE + textTokens(message.content);
   for (const call of message.tool_calls ?? []) tokens += textTokens(call.name) + textTokens(call.arguments);
+  // What goes back to the provider with an answer is input as well.
+  if (message.provider_state) tokens += textTokens(JSON.stringify(message.provider_state.data));
+  knownTokens.set(message, tokens);
   return tokens;
 }
 
 /** By the parameters, which never change: every call of every run tells the same tools. */
-const toolTokens = new WeakMap<object, { readonly words: string; readonly tokens: number }>();
+const toolTokens = new WeakMap<object, { readonly name: string; readonly description: string; readonly tokens: number }>();
 
 function tokensOfTool({ name, description, parameters }: ModelRequest['tools'][number]): number {
-  const words = name + description;
   const known = toolTokens.get(parameters);
-  if (known?.words === words) return known.tokens;
-  const tokens = textTokens(words + JSON.stringify(parameters));
-  toolTokens.set(parameters, { words, tokens });
+  if (known?.name === name && known.description === description) return known.tokens;
+  const tokens = textTokens(name + description + JSON.stringify(parameters));
+  toolTokens.set(parameters, { name, description, tokens });
   return tokens;
 }
 
