@@ -35,6 +35,9 @@ export function openJsonlStore(options: JsonlStoreOptions): SessionStore {
   return new JsonlStore(options);
 }
 
+/** Keys whose paths are remembered. */
+const MOST_STEMS = 1_000;
+
 type Loaded = Session & { readonly state: FileState };
 
 class JsonlStore implements SessionStore {
@@ -44,6 +47,8 @@ class JsonlStore implements SessionStore {
   readonly #keepOnRotate: number;
   readonly #onDamage: (damage: SessionDamage) => void;
   readonly #known = new KnownFiles();
+  /** Paths without their ending, by key: each turn asks for its own some ten times. */
+  readonly #stems = new Map<string, string>();
   /** One call at a time per key: a load that mends must not meet an append half way. */
   readonly #keys = new KeyedMutex();
   readonly #places = new Places();
@@ -98,7 +103,7 @@ class JsonlStore implements SessionStore {
   remove(key: string): Promise<void> {
     return this.#exclusive(key, async () => {
       this.#known.forget(key);
-      const stem = sessionStem(this.#dir, key);
+      const stem = this.#stem(key);
       // The old place first: were it last, a kill in between would bring the session back.
       const old = legacyPath(this.#dir, key);
       if (!(await this.#isForeign(old, key))) await removeFile(old);
@@ -113,12 +118,21 @@ class JsonlStore implements SessionStore {
     return bytes !== undefined && parseFile(bytes, key, this.#clock.now()).kind === 'foreign';
   }
 
+  #stem(key: string): string {
+    let stem = this.#stems.get(key);
+    if (stem !== undefined) return stem;
+    if (this.#stems.size >= MOST_STEMS) this.#stems.clear();
+    stem = sessionStem(this.#dir, key);
+    this.#stems.set(key, stem);
+    return stem;
+  }
+
   #exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
     return this.#keys.runExclusive(key, () => wrapErrors(`session ${key}`, work));
   }
 
   async #append(key: string, lines: readonly SessionMessage[]): Promise<void> {
-    const stem = sessionStem(this.#dir, key);
+    const stem = this.#stem(key);
     const path = `${stem}.jsonl`;
     // What is new is told by the lines that are there before a rotation.
     const state = (await this.#knownState(key, path, lines)) ?? (await this.#mended(key))?.state;
@@ -163,7 +177,7 @@ class JsonlStore implements SessionStore {
 
   /** Header and newest messages of a large file. Undefined = it has to be read as a whole. */
   async #readNewest(key: string, newest: number | undefined): Promise<Session | undefined> {
-    const path = `${sessionStem(this.#dir, key)}.jsonl`;
+    const path = `${this.#stem(key)}.jsonl`;
     if (newest === undefined || this.#suspect.has(path)) return undefined;
     return readNewest(path, key, newest, this.#clock.now());
   }
@@ -177,7 +191,7 @@ class JsonlStore implements SessionStore {
 
   /** Reads all of it, and mends on the way what needs it. Undefined = no such session. */
   async #mended(key: string): Promise<Loaded | undefined> {
-    const stem = sessionStem(this.#dir, key);
+    const stem = this.#stem(key);
     const path = `${stem}.jsonl`;
     const bytes = await readIfPresent(path);
     if (!bytes) return this.#migrate(key);
@@ -195,7 +209,7 @@ class JsonlStore implements SessionStore {
 
   /** Bad lines go to quarantine before the file is replaced: a kill in between repeats them there, never loses them. */
   async #mend(key: string, parsed: ParsedFile & { kind: 'session' }, bytes: number): Promise<void> {
-    const stem = sessionStem(this.#dir, key);
+    const stem = this.#stem(key);
     const quarantine = `${stem}.quarantine.jsonl`;
     const moved = parsed.bad.flatMap((line) => [line.bytes, Buffer.from('\n')]);
     if (moved.length > 0) await appendSynced(quarantine, Buffer.concat(moved));
@@ -209,12 +223,12 @@ class JsonlStore implements SessionStore {
 
   /** A37: the header names another session, so nothing in here may be shown as this one's history. */
   async #setAside(key: string, path: string, bytes: Buffer, owner: string): Promise<undefined> {
-    const home = `${sessionStem(this.#dir, owner)}.jsonl`;
+    const home = `${this.#stem(owner)}.jsonl`;
     // Both belong here: a hash collision, or a file system that ignores case. The one that came first keeps its place.
     if (home.toLowerCase() === path.toLowerCase()) {
       throw new GatehouseError('GH1401', `session ${key} would share the file ${path} with another session`);
     }
-    const quarantine = `${sessionStem(this.#dir, key)}.quarantine.jsonl`;
+    const quarantine = `${this.#stem(key)}.quarantine.jsonl`;
     await appendSynced(quarantine, bytes);
     await removeFile(path);
     this.#known.forget(key);
@@ -233,7 +247,7 @@ class JsonlStore implements SessionStore {
     const parsed = parseFile(bytes, key, this.#clock.now());
     if (parsed.kind === 'newer') throw newer(old, parsed.version);
     if (parsed.kind === 'foreign') return undefined; // a collision of cut names: its owner will fetch it
-    await mkdir(dirname(sessionStem(this.#dir, key)), { recursive: true, mode: DIRECTORY_MODE });
+    await mkdir(dirname(this.#stem(key)), { recursive: true, mode: DIRECTORY_MODE });
     await this.#mend(key, parsed, bytes.length);
     await removeFile(old);
     return this.#mended(key);
@@ -241,7 +255,7 @@ class JsonlStore implements SessionStore {
 
   /** Archive, then replace; absent = create. */
   async #replace(key: string, session: Session): Promise<void> {
-    const stem = sessionStem(this.#dir, key);
+    const stem = this.#stem(key);
     const path = `${stem}.jsonl`;
     this.#known.forget(key);
     const old = await readIfPresent(path);
@@ -251,7 +265,7 @@ class JsonlStore implements SessionStore {
 
   /** Puts this in the place of the file; a kill leaves the old one or the new one. */
   async #put(key: string, session: Session): Promise<void> {
-    const path = `${sessionStem(this.#dir, key)}.jsonl`;
+    const path = `${this.#stem(key)}.jsonl`;
     this.#known.forget(key);
     await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
     const data = Buffer.from(formatFile(session.header, session.messages), 'utf8');

@@ -7,13 +7,12 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  async sleep(ms, signal) {
-    for (let left = ms; ; left -= LONGEST_TIMER_MS) {
-      await sleepOnce(Math.min(left, LONGEST_TIMER_MS), signal);
-      if (left <= LONGEST_TIMER_MS) return;
-    }
-  },
+  sleep: (ms, signal) => (ms <= LONGEST_TIMER_MS ? sleepOnce(ms, signal) : sleepLong(ms, signal)),
 };
+
+async function sleepLong(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  for (let left = ms; left > 0; left -= LONGEST_TIMER_MS) await sleepOnce(Math.min(left, LONGEST_TIMER_MS), signal);
+}
 
 /**
  * Not timers/promises: a message's way ends about ten sleeps early, and that one makes an error with a stack trace for each,
