@@ -17,7 +17,7 @@ import type { SimulateOptions, SimulatorInfo } from '../simulator/options.ts';
 export interface OpenJournal {
   readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend' | 'record' | 'waits' | 'jobs' | 'commit'> &
     AsyncDisposable;
-  readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'list'>;
+  readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'expectsUntil' | 'list'>;
   readonly people: People;
 }
 

@@ -69,4 +69,6 @@ export interface PairingStore {
    * case and among other words, is told a code however many strangers ask. Stored hashed.
    */
   expect(now: number): Promise<ExpectedWord>;
+  /** Until when the newest word of `expect` holds, epoch ms; undefined where none does. */
+  expectsUntil(now: number): Promise<number | undefined>;
 }

@@ -141,6 +141,7 @@ it('S6 while strangers ask without end, who writes the word of the owner gets a 
   expect((await pairing.request({ ...who('late'), text: word }, minute)).state).toBe('full');
   expect((await pairing.request({ ...who('late'), text: next.word }, minute)).code).toBeDefined();
   const over = next.expiresAt;
+  expect([await pairing.expectsUntil(over - 1), await pairing.expectsUntil(over)]).toEqual([over, undefined]);
   for (let n = 0; n < 10; n += 1) await pairing.request(who(`after-${n}`), over);
   expect((await pairing.request({ ...who('too late'), text: next.word }, over)).state).toBe('full');
 });

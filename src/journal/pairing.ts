@@ -110,6 +110,10 @@ export class SqlitePairingStore implements PairingStore {
     });
   }
 
+  expectsUntil(now: number): Promise<number | undefined> {
+    return this.#queue.read(() => this.#word(now)?.expiresAt);
+  }
+
   list(now: number): Promise<readonly PairingRequest[]> {
     return this.#queue.read(() =>
       this.#store.db
@@ -131,10 +135,15 @@ export class SqlitePairingStore implements PairingStore {
   #isExpected({ text = '' }: Asking, now: number): boolean {
     const word = WORD.exec(text.slice(0, WORD_WITHIN))?.[1];
     if (word === undefined) return false;
+    const held = this.#word(now);
+    return held !== undefined && timingSafeEqual(Buffer.from(held.hash, 'hex'), this.#hash(word.toUpperCase()));
+  }
+
+  /** The word that holds. */
+  #word(now: number): { readonly hash: string; readonly expiresAt: number } | undefined {
     const value = this.#store.db.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', WORD_ROW)?.value;
     const { hash = '', expiresAt = 0 } = value === undefined ? {} : (JSON.parse(value) as { hash?: string; expiresAt?: number });
-    if (expiresAt <= now) return false;
-    return timingSafeEqual(Buffer.from(hash, 'hex'), this.#hash(word.toUpperCase()));
+    return expiresAt > now ? { hash, expiresAt } : undefined;
   }
 
   #row(key: string): PairingRow | undefined {

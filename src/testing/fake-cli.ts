@@ -41,6 +41,7 @@ export class FakeCli {
   env: Record<string, string | undefined> = {};
   letters: DeadLetter[] = [];
   replayed: string[] = [];
+  expectsUntil: number | undefined;
   requests: PairingRequest[] = [];
   counts: JournalCounts = EMPTY_COUNTS;
   /** What the ledger answers. */
@@ -201,7 +202,11 @@ export class FakeCli {
       },
       pairing: {
         list: async () => this.requests,
-        expect: async (now) => ({ word: 'PAIR-7GQ2MX4K', expiresAt: now + 7 * 86_400_000 }),
+        expect: async (now) => {
+          this.expectsUntil = now + 7 * 86_400_000;
+          return { word: 'PAIR-7GQ2MX4K', expiresAt: this.expectsUntil };
+        },
+        expectsUntil: async () => this.expectsUntil,
         approve: async (which) => this.codes.get(String(which)),
         deny: async (which) => this.codes.get(String(which)),
       },

@@ -37,5 +37,6 @@ export function closedToFriends(pairing: PairingStore, channels: () => Channels)
     deny: (which, now, deciding) => pairing.deny(which, now, deciding),
     list: (now) => pairing.list(now),
     expect: (now) => pairing.expect(now),
+    expectsUntil: (now) => pairing.expectsUntil(now),
   };
 }

@@ -38,6 +38,12 @@ test('expect prints a word and what to do with it; many requests are a reason to
     word: 'PAIR-7GQ2MX4K',
     expiresAt: '2026-01-08T00:00:00.000Z',
   });
+  cli.requests = [];
+  const told = await cli.run('pair', 'list');
+  expect(told.stderr).toContain('ends in 7 d');
+  expect(JSON.parse((await cli.run('pair', 'list', '--json')).stdout)).toMatchObject({
+    expectsUntil: '2026-01-08T00:00:00.000Z',
+  });
   cli.requests = Array.from({ length: 10 }, (_, n) => request({ senderId: String(n) }));
   expect((await cli.run('pair', 'list')).stderr).toContain('gatehouse pair expect');
   cli.requests.pop();

@@ -18,10 +18,15 @@ const MANY = 10;
 export const pairList: Command<unknown> = async (context) => {
   const { deps, out } = context;
   const now = deps.clock.now();
-  const requests = (await withJournal(context, ({ pairing }) => pairing.list(now))) ?? [];
-  out.document({ requests: requests.map(toJson) });
+  const { requests, until } = (await withJournal(context, async ({ pairing }) => ({
+    requests: await pairing.list(now),
+    until: await pairing.expectsUntil(now),
+  }))) ?? { requests: [], until: undefined };
+  out.document({ requests: requests.map(toJson), ...(until === undefined ? {} : { expectsUntil: isoTime(until) }) });
+  if (until !== undefined)
+    out.say(`a word of \`gatehouse pair expect\` holds, and ends ${formatRelative(until, now)}; a new one takes its place`);
   if (requests.length === 0) {
-    out.data('nobody asked to be let in');
+    out.data('no one has asked to be let in');
     return EXIT.ok;
   }
   const rows = requests.map((request) => {

@@ -17,6 +17,8 @@ const SLOW_DOWN_MS = 5_000;
 const MAX_POLL_MS = 60_000;
 /** A code that is never entered is not asked about for ever, whatever the server says. */
 const DEVICE_LIMIT_MS = 30 * 60_000;
+/** A person types it: RFC 8628 6.1 has eight characters in mind. */
+const MOST_USER_CODE = 100;
 const SCOPES = ['openid', 'profile', 'email', 'offline_access'];
 /** OpenID Connect Core 11: a refresh token is given only when the person is asked. */
 const ASK: Readonly<Record<string, string>> = { prompt: 'consent' };
@@ -195,7 +197,7 @@ function toTokens(response: TokenEndpointResponse, askedAt: number): Tokens {
 function toDeviceCode(grant: DeviceAuthorizationResponse, expiresAt: number): DeviceCode {
   const complete = grant.verification_uri_complete;
   return {
-    userCode: printable(grant.user_code),
+    userCode: printable(grant.user_code.slice(0, MOST_USER_CODE)),
     url: mustBeSafe(new URL(grant.verification_uri)).href,
     completeUrl: complete === undefined ? undefined : mustBeSafe(new URL(complete)).href,
     expiresAt,
