@@ -100,6 +100,8 @@ test('F44 when all that may wait waits, the platform is asked to hold its messag
   const events = (await record.after(0, { limit: 1_000 })).map(({ event }) => event);
   expect(events.filter(({ type }) => type === told.type)).toMatchObject([told]);
   expect(rig.daemon.observations.errors).toMatchObject([{ code: 'GH1509', detail: `test: ${reason}` }]);
+  const { observations } = rig.daemon;
+  expect(observations.held(Date.now())).toEqual(['test']);
   held.open();
   await rig.daemon.gateway.idle();
   expect(await deliver(5)).toMatchObject({ kind: 'accepted' });

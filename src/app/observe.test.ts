@@ -41,6 +41,9 @@ it('intake that is held is a warning with the way out, and stands in the status'
     { level: 'warn', event: 'intake.held', data: { channel: 'slack', reason, hint: expect.stringContaining('`limits`') } },
   ]);
   expect(observations.errors).toEqual([{ at: 7, code: 'GH1509', detail: `slack: ${reason}` }]);
+  expect([observations.held(8), observations.held(700_000)]).toEqual([['slack'], []]);
+  observations.observe({ type: 'intake.resumed', at: 9, channel: 'slack' });
+  expect(observations.held(10)).toEqual([]);
 });
 
 it('times are logged in whole milliseconds', () => {

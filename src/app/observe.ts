@@ -7,6 +7,8 @@ import { DropCounts } from './drop-counts.ts';
 
 /** How many recent errors `status` shows. */
 const KEPT_ERRORS = 5;
+/** Somewhat longer than between two times that it is told while it lasts. */
+const HELD_MS = 11 * 60_000;
 
 export interface RecentError {
   readonly at: number;
@@ -19,6 +21,8 @@ export class Observations {
   readonly errors: RecentError[] = [];
   lastModelMs: number | undefined;
   journalFailing = false;
+  /** Channels whose platform is asked to hold its messages, and when that was told last, epoch ms. */
+  readonly #held = new Map<string, number>();
   readonly #redact: (text: string) => string;
 
   /** `redact` takes secrets out: `status` is read by people and programs that must not have them. */
@@ -31,7 +35,11 @@ export class Observations {
     if (event.type === 'model.failed' && event.kind !== 'aborted')
       this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
     if (event.type === 'failed') this.#error(event.at, event.code, event.detail);
-    if (event.type === 'intake.held') this.#error(event.at, event.code, `${event.channel ?? ''}: ${event.reason}`);
+    if (event.type === 'intake.held') {
+      this.#held.set(event.channel ?? '', event.at);
+      this.#error(event.at, event.code, `${event.channel ?? ''}: ${event.reason}`);
+    }
+    if (event.type === 'intake.resumed') this.#held.delete(event.channel ?? '');
     if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
     if (event.type === 'part.retry' && isLoginRefused(event.reason)) this.#error(event.at, 'GH1501', event.reason);
     if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
@@ -47,6 +55,11 @@ export class Observations {
       if (event.code) this.#error(event.at, event.code, 'the journal could not be written');
     }
   };
+
+  /** Channels whose platform is asked to hold its messages; one that has offered none since is left out. */
+  held(now: number): readonly string[] {
+    return [...this.#held].flatMap(([channel, at]) => (now - at < HELD_MS ? [channel] : []));
+  }
 
   #error(at: number, code: string, detail: string): void {
     // Redacted before it is cut: half a secret would not be recognised.

@@ -9,7 +9,7 @@ import { startOfDay } from './observe.ts';
 
 /**
  * What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`,
- * `journal`.
+ * `journal`, `intake:telegram` (its platform is asked to hold its messages).
  */
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
@@ -19,6 +19,7 @@ function degradedParts(daemon: Daemon): readonly string[] {
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
     ...(daemon.observations.journalFailing ? ['journal'] : []),
+    ...daemon.observations.held(systemClock.now()).map((channel) => `intake:${channel}`),
   ];
 }
 

@@ -81,6 +81,8 @@ export type RunEvent = EventBase &
      * minutes.
      */
     | { readonly type: 'intake.held'; readonly code: string; readonly reason: string }
+    /** Its messages are taken again. */
+    | { readonly type: 'intake.resumed' }
   );
 
 export type Emit = (event: RunEvent) => void;

@@ -99,7 +99,7 @@ test('who asks for help without end is answered twenty times a minute, and what 
   expect(judged(floods.judge(at('bob')))).toBe('help');
 });
 
-test('a platform that is asked to hold its messages is named with the limit, and again after ten minutes', async () => {
+test('a platform that is asked to hold its messages is named with the limit, again after ten minutes, and when they are taken again', async () => {
   const at = scene({ all: { messages: 9, bytes: 3 * MIB } }, { total_mb: 3 });
   for (const _ of [1, 2]) at.floods.isFull([inbound()]);
   expect(at.events).toEqual([
@@ -111,6 +111,11 @@ test('a platform that is asked to hold its messages is named with the limit, and
   await at.clock.advance(600_000);
   at.floods.isFull([inbound()]);
   expect(at.events).toHaveLength(2);
+  at.loads['all'] = { messages: 9, bytes: 0 };
+  at.floods.isFull([inbound()]);
+  await at.clock.advance(60_000);
+  for (const _ of [1, 2]) at.floods.isFull([inbound()]);
+  expect(at.events.slice(2)).toEqual([{ type: 'intake.resumed', at: at.clock.now(), channel: 'test' }]);
   const sending = scene({ outbox: { messages: 1_000, bytes: 0 } });
   sending.floods.isFull([inbound()]);
   expect(sending.events).toMatchObject([{ reason: 'answers up to gateway.high_water (1000) are to be sent there' }]);

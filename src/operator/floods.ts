@@ -19,6 +19,8 @@ const LEAST = { lane: 20, sender: 40, unsent: 50 };
 const MIB = 1024 * 1024;
 /** Who went on is told again after this long. */
 const TELL_AGAIN_MS = 600_000;
+/** At the limit batches are refused and taken by turns: only after this long without a refusal it is over. */
+const RESUMED_MS = 60_000;
 /**
  * Answers that one person gets at once (`/help`, `/why`) within a minute. They do not wait as messages do, but
  * are sent one after the other: a thousand of them would stop the channel for all.
@@ -79,6 +81,8 @@ export class Floods {
   readonly #entering = new Map<string, number>();
   /** Lanes and senders that were told, channels of which the operator was, and when. The oldest first. */
   readonly #told = new Map<string, number>();
+  /** By channel whose platform is asked to hold its messages: when a batch of it was refused last. */
+  readonly #held = new Map<string, number>();
   /** By principal, the one who was answered at once last at the end: when that was, lately. */
   readonly #atOnce = new Map<string, readonly number[]>();
 
@@ -92,13 +96,26 @@ export class Floods {
    */
   isFull(batch: readonly InboundMessage[]): boolean {
     const [first] = batch;
-    const why = this.#whyFull(batch);
-    if (first === undefined || why === undefined) return false;
-    if (this.#tell(`intake ${first.channel}`)) {
-      const { emit, clock } = this.#options;
-      emit({ type: 'intake.held', at: clock.now(), channel: first.channel, code: 'GH1509', reason: why });
+    if (first === undefined) return false;
+    const { emit, clock } = this.#options;
+    const { channel } = first;
+    const reason = this.#whyFull(batch);
+    if (reason === undefined) {
+      this.#resume(channel);
+      return false;
     }
+    this.#held.set(channel, clock.monotonic());
+    if (this.#tell(`intake ${channel}`)) emit({ type: 'intake.held', at: clock.now(), channel, code: 'GH1509', reason });
     return true;
+  }
+
+  #resume(channel: string): void {
+    const { emit, clock } = this.#options;
+    const heldAt = this.#held.get(channel);
+    if (heldAt === undefined || clock.monotonic() - heldAt < RESUMED_MS) return;
+    this.#held.delete(channel);
+    this.#told.delete(`intake ${channel}`);
+    emit({ type: 'intake.resumed', at: clock.now(), channel });
   }
 
   #whyFull(batch: readonly InboundMessage[]): string | undefined {

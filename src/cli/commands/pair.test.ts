@@ -45,9 +45,9 @@ test('expect prints a word and what to do with it; many requests are a reason to
     expectsUntil: '2026-01-08T00:00:00.000Z',
   });
   cli.requests = Array.from({ length: 10 }, (_, n) => request({ senderId: String(n) }));
-  expect((await cli.run('pair', 'list')).stderr).toContain('gatehouse pair expect');
+  expect((await cli.run('pair', 'list')).stderr).toContain('→ gatehouse pair expect');
   cli.requests.pop();
-  expect((await cli.run('pair', 'list')).stderr).not.toContain('gatehouse pair expect');
+  expect((await cli.run('pair', 'list')).stderr).not.toContain('→ gatehouse pair expect');
 });
 
 test('approve and deny name the person', async () => {
