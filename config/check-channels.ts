@@ -51,10 +51,25 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     findings.push(...checked.findings.map((finding) => ({ ...finding, path: [...settingsPath, ...finding.path] })));
     const data = checked.data as Readonly<Record<string, unknown>> | undefined;
     settings.push(data);
+    findings.push(...checkOwnAccount(entry, data, path));
     channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId: await schemas.groupIds?.(type) });
   }
   findings.push(...checkOwner(value, original, channels));
   return { settings, findings };
+}
+
+/** On an account of one's own everyone who writes is a friend of the operator, and takes the agent for them. */
+function checkOwnAccount(entry: unknown, settings: unknown, path: readonly PropertyKey[]): Finding[] {
+  const senders = valueAt(entry, ['allowed_senders']);
+  if (valueAt(settings, ['self_chat']) !== true || !Array.isArray(senders) || !senders.includes('*')) return [];
+  return [
+    {
+      severity: 'warning',
+      path: [...path, 'allowed_senders'],
+      message: 'has "*" on your own account ("self_chat"): the agent answers in your name to everyone who writes to you',
+      hint: 'name those whom the agent may answer, or leave it empty for messages to yourself alone',
+    },
+  ];
 }
 
 /** Words that nobody writes down, or that are compared with nothing, would be paid for and never answered. */

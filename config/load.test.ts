@@ -281,6 +281,17 @@ describe('problems', () => {
     expect(await said(entry)).toMatchObject([expect.stringContaining('did you mean "allowed_senders"?')]);
   });
 
+  test("everyone let in on an account of one's own is warned about", async () => {
+    const settings = z.strictObject({ self_chat: z.boolean().default(false) });
+    const of = async (selfChat: boolean, senders: string[]) => {
+      const channels = [{ type: 'mine', allowed_senders: senders, settings: { self_chat: selfChat } }];
+      const options = { channelTypes: ['mine'], channelSettings: async () => settings };
+      return (await load(JSON.stringify({ gateway: { channels } }), options)).warnings.map(({ path }) => path);
+    };
+    const path = 'gateway.channels[0].allowed_senders';
+    expect([await of(true, ['*']), await of(true, ['4917']), await of(false, ['*'])]).toEqual([[path], [], []]);
+  });
+
   test('a misspelt self_chat stops the start: without it all friends of the account would get pairing codes', async () => {
     const settings = z.strictObject({ self_chat: z.boolean().default(false) });
     const extra = { channelTypes: ['whatsapp'], channelSettings: async () => settings };
