@@ -1,4 +1,4 @@
-/** The Anthropic messages wire: request -> SDK stream -> events. The only file that knows the `@anthropic-ai/sdk` package. */
+/** The Anthropic messages wire: request -> SDK -> events. The only file that knows the `@anthropic-ai/sdk` package. */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelRequest } from '../../core/model.ts';
 import { AnthropicAssembly } from './anthropic-answer.ts';
@@ -6,7 +6,6 @@ import { CACHED, markForCache, mayBeginThinking, toAnthropicMessages, toAnthropi
 import { claudeModel, claudeThinking } from './claude-models.ts';
 import { guardedFetch } from './guarded-fetch.ts';
 import { toHistory } from './history.ts';
-import { asRecord } from './tool-call-assembly.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
 import { createWireModel } from './wire-model.ts';
 
@@ -31,7 +30,7 @@ export function createAnthropic(options: WireOptions): WarmableModel {
         const { body, digest } = requestBody(options, request);
         if (digest !== undefined) digests.set(request.context, digest);
         // `post`, because `messages.create` prints a warning to the console for models that will be retired.
-        return await client.post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal });
+        return await client.post('/v1/messages', { body, stream: true, signal }).asResponse();
       },
     },
   );
@@ -54,7 +53,6 @@ async function createClient(options: WireOptions): Promise<Anthropic> {
     fetch: guardedFetch(options, {
       pass: ['accept', 'content-type'],
       set: { 'anthropic-version': VERSION, ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}) },
-      wholeAnswer: anthropicEvent,
     }),
   });
 }
@@ -85,10 +83,4 @@ function requestBody(
     ...thinking,
   };
   return { body, digest: history.digest };
-}
-
-/** The library reads events by their name and throws those called `error`. */
-function anthropicEvent(answer: unknown): string {
-  const name = asRecord(answer)['error'] === undefined ? 'message' : 'error';
-  return `event: ${name}\ndata: ${JSON.stringify(answer)}\n\n`;
 }

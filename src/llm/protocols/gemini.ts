@@ -1,4 +1,4 @@
-/** The Gemini wire: request -> SDK stream -> events. The only file that knows the `@google/genai` package. */
+/** The Gemini wire: request -> SDK -> events. The only file that knows the `@google/genai` package. */
 import type { GenerateContentParameters, GoogleGenAI, ThinkingConfig, ThinkingLevel } from '@google/genai/web';
 import type { ModelRequest } from '../../core/model.ts';
 import type { HeaderLookup } from '../../lib/retry-after.ts';
@@ -19,12 +19,21 @@ const LEVELS = ['low', 'medium', 'high'];
 
 /** `baseUrl` holds the version segment: `https://generativelanguage.googleapis.com/v1beta`. */
 export function createGemini(options: WireOptions): WarmableModel {
+  const send = geminiFetch(options);
   return createWireModel(options, {
     connect: () => createClient(options),
     assembly: (answer) => new GeminiAssembly(answer),
     open: async ({ models }, request, abortSignal) => {
       const body = requestBody(options, request);
-      return named(await models.generateContentStream({ ...body, config: { ...body.config, abortSignal } }));
+      // The client library hands its answer on only as a stream that it reads itself, and makes a `Response` of each chunk.
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      const keep: typeof fetch = async (input, init) => {
+        const answer = await send(input, init);
+        resolve(answer);
+        return answer;
+      };
+      await models.generateContentStream({ ...body, config: { ...body.config, abortSignal, httpOptions: { fetch: keep } } });
+      return await promise;
     },
   });
 }
@@ -36,11 +45,11 @@ export function createGemini(options: WireOptions): WarmableModel {
 async function createClient(options: WireOptions): Promise<GoogleGenAI> {
   const { GoogleGenAI: Client } = await import('@google/genai/web');
   return new Client({
-    // `geminiFetch` sends the key, so that the client library cannot put it anywhere else. It refuses an empty one.
+    // `geminiFetch` sends the key and is part of each request, so that the client library cannot put it anywhere else. It refuses an empty one.
     apiKey: 'none',
     vertexai: false,
     // The version is part of the base URL. Without `retryOptions` it sends once.
-    httpOptions: { baseUrl: options.baseUrl, apiVersion: '', fetch: geminiFetch(options) },
+    httpOptions: { baseUrl: options.baseUrl, apiVersion: '' },
   });
 }
 
@@ -79,30 +88,15 @@ function thinkingConfig(model: string, facts: WireOptions['facts'], level: Model
 /** The guarded fetch in the shape the client library needs, with the key and with errors that keep their headers. */
 function geminiFetch(options: WireOptions): typeof fetch {
   const guarded = guardedFetch(options, {
-    // The client library ends an event at two line ends of the same kind only.
-    plainLineEnds: true,
     pass: ['accept', 'content-type'],
     set: options.apiKey ? { 'x-goog-api-key': options.apiKey } : {},
-    wholeAnswer: chunkEvents,
   });
   return async (input, init) => {
     const response = await guarded(input, init);
     // The client library would throw the headers away, and with them Retry-After.
     if (!response.ok) throw answeredError(response.status, await response.text(), response.headers);
-    return withReader(response);
+    return response;
   };
-}
-
-/** Without `alt=sse` the API answers with a list of the same chunks. */
-function chunkEvents(answer: unknown): string {
-  return (Array.isArray(answer) ? answer : [answer]).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
-}
-
-/** A body's reader: all that the client library uses. It never cancels; the call's signal does. */
-function withReader({ status, ok, headers, body }: Response): Response {
-  const chunks: AsyncIterator<Uint8Array> | undefined = body?.[Symbol.asyncIterator]();
-  const read = async () => (await chunks?.next()) ?? { done: true };
-  return { status, ok, headers, body: { getReader: () => ({ read, releaseLock: () => undefined }) } } as unknown as Response;
 }
 
 function answeredError(status: number, body: string, headers: HeaderLookup): AnsweredError {
@@ -132,14 +126,4 @@ function retryDelay(error: unknown): number | undefined {
     if (seconds !== undefined) return Math.ceil(Number(seconds) * 1_000);
   }
   return undefined;
-}
-
-/** An error in the middle of a stream is an `ApiError` that holds the chunk only as the end of its message. */
-async function* named(stream: AsyncIterable<unknown>): AsyncGenerator<unknown> {
-  try {
-    yield* stream;
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'ApiError') throw error;
-    throw new AnsweredError(undefined, errorIn(error.message.slice(error.message.indexOf('{'))));
-  }
 }

@@ -1,4 +1,4 @@
-/** The OpenAI chat completions wire: request -> SDK stream -> events. */
+/** The OpenAI chat completions wire: request -> SDK -> events. */
 import { sessionHash } from '../../core/ids.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import { type ChatHabits, chatHabits } from './chat-habits.ts';
@@ -17,7 +17,7 @@ export function createOpenAiChat(options: WireOptions): WarmableModel {
     connect: () => createOpenAiClient(options),
     outputLimit: habits.outputLimit,
     assembly: (answer) => new ChatAssembly(answer, habits.reasoning),
-    open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, habits, request), { signal }),
+    open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, habits, request), { signal }).asResponse(),
   });
 }
 

@@ -1,4 +1,4 @@
-/** The OpenAI Responses wire (o-series, gpt-5 and later, Grok): request -> SDK stream -> events. */
+/** The OpenAI Responses wire (o-series, gpt-5 and later, Grok): request -> SDK -> events. */
 import { sessionHash } from '../../core/ids.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import { chatHabits } from './chat-habits.ts';
@@ -29,12 +29,12 @@ export function createOpenAiResponses(options: WireOptions): WarmableModel {
     assembly: (answer) => new ResponsesAssembly(answer),
     open: async ({ responses }, request, signal) => {
       try {
-        return await responses.create(requestBody(options, request, asked), { signal });
+        return await responses.create(requestBody(options, request, asked), { signal }).asResponse();
       } catch (error) {
         // Organizations that are not verified get no summaries of some models, and no answer when they ask for one.
         if (!asked.summaries || asRecord(error)['param'] !== 'reasoning.summary') throw error;
         asked.summaries = false;
-        return await responses.create(requestBody(options, request, asked), { signal });
+        return await responses.create(requestBody(options, request, asked), { signal }).asResponse();
       }
     },
   });

@@ -1,5 +1,6 @@
 import type { ModelRequest } from '../../core/model.ts';
 import type { ProviderState } from '../../core/session.ts';
+import type { HttpAnswer } from '../../lib/http-fetch.ts';
 import { outputBeside } from '../tokens.ts';
 import type { AnswerOptions } from './answer-assembly.ts';
 import { asRecord } from './tool-call-assembly.ts';
@@ -12,8 +13,8 @@ export interface WireParts<Client> {
   /** Asked for where the request has no limit. */
   readonly outputLimit?: number | undefined;
   readonly assembly: (answer: AnswerOptions, request: ModelRequest) => Assembly;
-  /** Sends the request; resolves with the chunks of the answer. */
-  readonly open: (client: Client, request: ModelRequest, signal: AbortSignal) => Promise<AsyncIterable<unknown>>;
+  /** Sends the request; resolves with the answer, unread. Rejects with the client library's error when it is refused. */
+  readonly open: (client: Client, request: ModelRequest, signal: AbortSignal) => Promise<Pick<HttpAnswer, 'body'>>;
 }
 
 /** A model over one wire. Connects nothing and loads nothing until the first call or `warm`. Retries nothing: see `withRetry`. */

@@ -1,17 +1,18 @@
-/** What all wires share: the options, the loop around an SDK's stream with its time limits, and its errors as failure values. */
+/** What all wires share: the options, the loop around an answer's events with its time limits, and its errors as failure values. */
 import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
-import type { HttpFetch } from '../../lib/http-fetch.ts';
+import type { HttpAnswer, HttpFetch } from '../../lib/http-fetch.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, Watchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
-import { Burst } from './burst.ts';
+import { addToBurst } from './burst.ts';
+import { readEvents } from './event-stream.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
 import { mayThink } from './thinking.ts';
-import { type Signer, WireFault, withSigns } from './wire-guard.ts';
+import { type Signer, WireFault } from './wire-guard.ts';
 
 export interface WireOptions {
   readonly provider: string;
@@ -67,7 +68,7 @@ export async function* callWire(
   signal: AbortSignal,
   wire: {
     readonly assembly: (inputTokens: number) => Assembly;
-    readonly open: (signal: AbortSignal, inputTokens: number) => Promise<AsyncIterable<unknown>>;
+    readonly open: (signal: AbortSignal, inputTokens: number) => Promise<Pick<HttpAnswer, 'body'>>;
   },
 ): AsyncGenerator<ModelEvent> {
   if (signal.aborted) return yield failed(abortedFailure());
@@ -76,8 +77,8 @@ export async function* callWire(
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  const race = createRace(controller.signal);
-  const burst = new Burst(race.interrupt);
+  const orAbort = createRace(controller.signal);
+  let burst: ModelEvent[] = [];
   let streaming = false;
   let isOver = false;
   let closing: readonly ModelEvent[];
@@ -85,49 +86,39 @@ export async function* callWire(
   const thinks = mayThink(request.thinking, options.facts?.thinking);
   using watchdog = new Watchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
   try {
-    const open = (): Promise<AsyncIterable<unknown>> => wire.open(controller.signal, inputTokens);
-    const stream = await race.wait(withSigns(() => watchdog.sign(), open));
-    // Only what has begun to arrive interrupts.
-    if (!stream) throw new Error('interrupted before it was open');
+    const { body } = await orAbort(wire.open(controller.signal, inputTokens));
     streaming = true;
     watchdog.opened();
-    const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
-    let waiting: Promise<IteratorResult<unknown>> | undefined;
-    for (;;) {
-      waiting ??= chunks.next();
-      const step = await race.wait(waiting);
-      let due: readonly ModelEvent[];
-      if (step === undefined) {
-        due = burst.take();
-      } else {
-        waiting = undefined;
-        isOver = step.done === true;
-        if (step.done) break;
-        const { events, progress } = assembly.add(step.value);
+    const stream = readEvents(body, () => watchdog.sign());
+    while (!assembly.looping) {
+      const { done, value: chunks } = await orAbort(stream.next());
+      isOver = done === true;
+      if (done) break;
+      for (const chunk of chunks) {
+        const { events, progress } = assembly.add(chunk);
+        for (const event of events) addToBurst(burst, event);
         const isThought = progress === 'thinking' || (events.length > 0 && events.every(({ type }) => type === 'reasoning'));
         if (progress) watchdog.progress(!isThought);
         if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
-        due = events.length === 0 ? events : joined(events, burst);
+        if (assembly.looping) break;
       }
-      if (due.length > 0) {
-        watchdog.pause();
-        // Not `yield*`: over an array it makes three more promises for each event.
-        for (const event of due) yield event;
-        watchdog.resume();
-      }
-      if (assembly.looping) break;
+      if (burst.length === 0) continue;
+      const due = burst;
+      burst = [];
+      watchdog.pause();
+      // Not `yield*`: over an array it makes three more promises for each event.
+      for (const event of due) if (!signal.aborted) yield event;
+      watchdog.resume();
     }
-    for (const event of burst.take()) yield event;
-    // The SDKs end an aborted stream as if it were complete.
     controller.signal.throwIfAborted();
     closing = withoutSecrets(assembly.end(), options);
   } catch (error) {
     // A complete answer is not lost because its connection ended badly afterwards.
-    if (assembly.finished && !signal.aborted) closing = withoutSecrets(assembly.end(), options);
+    if (assembly.finished && !signal.aborted) closing = [...burst, ...withoutSecrets(assembly.end(), options)];
     else {
       const failure = signal.aborted ? abortedFailure() : toFailure(error, streaming, options);
       const { usage } = assembly;
-      closing = [failed(usage ? { ...failure, usage } : failure)];
+      closing = [...burst, failed(usage ? { ...failure, usage } : failure)];
     }
   } finally {
     signal.removeEventListener('abort', onAbort);
@@ -201,20 +192,13 @@ function findFault(error: unknown): WireFault | undefined {
   return undefined;
 }
 
-function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEvent[] {
-  const [only, more] = events;
-  return only && !more ? burst.add(only) : events.flatMap((event) => burst.add(event));
-}
-
 /**
- * Makes waiting end at once when the signal aborts: the SDK may still be cleaning up by then. `wait` settles
- * as the promise does, rejects with the reason when the signal aborts first, or resolves with undefined when
- * it is interrupted: the promise can then be waited for again. One wait at a time. One listener per call,
- * because adding and removing one per chunk costs a sixth of reading the chunk.
+ * Makes waiting end at once when the signal aborts: what is waited for may still be cleaning up by then. The function settles as
+ * its promise does, or rejects with the signal's reason. One wait at a time. One listener per call, because adding and removing
+ * one per chunk costs a sixth of reading the chunk.
  */
-function createRace(signal: AbortSignal) {
+function createRace(signal: AbortSignal): <T>(promise: PromiseLike<T>) => Promise<T> {
   let rejectWaiting: ((reason: unknown) => void) | undefined;
-  let interruptWaiting: (() => void) | undefined;
   // Asking the signal each time is dearer than remembering.
   let { aborted } = signal;
   signal.addEventListener(
@@ -225,14 +209,10 @@ function createRace(signal: AbortSignal) {
     },
     { once: true },
   );
-  return {
-    wait: <T>(promise: PromiseLike<T>): Promise<T | undefined> =>
-      new Promise((resolve, reject) => {
-        rejectWaiting = reject;
-        interruptWaiting = () => resolve(undefined);
-        promise.then(resolve, reject);
-        if (aborted) reject(signal.reason);
-      }),
-    interrupt: (): void => interruptWaiting?.(),
-  };
+  return (promise) =>
+    new Promise((resolve, reject) => {
+      rejectWaiting = reject;
+      promise.then(resolve, reject);
+      if (aborted) reject(signal.reason);
+    });
 }
