@@ -1,4 +1,4 @@
-/** Reads server-sent events: bytes -> lines -> JSON (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** Reads server-sent events: bytes -> lines -> JSON (html.spec.whatwg.org/multipage/server-sent-events.html). */
 import { setImmediate } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { AnsweredError } from './http-failure.ts';
@@ -9,9 +9,10 @@ import { createLimit } from './wire-guard.ts';
 const END_MARK = '[DONE]';
 
 /**
- * Yields the JSON of the events, those of one piece of bytes together: a step for each event would cost more than the event.
- * The last event may lack its blank line (F28). `onBytes` hears of each piece, also of comments. Throws, behind the events that
- * came before it, an `AnsweredError` for an error of the server, a `SyntaxError` for what is not JSON, a `WireFault` past the limits.
+ * Yields the JSON of the events, those of one piece of bytes together: a step for each event would cost more
+ * than the event. Events without data are none, and the last one may lack its blank line (F28). `onBytes`
+ * hears of each piece, also of comments. Throws behind the events that came before: an `AnsweredError` for an
+ * error of the server, a `SyntaxError` for what is not JSON, a `WireFault` past the limits.
  */
 export async function* readEvents(
   body: AsyncIterable<Uint8Array> | null,
@@ -50,7 +51,8 @@ export async function* readEvents(
     }
     if (end.error) throw end.error;
     if (isWhole) return;
-    // The end of the body often lies one turn of the loop behind the mark, and leaving before it costs the connection.
+    // The end of the body often lies one turn of the loop behind the mark, and a body that is left before its
+    // end costs the connection.
     const last = pieces.next().then(({ done }) => {
       isWhole = done === true;
     });

@@ -317,6 +317,12 @@ describe('answers', () => {
   test('of a server that ignores `alt=sse` are taken as well', async () => {
     const { events } = await run(jsonReply({ candidates: [{ content: { parts: [{ text: 'whole' }] }, finishReason: 'STOP' }] }));
     expect(events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'whole' } });
+    // Chunks in a list, which together are longer than a line of a stream may be, written over several lines.
+    const words = Array.from({ length: 3 }, (_, part) => Array.from({ length: 60_000 }, (_word, n) => `w${part}${n} `).join(''));
+    const chunks = words.map((text) => ({ candidates: [{ content: { parts: [{ text }] } }] }));
+    const list = JSON.stringify([...chunks, { candidates: [{ finishReason: 'STOP' }] }], undefined, 1).split(/(?<=\n)/);
+    const listed = await run({ headers: { 'content-type': 'application/json' }, pieces: list });
+    expect(listed.events.at(-1)).toMatchObject({ type: 'done', answer: { text: words.join('') } });
   });
 
   test('are complete with the finish reason: a reset or silence afterwards changes nothing', async () => {

@@ -25,7 +25,7 @@ export function createGemini(options: WireOptions): WarmableModel {
     assembly: (answer) => new GeminiAssembly(answer),
     open: async ({ models }, request, abortSignal) => {
       const body = requestBody(options, request);
-      // The client library hands its answer on only as a stream that it reads itself, and makes a `Response` of each chunk.
+      // The client library hands on no answer but a stream that it reads itself, with a `Response` for each chunk.
       const { promise, resolve } = Promise.withResolvers<Response>();
       const keep: typeof fetch = async (input, init) => {
         const answer = await send(input, init);
@@ -45,7 +45,8 @@ export function createGemini(options: WireOptions): WarmableModel {
 async function createClient(options: WireOptions): Promise<GoogleGenAI> {
   const { GoogleGenAI: Client } = await import('@google/genai/web');
   return new Client({
-    // `geminiFetch` sends the key and is part of each request, so that the client library cannot put it anywhere else. It refuses an empty one.
+    // `geminiFetch`, which each request brings along, sends the key, so that the client library cannot put it
+    // anywhere else. It refuses an empty one.
     apiKey: 'none',
     vertexai: false,
     // The version is part of the base URL. Without `retryOptions` it sends once.

@@ -1,4 +1,7 @@
 /** What an emulator cannot play: streams that are broken in single bytes. One suite for all wires. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ModelEvent } from '../../core/model.ts';
@@ -166,6 +169,21 @@ export function wireFaultContract(subject: WireSubject): void {
     const last = events.at(-1);
     if (last?.type === 'done') expect(last.answer.text).toBe(streamedText(events));
     else expect(failureOf(events)).toMatchObject({ kind: 'empty', retryable: true });
+  });
+
+  test('connections serve one call after the other', async () => {
+    let connections = 0;
+    const server = createServer((_request, response) => response.writeHead(200, EVENT_STREAM).end(answered));
+    server.on('connection', () => {
+      connections += 1;
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const model = subject.create(wireOptions(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+    for (let call = 0; call < 5; call += 1) answerOf(await collect(model.call(modelRequest('hi'), new AbortController().signal)));
+    server.closeAllConnections();
+    server.close();
+    // The pool opens a second one for a call that begins in the very step in which the one before it ends.
+    expect(connections).toBeLessThanOrEqual(2);
   });
 
   test('F25 an error in the middle of a stream keeps its kind', async () => {

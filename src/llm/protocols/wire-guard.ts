@@ -49,14 +49,14 @@ export class WireFault extends Error {
 }
 
 /**
- * Wraps `fetch` for streaming chat wires: own headers only, no redirects, errors within the limits, plain JSON turned into an event.
- * What is good is handed on unread, for `readEvents`: client libraries look at its status and headers.
+ * Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded errors, plain JSON turned into
+ * events. A good answer is handed on unread, for `readEvents`: client libraries look at its status and headers.
  */
 export function guardFetch(fetchFn: HttpFetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
   const { pass = SENT_HEADERS, set = {}, extraBody, sign } = options;
   let fixed: Readonly<Record<string, string>> | undefined;
   return async (input, init) => {
-    const given = new Headers(init?.headers);
+    const given = init?.headers instanceof Headers ? init.headers : new Headers(init?.headers);
     const headers: Record<string, string> = {};
     for (const name of pass) {
       const value = given.get(name);
@@ -88,6 +88,7 @@ function withFields(body: string, extra: GuardOptions['extraBody']): string {
   const json = extra ? JSON.stringify({ ...(JSON.parse(body) as object), ...extra }) : body;
   // Half of a surrogate pair is escaped so; Anthropic refuses the body, and with it the conversation for
   // good.
+  if (!json.includes('\\ud')) return json;
   return json.replace(/\\\\|\\ud[89a-f]../g, (told) => (told === '\\\\' ? told : '\ufffd'));
 }
 
@@ -137,11 +138,13 @@ function asErrorObject(body: string): string {
   }
 }
 
-/** A whole answer in place of a stream, or all its chunks as a list; an `error` inside it is then found like one in a stream. */
+/** A whole answer in place of a stream, or its chunks as a list; an `error` in it is found like one in a stream. */
 function jsonAsEvents(body: string, status: number): Response {
   try {
     const answer: unknown = JSON.parse(body);
-    return new Response((Array.isArray(answer) ? answer : [answer]).map((one) => `data: ${JSON.stringify(one)}\n\n`).join(''));
+    const events = (Array.isArray(answer) ? answer : [answer]).map((one) => Buffer.from(`data: ${JSON.stringify(one)}\n\n`));
+    // Each in a piece of its own: all of them together may be longer than a line of a stream.
+    return new Response(ReadableStream.from(events) as ReadableStream<Uint8Array<ArrayBuffer>>);
   } catch {
     // Some proxies name a stream so.
     if (/^\s*(?:data|event)?:/.test(body)) return new Response(body);

@@ -77,8 +77,10 @@ function refusesState(error: unknown): boolean {
 }
 
 function withoutState(request: ModelRequest, isOut: (state: ProviderState) => boolean): ModelRequest {
-  const messages = request.messages.map(({ provider_state: state, ...message }) =>
-    state && !isOut(state) ? { ...message, provider_state: state } : message,
-  );
+  const messages = request.messages.map((message) => {
+    if (!message.provider_state || !isOut(message.provider_state)) return message;
+    const { provider_state: _, ...bare } = message;
+    return bare;
+  });
   return { ...request, messages };
 }

@@ -1,4 +1,4 @@
-/** What all wires share: the options, the loop around an answer's events with its time limits, and its errors as failure values. */
+/** What all wires share: the options, the loop around an answer with its time limits, its errors as failures. */
 import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
@@ -193,9 +193,9 @@ function findFault(error: unknown): WireFault | undefined {
 }
 
 /**
- * Makes waiting end at once when the signal aborts: what is waited for may still be cleaning up by then. The function settles as
- * its promise does, or rejects with the signal's reason. One wait at a time. One listener per call, because adding and removing
- * one per chunk costs a sixth of reading the chunk.
+ * Makes waiting end at once when the signal aborts: what is waited for may still be cleaning up by then. The
+ * function settles as its promise does, or rejects with the signal's reason. One wait at a time. One listener
+ * per call, because adding and removing one per chunk costs a sixth of reading the chunk.
  */
 function createRace(signal: AbortSignal): <T>(promise: PromiseLike<T>) => Promise<T> {
   let rejectWaiting: ((reason: unknown) => void) | undefined;
