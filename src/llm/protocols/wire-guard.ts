@@ -140,14 +140,16 @@ function asErrorObject(body: string): string {
 
 /** A whole answer in place of a stream, or its chunks as a list; an `error` in it is found like one in a stream. */
 function jsonAsEvents(body: string, status: number): Response {
+  let events = body;
   try {
     const answer: unknown = JSON.parse(body);
-    const events = (Array.isArray(answer) ? answer : [answer]).map((one) => Buffer.from(`data: ${JSON.stringify(one)}\n\n`));
-    // Each in a piece of its own: all of them together may be longer than a line of a stream.
-    return new Response(ReadableStream.from(events) as ReadableStream<Uint8Array<ArrayBuffer>>);
+    events = (Array.isArray(answer) ? answer : [answer]).map((one) => `data: ${JSON.stringify(one)}\n\n`).join('');
   } catch {
     // Some proxies name a stream so.
-    if (/^\s*(?:data|event)?:/.test(body)) return new Response(body);
-    throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
+    if (!/^\s*(?:data|event)?:/.test(body))
+      throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
   }
+  // Piece by piece, since none may be longer than a line.
+  const lines = events.split(/(?<=\n)/).map((line) => Buffer.from(line));
+  return new Response(ReadableStream.from(lines) as ReadableStream<Uint8Array<ArrayBuffer>>);
 }
