@@ -16,6 +16,7 @@ class ProgramsFirst extends BaseSequencer {
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts}/**/*.test.ts'],
+    globalSetup: mode === 'quick' ? [] : ['src/testing/built-daemon.ts'],
     // For a machine that is slow and busy: what passes takes milliseconds.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -7,6 +7,10 @@ import { type DaemonFiles, type Ended, type RunningDaemon, watchDaemon, writeDae
 
 const SOURCES = join(import.meta.dirname, '..');
 const GUARD = join(SOURCES, 'cli/node-guard.mjs');
+/** Where `built-daemon.ts` put the program; outside the test suite its sources run. */
+const BUILT = process.env['GATEHOUSE_BUILT'];
+const MAIN = BUILT ? join(BUILT, 'main.mjs') : join(SOURCES, 'cli/main.ts');
+const FAULT = BUILT ? join(BUILT, 'fault-daemon.mjs') : join(SOURCES, 'testing/fault-daemon.ts');
 
 export interface ChildOptions extends DaemonFiles {
   /** A program and arguments that run the daemon, e.g. strace. */
@@ -33,8 +37,8 @@ export async function startChild(options: ChildOptions): Promise<ChildDaemon> {
   const { dataDir, file } = await writeDaemonFiles(options);
   const program =
     killAt === undefined
-      ? [join(SOURCES, 'cli/main.ts'), 'gateway', '--config', file, '--data-dir', dataDir, ...(options.args ?? [])]
-      : [join(SOURCES, 'testing/fault-daemon.ts'), file, dataDir, killAt, countFile(dir)];
+      ? [MAIN, 'gateway', '--config', file, '--data-dir', dataDir, ...(options.args ?? [])]
+      : [FAULT, file, dataDir, killAt, countFile(dir)];
   const [command = '', ...args] = [...wrapper, process.execPath, '--import', GUARD, ...program];
   const child = spawn(command, args, {
     cwd: dir,
