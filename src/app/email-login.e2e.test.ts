@@ -11,6 +11,7 @@ import { startChild } from '../testing/child-daemon.ts';
 import { ENTRA_CLIENT } from '../testing/email/entra-forms.ts';
 import { EntraServer } from '../testing/email/entra-server.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { startModelServer } from '../testing/model-server.ts';
 
 const missing = mailServersMissing();
@@ -52,7 +53,8 @@ describe.skipIf(missing !== undefined)('a mailbox with access tokens', () => {
     return {
       dataDir: join(dir.path, 'data'),
       file: join(own, 'auth.json'),
-      start: () => startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' } }),
+      spawn: () => startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' } }),
+      start: () => startInline({ dir: dir.path, config, env: { TEST_KEY: 'sk' } }),
       ask: async (words: string) => {
         const head = ['Authentication-Results: mx.example.test; dmarc=pass header.from=example.test', 'From: alice@example.test'];
         await servers.deliver([...head, `To: ${BOT}`, `Message-ID: <${words}@example.test>`, '', words].join('\r\n'));
@@ -73,7 +75,7 @@ describe.skipIf(missing !== undefined)('a mailbox with access tokens', () => {
     entra.tokens.strictRotation = true;
     await using at = await scene();
     const before = renewals();
-    await using first = await at.start();
+    await using first = await at.spawn();
     await first.ready();
     await at.ask('first');
     expect(renewals()).toBe(before + 1);
@@ -98,8 +100,9 @@ describe.skipIf(missing !== undefined)('a mailbox with access tokens', () => {
     await using at = await scene();
     const old = await readFile(at.file, 'utf8');
     const before = renewals();
-    await using first = await at.start();
+    await using first = await at.spawn();
     await first.ready();
+    await until('it is renewed', () => renewals() > before);
     await first.stop('SIGKILL');
     expect(renewals()).toBe(before + 1);
     await writeFile(at.file, old, { mode: 0o600 });

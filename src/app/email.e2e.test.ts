@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../simulator/email/servers.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
-import { type ChildOptions, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
 
 const missing = mailServersMissing();
@@ -77,11 +77,11 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
     const gateway = { channels: [{ type: 'email', allowed_senders: ['alice@example.test'], settings }], http: { port: 0 } };
     const config = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', gateway };
     const env = { TEST_KEY: 'sk', EMAIL_USERNAME: 'bot@example.test', EMAIL_PASSWORD: MAIL_PASSWORD };
-    const options: ChildOptions = { dir: dir.path, config, env };
+    const options = { dir: dir.path, config, env };
     return {
       model,
       dir: dir.path,
-      start: () => startChild(options),
+      start: () => startInline(options),
       async [Symbol.asyncDispose]() {
         await model[Symbol.asyncDispose]();
         await dir[Symbol.asyncDispose]();
