@@ -105,7 +105,7 @@ test.concurrent('F15 a sync that fails ends the process with code 1 and the reas
   // Nothing more can be recorded, so nothing is waited for.
   expect(endedAt - Date.parse(JSON.parse(fatal).time)).toBeLessThan(4_000);
   const sent = at.platform.maxUpdateId;
-  await using second = await at.spawn();
+  await using second = await at.start();
   await second.settled(sent);
   const texts = at.texts();
   expect(new Set(texts).size).toBe(texts.length);
@@ -127,7 +127,7 @@ test.concurrent('F16 a read-only data directory is refused at start with one cle
 test.concurrent('F19 a damaged journal is refused with one clear line, exit 1, and left as it is', async () => {
   await using at = await telegramScene();
   {
-    await using first = await at.spawn();
+    await using first = await at.start();
     at.platform.inject({ text: 'hello' });
     await first.settled(1);
     await first.stop();

@@ -59,7 +59,7 @@ test.concurrent('a restart does not give out the money again', async () => {
     await ask(first, 1);
     await first.stop('SIGKILL');
   }
-  await using second = await at.spawn();
+  await using second = await at.start();
   await second.ready();
   expect(second.stderr()).toContain('budget   0.05 of 0.10 USD spent today');
   await ask(second, 2);

@@ -49,7 +49,7 @@ test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 
   }
   expect(at.platform.sends).toEqual([]);
   expect(at.model.requests).toHaveLength(1);
-  await using second = await at.spawn();
+  await using second = await at.start();
   await second.settled(1);
   expect(at.texts()).toEqual(['echo: look']);
   // One call per leg: the first one was not paid for twice.
@@ -70,7 +70,7 @@ test.concurrent('F41 SIGTERM in a send: the send is finished and recorded before
     expect(await ended).toEqual({ code: 0, signal: null });
   }
   expect(at.texts()).toEqual(['echo: hello']);
-  await using second = await at.spawn();
+  await using second = await at.start();
   const { journal } = await second.settled(1);
   expect(journal.outbox).toMatchObject({ SENT: 1, UNKNOWN: 0 });
   expect(at.platform.sends).toHaveLength(1);
@@ -88,7 +88,7 @@ test.concurrent('F41 a second SIGTERM ends at once, and what was under way is an
     expect((await first.stop()).code).toBe(1);
     expect(performance.now() - begun).toBeLessThan(AT_ONCE_MS);
   }
-  await using second = await at.spawn();
+  await using second = await at.start();
   await second.settled(1);
   expect(at.texts()).toEqual(['echo: hello']);
 });

@@ -56,7 +56,7 @@ test('a tool loop of three legs: listed, written, read back through the real too
       return stream(legs[results.length] ?? textPieces(`I read: ${results.at(-1)?.content}`));
     },
   });
-  await using daemon = await at.spawn();
+  await using daemon = await at.start();
   at.platform.inject({ chat_id: 7, from: { id: 7 }, text: 'count the fruit' });
   await daemon.settled(1);
   expect(at.texts()).toEqual([expect.stringMatching(/^I read: .*seven apples/s)]);
@@ -82,7 +82,7 @@ test('photo, voice and document come in as files of the workspace and go out aga
     },
   });
   for (const [name, { bytes }] of Object.entries(media)) at.platform.addFile(name, bytes);
-  await using daemon = await at.spawn();
+  await using daemon = await at.start();
   const sizes = [{ file_id: 'photo', file_unique_id: 'p', width: 90, height: 60, file_size: media.photo.bytes.length }];
   at.platform.inject({ chat_id: 1, from: { id: 1 }, caption: 'a picture', photo: sizes });
   at.platform.inject({
