@@ -7,7 +7,6 @@
 import { createHash } from 'node:crypto';
 import { globSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -19,11 +18,6 @@ const ENTRIES = { main: join(ROOT, 'src/cli/main.ts'), 'fault-daemon': join(ROOT
 
 /** What is put together: our own modules, and the 95 of zod. Every other package is imported where it lies. */
 const INSIDE = /^[./]|^zod(\/|$)/;
-
-/** What is needed of the bundler: the one that vitest brings. */
-interface Rolldown {
-  rolldown(options: object): Promise<{ write(options: object): Promise<unknown>; close(): Promise<void> }>;
-}
 
 /** Names the directory in the environment of the workers. */
 export async function setup(): Promise<void> {
@@ -50,7 +44,8 @@ function sourcesHash(): string {
 }
 
 async function build(directory: string): Promise<void> {
-  const { rolldown } = await bundler();
+  // Here, because only the first run after a change needs it.
+  const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     input: ENTRIES,
     cwd: ROOT,
@@ -77,13 +72,6 @@ function withPlace(code: string, id: string): string | undefined {
     .replaceAll('import.meta.dirname', JSON.stringify(dirname(id)))
     .replaceAll('import.meta.filename', JSON.stringify(id))
     .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href));
-}
-
-/** vitest has vite, and vite has rolldown: it is none of our own packages. */
-async function bundler(): Promise<Rolldown> {
-  const vitest = createRequire(import.meta.url).resolve('vitest/package.json');
-  const vite = createRequire(vitest).resolve('vite/package.json');
-  return (await import(pathToFileURL(createRequire(vite).resolve('rolldown')).href)) as Rolldown;
 }
 
 async function removeUnused(before: number): Promise<void> {
