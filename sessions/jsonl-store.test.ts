@@ -2,7 +2,7 @@ import { appendFile, chmod, mkdir, readdir, readFile, rm, stat, writeFile } from
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { SessionDamage } from '../src/core/session.ts';
-import { FakeClock, tempDir } from '../src/testing/fakes.ts';
+import { FakeClock, tempDir, until } from '../src/testing/fakes.ts';
 import { message, messages, sessionStoreContract, toolTurn } from './contract.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
 import { type JsonlStoreOptions, openJsonlStore } from './jsonl-store.ts';
@@ -305,5 +305,6 @@ test('F46 a thousand sessions and many appends leave no descriptor open', async 
     await Promise.all(Array.from({ length: 50 }, (_, k) => it.store.append(`_main:soak:${n + k}`, messages(3))));
   }
   expect(await it.store.list()).toHaveLength(1001);
-  expect(await descriptors()).toBeLessThanOrEqual(before + 2);
+  // Other tests of this process may still be closing or opening a few of theirs.
+  await until('the descriptors are closed', async () => (await descriptors()) <= before + 2);
 });

@@ -1,5 +1,6 @@
 /** Mail is written by anybody: its header, its MIME tree and its HTML. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { toInbound } from './in/inbound.ts';
 import { parseHeaders, parseMail } from './in/mime.ts';
@@ -71,6 +72,8 @@ async function isMime(raw: Uint8Array): Promise<boolean> {
 test("A45 A6 10,000 mutated mails: our reader gives up only what is no MIME, and no change makes a mail the owner's", async () => {
   const draw = generator(5);
   let accepted = 0;
+  // Collected, because an assertion costs as much as reading a small mail does.
+  const wrong: string[] = [];
   for (let round = 0; round < 10_000; round += 1) {
     let raw = Buffer.from(SEEDS[round % SEEDS.length] ?? []);
     for (let change = draw(4); change >= 0; change -= 1) {
@@ -83,13 +86,14 @@ test("A45 A6 10,000 mutated mails: our reader gives up only what is no MIME, and
       else if (at < raw.length) raw[at] = draw(256);
     }
     const message = await toInbound(raw, FACTS, OPTIONS);
-    expect(JSON.parse(JSON.stringify(message))).toEqual(message);
+    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(message)), message)) wrong.push(`${round}: is no JSON`);
     if (message.refusal === 'unreadable' && (await isMime(raw)))
       throw new Error(`read as MIME, and not by us:\n${raw.toString('latin1')}`);
     if (message.refusal === undefined) accepted += 1;
-    else expect(message.text).toBe('');
+    else if (message.text !== '') wrong.push(`${round}: refused with its text ${message.text}`);
     // Nothing authenticates this address in any seed, and a line that claims it does not.
-    if (message.refusal === undefined) expect(message.senderId).not.toBe('owner@example.test');
+    if (message.refusal === undefined && message.senderId === 'owner@example.test') wrong.push(`${round}: is the owner's`);
   }
+  expect(wrong).toEqual([]);
   expect(accepted).toBeGreaterThan(500);
 });

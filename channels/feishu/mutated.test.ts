@@ -55,6 +55,8 @@ test('A10 A45 10,000 mutated requests: none is believed, and none breaks the rea
   const draw = generator(3);
   const { body, headers } = sealWebhook(EVENT, encryptKey);
   const names = Object.keys(headers);
+  // Collected, because an assertion costs more than refusing a request does.
+  const wrong: string[] = [];
   for (let round = 0; round < 10_000; round += 1) {
     const name = names[draw(names.length)] ?? '';
     // Every third has its body as it was, and one of its headers changed.
@@ -62,13 +64,15 @@ test('A10 A45 10,000 mutated requests: none is believed, and none breaks the rea
     const other = round % 3 === 0 ? { ...headers, [name]: mutate(headers[name] ?? '', draw).toString('latin1') } : headers;
     const same = changed.equals(Buffer.from(body)) && (name === 'content-type' || other[name] === headers[name]);
     const verdict = read(changed, other);
-    expect([round, verdict.kind]).toEqual([round, same ? 'event' : 'refused']);
+    if (verdict.kind !== (same ? 'event' : 'refused')) wrong.push(`${round}: ${verdict.kind}`);
   }
+  expect(wrong).toEqual([]);
 });
 
 test('A45 10,000 mutated events that are rightly signed and encrypted: each is read, refused or unreadable', () => {
   const draw = generator(4);
   const seen = new Set<string>();
+  const wrong: string[] = [];
   for (let round = 0; round < 10_000; round += 1) {
     const sealed = sealWebhook(EVENT, encryptKey);
     // What is signed is the body; a hostile body may be signed by who knows the key.
@@ -80,10 +84,12 @@ test('A45 10,000 mutated events that are rightly signed and encrypted: each is r
     try {
       message = toInbound(readEvent(verdict.payload), CONTEXT) ?? message;
     } catch (error) {
-      expect((error as Error).message).toMatch(/^(?:not an event|the event has no)/);
+      const { message: why } = error as Error;
+      if (!/^(?:not an event|the event has no)/.test(why)) wrong.push(`${round}: ${why}`);
     }
-    expect(typeof message.text).toBe('string');
+    if (typeof message.text !== 'string') wrong.push(`${round}: its text is of type ${typeof message.text}`);
   }
+  expect(wrong).toEqual([]);
   expect([...seen].sort()).toEqual(['event', 'refused']);
 });
 

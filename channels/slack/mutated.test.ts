@@ -26,6 +26,7 @@ function generator(seed: number): (below: number) => number {
 test('A11 A45 10,000 mutated bodies of signed requests: none breaks the reader, and what is read is an object', () => {
   const draw = generator(9);
   const kinds = new Set<string>();
+  const wrong: string[] = [];
   for (let round = 0; round < 10_000; round += 1) {
     const [type, source] = SEEDS[round % SEEDS.length] ?? ['', ''];
     let body = Buffer.from(source);
@@ -38,7 +39,8 @@ test('A11 A45 10,000 mutated bodies of signed requests: none breaks the reader, 
     const request: WebhookRequest = { method: 'POST', target: '/hooks/slack', query: new URLSearchParams(), headers, body };
     const content = readRequest(request);
     kinds.add(content.kind);
-    if (content.kind === 'payload') expect([round, typeof content.payload.body]).toEqual([round, 'object']);
+    if (content.kind === 'payload' && typeof content.payload.body !== 'object') wrong.push(`${round}: ${typeof content.payload.body}`);
   }
+  expect(wrong).toEqual([]);
   expect([...kinds].sort()).toEqual(['challenge', 'other', 'payload']);
 });

@@ -1,4 +1,5 @@
 /** The Bot API is believed to keep its schema, and nothing here may depend on that. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Update } from 'grammy/types';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -102,6 +103,8 @@ function broken([holder, key]: Place, draw: (below: number) => number): void {
 test('A45 10,000 updates with other values in them: the reader throws at none, and takes nobody for somebody else', () => {
   const draw = generator(11);
   let read = 0;
+  // Collected, because an assertion costs more than reading an update does.
+  const wrong: string[] = [];
   for (let round = 0; round < 10_000; round += 1) {
     const update = structuredClone(SEEDS[round % SEEDS.length]) as Update;
     const all = places(update);
@@ -112,10 +115,10 @@ test('A45 10,000 updates with other values in them: the reader throws at none, a
     const message = toInbound(update, CONTEXT) ?? pressOf(update, CONTEXT) ?? reactionOf(update, CONTEXT);
     if (!message) continue;
     read += 1;
-    expect(JSON.parse(JSON.stringify(message))).toEqual(message);
-    expect(message.senderId).toMatch(/^-?\d+$/);
-    expect(message.senderId).not.toBe(String(OWNER));
+    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(message)), message)) wrong.push(`${round}: is no JSON`);
+    if (!/^-?\d+$/.test(message.senderId) || message.senderId === String(OWNER)) wrong.push(`${round}: of ${message.senderId}`);
   }
+  expect(wrong).toEqual([]);
   expect(read).toBeGreaterThan(8_000);
 });
 
@@ -154,8 +157,6 @@ test('A45 10,000 updates that break the schema: none stops the poll, and the goo
   expect(host.accepted.some(({ refusal }) => refusal === 'unreadable')).toBe(true);
   // Those with the key of another are the same message to the gateway.
   expect(host.accepted.length).toBeGreaterThan(1_000);
-  for (const { senderId, platformId } of host.accepted) {
-    expect(senderId).not.toBe(String(OWNER));
-    expect(platformId).not.toBe('');
-  }
+  const wrong = host.accepted.filter(({ senderId, platformId }) => senderId === String(OWNER) || platformId === '');
+  expect(wrong).toEqual([]);
 });

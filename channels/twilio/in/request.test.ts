@@ -142,6 +142,8 @@ test('A45 10,000 mutated requests: none is believed, none breaks the reader', ()
     signature: twilio.getExpectedTwilioSignature(TOKEN, `${URL_}${query}`, {}),
   });
   const random = seeded(7);
+  // Collected, because an assertion costs more than refusing a request does.
+  const wrong: string[] = [];
   for (let round = 0; round < 10_000; round += 1) {
     const source = round % 2 === 0 ? genuine : json;
     const body = mutate(source.body, random);
@@ -149,12 +151,14 @@ test('A45 10,000 mutated requests: none is believed, none breaks the reader', ()
     if (verdict.kind === 'genuine') {
       // Cut elsewhere perhaps, which the signature cannot tell; never from somebody else or under another key.
       const message = fromWebhook(verdict.fields, CONTEXT);
-      if (message) expect([message.senderId, message.platformId]).toEqual([FIELDS.From, FIELDS.MessageSid]);
+      const isTheirs = message?.senderId === FIELDS.From && message.platformId === FIELDS.MessageSid;
+      if (message && !isTheirs) wrong.push(`${round}: ${message.senderId} ${message.platformId}`);
     }
     // The reader behind the signature holds for anything, too: a key may leak, Twilio may change.
     const message = fromWebhook(new Map(new URLSearchParams(body.toString('utf8'))), CONTEXT);
-    if (message) expect(message.media).toEqual([]);
+    if (message && message.media.length > 0) wrong.push(`${round}: ${JSON.stringify(message.media)}`);
   }
+  expect(wrong).toEqual([]);
 });
 
 test('A3 a captured request that is cut elsewhere, to come from somebody else, is left to the list', () => {
