@@ -39,7 +39,8 @@ test('A11 A45 10,000 mutated bodies of signed requests: none breaks the reader, 
     const request: WebhookRequest = { method: 'POST', target: '/hooks/slack', query: new URLSearchParams(), headers, body };
     const content = readRequest(request);
     kinds.add(content.kind);
-    if (content.kind === 'payload' && typeof content.payload.body !== 'object') wrong.push(`${round}: ${typeof content.payload.body}`);
+    if (content.kind === 'payload' && typeof content.payload.body !== 'object')
+      wrong.push(`${round}: ${typeof content.payload.body}`);
   }
   expect(wrong).toEqual([]);
   expect([...kinds].sort()).toEqual(['challenge', 'other', 'payload']);
