@@ -263,7 +263,7 @@ export class Runner {
     const target = targetOf(row);
     const ended = new AbortController();
     const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
-    const recorded = row.generation > 1 ? await journal.steps(row.seq) : [];
+    const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: turn.text, media: turn.media });
     const result = await runAgent({
