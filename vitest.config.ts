@@ -1,4 +1,3 @@
-import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
@@ -14,20 +13,10 @@ class ProgramsFirst extends BaseSequencer {
   }
 }
 
-/** Where the quick tests keep their files: in memory where that has room. None of them is about a disk that fails. */
-function memoryDir(): { readonly TMPDIR?: string } {
-  try {
-    const { bavail, bsize } = statfsSync('/dev/shm');
-    return bavail * bsize > 2 * 1024 ** 3 ? { TMPDIR: '/dev/shm' } : {};
-  } catch {
-    return {};
-  }
-}
-
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts}/**/*.test.ts'],
-    globalSetup: mode === 'quick' ? [] : ['src/testing/built-daemon.ts'],
+    globalSetup: ['src/testing/test-files.ts', ...(mode === 'quick' ? [] : ['src/testing/built-daemon.ts'])],
     // For a machine that is slow and busy: what passes takes milliseconds.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -39,13 +28,13 @@ export default defineConfig(({ mode }) => ({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Of the workers and of what tests start: compiled code is kept between processes, where `node-guard.mjs`
     // keeps the daemon's. A process that imports the journal costs 50 ms of CPU with it, 250 ms without.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...(mode === 'quick' ? memoryDir() : {}) },
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') },
     // Workers outnumber the cores, so helper threads of the garbage collector only add to the work; with more
     // room for young objects it runs less often. Together a seventh of the CPU of tests that compute.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=32', '--single-threaded-gc'],
     // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a
     // small machine idle. Each worker imports the SDKs and compiles what is hot anew.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: ProgramsFirst },
     // Nothing keeps state in a module or works at import time (design, layers), so test files can share a process: importing the SDKs
     // anew for each of them took half of the suite's time.

@@ -12,6 +12,9 @@ const BUILT = process.env['GATEHOUSE_BUILT'];
 const MAIN = BUILT ? join(BUILT, 'main.mjs') : join(SOURCES, 'cli/main.ts');
 const FAULT = BUILT ? join(BUILT, 'fault-daemon.mjs') : join(SOURCES, 'testing/fault-daemon.ts');
 
+/** Where the suite keeps compiled code, beyond the directory of its other files. */
+const KEPT_CODE = process.env['NODE_COMPILE_CACHE'] ? { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] } : {};
+
 export interface ChildOptions extends DaemonFiles {
   /** A program and arguments that run the daemon, e.g. strace. */
   readonly wrapper?: readonly string[];
@@ -43,7 +46,7 @@ export async function startChild(options: ChildOptions): Promise<ChildDaemon> {
   const child = spawn(command, args, {
     cwd: dir,
     // Nothing of this process's environment but what any program needs.
-    env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: tmpdir(), ...env },
+    env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: tmpdir(), ...KEPT_CODE, ...env },
     stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
   });
   return watch(child, dataDir);
