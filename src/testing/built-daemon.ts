@@ -1,6 +1,6 @@
 /**
- * Runs once before the tests (`globalSetup` of vitest.config.ts) and puts the program together into a few
- * files, which `startChild` runs in place of the sources: two fifths of the CPU of a start went into finding
+ * Runs once before the tests (`globalSetup` of vitest.config.ts), and before a sweep, and puts the program
+ * together into a few files, which `startChild` and the sweep run in place of the sources: two fifths of the CPU of a start went into finding
  * and linking 500 modules. The code is that of the sources, and what a module is told of its own place
  * (`import.meta`) stays true. Kept from run to run until a source changes.
  */
@@ -14,22 +14,33 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Below node_modules, where the imports of packages lead to the same files. Checkouts may share it. */
 const BUILDS = join(ROOT, 'node_modules/.cache/gatehouse-daemon');
 const DAY_MS = 24 * 60 * 60_000;
-const ENTRIES = { main: join(ROOT, 'src/cli/main.ts'), 'fault-daemon': join(ROOT, 'src/testing/fault-daemon.ts') };
+const ENTRIES = {
+  main: join(ROOT, 'src/cli/main.ts'),
+  'fault-daemon': join(ROOT, 'src/testing/fault-daemon.ts'),
+  'sweep-daemon': join(ROOT, 'src/testing/sweep/daemon.ts'),
+};
 
 /** What is put together: our own modules, and the 95 of zod. Every other package is imported where it lies. */
 const INSIDE = /^[./]|^zod(\/|$)/;
 
 /** Names the directory in the environment of the workers. */
 export async function setup(): Promise<void> {
+  const directory = await builtDaemon();
+  if (directory !== undefined) process.env['GATEHOUSE_BUILT'] = directory;
+}
+
+/** The directory with the programs that were put together, one file for each entry; undefined where that fails. */
+export async function builtDaemon(): Promise<string | undefined> {
   const directory = join(BUILDS, sourcesHash());
   try {
     if (!(await exists(directory))) await build(directory);
     const now = new Date();
     await utimes(directory, now, now);
     await removeUnused(now.getTime() - DAY_MS);
-    process.env['GATEHOUSE_BUILT'] = directory;
+    return directory;
   } catch (error) {
     process.stderr.write(`the program was not put together, daemons run from their sources: ${String(error)}\n`);
+    return undefined;
   }
 }
 

@@ -38,6 +38,28 @@ function around(owner: object, name: string, kind: string, when: (self: unknown,
   Object.defineProperty(owner, name, { value: wrapped, configurable: true, writable: true });
 }
 
+type Callback = (...results: unknown[]) => void;
+
+/** As `around`, of a function that tells its end to a callback. */
+function aroundCallback(name: 'write' | 'fsync' | 'ftruncate'): void {
+  const original = Reflect.get(fs, name) as Method;
+  const wrapped: Method = (...args) => {
+    const callback = args.at(-1) as Callback;
+    point(`before file ${name}`);
+    const told: Callback = (...results) => {
+      point(`after file ${name}`);
+      callback(...results);
+    };
+    return Reflect.apply(original, fs, [...args.slice(0, -1), told]);
+  };
+  // By them `promisify` knows what it resolves with.
+  const symbols = Object.getOwnPropertySymbols(original).map(
+    (key) => [key, Object.getOwnPropertyDescriptor(original, key)] as const,
+  );
+  for (const [key, property] of symbols) if (property) Object.defineProperty(wrapped, key, property);
+  Object.defineProperty(fs, name, { value: wrapped, configurable: true, writable: true });
+}
+
 const isCommit = (sql: unknown) => typeof sql === 'string' && /^\s*COMMIT/i.test(sql);
 around(DatabaseSync.prototype, 'exec', 'commit', (_self, [sql]) => isCommit(sql));
 around(StatementSync.prototype, 'run', 'commit', (self) => isCommit((self as StatementSync).sourceSQL));
@@ -65,6 +87,9 @@ for (const name of [
 ] as const) {
   around(fs, name, `file ${name}`, (_self, [target]) => target !== counter && target !== 1 && target !== 2);
 }
+// Not `fdatasync`, with which the journal's log is synced: a killed process leaves the same files before and
+// after it, and what follows it is a point of its own.
+for (const name of ['write', 'fsync', 'ftruncate'] as const) aroundCallback(name);
 const handle = await fs.promises.open(process.execPath, 'r');
 const fileHandle = Object.getPrototypeOf(handle);
 await handle.close();

@@ -6,11 +6,15 @@ import { type DaemonRecord, statusHeaders } from '../../core/status.ts';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
+import { builtDaemon } from '../built-daemon.ts';
 import { toAnswers } from './answers.ts';
 import type { SweepModel } from './model.ts';
 import { Answering, recordedCalls, WAITING_ROWS, withoutCodes } from './waiting.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
+const BUILT = await builtDaemon();
+/** The daemon of this checkout. */
+const PROGRAM = BUILT === undefined ? join(import.meta.dirname, 'daemon.ts') : join(BUILT, 'sweep-daemon.mjs');
 /** A run that is not done by then counts what is missing as lost. */
 const DONE_WITHIN_MS = 25_000;
 
@@ -140,7 +144,8 @@ function startDaemon(dir: string, spec: Start, killAt?: number): Started {
     [
       ...['--import', join(sources, 'cli/node-guard.mjs')],
       ...(spec.root === undefined ? ['--import', join(sweep, 'resolved.ts')] : []),
-      ...['--import', join(sweep, 'kill-points.ts'), join(sweep, 'daemon.ts')],
+      ...['--import', join(sweep, 'kill-points.ts')],
+      spec.root === undefined ? PROGRAM : join(sweep, 'daemon.ts'),
       ...[join(dir, 'config.json'), join(dir, 'data'), spec.variant, join(dir, 'count')],
     ],
     {
