@@ -95,6 +95,10 @@ describe('payloads', () => {
     for await (const batch of readEvents(null, () => undefined)) throw new Error(`there is ${JSON.stringify(batch)}`);
     expect(await payloads('event: ping\n\ndata:\n\ndata: 1\n\n')).toEqual([1]);
   });
+
+  test('are none of pings, whatever those say', async () => {
+    expect(await payloads('event: ping\ndata: pong\n\nevent: ping\ndata: {"type":"ping"}\n\ndata: 1\n\n')).toEqual([1]);
+  });
 });
 
 describe('the end mark', () => {
@@ -134,12 +138,51 @@ describe('failures', () => {
     ['an error that is a word', 'data: {"error":"busy"}', 'busy'],
     ['an event of that name', 'event: error\ndata: {"message":"busy"}', { message: 'busy' }],
     ['both', 'event: error\ndata: {"type":"error","error":{"message":"busy"}}', { message: 'busy' }],
+    ['an event of that name in plain words', 'event: error\ndata: Overloaded', 'Overloaded'],
+    ['an event of that name with a web page', 'event: error\ndata: <h1>502 Bad Gateway</h1>', '<h1>502 Bad Gateway</h1>'],
   ])('%s of the server comes behind the payloads before it', async (_name, event, said) => {
     const { batches, error, left } = await read(`data: 1\n\n${event}\n\ndata: 2\n\n`, 'data: 3\n\n');
     expect(batches).toEqual([[1]]);
     expect(error).toBeInstanceOf(AnsweredError);
     expect(error).toMatchObject({ status: undefined, error: said });
     expect(left).toBe(true);
+  });
+
+  test('an error that is no event is found at the end of the body, in one line or several, however it is cut', async () => {
+    const plain = { error: { code: 503, message: 'busy' } };
+    for (const text of [
+      JSON.stringify(plain),
+      JSON.stringify(plain, null, 2),
+      JSON.stringify(plain, null, 2).replaceAll('\n', '\r\n'),
+    ]) {
+      const bytes = Buffer.from(`data: 1\r\n\r\n${text}\n`);
+      for (let at = 1; at < bytes.length; at += 1) {
+        const { batches, error, left } = await read(bytes.subarray(0, at), bytes.subarray(at));
+        expect({ at, batches, left }).toEqual({ at, batches: [[1]], left: false });
+        expect(error).toMatchObject({ status: undefined, error: plain.error });
+      }
+      expect(await read(text)).toMatchObject({ batches: [], error: { error: plain.error } });
+    }
+  });
+
+  test('an error in a field of its own is found behind the end mark', async () => {
+    const { batches, error } = await read('data: 1\n\n', 'error: {"code":400,"message":"too long"}\n\ndata: [DONE]\n\n');
+    expect({ batches, error }).toEqual({ batches: [[1]], error: expect.any(AnsweredError) });
+    expect(error).toMatchObject({ error: { code: 400, message: 'too long' } });
+  });
+
+  test('lines that are no event and no error are ignored', async () => {
+    for (const stray of [
+      '{"a":1}',
+      '{',
+      'error: {busy}',
+      ': \u2028error: {"message":"busy"}',
+      '{"error":null}',
+      `{"error":"${'x'.repeat(200_000)}"}`,
+      '[1]',
+      'error',
+    ])
+      expect(await payloads(`data: 1\n\n${stray}\n\ndata: 2\n\n`)).toEqual([1, 2]);
   });
 
   test('an empty error is none', async () => {

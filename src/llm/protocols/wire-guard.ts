@@ -1,4 +1,5 @@
 /** A fetch that bounds what a server may do to us before a client library sees it. */
+import { setImmediate } from 'node:timers/promises';
 import type { ModelFailure } from '../../core/model.ts';
 import type { HttpAnswer, HttpFetch } from '../../lib/http-fetch.ts';
 import { isDeep } from '../../lib/json-depth.ts';
@@ -8,6 +9,12 @@ import { createFailure, quote } from '../failure.ts';
 const LINE_BYTES = 1_000_000;
 /** More than any model writes in one answer; bounds memory against an endless stream. */
 const BODY_BYTES = 32_000_000;
+/** Far more than a whole answer has. JSON of many megabytes would hold the event loop up for seconds. */
+const JSON_CHARS = 4_000_000;
+/** Of an error body that is longer, the start. */
+const ERROR_CHARS = 64_000;
+/** Of a body that is read at once; between two pieces the event loop has a turn. */
+const PIECE_BYTES = 64_000;
 const NEWLINE = 10;
 
 /** Headers of ours that may leave. A client library adds what it finds in the environment, which belongs to another provider. */
@@ -129,6 +136,7 @@ async function readText({ body }: HttpAnswer): Promise<string> {
 
 /** Client libraries throw away what a server says that is no JSON object, and fail on one that is too deep. */
 function asErrorObject(body: string): string {
+  if (body.length > JSON_CHARS) return JSON.stringify({ error: { message: body.slice(0, ERROR_CHARS) } });
   try {
     const parsed: unknown = JSON.parse(body);
     const message = isDeep(parsed) ? body : parsed;
@@ -140,16 +148,25 @@ function asErrorObject(body: string): string {
 
 /** A whole answer in place of a stream, or its chunks as a list; an `error` in it is found like one in a stream. */
 function jsonAsEvents(body: string, status: number): Response {
-  let events = body;
+  // Some proxies name a stream so.
+  const events = /^\s*(?:data|event)?:/.test(body) ? body : eventsOf(body, status);
+  return new Response(ReadableStream.from(inPieces(Buffer.from(events))) as ReadableStream<Uint8Array<ArrayBuffer>>);
+}
+
+function eventsOf(json: string, status: number): string {
+  if (json.length > JSON_CHARS)
+    throw fault('malformed', `the server answered with JSON past the limit (${json.length} characters)`, status);
   try {
-    const answer: unknown = JSON.parse(body);
-    events = (Array.isArray(answer) ? answer : [answer]).map((one) => `data: ${JSON.stringify(one)}\n\n`).join('');
+    const answer: unknown = JSON.parse(json);
+    return (Array.isArray(answer) ? answer : [answer]).map((one) => `data: ${JSON.stringify(one)}\n\n`).join('');
   } catch {
-    // Some proxies name a stream so.
-    if (!/^\s*(?:data|event)?:/.test(body))
-      throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
+    throw fault('malformed', `the server answered with invalid JSON (${quote(json).length} characters)`, status);
   }
-  // Piece by piece, since none may be longer than a line.
-  const lines = events.split(/(?<=\n)/).map((line) => Buffer.from(line));
-  return new Response(ReadableStream.from(lines) as ReadableStream<Uint8Array<ArrayBuffer>>);
+}
+
+async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    if (at > 0) await setImmediate();
+    yield bytes.subarray(at, at + PIECE_BYTES);
+  }
 }
