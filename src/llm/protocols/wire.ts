@@ -118,7 +118,7 @@ export async function* callWire(
     else {
       const failure = signal.aborted ? abortedFailure() : toFailure(error, streaming, options);
       const { usage } = assembly;
-      closing = [...burst, failed(usage ? { ...failure, usage } : failure)];
+      closing = [...(signal.aborted ? [] : burst), failed(usage ? { ...failure, usage } : failure)];
     }
   } finally {
     signal.removeEventListener('abort', onAbort);
