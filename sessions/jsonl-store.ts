@@ -215,7 +215,7 @@ class JsonlStore implements SessionStore {
     if (moved.length > 0) await appendSynced(quarantine, Buffer.concat(moved));
     await writeFileAtomic(`${stem}.jsonl`, formatFile(parsed.header, parsed.messages), { mode: FILE_MODE });
     this.#suspect.delete(`${stem}.jsonl`);
-    // Emptied by somebody: there is no line to move, yet it must not pass in silence.
+    // An emptied file has no line to move, yet its loss must not pass in silence.
     const isDamage = parsed.bad.length > 0 || parsed.headerRebuilt || bytes === 0;
     const lines = [...new Set(parsed.bad.map((line) => line.number))];
     if (isDamage) this.#onDamage({ key, lines, quarantine });

@@ -8,8 +8,9 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 /** An answer that comes sooner needs no sign, which costs two calls within the platform's rate limits. */
 const AFTER_MS = 3_000;
 /**
- * Of a turn, however long its message had waited for it: while a burst is worked off every message waits for
- * seconds and every answer is there at once, and the signs would take the platform's calls from the answers.
+ * An attempt that ends sooner shows no sign, however long its message had waited: while a burst is worked off
+ * every message waits for seconds and every answer is there at once, and the signs would take the platform's
+ * calls from the answers. ms.
  */
 const SHORTEST_TURN_MS = 1_000;
 
@@ -40,8 +41,9 @@ export interface WorkingSignOptions {
 
 /**
  * The sign of life of one attempt at a run: a reaction under its message, from 3 s after the message was
- * accepted, but not before the attempt took a second, until the attempt ends. A reaction that the agent chose stays. Failures reach no one: it is a sign
- * and no answer. What a killed process left is taken away by the attempt that ends the run.
+ * accepted, but not before the attempt took a second, until the attempt ends. A reaction that the agent chose
+ * stays. A failed call is ignored: the reaction is a sign and no answer. What a killed process left is taken
+ * away by the attempt that ends the run.
  */
 export class WorkingSign {
   readonly #message: InboundMessage;

@@ -15,8 +15,8 @@ async function sleepLong(ms: number, signal: AbortSignal | undefined): Promise<v
 }
 
 /**
- * Not timers/promises: a message's way ends about ten sleeps early, and that one makes an error with a stack trace for each,
- * which would be thrown away here because callers are promised the signal's own reason.
+ * Not timers/promises: a message's way ends about ten sleeps early, and that one makes an error with a stack
+ * trace for each, which would be thrown away here because callers are promised the signal's own reason.
  */
 function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -4,9 +4,9 @@ import type { ModelEvent } from '../../core/model.ts';
 const SINGLE_PIECES = 32;
 
 /**
- * Adds to what arrived at once. Behind the first pieces neighbours of one kind are joined: a server or proxy
- * that sends thousands of words in one write would otherwise cost each wrapper around a model a few promises
- * per word.
+ * Adds an event to those that arrived at once. Behind the first pieces neighbours of one kind are joined: a
+ * server or proxy that sends thousands of words in one write would otherwise cost each wrapper around a model
+ * a few promises per word.
  */
 export function addToBurst(burst: ModelEvent[], event: ModelEvent): void {
   const last = burst.length > SINGLE_PIECES ? burst.at(-1) : undefined;

@@ -13,8 +13,9 @@ const MOST_STRAY = 64_000;
 /**
  * Yields the JSON of the events, those of one piece of bytes together: a step for each event would cost more
  * than the event. Pings and events without data are skipped, and the last event may lack its blank line (F28).
- * `onBytes` hears of each piece, also of comments. Throws behind the events that came before: an
- * `AnsweredError` for an error of the server, a `SyntaxError` for what is not JSON, a `WireFault` past the limits.
+ * `onBytes` is called for each piece, also where it holds nothing but comments. Throws behind the events that
+ * came before: an `AnsweredError` for an error of the server, a `SyntaxError` for what is not JSON, a
+ * `WireFault` past the limits.
  */
 export async function* readEvents(
   body: AsyncIterable<Uint8Array> | null,

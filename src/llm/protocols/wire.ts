@@ -59,8 +59,8 @@ export interface Assembly {
 const USAGE_WAIT_MS = 2_000;
 
 /**
- * One call: opens the stream, feeds the assembly, ends with exactly one `done` or `failed`. Aborts what `open` made when `signal`
- * aborts or a time limit passes.
+ * One call: opens the stream, feeds the assembly, ends with exactly one `done` or `failed`. Aborts what `open`
+ * made when `signal` aborts or a time limit passes; after an abort nothing but `failed` is yielded.
  */
 export async function* callWire(
   options: WireOptions,
