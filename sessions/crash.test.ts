@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { SessionDamage } from '../src/core/session.ts';
 import { FakeClock, tempDir } from '../src/testing/fakes.ts';
+import { needs } from '../src/testing/needs.ts';
 import { message, messages } from './contract.ts';
 import { sessionStem } from './file-name.ts';
 import { openJsonlStore } from './jsonl-store.ts';
@@ -19,10 +20,10 @@ const PRELUDE = `
   const line = (n, length) => ({ id: 'm-' + n, role: 'user', content: 'x'.repeat(length), timestamp: new Date().toISOString() });
   const tell = (text) => new Promise((resolve) => process.stdout.write(text + '\\n', resolve));`;
 
-function child(script: string, dir: string, limit?: { blocks: number }) {
+/** `within`: a program, and its arguments, that runs the child. */
+function child(script: string, dir: string, within: readonly string[] = []) {
   const node = [process.execPath, '--input-type=module', '-e', PRELUDE + script, dir];
-  // ulimit -f counts 512-byte blocks in POSIX sh; Node ignores SIGXFSZ, so a write past it fails with EFBIG.
-  const [command = '', ...args] = limit ? ['/bin/sh', '-c', `ulimit -f ${limit.blocks}; exec "$@"`, 'sh', ...node] : node;
+  const [command = '', ...args] = [...within, ...node];
   const running = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise<number | null>((resolve) => running.once('exit', resolve));
   return { running, exited, lines: createInterface({ input: running.stdout }) };
@@ -63,7 +64,8 @@ test('F13 a disk that fills up in the middle of a line: refused, earlier lines u
     await tell(String((await store.load(${JSON.stringify(KEY)})).messages.length));
     await store.append(${JSON.stringify(KEY)}, [line(4, 10)]);
     await tell(String((await store.load(${JSON.stringify(KEY)})).messages.length));`;
-  const { exited, lines } = child(script, dir.path, { blocks: 8 });
+  // ulimit -f counts 512-byte blocks in POSIX sh; Node ignores SIGXFSZ, so a write past it fails with EFBIG.
+  const { exited, lines } = child(script, dir.path, ['/bin/sh', '-c', 'ulimit -f 8; exec "$@"', 'sh']);
   const told: string[] = [];
   for await (const text of lines) told.push(text);
   expect(await exited).toBe(0);
@@ -73,3 +75,33 @@ test('F13 a disk that fills up in the middle of a line: refused, earlier lines u
   await store.append(KEY, [message(3)]);
   expect((await store.load(KEY))?.messages.map(({ id }) => id)).toEqual(['m-0', 'm-1', 'm-2', 'm-4', 'm-3']);
 });
+
+test.for([
+  ['writes', 'write:error=ENOSPC:when=1+3'],
+  ['syncs', 'fdatasync:error=EIO:when=1+3'],
+  ['syncs and the cuts behind them', 'fdatasync:error=EIO:when=1+3', 'ftruncate:error=EIO:when=1+2'],
+])(
+  'F13 a disk that refuses %s of a session file now and then: no line is lost or doubled, no descriptor stays open',
+  async ([, ...faults], context) => {
+    needs(context, 'strace', '-o', '/dev/null', 'true');
+    await using dir = await tempDir();
+    const path = `${sessionStem(dir.path, KEY)}.jsonl`;
+    const script = `
+    const { readdirSync } = await import('node:fs');
+    const append = (n) => store.append(${JSON.stringify(KEY)}, [line(n, 100)]).then(() => 0, () => 1);
+    await append(0);
+    const open = readdirSync('/proc/self/fd').length;
+    let refused = 0;
+    for (let n = 0; n < 30; n += 1) while (await append(n)) refused += 1;
+    await tell(refused > 5 ? 'refused' : 'never refused');
+    await tell(String(readdirSync('/proc/self/fd').length - open));`;
+    const inject = faults.flatMap((fault) => ['-e', `inject=${fault}`]);
+    const { exited, lines } = child(script, dir.path, ['strace', '-f', '-qq', '-o', '/dev/null', '-P', path, ...inject]);
+    const told: string[] = [];
+    for await (const text of lines) told.push(text);
+    expect(await exited).toBe(0);
+    expect(told).toEqual(['refused', '0']);
+    const store = openJsonlStore({ dir: dir.path, clock: new FakeClock(), onDamage: () => undefined });
+    expect((await store.load(KEY))?.messages.map(({ id }) => id)).toEqual(Array.from({ length: 30 }, (_line, n) => `m-${n}`));
+  },
+);
