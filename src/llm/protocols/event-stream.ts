@@ -95,17 +95,15 @@ function createStrayReader() {
   return {
     push(text: string): void {
       if (text === '') return;
-      if (found !== '') found += text;
-      else {
-        const at = text.search(isLineStart ? /(?:^|\n)(?:error: ?)?\{/ : /\n(?:error: ?)?\{/);
-        if (at >= 0) found = text.slice(at).trimStart();
-      }
+      const begin = isLineStart ? /(?:^|\n)(?:error: ?)?\{/ : /\n(?:error: ?)?\{/;
+      const at = found === '' ? text.search(begin) : 0;
+      if (at >= 0) found += text.slice(at);
       isLineStart = text.endsWith('\n');
       if (found.length > MOST_STRAY) found = '';
     },
     /** Undefined where nothing was found, or no error. */
     error(): AnsweredError | undefined {
-      const field = /^error:(.*)/.exec(found)?.[1];
+      const field = /^\n?error:(.*)/.exec(found)?.[1];
       const said = asRecord(jsonOrText(field ?? found));
       const error = field === undefined ? said['error'] : said['message'] && said;
       return error ? new AnsweredError(undefined, error) : undefined;

@@ -9,10 +9,8 @@ import { createFailure, quote } from '../failure.ts';
 const LINE_BYTES = 1_000_000;
 /** More than any model writes in one answer; bounds memory against an endless stream. */
 const BODY_BYTES = 32_000_000;
-/** Far more than a whole answer has. JSON of many megabytes would hold the event loop up for seconds. */
+/** Far more than a whole answer or error has. Parsing many megabytes would hold the event loop up for seconds. */
 const JSON_CHARS = 4_000_000;
-/** Of an error body that is longer, the start. */
-const ERROR_CHARS = 64_000;
 /** Of a body that is read at once; between two pieces the event loop has a turn. */
 const PIECE_BYTES = 64_000;
 const NEWLINE = 10;
@@ -136,7 +134,7 @@ async function readText({ body }: HttpAnswer): Promise<string> {
 
 /** Client libraries throw away what a server says that is no JSON object, and fail on one that is too deep. */
 function asErrorObject(body: string): string {
-  if (body.length > JSON_CHARS) return JSON.stringify({ error: { message: body.slice(0, ERROR_CHARS) } });
+  if (body.length > JSON_CHARS) return JSON.stringify({ error: { message: body.slice(0, JSON_CHARS) } });
   try {
     const parsed: unknown = JSON.parse(body);
     const message = isDeep(parsed) ? body : parsed;
