@@ -17,6 +17,7 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
 /** Channels of `PLATFORMS` in another mode: they share type and account with it, and do not run beside it. */
 export const MODES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   'telegram-webhook': async (options) => (await import('./telegram.ts')).startTelegramWebhook(options),
+  'slack-doors': async () => (await import('./slack-doors.ts')).startSlackDoors(),
 };
 
 /** Those that repeat nothing to a bot that was away and are slow to write to: neither the sweep nor the load can count on them. */

@@ -29,6 +29,7 @@ const CASES: readonly string[] = [
   'double',
   'discord',
   'slack',
+  'slack-doors',
   'whatsapp',
   'feishu',
   'twilio',

@@ -4,9 +4,9 @@ import { Deliveries } from './deliveries.ts';
 import { FAULT_KINDS, type FaultKind, type Platform, type SeenMessage } from './platform.ts';
 
 /** What is not acknowledged within three seconds is delivered again (docs.slack.dev, Events API, retries). */
-const REDELIVER_MS = 3_000;
+export const REDELIVER_MS = 3_000;
 
-class SlackPlatform implements Platform {
+export class SlackPlatform implements Platform {
   readonly type = 'slack';
   readonly needsFirstStart: boolean;
   readonly faults = FAULT_KINDS;

@@ -40,6 +40,14 @@ export class SlackSocketServer {
    * the next one, or (as it does in a long outage) drop them.
    */
   keepMissed = true;
+  /**
+   * False: what people press, choose or command goes to a socket that is open, once, and is gone with the last socket. Only events are
+   * documented to come again (docs.slack.dev/apis/events-api, retries); of the others "the user will see an error"
+   * (docs.slack.dev/interactivity/handling-user-interaction). True: they are kept and repeated like events.
+   */
+  repeatsPresses = true;
+  /** Called once a socket is greeted and has what waited for it. */
+  onOpen: (() => void) | undefined;
   /** What the greeting states, when it shall differ from the truth. */
   statedConnections: number | undefined;
   /** Connections are accepted and never greeted. */
@@ -69,6 +77,11 @@ export class SlackSocketServer {
     return this.#sockets.length;
   }
 
+  /** Whether an envelope, by its id, may still be acknowledged. */
+  isWaiting(id: string): boolean {
+    return this.#waiting.some((envelope) => envelope.id === id);
+  }
+
   /** The address for `apps.connections.open` to give out: good for one connection. */
   ticket(origin: string): string {
     const ticket = randomUUID();
@@ -88,7 +101,7 @@ export class SlackSocketServer {
   /** To one open socket. The same id again is a redelivery. */
   deliver(type: SlackEnvelope['type'], payload: Json): string {
     const envelope: SlackEnvelope = { type, payload, id: randomUUID(), attempts: 0 };
-    if (this.#sockets.length === 0 && !this.keepMissed) return envelope.id;
+    if (this.#sockets.length === 0 && !(this.keepMissed && this.#comesAgain(envelope))) return envelope.id;
     this.#waiting.push(envelope);
     this.#send(envelope);
     return envelope.id;
@@ -100,7 +113,7 @@ export class SlackSocketServer {
       const again: SlackEnvelope = { ...envelope, id: randomUUID(), attempts: 1 };
       this.#waiting.push(again);
       this.#send(again);
-    } else for (const waiting of this.#waiting) this.#send(waiting);
+    } else for (const waiting of this.#waiting) if (this.#comesAgain(waiting)) this.#send(waiting);
   }
 
   /** Forgets what is unacknowledged: the platform gave up. */
@@ -139,7 +152,9 @@ export class SlackSocketServer {
     client.on('close', () => {
       clearInterval(ping);
       this.#sockets.splice(this.#sockets.indexOf(client), 1);
-      if (this.#sockets.length === 0 && !this.keepMissed) this.giveUp();
+      if (this.#sockets.length > 0) return;
+      if (this.keepMissed) this.#waiting = this.#waiting.filter((envelope) => this.#comesAgain(envelope));
+      else this.giveUp();
     });
     if (this.silent) return;
     this.#write(client, {
@@ -149,6 +164,11 @@ export class SlackSocketServer {
       debug_info: { host: 'test', started: '2026-01-01 00:00:00.000', build_number: 1, approximate_connection_time: 18_060 },
     });
     this.redeliver();
+    this.onOpen?.();
+  }
+
+  #comesAgain({ type }: SlackEnvelope): boolean {
+    return this.repeatsPresses || type === 'events_api';
   }
 
   #read(text: string): void {
@@ -182,7 +202,7 @@ export class SlackSocketServer {
       ...(envelope.type === 'events_api' && { retry_attempt: attempts, retry_reason: attempts > 0 ? 'timeout' : '' }),
     });
     const { redeliverMs } = this.#options;
-    if (redeliverMs === undefined) return;
+    if (redeliverMs === undefined || !this.#comesAgain(envelope)) return;
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       if (this.#waiting.includes(envelope)) this.#send(envelope);
