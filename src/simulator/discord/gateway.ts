@@ -37,7 +37,7 @@ export class DiscordGateway {
   flaps = 0;
   /** False: a session is over when its connection is, as when a client comes back too late. */
   keepSessions = true;
-  /** Called after READY with the new session's id. */
+  /** Called after READY with the new session's id, and after RESUMED with the one that goes on. */
   onReady: ((sessionId: string) => void) | undefined;
   /** Sessions that are over, and since when (epoch ms). */
   readonly ended = new Map<string, number>();
@@ -151,6 +151,7 @@ export class DiscordGateway {
       client.send(JSON.stringify({ op: 0, ...event }));
     }
     this.#send(session, 'RESUMED', {});
+    this.onReady?.(session.id);
     this.#flap(session);
     return session;
   }

@@ -35,7 +35,7 @@ export class DiscordOutage implements Platform {
     proxy.gateway.onReady = (session) => void this.#release(session);
   }
 
-  get channel() {
+  get channel(): DiscordPlatform['channel'] {
     return this.#platform.channel;
   }
 

@@ -3,7 +3,7 @@ import type { ProxyCall } from '../discord/records.ts';
 import { Deliveries } from './deliveries.ts';
 import { FAULT_KINDS, type FaultKind, type Platform, type SeenMessage } from './platform.ts';
 
-const FIRST_PERSON = 201_000_000_000_000_000n;
+export const FIRST_PERSON = 201_000_000_000_000_000n;
 const FIRST_CHAT = 301_000_000_000_000_000n;
 /** Each daemon finds chats nobody ever wrote in: the platform keeps the history of the others. */
 const CHATS_PER_DAEMON = 1_000n;
@@ -16,7 +16,7 @@ export class DiscordPlatform implements Platform {
   readonly type = 'discord';
   /** What was written before the bot's first login is not for it. */
   readonly needsFirstStart = true;
-  readonly faults = FAULT_KINDS;
+  readonly faults: readonly FaultKind[] = FAULT_KINDS;
   readonly #proxy: DiscordProxy;
   readonly #deliveries: Deliveries<{ readonly id: string }>;
   #daemon = 0n;
@@ -28,7 +28,7 @@ export class DiscordPlatform implements Platform {
     this.#deliveries = new Deliveries(({ id }) => proxy.push(id));
   }
 
-  get channel() {
+  get channel(): Platform['channel'] & { readonly settings: object } {
     const settings = { api_root: this.#proxy.url, cdn_origins: [this.#proxy.origin], rate_limits: false };
     return { type: 'discord', allowed_senders: ['*'], settings };
   }
@@ -58,6 +58,11 @@ export class DiscordPlatform implements Platform {
 
   chat(person: number): string {
     return String(this.#firstChat + BigInt(person));
+  }
+
+  /** Who sees what the bot writes in a channel; undefined: no person of this daemon. */
+  personIn(chat: string): number | undefined {
+    return Number(BigInt(chat) - this.#firstChat);
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -96,8 +101,8 @@ export class DiscordPlatform implements Platform {
     const chat = POST.exec(call)?.[1];
     const text = String(body['content'] ?? '');
     if (chat !== undefined) {
-      const id = String(answer['id']);
-      if (!messages.has(id)) messages.set(id, { person: Number(BigInt(chat) - this.#firstChat), text, at });
+      const [id, person] = [String(answer['id']), this.personIn(chat)];
+      if (person !== undefined && !messages.has(id)) messages.set(id, { person, text, at });
       return;
     }
     const edited = messages.get(EDIT.exec(call)?.[1] ?? '');

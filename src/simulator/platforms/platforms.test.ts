@@ -28,6 +28,7 @@ const CASES: readonly string[] = [
   'telegram-webhook',
   'double',
   'discord',
+  'discord-doors',
   'slack',
   'slack-doors',
   'whatsapp',
