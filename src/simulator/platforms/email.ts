@@ -1,10 +1,16 @@
 import { parseMail } from '../../../channels/email/in/mime.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
-import { type MailServers, mailServersMissing, type StoredMail, startMailServers } from '../email/servers.ts';
+import {
+  type MailServerOptions,
+  type MailServers,
+  mailServersMissing,
+  type StoredMail,
+  startMailServers,
+} from '../email/servers.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
-class EmailPlatform implements Platform {
+export class EmailPlatform implements Platform {
   readonly type = 'email';
   readonly needsFirstStart = true;
   readonly faults: readonly FaultKind[] = ['disconnect'];
@@ -22,7 +28,7 @@ class EmailPlatform implements Platform {
     this.#servers = servers;
   }
 
-  get channel() {
+  get channel(): Platform['channel'] & { readonly settings: object } {
     const { host, imapPort, smtpPort, users } = this.#servers;
     const settings = {
       ...{ imap_host: host, imap_port: imapPort, imap_tls: 'none' },
@@ -40,7 +46,7 @@ class EmailPlatform implements Platform {
     return { EMAIL_USERNAME: this.#servers.users.bot, EMAIL_PASSWORD: 'secret' };
   }
 
-  async begin(): Promise<void> {
+  async begin(_dataDir: string): Promise<void> {
     this.#writers = new Map();
     this.#threads = new Map();
   }
@@ -106,10 +112,15 @@ function queueId(raw: string): string | undefined {
 
 /** dovecot and postfix. `disconnect` ends dovecot and starts it again. Rejects with GH1004 where they are not installed. */
 export async function startEmailPlatform(): Promise<Platform> {
+  return new EmailPlatform(await serversOrWords());
+}
+
+/** Rejects with GH1004 where they are not installed. */
+export async function serversOrWords(options?: MailServerOptions): Promise<MailServers> {
   const missing = mailServersMissing();
   if (missing !== undefined)
     throw new GatehouseError('GH1004', `the mail servers cannot run here: ${missing}`, {
       hint: 'on Debian, as root: `apt-get install dovecot-imapd dovecot-lmtpd postfix openssl`',
     });
-  return new EmailPlatform(await startMailServers());
+  return await startMailServers(options);
 }

@@ -10,15 +10,20 @@ const SEND = /^POST \/open-apis\/im\/v1\/messages(?:\/[^/]+\/reply)?$/;
 /** In place of 15 s. */
 const REDELIVER_MS = 1_500;
 
+/** The list of chats shows a notice of its own while a card's streaming mode is on; the words here are ours. */
+const MORE_TO_COME = ' [more is to come]';
+
 class FeishuPlatform implements Platform {
   readonly type = 'feishu';
   readonly needsFirstStart = false;
   readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
+  readonly showsGrowth: boolean;
   readonly #server: FeishuServer;
   readonly #deliveries: Deliveries<FeishuPayload>;
 
-  constructor(server: FeishuServer) {
+  constructor(server: FeishuServer, showsGrowth: boolean) {
     this.#server = server;
+    this.showsGrowth = showsGrowth;
     this.#server.redeliverMs = REDELIVER_MS;
     this.#deliveries = new Deliveries((event) => void server.emit(event));
   }
@@ -44,7 +49,7 @@ class FeishuPlatform implements Platform {
   async seen(): Promise<readonly SeenMessage[]> {
     return this.#server.posts.map((post) => ({
       person: Number(post.chatId.slice('oc_'.length)),
-      text: visibleText(post),
+      text: `${visibleText(post)}${this.#server.cards.isStreaming(post.id) ? MORE_TO_COME : ''}`,
       at: post.at,
     }));
   }
@@ -75,5 +80,10 @@ class FeishuPlatform implements Platform {
 
 /** The Open Platform over a long connection. What is not acknowledged comes again after 1.5 s instead of 15 s. */
 export async function startFeishuPlatform(): Promise<Platform> {
-  return new FeishuPlatform(await startFeishuServer());
+  return new FeishuPlatform(await startFeishuServer(), false);
+}
+
+/** The same, looked at while answers are written: they grow in streaming cards. */
+export async function startFeishuCards(): Promise<Platform> {
+  return new FeishuPlatform(await startFeishuServer(), true);
 }

@@ -17,6 +17,8 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
 /** Channels of `PLATFORMS` in another mode: they share type and account with it, and do not run beside it. */
 export const MODES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   'telegram-webhook': async (options) => (await import('./telegram.ts')).startTelegramWebhook(options),
+  'feishu-cards': async () => (await import('./feishu.ts')).startFeishuCards(),
+  'whatsapp-self': async () => (await import('./whatsapp.ts')).startWhatsAppSelf(),
   'discord-doors': async () => (await import('./discord-doors.ts')).startDiscordDoors(),
   'slack-doors': async () => (await import('./slack-doors.ts')).startSlackDoors(),
 };

@@ -40,6 +40,8 @@ export interface Platform extends AsyncDisposable {
   readonly needsFirstStart: boolean;
   /** How many people there can be, the first being number 0. Absent: any number. */
   readonly people?: number;
+  /** True: what is looked at is how an answer grows, so the model is to take some seconds for each. Absent: it may answer at once. */
+  readonly showsGrowth?: boolean;
   /** A new daemon with this empty data directory comes: what earlier ones were told and said is over. Links the account where that is a file. */
   begin(dataDir: string): Promise<void>;
   /**

@@ -16,14 +16,21 @@ class WhatsAppPlatform implements Platform {
   /** The login is a file, and there is no secret beside it. */
   readonly env = {};
   readonly channel;
+  readonly people?: number;
   readonly #server: Server;
+  readonly #isSelf: boolean;
   readonly #deliveries: Deliveries<BinaryNode>;
 
-  constructor(server: Server) {
+  /** `isSelf`: the account's own person writes, in the chat with themself; nobody else is let in. */
+  constructor(server: Server, isSelf: boolean) {
     this.#server = server;
+    this.#isSelf = isSelf;
     this.#deliveries = new Deliveries((node) => server.post(node));
     const settings = { web_socket_url: server.url, media_root: server.httpUrl, rate_limits: false };
-    this.channel = { type: 'whatsapp', allowed_senders: ['*'], settings };
+    this.channel = isSelf
+      ? { type: 'whatsapp', settings: { ...settings, self_chat: true } }
+      : { type: 'whatsapp', allowed_senders: ['*'], settings };
+    if (isSelf) this.people = 1;
   }
 
   async begin(dataDir: string): Promise<void> {
@@ -33,14 +40,16 @@ class WhatsAppPlatform implements Platform {
   }
 
   async write(person: number, text: string): Promise<void> {
-    const from = this.#server.person(String(FIRST_NUMBER + person), `Person ${person}`);
-    await this.#deliveries.pass(await this.#server.compose({ from, message: { conversation: text } }));
+    const from = this.#isSelf ? this.#server.owner : this.#server.person(String(FIRST_NUMBER + person), `Person ${person}`);
+    const written = { from, toSelf: this.#isSelf, message: { conversation: text } };
+    await this.#deliveries.pass(await this.#server.compose(written));
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
     return shown(this.#server.seen).map(({ to, message, at }) => {
-      const number = this.#server.phone(userOf(to))?.phone;
-      return { person: Number(number) - FIRST_NUMBER, text: wordsOf(message), at };
+      const phone = this.#server.phone(userOf(to));
+      const person = this.#isSelf && phone === this.#server.owner ? 0 : Number(phone?.phone) - FIRST_NUMBER;
+      return { person, text: wordsOf(message), at };
     });
   }
 
@@ -69,5 +78,11 @@ class WhatsAppPlatform implements Platform {
 export async function startWhatsAppPlatform(): Promise<Platform> {
   // The phones here are made of the same library as the adapter, which prints its sessions.
   silenceSignalLibrary();
-  return new WhatsAppPlatform(await startServer());
+  return new WhatsAppPlatform(await startServer(), false);
+}
+
+/** The same for an account that is the operator's own, who writes to themself: one person, one chat. */
+export async function startWhatsAppSelf(): Promise<Platform> {
+  silenceSignalLibrary();
+  return new WhatsAppPlatform(await startServer(), true);
 }

@@ -2,7 +2,7 @@ import type { SeenMessage } from '../../simulator/platforms/platform.ts';
 
 /**
  * What arrived for each question, in order. Every question is asked by a person of its own, whose chat tells; `people` of 1: one asked
- * them all, and a line that begins an answer of the `SweepModel` begins the next text. Other lines belong to the text before them.
+ * them all, and a text that begins like an answer of the `SweepModel` begins the next one. Others belong to the text before them.
  */
 export function toAnswers(seen: readonly SeenMessage[], questions: readonly string[], people?: number): string[][] {
   if (people !== 1)
@@ -10,7 +10,7 @@ export function toAnswers(seen: readonly SeenMessage[], questions: readonly stri
   const answers = questions.map((): string[] => []);
   let current: string[] | undefined;
   for (const { text } of seen) {
-    const number = /^answer (\d+)$/.exec(text)?.[1];
+    const number = /^answer (\d+)(?:\n|$)/.exec(text)?.[1];
     const index = questions.findIndex((question) => number !== undefined && question.endsWith(` ${number}`));
     if (index >= 0) {
       current = answers[index];

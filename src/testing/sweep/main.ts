@@ -20,6 +20,7 @@ import { parseArgs } from 'node:util';
 import { freePort } from '../../simulator/free-port.ts';
 import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
 import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
+import { startEmailByToken } from './email-oauth.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
@@ -27,7 +28,8 @@ import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
 import { WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
-const STARTS = { ...PLATFORMS, ...MODES, ...OUTAGES };
+/** The token server of `email-oauth` is for tests alone. */
+const STARTS: typeof PLATFORMS = { ...PLATFORMS, ...MODES, 'email-oauth': startEmailByToken, ...OUTAGES };
 const CHANNELS = Object.keys(STARTS);
 
 const { values: flags } = parseArgs({
@@ -90,10 +92,11 @@ async function startBenches(name: string, jobs: number): Promise<Bench[]> {
   if (!start) throw new Error(`no platform is called ${name}; there are ${CHANNELS.join(', ')}`);
   return await Promise.all(
     Array.from({ length: jobs }, async () => {
-      const model = new SweepModel();
       const webhookPort = await freePort();
+      const platform = await start({ webhookPort });
+      const model = new SweepModel({ isSlow: platform.showsGrowth === true });
       const resolved = join(await mkdtemp(join(tmpdir(), 'gatehouse-resolved-')), 'resolved.json');
-      return { platform: await start({ webhookPort }), webhookPort, model, modelUrl: await model.start(), resolved };
+      return { platform, webhookPort, model, modelUrl: await model.start(), resolved };
     }),
   );
 }

@@ -1,5 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 interface ChatMessage {
   readonly role: string;
@@ -12,6 +13,8 @@ interface ChatMessage {
  * first asks for three children, a person and a timer, anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
+  /** Before each further piece of an answer. An answer is shown while it is written after a second, and edited a second later. */
+  readonly #pauseMs: number;
   calls = 0;
   /** Each call by its question and how many calls of its run came before: `waits 1:0`. */
   readonly log: string[] = [];
@@ -23,10 +26,14 @@ export class SweepModel implements AsyncDisposable {
       const { messages } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { messages: ChatMessage[] };
       this.log.push(nameOf(messages));
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (const chunk of reply(messages)) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-      response.end('data: [DONE]\n\n');
+      void this.#write(response, reply(messages, this.#pauseMs > 0 ? PIECES : 1));
     });
   });
+
+  /** `isSlow`: answers take long enough to grow before the eyes of people. */
+  constructor({ isSlow = false }: { readonly isSlow?: boolean } = {}) {
+    this.#pauseMs = isSlow ? 1_200 : 0;
+  }
 
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
@@ -37,6 +44,25 @@ export class SweepModel implements AsyncDisposable {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
+
+  async #write(response: ServerResponse, chunks: readonly Chunk[]): Promise<void> {
+    let isFirst = true;
+    for (const chunk of chunks) {
+      const hasWords = typeof chunk.choices[0]?.delta['content'] === 'string';
+      if (hasWords && !isFirst) await sleep(this.#pauseMs);
+      isFirst &&= !hasWords;
+      response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+    }
+    response.end('data: [DONE]\n\n');
+  }
+}
+
+/** Of an answer that grows. */
+const PIECES = 3;
+
+/** Of a stream, as the wire has it. */
+interface Chunk {
+  readonly choices: readonly { readonly delta: Readonly<Record<string, unknown>> }[];
 }
 
 interface Asked {
@@ -64,11 +90,15 @@ const WAITING = (n: string): readonly (readonly [name: string, args: string])[] 
   ['sleep', '{"ms":30}'],
 ];
 
-function reply(messages: readonly ChatMessage[]): unknown[] {
+/** `pieces`: how many chunks the words of an answer come in. */
+function reply(messages: readonly ChatMessage[], pieces: number): readonly Chunk[] {
   const { kind, n, results } = readQuestion(messages);
   const base = { id: 'c', object: 'chat.completion.chunk', created: 0, model: 'sweep' };
   const usage = { ...base, choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } };
-  const chunk = (delta: unknown, finish: string | null) => ({ ...base, choices: [{ index: 0, delta, finish_reason: finish }] });
+  const chunk = (delta: Chunk['choices'][number]['delta'], finish: string | null) => ({
+    ...base,
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  });
   const tools = kind === 'tool' ? ([['count', `{"n":${n}}`]] as const) : kind === 'waits' ? WAITING(n) : [];
   if (tools.length > 0 && results.length === 0) {
     const calls = tools.map(([name, args], index) => ({
@@ -81,5 +111,8 @@ function reply(messages: readonly ChatMessage[]): unknown[] {
       ? Array.from({ length: 120 }, (_, line) => `Line ${line} of the long answer ${n}, which is sent in parts.`)
       : [];
   const ends = kind === 'waits' ? [results.join(', ')] : [];
-  return [chunk({ role: 'assistant', content: [`answer ${n}`, ...lines, ...ends].join('\n\n') }, null), chunk({}, 'stop'), usage];
+  const text = [`answer ${n}`, ...lines, ...ends].join('\n\n');
+  const size = Math.ceil(text.length / pieces);
+  const words = Array.from({ length: pieces }, (_, piece) => text.slice(piece * size, (piece + 1) * size));
+  return [...words.map((content) => chunk({ role: 'assistant', content }, null)), chunk({}, 'stop'), usage];
 }
