@@ -17,13 +17,13 @@ class FeishuPlatform implements Platform {
   readonly type = 'feishu';
   readonly needsFirstStart = false;
   readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
-  readonly showsGrowth: boolean;
+  readonly grown?: () => number;
   readonly #server: FeishuServer;
   readonly #deliveries: Deliveries<FeishuPayload>;
 
   constructor(server: FeishuServer, showsGrowth: boolean) {
     this.#server = server;
-    this.showsGrowth = showsGrowth;
+    if (showsGrowth) this.grown = () => server.cards.made;
     this.#server.redeliverMs = REDELIVER_MS;
     this.#deliveries = new Deliveries((event) => void server.emit(event));
   }

@@ -40,8 +40,6 @@ export interface Platform extends AsyncDisposable {
   readonly needsFirstStart: boolean;
   /** How many people there can be, the first being number 0. Absent: any number. */
   readonly people?: number;
-  /** True: what is looked at is how an answer grows, so the model is to take some seconds for each. Absent: it may answer at once. */
-  readonly showsGrowth?: boolean;
   /** A new daemon with this empty data directory comes: what earlier ones were told and said is over. Links the account where that is a file. */
   begin(dataDir: string): Promise<void>;
   /**
@@ -58,6 +56,11 @@ export interface Platform extends AsyncDisposable {
   writeInGroup?(person: number, group: number, text: string): Promise<void>;
   /** What people can see of the bot since `begin`, oldest first. */
   seen(): Promise<readonly SeenMessage[]>;
+  /**
+   * Answers that people saw grow since `begin`. Present where that is what is looked at: the model is then to take
+   * some seconds for each. Absent: it may answer at once.
+   */
+  grown?(): number;
   /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */
   waiting(): Promise<number>;
   /** People to whom it shows now that the bot is typing. Omit where the platform has no such thing, or the double does not keep it. */

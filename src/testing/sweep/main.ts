@@ -94,7 +94,7 @@ async function startBenches(name: string, jobs: number): Promise<Bench[]> {
     Array.from({ length: jobs }, async () => {
       const webhookPort = await freePort();
       const platform = await start({ webhookPort });
-      const model = new SweepModel({ isSlow: platform.showsGrowth === true });
+      const model = new SweepModel({ isSlow: platform.grown !== undefined });
       const resolved = join(await mkdtemp(join(tmpdir(), 'gatehouse-resolved-')), 'resolved.json');
       return { platform, webhookPort, model, modelUrl: await model.start(), resolved };
     }),
@@ -114,6 +114,7 @@ async function baseline(bench: Bench, questions: readonly string[]): Promise<Bas
   if (!record.finished || record.answers.some((parts) => parts.length === 0)) {
     throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
   }
+  if (bench.platform.grown?.() === 0) throw new Error('no answer was seen growing: this sweep would prove nothing');
   return { answers: record.answers, modelCalls: record.modelCalls, points: record.points };
 }
 
@@ -203,9 +204,10 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
       const loaded = await baseline(benches[0] as Bench, questions);
       const random = seeded(Number(flags.seed));
       const load = emptyVerdict();
+      const spanMs = benches[0]?.platform.grown ? 4_000 : 1_000;
       // A kill can come after a run was over and is not counted then, so groups of five are drawn until enough have hit.
       for (let group = 0; load.kills < Number(flags.random) && group < 3 * Number(flags.random); group += 1) {
-        const kills = Array.from({ length: 5 }, () => ({ afterMs: 250 + Math.floor(random() * 1_000) }));
+        const kills = Array.from({ length: 5 }, () => ({ afterMs: 250 + Math.floor(random() * spanMs) }));
         const { verdict: more } = await sweep(benches.slice(0, 1), loaded, 'none', [kills], questions);
         add(load, more);
       }

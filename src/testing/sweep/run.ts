@@ -206,19 +206,24 @@ interface Goal extends Aims {
   readonly platform: Platform;
 }
 
+/** Between two looks at the status, and where answers take seconds: each look is a wire call with kill points of its own. */
+const LOOK_MS = 40;
+const SLOW_LOOK_MS = 250;
+
 /** How often in a row nothing may be open where fewer messages came than were written: the last one may be on its way in. */
 const STILL = 8;
 
 /** Polls the daemon's status until every message has its outcome and nothing is left to send. */
 async function whenDone(dir: string, started: Started, goal: Goal): Promise<boolean> {
   const end = performance.now() + DONE_WITHIN_MS;
+  const lookMs = goal.platform.grown ? SLOW_LOOK_MS : LOOK_MS;
   let still = 0;
   while (performance.now() < end && started.child.exitCode === null && started.child.signalCode === null) {
     await goal.answering?.look(join(dir, 'data'));
     const left = await leftToDo(dir, goal).catch(() => 'work');
     still = left === 'work' ? 0 : still + 1;
     if (left === 'nothing' || still >= STILL) return true;
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
   return false;
 }
