@@ -1,14 +1,19 @@
 /** The direct conversation of the app with a person: payloads that name a person do not name it. */
 import type { Clock, Logger } from '../../../src/core/ports.ts';
-import { apiFailureOf } from '../../kit/call-error.ts';
+import { apiFailureOf, CallError } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
-import { obj, str } from '../../kit/json.ts';
+import { type JsonObject, obj, str } from '../../kit/json.ts';
 import { RecentMap } from '../../kit/recent.ts';
 import type { SlackClient } from '../wire/client.ts';
 import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
 
-/** The platform wants its acknowledgement within three seconds. */
-const OPEN_MS = 1_500;
+/**
+ * The platform wants its acknowledgement within three seconds, and repeats no shortcut: what fails in passing is asked
+ * again within them.
+ */
+const OPEN_MS = 2_000;
+const ATTEMPT_MS = 800;
+const PAUSE_MS = 150;
 const MAX_KNOWN = 1_000;
 
 export interface DirectChatsOptions {
@@ -33,16 +38,14 @@ export class DirectChats {
 
   /**
    * The id of the conversation; undefined where the platform refuses to open it, which is logged once
-   * with the fix. Rejects where asking again may help, and with `signal.reason`.
+   * with the fix. Rejects after some attempts where a later one may help, and with `signal.reason`.
    */
   async idOf(user: string, signal: AbortSignal): Promise<string | undefined> {
     const known = this.#known.get(user);
     if (known !== undefined) return known;
-    const { client, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     try {
-      const answer = await withDeadline({ clock, ms: OPEN_MS, signal }, (inner) =>
-        client.call('conversations.open', { users: user }, inner),
-      );
+      const answer = await withDeadline({ clock, ms: OPEN_MS, signal }, (inner) => this.#open(user, inner));
       const id = str(obj(answer['channel'])['id']);
       if (id !== undefined) this.#known.set(user, id);
       this.#told = undefined;
@@ -54,6 +57,21 @@ export class DirectChats {
       if (this.#told !== detail) logger.warn('slack.direct-chat-refused', { user, detail, hint });
       this.#told = detail;
       return undefined;
+    }
+  }
+
+  /** Asks until there is an answer. Rejects where none would be another one, and with `signal.reason`. */
+  async #open(user: string, signal: AbortSignal): Promise<JsonObject> {
+    const { client, clock } = this.#options;
+    for (;;) {
+      try {
+        const call = (inner: AbortSignal) => client.call('conversations.open', { users: user }, inner);
+        return await withDeadline({ clock, ms: ATTEMPT_MS, signal }, call);
+      } catch (error) {
+        if (signal.aborted || isRefusal(error) || LOGIN_REFUSED.has(apiFailureOf(error)?.code)) throw error;
+        const failure = error instanceof CallError ? error.failure : undefined;
+        await clock.sleep(failure?.kind === 'limited' ? failure.retryAfterMs : PAUSE_MS, signal);
+      }
     }
   }
 }

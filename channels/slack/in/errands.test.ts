@@ -107,33 +107,44 @@ test('without the scope to write to people, a shortcut is refused with a recorde
   expect(told.map(({ data }) => data)).toEqual([expect.objectContaining({ hint: expect.stringContaining('im:write') })]);
 });
 
-test('while the platform cannot say where to answer, a shortcut is left with it and taken when it comes again', async () => {
-  const at = await scene({ redeliverMs: 50 });
-  at.server.fault({ method: 'conversations.open', kind: 'drop', times: 2 });
+test('where the platform cannot say at once where to answer, it is asked again: no shortcut comes twice', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind: 'drop' });
+  at.server.fault({ method: 'conversations.open', kind: 'hang' });
   at.press({ type: 'shortcut' });
   await until('it arrived', () => at.host.accepted.length === 1);
   await quiet(at);
-  expect(at.logged('slack.not-acknowledged').length).toBeGreaterThan(0);
-  expect(at.host.accepted).toHaveLength(1);
+  expect(at.server.calls.filter(({ method }) => method === 'conversations.open')).toHaveLength(3);
 });
 
-test('F44 above a hundred that wait for the platform the rest is left with it, and comes later', async () => {
+test('a shortcut that nothing can be asked about in time is not acknowledged, which the person is shown, and logged', async () => {
   const at = await scene();
-  at.server.fault({ method: 'conversations.open', kind: 'hang', times: 1_000 });
+  at.server.fault({ method: 'conversations.open', kind: 'drop', times: 1_000 });
+  at.press({ type: 'shortcut' });
+  await until('it is told', () => at.logged('slack.not-acknowledged').length === 1);
+  expect([at.server.sockets.acknowledged, at.server.sockets.open]).toEqual([[], 1]);
+});
+
+test('F44 above a hundred that wait for the platform no more are taken, and those that wait are', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind: 'hang', times: 100 });
   for (let person = 0; person <= 100; person += 1) at.press({ type: 'shortcut', user: { id: `U0P${person}` } });
-  await until('the socket was left', () => at.logger.lines.some(({ data }) => String(data['reason']).includes('more arrives')));
-  at.server.clearFaults();
-  await until('all arrived', () => at.host.accepted.length === 101);
-  await quiet(at);
+  await until('one is left', () => at.logged('slack.not-acknowledged').length === 1);
+  await until('the others arrived', () => at.host.accepted.length === 100);
+  await until('they are acknowledged', () => at.server.sockets.acknowledged.length === 100);
+  // Another socket would bring none of them again.
+  expect(at.server.sockets.opened).toBe(1);
 });
 
 test('by signed requests a shortcut is answered after the commit, and with 503 when the platform cannot say where', async () => {
   const at = await scene({ mode: 'http' });
-  at.server.fault({ method: 'conversations.open', kind: 'drop' });
   at.press({ type: 'shortcut' });
-  await until('it was taken', () => at.requests?.unacknowledged === 0);
-  expect(at.requests?.answers).toEqual([503, 200]);
+  await until('it was taken', () => at.requests?.answers.length === 1);
   expect(at.host.accepted).toHaveLength(1);
+  at.server.fault({ method: 'conversations.open', kind: 'drop', times: 1_000 });
+  at.press({ type: 'shortcut', user: { id: 'U0BOB' } });
+  await until('it was refused', () => at.requests?.answers.length === 2);
+  expect(at.requests?.answers).toEqual([200, 503]);
 });
 
 test('a thread of the AI pane suggests the prompts of the config, and is acknowledged when it does', async () => {

@@ -31,17 +31,20 @@ export class Errands {
   }
 
   /**
-   * As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers it again.
+   * As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers an event again, and tells the
+   * person of a shortcut.
    */
   take(item: IntakeItem): boolean {
+    const { kind } = item.payload;
     const errand = this.#errandOf(item);
     if (!errand) return this.#options.intake.push(item);
-    if (this.#running.size >= MOST) return false;
+    if (this.#running.size >= MOST) {
+      // Leaving the connection brings an event again; a shortcut comes once, and those under way would be lost with it.
+      if (kind !== 'event') this.#warn(kind, new Error(`${MOST} wait for the platform already`));
+      return kind !== 'event';
+    }
     const running = errand()
-      .catch((error: unknown) => {
-        const data = { kind: item.payload.kind, error: errorText(error) };
-        if (!this.#options.signal.aborted) this.#options.logger.warn('slack.not-acknowledged', data);
-      })
+      .catch((error: unknown) => this.#warn(kind, error))
       .finally(() => this.#running.delete(running));
     this.#running.add(running);
     return true;
@@ -50,6 +53,11 @@ export class Errands {
   /** After an abort: resolves when none is under way. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
+  }
+
+  #warn(kind: string, error: unknown): void {
+    const { signal, logger } = this.#options;
+    if (!signal.aborted) logger.warn('slack.not-acknowledged', { kind, error: errorText(error) });
   }
 
   #errandOf(item: IntakeItem): (() => Promise<void>) | undefined {

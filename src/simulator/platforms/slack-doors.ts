@@ -41,7 +41,6 @@ class SlackDoors implements Platform {
   constructor(server: SlackServer) {
     this.#server = server;
     this.#platform = new SlackPlatform(server, false);
-    server.sockets.repeatsPresses = false;
     server.sockets.onOpen = () => this.#release();
   }
 

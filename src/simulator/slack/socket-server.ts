@@ -40,12 +40,6 @@ export class SlackSocketServer {
    * the next one, or (as it does in a long outage) drop them.
    */
   keepMissed = true;
-  /**
-   * False: what people press, choose or command goes to a socket that is open, once, and is gone with the last socket. Only events are
-   * documented to come again (docs.slack.dev/apis/events-api, retries); of the others "the user will see an error"
-   * (docs.slack.dev/interactivity/handling-user-interaction). True: they are kept and repeated like events.
-   */
-  repeatsPresses = true;
   /** Called once a socket is greeted and has what waited for it. */
   onOpen: (() => void) | undefined;
   /** What the greeting states, when it shall differ from the truth. */
@@ -167,8 +161,13 @@ export class SlackSocketServer {
     this.onOpen?.();
   }
 
-  #comesAgain({ type }: SlackEnvelope): boolean {
-    return this.repeatsPresses || type === 'events_api';
+  /**
+   * Retries are documented of events alone (docs.slack.dev/apis/events-api). What people press, choose or command goes to
+   * a socket that is open, once; not acknowledged in time, it is an error that they see
+   * (docs.slack.dev/interactivity/handling-user-interaction).
+   */
+  #comesAgain({ type }: Pick<SlackEnvelope, 'type'>): boolean {
+    return type === 'events_api';
   }
 
   #read(text: string): void {

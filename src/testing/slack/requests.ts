@@ -1,4 +1,7 @@
-/** The platform's side of signed requests: one after the other, tried again until they are answered with 200. */
+/**
+ * The platform's side of signed requests: one after the other, events tried again until they are answered with 200. What people
+ * press, choose or command is sent once.
+ */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { SlackTransport } from '../../simulator/slack/server.ts';
 
@@ -56,7 +59,7 @@ export class SlackRequests implements SlackTransport, AsyncDisposable {
       this.answers.push(status);
       this.slowestMs = Math.max(this.slowestMs, performance.now() - started);
       next.attempts += 1;
-      if (status === 200) this.#waiting.shift();
+      if (status === 200 || next.type !== 'events_api') this.#waiting.shift();
       else await new Promise((resolve) => setTimeout(resolve, this.#retryMs));
     }
   }
