@@ -25,7 +25,7 @@ interface Press {
 }
 
 /** Discord for people who ask by other ways than a message in a private chat. */
-class DiscordDoors extends DiscordPlatform {
+export class DiscordDoors extends DiscordPlatform {
   readonly greetings = 1;
   /** What is pressed comes at once and once, so that it is neither doubled nor held back. */
   override readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'slow', 'disconnect'];
