@@ -31,15 +31,16 @@ export class Errands {
   }
 
   /**
-   * As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers an event again, and tells the
-   * person of a shortcut.
+   * As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers an event
+   * again, and tells the person of a shortcut.
    */
   take(item: IntakeItem): boolean {
     const { kind } = item.payload;
     const errand = this.#errandOf(item);
     if (!errand) return this.#options.intake.push(item);
     if (this.#running.size >= MOST) {
-      // Leaving the connection brings an event again; a shortcut comes once, and those under way would be lost with it.
+      // Leaving the connection brings an event again; a shortcut comes once, and those under way would be
+      // lost with it.
       if (kind !== 'event') this.#warn(kind, new Error(`${MOST} wait for the platform already`));
       return kind !== 'event';
     }

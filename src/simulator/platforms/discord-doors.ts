@@ -4,7 +4,10 @@ import { Deliveries } from './deliveries.ts';
 import { DiscordPlatform, FIRST_PERSON } from './discord.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
-/** Channels of the server, one for each person: what others said there before would come along with a question. */
+/**
+ * Channels of the server, one for each person: what others said there before would come along with a
+ * question.
+ */
 const FIRST_ROOM = 701_000_000_000_000_000n;
 /** Threads that people opened. */
 const FIRST_THREAD = 801_000_000_000_000_000n;
@@ -148,8 +151,9 @@ export class DiscordDoors extends DiscordPlatform {
   }
 
   /**
-   * https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-interaction-structure. An event like
-   * any other: a session that goes on is given it again ("missed Gateway events", https://docs.discord.com/developers/events/gateway#resuming).
+   * https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-interaction-structure.
+   * A session that goes on is given it again: Resume is "used to replay missed events", of which none is excepted
+   * (https://docs.discord.com/developers/events/gateway-events#resume; of interactions unverified).
    */
   #press(press: Press, session: string): void {
     const { person, text } = press;
@@ -178,9 +182,9 @@ export class DiscordDoors extends DiscordPlatform {
 }
 
 /**
- * In turn: a mention in a channel, whose answer opens a thread; a mention in a thread of people's own; a choice in a menu of a private
- * chat. One person writes in the thread that the answer to a greeting opened, without naming the bot. Choices are made while the bot is
- * there; they come again only with their session.
+ * In turn: a mention in a channel, whose answer opens a thread; a mention in a thread of people's own; a
+ * choice in a menu of a private chat. One person writes in the thread that the answer to a greeting opened,
+ * without naming the bot. Choices are made while the bot is there; they come again only with their session.
  */
 export async function startDiscordDoors(): Promise<Platform> {
   return new DiscordDoors(await startDiscordProxy());

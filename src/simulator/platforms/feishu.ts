@@ -10,7 +10,9 @@ const SEND = /^POST \/open-apis\/im\/v1\/messages(?:\/[^/]+\/reply)?$/;
 /** In place of 15 s. */
 const REDELIVER_MS = 1_500;
 
-/** The list of chats shows a notice of its own while a card's streaming mode is on; the words here are ours. */
+/**
+ * The list of chats shows a notice of its own while a card's streaming mode is on; the words here are ours.
+ */
 const MORE_TO_COME = ' [more is to come]';
 
 class FeishuPlatform implements Platform {

@@ -57,8 +57,8 @@ export interface Platform extends AsyncDisposable {
   /** What people can see of the bot since `begin`, oldest first. */
   seen(): Promise<readonly SeenMessage[]>;
   /**
-   * Answers that people saw grow since `begin`. Present where that is what is looked at: the model is then to take
-   * some seconds for each. Absent: it may answer at once.
+   * Answers that people saw grow since `begin`. Present where that is what is looked at: the model is then to
+   * take some seconds for each. Absent: it may answer at once.
    */
   grown?(): number;
   /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */

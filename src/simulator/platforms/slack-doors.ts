@@ -127,7 +127,10 @@ class SlackDoors implements Platform {
     return (at) => ({ type: 'message_action', callback_id: 'ask', action_ts: at, ...place });
   }
 
-  /** A menu that the bot showed earlier. https://docs.slack.dev/reference/interaction-payloads/block_actions-payload */
+  /**
+   * A menu that the bot showed earlier.
+   * https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+   */
   #choice(user: string, value: string): (at: string) => Json {
     const { workspace } = this.#server;
     const channel = workspace.direct(user);
@@ -147,8 +150,9 @@ class SlackDoors implements Platform {
 }
 
 /**
- * In turn: a thread of the AI pane, a shortcut on a message, a choice in a menu, a mention in a channel, which is answered in a thread.
- * Shortcuts and choices are pressed while a socket is open and come once: one that was not acknowledged before the socket broke is gone.
+ * In turn: a thread of the AI pane, a shortcut on a message, a choice in a menu, a mention in a channel,
+ * which is answered in a thread. Shortcuts and choices are pressed while a socket is open and come once: one
+ * that was not acknowledged before the socket broke is gone.
  */
 export async function startSlackDoors(): Promise<Platform> {
   return new SlackDoors(await startSlackServer({ redeliverMs: REDELIVER_MS }));

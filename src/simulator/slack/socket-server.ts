@@ -162,9 +162,9 @@ export class SlackSocketServer {
   }
 
   /**
-   * Retries are documented of events alone (docs.slack.dev/apis/events-api). What people press, choose or command goes to
-   * a socket that is open, once; not acknowledged in time, it is an error that they see
-   * (docs.slack.dev/interactivity/handling-user-interaction).
+   * Retries are documented of events alone (docs.slack.dev/apis/events-api). What people press, choose or
+   * command goes to a socket that is open, once: an app has "3 seconds to respond before Slack registers a
+   * timeout error" (docs.slack.dev/tools/bolt-python/concepts/acknowledge). That no retry follows is said nowhere.
    */
   #comesAgain({ type }: Pick<SlackEnvelope, 'type'>): boolean {
     return type === 'events_api';

@@ -1,6 +1,6 @@
 /**
- * The platform's side of signed requests: one after the other, events tried again until they are answered with 200. What people
- * press, choose or command is sent once.
+ * The platform's side of signed requests: one after the other, events tried again until they are answered
+ * with 200. What people press, choose or command is sent once.
  */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { SlackTransport } from '../../simulator/slack/server.ts';

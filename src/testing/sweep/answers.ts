@@ -1,8 +1,9 @@
 import type { SeenMessage } from '../../simulator/platforms/platform.ts';
 
 /**
- * What arrived for each question, in order. Every question is asked by a person of its own, whose chat tells; `people` of 1: one asked
- * them all, and a text that begins like an answer of the `SweepModel` begins the next one. Others belong to the text before them.
+ * What arrived for each question, in order. Every question is asked by a person of its own, whose chat tells;
+ * `people` of 1: one asked them all, and a text that begins like an answer of the `SweepModel` begins the
+ * next one. Others belong to the text before them.
  */
 export function toAnswers(seen: readonly SeenMessage[], questions: readonly string[], people?: number): string[][] {
   if (people !== 1)

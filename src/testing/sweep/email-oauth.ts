@@ -1,4 +1,7 @@
-/** The mailbox of the platform `email`, entered with access tokens that have to be renewed while the daemon is killed. */
+/**
+ * The mailbox of the platform `email`, entered with access tokens that have to be renewed while the daemon is
+ * killed.
+ */
 import { join } from 'node:path';
 import { openAuthStore } from '../../lib/auth/store.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -59,7 +62,10 @@ class EmailByToken extends EmailPlatform {
   }
 }
 
-/** A refresh token that was used still counts, as at Microsoft: a kill can come between its answer and the file. */
+/**
+ * A refresh token that was used still counts, as at Microsoft: a kill can come between its answer and the
+ * file.
+ */
 export async function startEmailByToken(): Promise<Platform> {
   const entra = await EntraServer.start();
   const tokens = { introspectionUrl: entra.introspectionUrl, mechanisms: 'xoauth2' };

@@ -13,7 +13,10 @@ interface ChatMessage {
  * first asks for three children, a person and a timer, anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
-  /** Before each further piece of an answer. An answer is shown while it is written after a second, and edited a second later. */
+  /**
+   * Before each further piece of an answer. An answer is shown while it is written after a second, and edited
+   * a second later.
+   */
   readonly #pauseMs: number;
   calls = 0;
   /** Each call by its question and how many calls of its run came before: `waits 1:0`. */

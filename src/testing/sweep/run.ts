@@ -206,7 +206,10 @@ interface Goal extends Aims {
   readonly platform: Platform;
 }
 
-/** Between two looks at the status, and where answers take seconds: each look is a wire call with kill points of its own. */
+/**
+ * Between two looks at the status, and where answers take seconds: each look is a wire call with kill points
+ * of its own.
+ */
 const LOOK_MS = 40;
 const SLOW_LOOK_MS = 250;
 
