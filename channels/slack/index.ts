@@ -14,7 +14,7 @@ export const channel: ChannelDescriptor<SlackSettings> = {
     inboundHow: 'acknowledged after the commit, with a catch-up over the history after each outage',
     send: 'find',
     sendHow: "by our key in the message's metadata",
-    loss: 'a deletion, reaction, button, command, shortcut or a reply in an old thread while the daemon was away for minutes; a file taken and not shown, and an answer to one person whose sending was cut off, is UNKNOWN',
+    loss: 'a button, command or shortcut while the daemon is not connected; a deletion, reaction or a reply in an old thread while it was away for minutes; a file taken and not shown, and an answer to one person whose sending was cut off, is UNKNOWN',
   },
   async create(settings, deps: ChannelDeps) {
     const botToken = tokenOf(deps, settings.bot_token_env, /^(?:xoxe\.)?xoxb-/, 'the bot token, which begins with xoxb-');
