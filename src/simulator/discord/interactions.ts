@@ -12,6 +12,8 @@ export interface InteractionAnswer {
 
 interface Open {
   readonly id: string;
+  /** When the event was sent, epoch ms. */
+  readonly at: number;
   readonly isComponent: boolean;
   acknowledged: 'message' | 'update' | undefined;
   isEphemeral: boolean;
@@ -36,13 +38,15 @@ const INVALID = { status: 400, body: { message: 'Invalid Form Body', code: 50_03
 const DONE = { status: 204, body: undefined };
 
 export class SimulatedInteractions {
+  /** How long an acknowledgement is waited for. The platform: 3 s (the same page); a test may take longer. */
+  acknowledgeMs = Number.POSITIVE_INFINITY;
   /** By token. */
   readonly #open = new Map<string, Open>();
 
   /** INTERACTION_CREATE was sent. */
   learn(event: JsonObject): void {
     const isComponent = event['type'] === COMPONENT;
-    const state = { acknowledged: undefined, isEphemeral: false, isOver: false, message: undefined };
+    const state = { at: Date.now(), acknowledged: undefined, isEphemeral: false, isOver: false, message: undefined };
     this.#open.set(String(event['token']), { id: String(event['id']), isComponent, ...state });
   }
 
@@ -71,6 +75,7 @@ export class SimulatedInteractions {
   #acknowledge(id: string, open: Open | undefined, { type, data }: JsonObject, nextId: () => string): InteractionAnswer {
     if (!open || open.id !== id || open.isOver) return UNKNOWN_INTERACTION;
     if (open.acknowledged) return ACKNOWLEDGED;
+    if (Date.now() - open.at > this.acknowledgeMs) return UNKNOWN_INTERACTION;
     const { flags = 0 } = (data ?? {}) as JsonObject;
     if (type === DEFERRED_UPDATE && open.isComponent) open.acknowledged = 'update';
     else if (type !== DEFERRED_MESSAGE || (flags !== 0 && flags !== EPHEMERAL)) return INVALID;

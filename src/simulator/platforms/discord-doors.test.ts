@@ -8,7 +8,7 @@ import { backoffClock, startDiscordProxy } from '../discord/proxy.ts';
 import { DiscordDoors } from './discord-doors.ts';
 
 /** Chooses in a menu. */
-const CHOOSER = 2;
+const CHOOSER = 3;
 
 test('a choice comes again with its session, and without it is not offered again', async () => {
   const proxy = await startDiscordProxy();

@@ -15,15 +15,27 @@ const PLACES_PER_DAEMON = 1_000n;
 /** They had an answer before, and go on in its thread. */
 const FOLLOWER = 1;
 const GREETING = 'hello';
+/** Words above the menu. */
+const MENU = 'Which one?';
 /** The first start answers the greeting well within this. */
 const GREETED_MS = 20_000;
+/**
+ * "You must send an initial response within 3 seconds of receiving the event"
+ * (https://docs.discord.com/developers/interactions/receiving-and-responding).
+ */
+const ACKNOWLEDGE_MS = 3_000;
 /** Epoch of the platform's ids, ms (https://docs.discord.com/developers/reference#snowflakes). */
 const EPOCH_MS = 1_420_070_400_000;
 
-/** Something that a person chose, and the session it was pushed to. */
+/** How a person asks, by their number in turn. */
+const DOORS = ['channel', 'thread', 'command', 'menu'] as const;
+
+/** A command that a person gave or a choice they made, and the session it was pushed to. */
 interface Press {
   readonly person: number;
   readonly text: string;
+  readonly isCommand: boolean;
+  readonly token: string;
   session?: string;
 }
 
@@ -43,11 +55,12 @@ export class DiscordDoors extends DiscordPlatform {
   #session: string | undefined;
   #began = 0;
   #daemons = 0n;
-  #ids = 0n;
+  #ids = 0;
 
   constructor(proxy: DiscordProxy) {
     super(proxy);
     this.#proxy = proxy;
+    proxy.interactions.acknowledgeMs = ACKNOWLEDGE_MS;
     this.#messages = new Deliveries(({ id }) => proxy.push(id));
     proxy.gateway.onReady = (session) => void this.#release(session);
   }
@@ -71,9 +84,10 @@ export class DiscordDoors extends DiscordPlatform {
 
   override async write(person: number, text: string): Promise<void> {
     const mention = `<@${this.#proxy.peer.botId}> ${text}`;
+    const door = DOORS[person % DOORS.length];
     if (person === FOLLOWER) await this.#messages.pass({ id: await this.#say(person, text, await this.#thread()) });
-    else if (person % 3 === 2) await this.#choose(person, text);
-    else if (person % 3 === 1) {
+    else if (door === 'menu' || door === 'command') await this.#interact(person, text, door === 'command');
+    else if (door === 'thread') {
       const thread = this.#place(FIRST_THREAD, person);
       this.#places.set(thread, person);
       await this.#messages.pass({ id: await this.#say(person, mention, thread) });
@@ -95,17 +109,22 @@ export class DiscordDoors extends DiscordPlatform {
     return this.#places.get(chat);
   }
 
-  /** Choices that no session had yet. */
+  override commander(token: string): number | undefined {
+    return this.#presses.find((press) => press.token === token)?.person;
+  }
+
+  /** Commands and choices that no session had yet. */
   override async waiting(): Promise<number> {
     return this.#presses.filter(({ session }) => session === undefined).length;
   }
 
-  /** Pushed to a session that is over, and the bot shows no sign of it in that chat. */
+  /** Pushed to a session that is over, and the bot shows no sign of it. */
   async notOffered(): Promise<readonly string[]> {
     const calls = this.#proxy.calls.slice(this.#began);
-    const gone = this.#presses.filter(({ person, session }) => {
+    const gone = this.#presses.filter(({ person, token, session }) => {
       const place = `POST /channels/${this.chat(person)}/`;
-      return session !== undefined && session !== this.#session && !calls.some(({ call }) => call.startsWith(place));
+      if (session === undefined || session === this.#session) return false;
+      return !calls.some(({ call }) => call.startsWith(place) || call.includes(token));
     });
     return gone.map(({ text }) => text);
   }
@@ -140,14 +159,15 @@ export class DiscordDoors extends DiscordPlatform {
     throw new Error('the greeting was not answered in a thread');
   }
 
-  /** In a menu that the bot showed in the private chat before. */
-  async #choose(person: number, text: string): Promise<void> {
+  /** In the private chat with the bot, where it showed a menu before. */
+  async #interact(person: number, text: string, isCommand: boolean): Promise<void> {
     this.#places.set(this.chat(person), person);
     const { botId } = this.#proxy.peer;
-    await this.#proxy.write({ channelId: this.chat(person), senderId: botId, senderName: 'gatehouse', content: 'Which one?' });
-    const press: Press = { person, text };
+    await this.#proxy.write({ channelId: this.chat(person), senderId: botId, senderName: 'gatehouse', content: MENU });
+    this.#ids += 1;
+    const press: Press = { person, text, isCommand, token: `token-${this.#ids}` };
     this.#presses.push(press);
-    if (this.#session !== undefined && this.#proxy.gateway.connections > 0) this.#press(press, this.#session);
+    if (this.#session !== undefined && this.#proxy.gateway.connections > 0) this.#push(press, this.#session);
   }
 
   /**
@@ -155,23 +175,25 @@ export class DiscordDoors extends DiscordPlatform {
    * A session that goes on is given it again: Resume is "used to replay missed events", of which none is excepted
    * (https://docs.discord.com/developers/events/gateway-events#resume; of interactions unverified).
    */
-  #press(press: Press, session: string): void {
-    const { person, text } = press;
+  #push(press: Press, session: string): void {
+    const { person, text, isCommand, token } = press;
     press.session = session;
-    this.#ids += 1n;
-    const id = String((BigInt(Date.now() - EPOCH_MS) << 22n) + this.#ids);
-    const message = { id, author: { id: this.#proxy.peer.botId, bot: true }, content: 'Which one?' };
+    const id = String((BigInt(Date.now() - EPOCH_MS) << 22n) + BigInt(person));
+    const { botId } = this.#proxy.peer;
     const user = { id: String(FIRST_PERSON + BigInt(person)), username: `person${person}` };
-    this.#proxy.gateway.dispatch('INTERACTION_CREATE', {
-      ...{ id, application_id: this.#proxy.peer.botId, token: `choice-${id}`, version: 1, type: 3 },
-      ...{ channel_id: this.chat(person), user, message },
-      data: { component_type: 3, custom_id: 'gh:menu', values: [`gh0:${text}`] },
-    });
+    const base = { id, token, application_id: botId, version: 1, channel_id: this.chat(person), user };
+    const asked = isCommand
+      ? { type: 2, data: { type: 1, name: 'ask', options: [{ type: 3, name: 'args', value: text }] } }
+      : {
+          ...{ type: 3, message: { id, author: { id: botId, bot: true }, content: MENU } },
+          data: { component_type: 3, custom_id: 'gh:menu', values: [`gh0:${text}`] },
+        };
+    this.#proxy.gateway.dispatch('INTERACTION_CREATE', { ...base, ...asked });
   }
 
   async #release(session: string): Promise<void> {
     this.#session = session;
-    for (const press of this.#presses) if (press.session === undefined) this.#press(press, session);
+    for (const press of this.#presses) if (press.session === undefined) this.#push(press, session);
     if (!this.#isGreetingDue) return;
     this.#isGreetingDue = false;
     const id = await this.#say(FOLLOWER, `<@${this.#proxy.peer.botId}> ${GREETING}`);
@@ -183,8 +205,9 @@ export class DiscordDoors extends DiscordPlatform {
 
 /**
  * In turn: a mention in a channel, whose answer opens a thread; a mention in a thread of people's own; a
- * choice in a menu of a private chat. One person writes in the thread that the answer to a greeting opened,
- * without naming the bot. Choices are made while the bot is there; they come again only with their session.
+ * command for the agent, and a choice in a menu, in a private chat. One person writes in the thread that the
+ * answer to a greeting opened, without naming the bot. Commands are given and choices made while the bot is
+ * there; they come again only with their session.
  */
 export async function startDiscordDoors(): Promise<Platform> {
   return new DiscordDoors(await startDiscordProxy());

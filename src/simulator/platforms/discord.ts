@@ -11,6 +11,8 @@ const CHATS_PER_DAEMON = 1_000n;
 const POST = /^POST \/channels\/(\d+)\/messages$/;
 const EDIT = /^PATCH \/channels\/\d+\/messages\/(\d+)$/;
 const DELETE = /^DELETE \/channels\/\d+\/messages\/(\d+)$/;
+/** The answer to a command in its place. */
+const ORIGINAL = /^(PATCH|DELETE) \/webhooks\/\d+\/([^/]+)\/messages\/@original$/;
 
 export class DiscordPlatform implements Platform {
   readonly type = 'discord';
@@ -65,6 +67,11 @@ export class DiscordPlatform implements Platform {
     return Number(BigInt(chat) - this.#firstChat);
   }
 
+  /** Who gave the command with this token; undefined: no person of this daemon. */
+  commander(_token: string): number | undefined {
+    return undefined;
+  }
+
   async seen(): Promise<readonly SeenMessage[]> {
     const messages = new Map<string, SeenMessage>();
     for (const call of this.#proxy.calls.slice(this.#calls)) if (call.accepted) this.#show(call, messages);
@@ -105,6 +112,10 @@ export class DiscordPlatform implements Platform {
       if (person !== undefined && !messages.has(id)) messages.set(id, { person, text, at });
       return;
     }
+    const [, method, token = ''] = ORIGINAL.exec(call) ?? [];
+    const commander = this.commander(token);
+    if (method === 'DELETE') messages.delete(token);
+    else if (commander !== undefined) messages.set(token, { person: commander, text, at: messages.get(token)?.at ?? at });
     const edited = messages.get(EDIT.exec(call)?.[1] ?? '');
     if (edited && typeof body['content'] === 'string') messages.set(EDIT.exec(call)?.[1] ?? '', { ...edited, text });
     messages.delete(DELETE.exec(call)?.[1] ?? '');
