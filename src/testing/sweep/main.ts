@@ -199,9 +199,8 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
   const rows: string[] = [];
   let ok = true;
   try {
-    const bases = new Map<Bench, Baseline>();
-    for (const bench of benches) bases.set(bench, await baseline(bench, QUESTIONS));
-    const base = [...bases.values()][0] as Baseline;
+    const bases = await Promise.all(benches.map((bench) => baseline(bench, QUESTIONS)));
+    const base = bases[0] as Baseline;
     process.stderr.write(`${name}: ${base.points} points in one run\n`);
     const { verdict } = await sweep(benches, base, 'none', killsAt(base.points, everyOf(name), !flags.single));
     rows.push(tableRow(`${name}`, base.points, verdict));
