@@ -121,8 +121,9 @@ test('when the direct conversation cannot be opened just now, nothing was shown 
   const at = await scene();
   const part = at.answerTo(await at.write());
   at.server.workspace.outsiders.add(`${CHANNEL}:${PERSON}`);
-  at.server.fault({ method: 'conversations.open', kind: 'drop' });
+  at.server.fault({ method: 'conversations.open', kind: 'drop', times: 1_000 });
   expect(await at.send(part)).toMatchObject({ kind: 'retry', scope: 'part' });
+  at.server.clearFaults();
   expect(await at.send(part)).toMatchObject({ kind: 'sent' });
   expect(posts(at)).toHaveLength(1);
 });
