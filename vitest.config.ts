@@ -22,8 +22,8 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
-    // Node runs the sources as it runs the daemon: types stripped, modules imported by itself, and both kept in
-    // the compile cache below. Vite's runner reads every import anew at each use and compiles without a cache:
+    // Node runs the sources as it runs the daemon: types stripped, modules imported by itself, both kept in
+    // the compile cache below. Vite's runner reads each import anew at each use and compiles without a cache:
     // the quick tests took a third more CPU with it. No test mocks a module, so the loader for that is off.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Of the workers and of what tests start: compiled code is kept between processes, where `node-guard.mjs`

@@ -162,8 +162,8 @@ interface Course {
   /** Called before the piece of that number. */
   readonly atStep?: Readonly<Record<number, () => void>>;
   /**
-   * The process is killed before the piece of that number; the next one asks the model anew. Default: it lives
-   * on.
+   * The process is killed before the piece of that number; the next one asks the model anew. Default: it
+   * lives on.
    */
   readonly killedAtStep?: number;
   /** Called before the answer is delivered. */

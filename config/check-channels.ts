@@ -58,7 +58,7 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
   return { settings, findings };
 }
 
-/** On an account of one's own everyone who writes is a friend of the operator, and takes the agent for them. */
+/** On the operator's own account everyone who writes is a friend, and takes the agent for the operator. */
 function checkOwnAccount(entry: unknown, settings: unknown, path: readonly PropertyKey[]): Finding[] {
   const senders = valueAt(entry, ['allowed_senders']);
   if (valueAt(settings, ['self_chat']) !== true || !Array.isArray(senders) || !senders.includes('*')) return [];

@@ -7,7 +7,7 @@ import { DropCounts } from './drop-counts.ts';
 
 /** How many recent errors `status` shows. */
 const KEPT_ERRORS = 5;
-/** While intake is held, that is told every ten minutes (`floods.ts`); one not told for so long is over. ms. */
+/** Held intake is told every ten minutes (`floods.ts`); one that was not told for so long is over. ms. */
 const HELD_MS = 11 * 60_000;
 
 export interface RecentError {

@@ -134,8 +134,8 @@ export class TurnPermits {
     state.waiting.push(senderId, item, state.lastAt);
     signal?.addEventListener('abort', onAbort, { once: true });
     if (signal?.aborted) onAbort();
-    // Also to those that wait already: what was kept from them may have become free since. A permit is counted
-    // when it is handed over.
+    // Also to those that wait already: what was kept from them may have become free since. A permit is
+    // counted when it is handed over.
     else this.#handOn();
     return promise;
   }

@@ -39,8 +39,8 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, o
 }
 
 /**
- * Makes names created in, renamed into or removed from a directory survive power loss. Only the sync waits for
- * the disk, so only the sync goes through the thread pool; opening and closing there cost more than they take.
+ * Makes names created in, renamed into or removed from a directory survive power loss. Only the sync waits
+ * for the disk, so only the sync goes through the thread pool.
  */
 export async function syncDirectory(path: string): Promise<void> {
   // Windows cannot open a directory for syncing; its file systems order metadata by themselves.

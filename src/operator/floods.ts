@@ -22,8 +22,8 @@ const TELL_AGAIN_MS = 600_000;
 /** At the limit batches are refused and taken by turns: only after this long without a refusal it is over. */
 const RESUMED_MS = 60_000;
 /**
- * Answers that one person gets at once (`/help`, `/why`) within a minute. They do not wait as messages do, but
- * are sent one after the other: a thousand of them would stop the channel for all.
+ * Answers that one person gets at once (`/help`, `/why`) within a minute. They do not wait as messages do,
+ * but are sent one after the other: a thousand of them would stop the channel for all.
  */
 const MOST_AT_ONCE = 20;
 const AT_ONCE_MS = 60_000;

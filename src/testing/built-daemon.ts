@@ -1,7 +1,7 @@
 /**
  * Runs once before the tests (`globalSetup` of vitest.config.ts), and before a sweep, and puts the program
- * together into a few files, which `startChild` and the sweep run in place of the sources: two fifths of the CPU of a start went into finding
- * and linking 500 modules. The code is that of the sources, and what a module is told of its own place
+ * together into a few files, which `startChild` and the sweep run in place of the sources: two fifths of the
+ * CPU of a start went into finding and linking 500 modules. The code is that of the sources, and what a module is told of its own place
  * (`import.meta`) stays true. Kept from run to run until a source changes.
  */
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ const ENTRIES = {
   'sweep-daemon': join(ROOT, 'src/testing/sweep/daemon.ts'),
 };
 
-/** What is put together: our own modules, and the 95 of zod. Every other package is imported where it lies. */
+/** What is put together: our own modules, and the 95 of zod. Other packages are imported where they lie. */
 const INSIDE = /^[./]|^zod(\/|$)/;
 
 /** Names the directory in the environment of the workers. */
@@ -29,7 +29,7 @@ export async function setup(): Promise<void> {
   if (directory !== undefined) process.env['GATEHOUSE_BUILT'] = directory;
 }
 
-/** The directory with the programs that were put together, one file for each entry; undefined where that fails. */
+/** The directory with the programs put together, one file for each entry; undefined where that fails. */
 export async function builtDaemon(): Promise<string | undefined> {
   const directory = join(BUILDS, sourcesHash());
   try {

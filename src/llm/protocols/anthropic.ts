@@ -1,4 +1,4 @@
-/** The Anthropic messages wire: request -> SDK -> events. The only file that knows the `@anthropic-ai/sdk` package. */
+/** The Anthropic messages wire: request -> SDK -> events. Only this file knows `@anthropic-ai/sdk`. */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelRequest } from '../../core/model.ts';
 import { AnthropicAssembly } from './anthropic-answer.ts';

@@ -1,4 +1,4 @@
-/** Reads server-sent events: bytes -> lines -> JSON (html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** Server-sent events: bytes -> lines -> JSON (html.spec.whatwg.org/multipage/server-sent-events.html). */
 import { setImmediate } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { AnsweredError } from './http-failure.ts';
@@ -12,7 +12,7 @@ const MOST_STRAY = 64_000;
 
 /**
  * Yields the JSON of the events, those of one piece of bytes together: a step for each event would cost more
- * than the event. Pings and events without data are skipped, and the last event may lack its blank line (F28).
+ * than the event. Pings and events without data are skipped; the last event may lack its blank line (F28).
  * `onBytes` is called for each piece, also where it holds nothing but comments. Throws behind the events that
  * came before: an `AnsweredError` for an error of the server, a `SyntaxError` for what is not JSON, a
  * `WireFault` past the limits.
@@ -86,7 +86,7 @@ function jsonOrText(text: string): unknown {
 
 /**
  * Finds an error object that stands between the events or in place of them, where the event parser skips it:
- * Google's servers write it bare (`throwIfStreamErrorChunk` of @google/genai), llama.cpp until 2025 in a field
+ * Google's servers write it bare (`throwIfStreamErrorChunk` of @google/genai), llama.cpp till 2025 in a field
  * of the name `error` (github.com/ggml-org/llama.cpp/pull/16109).
  */
 function createStrayReader() {

@@ -25,7 +25,7 @@ export function createGemini(options: WireOptions): WarmableModel {
     assembly: (answer) => new GeminiAssembly(answer),
     open: async ({ models }, request, abortSignal) => {
       const body = requestBody(options, request);
-      // The client library hands on no answer but a stream that it reads itself, with a `Response` for each chunk.
+      // The client library hands on only a stream that it reads itself, with a `Response` for each chunk.
       const { promise, resolve } = Promise.withResolvers<Response>();
       const keep: typeof fetch = async (input, init) => {
         const answer = await send(input, init);

@@ -9,7 +9,7 @@ import { createFailure, quote } from '../failure.ts';
 const LINE_BYTES = 1_000_000;
 /** More than any model writes in one answer; bounds memory against an endless stream. */
 const BODY_BYTES = 32_000_000;
-/** Far more than a whole answer or error has. Parsing many megabytes would hold the event loop up for seconds. */
+/** Far more than a whole answer or error has. Parsing megabytes would hold the event loop up for seconds. */
 const JSON_CHARS = 4_000_000;
 /** Of a body that is read at once; between two pieces the event loop has a turn. */
 const PIECE_BYTES = 64_000;
@@ -54,8 +54,8 @@ export class WireFault extends Error {
 }
 
 /**
- * Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded errors, plain JSON turned into
- * events. A good answer is handed on unread, for `readEvents`: client libraries look at its status and headers.
+ * Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded errors, plain JSON made
+ * into events. A good answer is handed on unread, for `readEvents`: the SDKs look at its status and headers.
  */
 export function guardFetch(fetchFn: HttpFetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
   const { pass = SENT_HEADERS, set = {}, extraBody, sign } = options;
@@ -144,7 +144,7 @@ function asErrorObject(body: string): string {
   }
 }
 
-/** A whole answer in place of a stream, or its chunks as a list; an `error` in it is found like one in a stream. */
+/** A whole answer in place of a stream, or a list of its chunks; an `error` in it is found as in a stream. */
 function jsonAsEvents(body: string, status: number): Response {
   // Some proxies name a stream so.
   const events = /^\s*(?:data|event)?:/.test(body) ? body : eventsOf(body, status);

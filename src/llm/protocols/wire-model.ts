@@ -13,7 +13,7 @@ export interface WireParts<Client> {
   /** Asked for where the request has no limit. */
   readonly outputLimit?: number | undefined;
   readonly assembly: (answer: AnswerOptions, request: ModelRequest) => Assembly;
-  /** Sends the request; resolves with the answer, unread. Rejects with the client library's error when it is refused. */
+  /** Sends the request; resolves with the unread answer. Rejects with the SDK's error when it is refused. */
   readonly open: (client: Client, request: ModelRequest, signal: AbortSignal) => Promise<Pick<HttpAnswer, 'body'>>;
 }
 

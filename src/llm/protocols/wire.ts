@@ -1,4 +1,4 @@
-/** What all wires share: the options, the loop around an answer with its time limits, its errors as failures. */
+/** What all wires share: options, the loop around an answer with its time limits, its errors as failures. */
 import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
@@ -59,7 +59,7 @@ export interface Assembly {
 const USAGE_WAIT_MS = 2_000;
 
 /**
- * One call: opens the stream, feeds the assembly, ends with exactly one `done` or `failed`. Aborts what `open`
+ * One call: opens the stream, feeds the assembly, ends with just one `done` or `failed`. Aborts what `open`
  * made when `signal` aborts or a time limit passes; after an abort nothing but `failed` is yielded.
  */
 export async function* callWire(

@@ -172,7 +172,7 @@ export class DiscordDoors extends DiscordPlatform {
 
   /**
    * https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-interaction-structure.
-   * A session that goes on is given it again: Resume is "used to replay missed events", of which none is excepted
+   * A session that goes on is given it again: Resume is "used to replay missed events", and none is excepted
    * (https://docs.discord.com/developers/events/gateway-events#resume; of interactions unverified).
    */
   #push(press: Press, session: string): void {

@@ -23,7 +23,7 @@ test('what is written comes until it is acknowledged; what is pressed comes once
   const words = ({ text, replyTo }: TestHost['accepted'][number]): string => replyTo?.text ?? text;
 
   for (const [person, text] of ASKED.entries()) await platform.write(person, text);
-  // Nobody presses anything while the bot is away.
+  // No person presses anything while the bot is away.
   expect([await platform.waiting(), await platform.notOffered?.()]).toEqual([4, []]);
 
   const blocked = Promise.withResolvers<never>();

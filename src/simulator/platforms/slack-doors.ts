@@ -56,7 +56,7 @@ class SlackDoors implements Platform {
 
   async begin(): Promise<void> {
     await this.#platform.begin();
-    this.#server.names.set(OTHER, 'Somebody Else');
+    this.#server.names.set(OTHER, 'Another Person');
     this.#held = [];
     this.#pressed.clear();
     this.#earlier.clear();

@@ -21,7 +21,7 @@ class WhatsAppPlatform implements Platform {
   readonly #isSelf: boolean;
   readonly #deliveries: Deliveries<BinaryNode>;
 
-  /** `isSelf`: the account's own person writes, in the chat with themself; nobody else is let in. */
+  /** `isSelf`: the account's own person writes, in the chat with themself; no other person is let in. */
   constructor(server: Server, isSelf: boolean) {
     this.#server = server;
     this.#isSelf = isSelf;

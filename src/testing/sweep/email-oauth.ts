@@ -50,7 +50,7 @@ class EmailByToken extends EmailPlatform {
     await store[Symbol.asyncDispose]();
   }
 
-  /** No access token counts any more, so that whoever reads this mail has to renew theirs first. */
+  /** No access token counts any more, so that the daemon has to renew its own before it reads this mail. */
   override async write(person: number, text: string): Promise<void> {
     this.#entra.tokens.endAccess();
     await super.write(person, text);

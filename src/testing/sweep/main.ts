@@ -3,7 +3,7 @@
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
 //                    that parks on three children, a person and a timer, on the channels of WAITING
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
-//   --every N        only every Nth point (default 1: all); where no channel is named, every 3Nth of a channel in another mode
+//   --every N        only every Nth point (default 1: all); of further modes every 3Nth where all are swept
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
 //                    without controls and without runs that wait
 //   --single         without the second kill during recovery
