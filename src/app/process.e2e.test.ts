@@ -22,6 +22,14 @@ test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run
   for (const name of ['daemon.json', 'lock.json']) await expect(readFile(join(daemon.dataDir, name))).rejects.toThrow('ENOENT');
 });
 
+test.concurrent('memory that only the start needed is given back once no turn runs', async () => {
+  await using at = await telegramScene();
+  const collector = 'data:text/javascript,globalThis.gc=()=>console.error("collected")';
+  await using daemon = await at.spawn({ env: { NODE_OPTIONS: `--import=${collector}` } });
+  await daemon.ready();
+  await until('the collector is called', () => daemon.stderr().includes('collected'));
+});
+
 test.concurrent('F41 SIGTERM while a channel is still starting: exit 0 without waiting for it', async () => {
   await using at = await telegramScene();
   at.platform.fault({ kind: 'hang', method: 'getMe' });

@@ -183,8 +183,7 @@ async function serve(
   await announce(options, { daemon, listening, token, detected, screen });
   await using _following = follower;
   follower.start(daemon);
-  const isAtRest = (): boolean => Object.values(daemon.lanes.stats()).every((count) => count === 0);
-  void releaseMemory({ clock: systemClock, isAtRest, signal: ending.signal });
+  void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
   ending.whenInputEnds(() => daemon.gateway.idle());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });

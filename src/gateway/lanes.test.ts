@@ -114,6 +114,7 @@ describe('order', () => {
     await rig.add('b', 'b1');
     await until('both lanes run', () => running.length === 2);
     expect(running).toEqual(['a1', 'b1']);
+    expect(rig.lanes.isAtRest).toBe(false);
     open('b1');
     open('a1');
     await until('the second row runs', () => running.includes('a2'));
@@ -121,6 +122,7 @@ describe('order', () => {
     await rig.lanes.idle();
     expect(rig.done.filter((text) => text.startsWith('a'))).toEqual(['a1', 'a2']);
     expect(rig.lanes.stats()).toMatchObject({ lanes: 0, running: 0, waiting: 0 });
+    expect(rig.lanes.isAtRest).toBe(true);
     expect(rig.bus.held).toBe(0);
   });
 

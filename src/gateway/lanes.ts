@@ -81,6 +81,12 @@ export class Lanes {
     return { lanes: this.#lanes.size, running, waiting, ofPerson };
   }
 
+  /** Whether no turn runs and no message waits for one. */
+  get isAtRest(): boolean {
+    const { lanes, running, waiting } = this.stats();
+    return lanes === 0 && running === 0 && waiting === 0;
+  }
+
   /**
    * Looks at the journal for these lanes, from the beginning: after recovery, when another process changed
    * it, or when a run goes on that waited, which is older than what came meanwhile.
