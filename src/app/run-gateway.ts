@@ -71,7 +71,7 @@ export interface RunOptions {
   readonly wrapJournal?: (journal: Journal) => Journal;
   /**
    * Ends it in place of the signals of this process, which it then leaves alone, as it does its stray
-   * failures.
+   * failures and its memory.
    */
   readonly ending?: Ending;
 }
@@ -183,7 +183,8 @@ async function serve(
   await announce(options, { daemon, listening, token, detected, screen });
   await using _following = follower;
   follower.start(daemon);
-  void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
+  // Of this process too, and a daemon within another program leaves that alone.
+  if (!options.ending) void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
   ending.whenInputEnds(() => daemon.gateway.idle());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });

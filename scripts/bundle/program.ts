@@ -1,0 +1,14 @@
+import { join } from 'node:path';
+import { bundle, ROOT } from './bundle.ts';
+
+const NAMES = [
+  'src/cli/main',
+  // Runs in a process of its own, which imports it by its place.
+  'src/journal/file-check',
+];
+
+/** Makes the published program below `dir`: `dir/src/cli/main.js` and what it imports. */
+export async function buildProgram(dir: string): Promise<void> {
+  const entries = Object.fromEntries(NAMES.map((name) => [name, join(ROOT, `${name}.ts`)]));
+  await bundle({ entries, dir, ending: '.js', places: 'output' });
+}
