@@ -15,6 +15,7 @@ npm run bench                        # everything, about twenty minutes; exit co
 npm run bench -- --only latency      # one of start, latency, throughput, slow-model, model-calls, channels, ledger, record, scale, slow-disk, soak; repeatable
 npm run bench -- --json              # for programs
 npm run bench -- --write             # also rewrites this page
+npm run bench:versus -- --base DIR   # compares with an earlier checkout, medians of five runs each in turn
 \`\`\`
 
 ${machine}
