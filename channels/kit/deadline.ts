@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/core/ports.ts';
-import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
+import { startTimer } from '../../src/lib/timer.ts';
 
 /** For one call: long enough for a slow network, short enough that a start does not hang on a silent one. */
 export const CALL_TIMEOUT_MS = 20_000;
@@ -22,23 +22,20 @@ export async function withDeadline<T>(
 ): Promise<T> {
   const { clock, ms, signal } = options;
   signal.throwIfAborted();
-  const timer = new AbortController();
   const combined = new AbortController();
-  // The sleep ends early only because the task settled or the caller aborted: both need nothing more from it.
-  const expired = clock.sleep(ms, timer.signal).then(
-    () => combined.abort(new DeadlineError(ms)),
-    () => undefined,
-  );
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => combined.abort(signal.reason);
+  const abort = (reason: unknown): void => {
+    combined.abort(reason);
+    reject(reason);
+  };
+  const onAbort = (): void => abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  combined.signal.addEventListener('abort', () => reject(combined.signal.reason), { once: true });
+  const stop = startTimer(clock, ms, () => abort(new DeadlineError(ms)));
   try {
     return await Promise.race([task(combined.signal), aborted]);
   } finally {
     // `signal` may be the daemon's, and would keep everything this call touched.
     signal.removeEventListener('abort', onAbort);
-    timer.abort(NO_LONGER_NEEDED);
-    await expired;
+    stop();
   }
 }

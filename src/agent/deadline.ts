@@ -1,8 +1,8 @@
 import type { Clock } from '../core/ports.ts';
 import type { RunLimits } from '../core/turn.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { startTimer } from '../lib/timer.ts';
 
-export interface Deadline extends AsyncDisposable {
+export interface Deadline extends Disposable {
   /** Aborts for good when the time of the run or of its present step is over. */
   readonly signal: AbortSignal;
   /** Which of the two it was; undefined = neither. */
@@ -15,19 +15,13 @@ export interface Deadline extends AsyncDisposable {
 export function startDeadline({ wallClockMs, stepMs }: RunLimits, clock: Clock): Deadline {
   const reached = new AbortController();
   let over: Deadline['over'];
-  const start = (ms: number, limit: 'time' | 'step') => {
-    const stopped = new AbortController();
-    const timer = clock.sleep(ms, stopped.signal).then(
-      () => {
-        over ??= limit;
-        reached.abort(new Error('the turn reached its time limit'));
-      },
-      () => undefined, // stopped in time
-    );
-    return { stop: () => stopped.abort(NO_LONGER_NEEDED), timer };
-  };
-  const run = start(wallClockMs, 'time');
-  let step: ReturnType<typeof start> | undefined;
+  const start = (ms: number, limit: 'time' | 'step') =>
+    startTimer(clock, ms, () => {
+      over ??= limit;
+      reached.abort(new Error('the turn reached its time limit'));
+    });
+  const stopRun = start(wallClockMs, 'time');
+  let stopStep: ReturnType<typeof start> | undefined;
   return {
     signal: reached.signal,
     get over() {
@@ -35,13 +29,12 @@ export function startDeadline({ wallClockMs, stepMs }: RunLimits, clock: Clock):
     },
     step() {
       if (stepMs === undefined) return;
-      step?.stop();
-      step = start(stepMs, 'step');
+      stopStep?.();
+      stopStep = start(stepMs, 'step');
     },
-    async [Symbol.asyncDispose]() {
-      run.stop();
-      step?.stop();
-      await Promise.all([run.timer, step?.timer]);
+    [Symbol.dispose]() {
+      stopRun();
+      stopStep?.();
     },
   };
 }

@@ -42,7 +42,7 @@ const CUT_MARK = '[The answer was cut here: it reached the output limit of the m
  */
 export async function runAgent(run: AgentRun): Promise<AgentResult> {
   const wallClockMs = Math.max(0, run.limits.wallClockMs - (run.ranMs ?? 0));
-  await using deadline = startDeadline({ ...run.limits, wallClockMs }, run.clock);
+  using deadline = startDeadline({ ...run.limits, wallClockMs }, run.clock);
   // `await`, else the deadline would be disposed of before the run began to wait for anything.
   return await new AgentLoop(run, deadline).run();
 }

@@ -1,7 +1,7 @@
 import type { Role } from '../core/authority.ts';
 import type { Clock } from '../core/ports.ts';
 import { type FairItem, FairQueue, NOBODY, RECENT_MS, type Room } from '../lib/fair-queue.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { startTimer } from '../lib/timer.ts';
 
 interface ChannelState {
   running: number;
@@ -69,7 +69,7 @@ export class TurnPermits {
   #running = 0;
   #arrivals = 0;
   /** Waits for the share of a channel that falls quiet, while somebody could have it. */
-  #wake: { readonly at: number; readonly over: AbortController } | undefined;
+  #wake: { readonly at: number; readonly stop: () => void } | undefined;
 
   constructor(options: TurnPermitsOptions) {
     this.#options = options;
@@ -177,16 +177,14 @@ export class TurnPermits {
     const at = Math.min(...quiet.filter((one) => one > now));
     const isOfUse = at < Infinity && this.#running < total && this.waiting > 0;
     if (isOfUse && this.#wake?.at === at) return;
-    this.#wake?.over.abort(NO_LONGER_NEEDED);
+    this.#wake?.stop();
     this.#wake = undefined;
     if (!isOfUse) return;
-    const over = new AbortController();
-    this.#wake = { at, over };
     const woken = (): void => {
       this.#wake = undefined;
       this.#handOn();
     };
-    clock.sleep(at - now, over.signal).then(woken, () => undefined);
+    this.#wake = { at, stop: startTimer(clock, at - now, woken) };
   }
 
   /** Permits that a channel may take now, and those that it is sure of. */

@@ -5,7 +5,7 @@ import type { OutboundFile, OutboundPart } from '../core/message.ts';
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { linkedSignal } from '../lib/linked-signal.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { startTimer } from '../lib/timer.ts';
 import { measureSent } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
 
@@ -115,16 +115,22 @@ export async function withTimeLimit<T>(
 ): Promise<T | undefined> {
   // An adapter may leave a listener on the signal it is given, and `signal` lives as long as delivery does.
   using calling = linkedSignal(signal);
-  const finished = new AbortController();
-  const running = call(calling.signal).finally(() => finished.abort(NO_LONGER_NEEDED));
-  const limit = async (): Promise<undefined> => {
-    using either = linkedSignal(finished.signal, signal);
-    await pause(clock, timeoutMs, either.signal);
-    if (finished.signal.aborted) return;
-    calling.abort(new Error('time limit'));
-    await pause(clock, AFTER_ABORT_MS, finished.signal);
+  const { promise: over, resolve } = Promise.withResolvers<undefined>();
+  let stop: (() => void) | undefined;
+  const grace = (): void => {
+    stop?.();
+    stop = startTimer(clock, AFTER_ABORT_MS, () => resolve(undefined));
   };
-  return await Promise.race([running, limit().then(() => (finished.signal.aborted ? running : undefined))]);
+  // However it is aborted, the call may still say what it knows.
+  calling.signal.addEventListener('abort', grace, { once: true });
+  if (calling.signal.aborted) grace();
+  else stop = startTimer(clock, timeoutMs, () => calling.abort(new Error('time limit')));
+  try {
+    return await Promise.race([call(calling.signal), over]);
+  } finally {
+    calling.signal.removeEventListener('abort', grace);
+    stop?.();
+  }
 }
 
 /** Sleeps until the time is over or the signal aborts, whichever is first; never rejects. */

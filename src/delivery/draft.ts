@@ -6,6 +6,7 @@ import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { asFarAsItCame, UNFINISHED_MARK, unfinished } from '../lib/draft-text.ts';
+import { startTimer } from '../lib/timer.ts';
 import { sendOnce } from './attempt.ts';
 import type { DraftContext, Shows } from './draft-context.ts';
 import { measure } from './measure.ts';
@@ -62,7 +63,9 @@ export class Draft {
   #editsLeft = 0;
   /** Of those, what may go into the status: the words of the answer need the others. */
   #statusEditsLeft = 0;
-  readonly #over = new AbortController();
+  #isOver = false;
+  #stopWaiting: (() => void) | undefined;
+  #showing: AbortController | undefined;
   #text = '';
   /** When its first words came, monotonic ms. */
   #firstTextAt = 0;
@@ -122,7 +125,7 @@ export class Draft {
 
   /** Takes every event of the turn; only text, and what makes text void, matters. */
   observe(event: RunEvent): void {
-    if (this.#over.signal.aborted) return;
+    if (this.#isOver) return;
     this.#status?.observe(event);
     if (event.type === 'model.started' || event.type === 'model.restart') {
       this.#restarts = true;
@@ -140,8 +143,10 @@ export class Draft {
 
   /** Nothing more is shown. The row of the last text waits for the edit under way; the caller does not. */
   end(): void {
-    if (this.#over.signal.aborted) return;
-    this.#over.abort(ENDED);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stopWaiting?.();
+    this.#showing?.abort(ENDED);
     this.#settled?.();
     this.#context.ended(this);
   }
@@ -183,15 +188,19 @@ export class Draft {
   }
 
   #begin(): void {
-    if (!this.#lost) this.#running ??= this.#show();
+    if (this.#lost) return;
+    this.#stopWaiting ??= startTimer(this.#context.clock, FIRST_MS, () => {
+      this.#running = this.#show();
+    });
   }
 
   async #show(): Promise<void> {
     const { clock, pace } = this.#context;
+    const showing = new AbortController();
+    this.#showing = showing;
     try {
-      await clock.sleep(FIRST_MS, this.#over.signal);
       while (!this.#lost) {
-        await clock.sleep(pace.take(this.#target, this.#intervalMs), this.#over.signal);
+        await clock.sleep(pace.take(this.#target, this.#intervalMs), showing.signal);
         await this.#beat();
       }
     } catch {

@@ -39,9 +39,7 @@ export class Signs {
 
   /** See `Delivery.typing`. */
   typing(ref: Place): Disposable {
-    const shown = showTyping(ref, { ...this.#options, signal: this.#options.stop });
-    this.#own(shown.done);
-    return shown;
+    return showTyping(ref, { ...this.#options, signal: this.#options.stop });
   }
 
   /** Of one attempt at a run, which ends it. Undefined where no person waits for an answer to a message. */

@@ -1,7 +1,9 @@
 import type { Channel } from '../core/channel.ts';
 import type { ChatRef } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { linkedSignal } from '../lib/linked-signal.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { startTimer } from '../lib/timer.ts';
 import type { Budget, Place } from './budget.ts';
 
 /**
@@ -22,30 +24,49 @@ export interface TypingOptions {
 }
 
 /**
- * Shows typing after 300 ms and then every 5 s until disposed or 10 minutes passed. Skips a beat when the
- * chat's budget is needed for answers.
+ * Shows typing after 300 ms and then every 5 s until disposed, delivery ends or 10 minutes passed. Skips a
+ * beat when the chat's budget is needed for answers.
  */
-export function showTyping(ref: Place, options: TypingOptions): Disposable & { readonly done: Promise<void> } {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([stop.signal, options.signal]);
-  return { done: beat(ref, options, signal), [Symbol.dispose]: () => stop.abort(NO_LONGER_NEEDED) };
+export function showTyping(ref: Place, options: TypingOptions): Disposable {
+  return new Typing(ref, options);
 }
 
-async function beat(ref: Place, { channels, budget, clock }: TypingOptions, signal: AbortSignal): Promise<void> {
-  const end = clock.monotonic() + LONGEST_MS;
-  for (let waitMs = FIRST_MS; ; waitMs = REPEAT_MS) {
-    try {
-      await clock.sleep(waitMs, signal);
-    } catch {
-      return; // the sleep ends early only because the signal aborted
-    }
-    if (clock.monotonic() >= end) return;
-    const channel = channels.get(ref.channel);
+class Typing implements Disposable {
+  readonly #ref: Place;
+  readonly #options: TypingOptions;
+  readonly #end: number;
+  #stopTimer: () => void;
+  /** Of calls; there is none before the first. */
+  #calling: ReturnType<typeof linkedSignal> | undefined;
+  readonly #onStop = (): void => this.#stopTimer();
+
+  constructor(ref: Place, options: TypingOptions) {
+    const { clock, signal } = options;
+    this.#ref = ref;
+    this.#options = options;
+    this.#end = clock.monotonic() + LONGEST_MS;
+    this.#stopTimer = startTimer(clock, FIRST_MS, () => this.#beat());
+    signal.addEventListener('abort', this.#onStop, { once: true });
+    if (signal.aborted) this.#stopTimer();
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopTimer();
+    this.#options.signal.removeEventListener('abort', this.#onStop);
+    this.#calling?.abort(NO_LONGER_NEEDED);
+    this.#calling?.[Symbol.dispose]();
+  }
+
+  #beat(): void {
+    const { channels, budget, clock, signal } = this.#options;
+    if (clock.monotonic() >= this.#end) return;
+    this.#stopTimer = startTimer(clock, REPEAT_MS, () => this.#beat());
+    const channel = channels.get(this.#ref.channel);
+    if (!channel?.typing || !budget.plentiful(this.#ref, channel.limits.rate)) return;
+    const { chatId, threadId } = this.#ref;
+    this.#calling ??= linkedSignal(signal);
     // Not awaited: a hanging call must not hold up the next beat, and its failure is nobody's concern.
-    if (channel?.typing && budget.plentiful(ref, channel.limits.rate)) {
-      const chat = { chatId: ref.chatId, ...(ref.threadId !== undefined && { threadId: ref.threadId }) };
-      void show(channel, chat, signal);
-    }
+    void show(channel, { chatId, ...(threadId !== undefined && { threadId }) }, this.#calling.signal);
   }
 }
 

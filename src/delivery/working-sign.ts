@@ -3,7 +3,7 @@ import type { RunEvent } from '../core/events.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, TurnResult } from '../core/run.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { startTimer } from '../lib/timer.ts';
 
 /** An answer that comes sooner needs no sign, which costs two calls within the platform's rate limits. */
 const AFTER_MS = 3_000;
@@ -48,7 +48,8 @@ export interface WorkingSignOptions {
 export class WorkingSign {
   readonly #message: InboundMessage;
   readonly #options: WorkingSignOptions;
-  readonly #over = new AbortController();
+  #isOver = false;
+  #stopTimer: (() => void) | undefined;
   /** One call follows the other. */
   #calls: Promise<unknown> = Promise.resolve();
   /** There may be one. */
@@ -62,7 +63,8 @@ export class WorkingSign {
     if (this.#stands) this.#queue(() => this.#lookBack());
     if (options.emoji.working !== '') {
       const waitedMs = options.clock.now() - row.acceptedAt;
-      void this.#show(Math.max(SHORTEST_TURN_MS, AFTER_MS - waitedMs));
+      const waitMs = Math.max(SHORTEST_TURN_MS, AFTER_MS - waitedMs);
+      this.#stopTimer = startTimer(options.clock, waitMs, () => this.#show());
     }
   }
 
@@ -73,7 +75,8 @@ export class WorkingSign {
 
   /** The attempt is over, with this result, or without one. Call it once. */
   end(result?: Pick<TurnResult, 'state' | 'outcome'>): void {
-    this.#over.abort(NO_LONGER_NEEDED);
+    this.#isOver = true;
+    this.#stopTimer?.();
     const last = this.#last(result);
     this.#queue(async () => {
       if (this.#isAgents || (last === undefined && !this.#stands)) return;
@@ -109,15 +112,10 @@ export class WorkingSign {
     if (await this.#options.hasReacted()) this.#isAgents = true;
   }
 
-  async #show(waitMs: number): Promise<void> {
-    const { clock, emoji, put, signal } = this.#options;
-    try {
-      await clock.sleep(waitMs, this.#over.signal);
-    } catch {
-      return; // the run ended sooner
-    }
+  #show(): void {
+    const { emoji, put, signal } = this.#options;
     this.#queue(async () => {
-      if (this.#isAgents || this.#over.signal.aborted) return;
+      if (this.#isAgents || this.#isOver) return;
       this.#stands = true;
       await put(this.#message, emoji.working, signal, false);
     });

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from './no-longer-needed.ts';
+import { startTimer } from './timer.ts';
 
 /** How long after an abort a model or a tool may still end by itself. A shell's TERM, 500 ms, KILL fits in (spec G1). ms. */
 export const ABORT_GRACE_MS = 2_000;
@@ -13,22 +13,17 @@ export async function settleOrLeave<T>(
   signal: AbortSignal,
   clock: Clock,
 ): Promise<{ readonly value: T } | 'left'> {
-  const settled = new AbortController();
+  const { promise: left, resolve: leave } = Promise.withResolvers<'left'>();
+  let stop: (() => void) | undefined;
+  const onAbort = (): void => {
+    stop = startTimer(clock, ABORT_GRACE_MS, () => leave('left'));
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
   try {
-    return await Promise.race([work.then((value) => ({ value })), graceOver(signal, settled.signal, clock)]);
+    return await Promise.race([work.then((value) => ({ value })), left]);
   } finally {
-    settled.abort(NO_LONGER_NEEDED);
+    signal.removeEventListener('abort', onAbort);
+    stop?.();
   }
-}
-
-async function graceOver(signal: AbortSignal, settled: AbortSignal, clock: Clock): Promise<'left'> {
-  if (!signal.aborted) {
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true, signal: settled }));
-  }
-  try {
-    await clock.sleep(ABORT_GRACE_MS, settled);
-  } catch {
-    // The work settled first: the race is over and this result is not read.
-  }
-  return 'left';
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { startTimer } from '../lib/timer.ts';
 
 /** Time limits of one call, in ms. */
 export interface ModelTimeouts {
@@ -57,7 +57,7 @@ const LOOK_MS = 1_000;
 export class Watchdog implements Disposable {
   readonly #options: WatchdogOptions;
   readonly #start: number;
-  readonly #stopped = new AbortController();
+  #stop: (() => void) | undefined;
   #idleMs: number;
   #signs = 0;
   #signedAt: number;
@@ -76,7 +76,7 @@ export class Watchdog implements Disposable {
     this.#progressAt = this.#start;
     this.#thinking = options.thinks ?? false;
     this.#idleMs = options.timeouts.idleMs ?? IDLE_MS;
-    void this.#run();
+    this.#look();
   }
 
   /** The server began to answer. */
@@ -126,19 +126,16 @@ export class Watchdog implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#stopped.abort(NO_LONGER_NEEDED);
+    this.#stop?.();
   }
 
-  async #run(): Promise<void> {
+  #look(): void {
     const { clock, controller } = this.#options;
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      const now = clock.monotonic();
-      const due = this.#due(now);
-      if (now >= due.at) return controller.abort(new CallTimeout(due.limit, due.ms));
-      // What happens meanwhile may bring the limit nearer.
-      await clock.sleep(Math.min(due.at - now, LOOK_MS), signal).catch(() => undefined);
-    }
+    const now = clock.monotonic();
+    const due = this.#due(now);
+    if (now >= due.at) controller.abort(new CallTimeout(due.limit, due.ms));
+    // What happens meanwhile may bring the limit nearer.
+    else this.#stop = startTimer(clock, Math.min(due.at - now, LOOK_MS), () => this.#look());
   }
 
   /** The limit that passes first if nothing more arrives. */
