@@ -30,8 +30,6 @@ const EXPIRES_MS = 120_000;
 const LAST_TEXT_EXPIRES_MS = 3_600_000;
 /** A platform that refuses without saying for how long. */
 const BUSY_MS = 1_000;
-/** One for all: its stack trace is never read, and every turn would pay for one. */
-const ENDED = new Error('the draft ended');
 
 /** One text of a draft. */
 interface View {
@@ -65,7 +63,6 @@ export class Draft {
   #statusEditsLeft = 0;
   #isOver = false;
   #stopWaiting: (() => void) | undefined;
-  #showing: AbortController | undefined;
   #text = '';
   /** When its first words came, monotonic ms. */
   #firstTextAt = 0;
@@ -135,8 +132,7 @@ export class Draft {
     if (this.#text === '') this.#firstTextAt = this.#context.clock.monotonic();
     if (this.#restarts) this.#text = '';
     this.#restarts = false;
-    // Only the first chunk is ever shown. A code point is two units at most, and a cut looks ahead by one
-    // chunk.
+    // Only the first chunk is ever shown. A code point is two units at most; a cut looks ahead by one chunk.
     if (this.#text.length < 4 * this.#limits.text) this.#text += event.text;
     if (this.#text.trim() !== '') this.#begin();
   }
@@ -146,7 +142,6 @@ export class Draft {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopWaiting?.();
-    this.#showing?.abort(ENDED);
     this.#settled?.();
     this.#context.ended(this);
   }
@@ -188,35 +183,36 @@ export class Draft {
   }
 
   #begin(): void {
-    if (this.#lost) return;
-    this.#stopWaiting ??= startTimer(this.#context.clock, FIRST_MS, () => {
+    if (!this.#lost) this.#stopWaiting ??= startTimer(this.#context.clock, FIRST_MS, () => this.#waitForTurn());
+  }
+
+  #waitForTurn(): void {
+    if (this.#lost || this.#isOver) return;
+    const { clock, pace } = this.#context;
+    this.#stopWaiting = startTimer(clock, pace.take(this.#target, this.#intervalMs), () => {
       this.#running = this.#show();
     });
   }
 
   async #show(): Promise<void> {
-    const { clock, pace } = this.#context;
-    const showing = new AbortController();
-    this.#showing = showing;
     try {
-      while (!this.#lost) {
-        await clock.sleep(pace.take(this.#target, this.#intervalMs), showing.signal);
-        await this.#beat();
-      }
+      await this.#beat();
     } catch {
-      this.#lost = true; // the draft ended; a fault of showing would cost the draft, too, and never the answer
+      this.#lost = true; // a fault of showing costs the draft and never the answer
     }
+    this.#waitForTurn();
   }
 
   async #beat(): Promise<void> {
-    const { channel: find, budget } = this.#context;
+    const { channel: find, budget, clock } = this.#context;
     const channel = find(this.#target);
     if (!channel?.edit || !budget.plentiful(this.#target, channel.limits.rate)) return;
     const view = this.#view();
     if (view === undefined || view.text === this.#shown) return;
     if (this.#platformId === undefined) return await this.#post(view);
     const left = view.isStatus ? Math.min(this.#statusEditsLeft, this.#editsLeft) : this.#editsLeft;
-    if (left <= 0 || !this.#isYoung() || !budget.takeEdit(this.#target, channel.limits.rate)) return;
+    const isOld = clock.now() - this.#createdAt > (this.#limits.editMs ?? Number.POSITIVE_INFINITY);
+    if (left <= 0 || isOld || !budget.takeEdit(this.#target, channel.limits.rate)) return;
     if (view.isStatus) this.#statusEditsLeft -= 1;
     await this.#edit(channel, this.#platformId, view);
   }
@@ -237,9 +233,8 @@ export class Draft {
   /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
   async #post({ text, words }: View): Promise<void> {
     const { journal, poke, pace, channel } = this.#context;
-    const settled = new Promise<void>((resolve) => {
-      this.#settled = resolve;
-    });
+    const { promise: settled, resolve } = Promise.withResolvers<void>();
+    this.#settled = resolve;
     if (!this.#exists) [this.#shown, this.#shownWords, this.#createdAt] = [text, words, this.#context.clock.now()];
     this.#exists = true;
     const row = this.#row(this.key, text, words === '' ? { isStatus: true } : {});
@@ -254,10 +249,6 @@ export class Draft {
     this.#limits = channel(this.#target)?.limits ?? this.#limits;
     this.#countEdits();
     pace.delay(this.#target, this.#intervalMs); // it may have waited in its lane
-  }
-
-  #isYoung(): boolean {
-    return this.#context.clock.now() - this.#createdAt <= (this.#limits.editMs ?? Number.POSITIVE_INFINITY);
   }
 
   async #edit(channel: Channel, platformId: string, { text, words }: View): Promise<void> {
