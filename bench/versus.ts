@@ -1,12 +1,12 @@
-// npm run bench:versus -- --base DIR: is this checkout slower than an earlier one? Both run each benchmark in turn, so
-// that what else the machine does falls on both; the medians are compared.
+// npm run bench:versus -- --base DIR: is this checkout slower than an earlier one? Both run each benchmark in
+// turn, so that what else the machine does falls on both; the medians are compared.
 //
-//   --base DIR   a checkout of the earlier commit, after `npm ci && npm run build` there. It runs its own benchmarks:
-//                where one of them was mended since, copy the mended file there first.
+//   --base DIR   a checkout of the earlier commit, after `npm ci && npm run build` there. It runs its own
+//                benchmarks: where one of them was mended since, copy the mended file there first.
 //   --runs N     of each checkout (default 5)
 //   --only NAME  as of `npm run bench`; repeatable
-//   --keep FILE  adds what is measured to this file and counts what it holds already, so that a comparison can be
-//                done in pieces; the file belongs to these two commits
+//   --keep FILE  adds what is measured to this file and counts what it holds already, so that a comparison
+//                can be done in pieces; the file belongs to these two commits
 //   --json       one JSON document instead of the table
 //
 // Exit code 1 when a figure that has a limit is more than 5 % worse.

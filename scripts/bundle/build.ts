@@ -1,4 +1,4 @@
-// npm run build: the program in dist/, for the package and the image. Types are checked by `npm run typecheck`.
+// npm run build: the program in dist/, for the package and the image. `npm run typecheck` checks its types.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from './bundle.ts';

@@ -1,7 +1,8 @@
 /**
  * Puts the program together into a few files: half the time of a start went into finding and linking 700
- * modules, ours and those of zod. What is loaded on demand stays apart: commands, channels, and the SDKs, which
- * are imported from where they are installed. The only file that loads the bundler, and only where it is used.
+ * modules, ours and those of zod. What is loaded on demand stays apart: commands, channels, and the SDKs,
+ * which are imported from where they are installed. The only file that loads the bundler, and only where it
+ * is used.
  */
 import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
@@ -11,7 +12,7 @@ export const ROOT = join(import.meta.dirname, '../..');
 
 /** What is put together: our own modules, and zod's. */
 const INSIDE = /^[./]|^zod(\/|$)/;
-/** What a gateway loads at its start, with all that these import: one file. A command loads little else of it. */
+/** What a gateway loads at its start, with all that these import, becomes one file. */
 const STARTS = /\/(src\/(cli\/(run-process|groups\/main|commands\/gateway)|app\/run-gateway)|sessions\/jsonl-store)\.ts$/;
 /** Runs in a process of its own and needs little. */
 const FILE_CHECK = /\/src\/journal\/file-check\.ts$/;

@@ -1,5 +1,5 @@
-// npm start, and `npm run gatehouse -- COMMAND`: the program of this checkout from the kept bundle, or, where none
-// can be made, from its sources, which takes twice as long to start.
+// npm start, and `npm run gatehouse -- COMMAND`: the program of this checkout from the kept bundle, or, where
+// none can be made, from its sources, which takes twice as long to start.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { keepLonger, keptBundle } from './kept.ts';

@@ -38,8 +38,8 @@ export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void
 }
 
 /**
- * As `--expose-gc` on the command line gives it, which would make each start 50 ms slower: V8 takes the code of
- * Node's own modules from its cache only under the flags that it was made with.
+ * As `--expose-gc` on the command line gives it, which would make each start 50 ms slower: V8 takes the code
+ * of Node's own modules from its cache only under the flags that it was made with.
  */
 function exposedCollector(): NonNullable<typeof globalThis.gc> {
   setFlagsFromString('--expose-gc');

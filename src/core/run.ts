@@ -265,7 +265,8 @@ export interface Runs {
   room(): number;
   /**
    * What waits or runs of a lane, a sender (their principal), or in all (key ''); `outbox`: what is to be
-   * sent on a channel, by `channelOf` its lanes. `principal`: what waits of them in a lane. Only what is on disk.
+   * sent on a channel, by `channelOf` its lanes. `principal`: what waits of them in a lane. Only what is on
+   * disk.
    */
   load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string, principal?: string): Load;
   cursor(channel: string, account: string): Promise<string | undefined>;

@@ -1,4 +1,4 @@
-/** Runs once before the tests (`globalSetup` of vitest.config.ts): daemons that they start run from the kept bundle. */
+/** Runs once before the tests (`globalSetup` of vitest.config.ts): their daemons run from the kept bundle. */
 import { keptBundle } from '../../scripts/bundle/kept.ts';
 
 /** Names the directory in the environment of the workers. */

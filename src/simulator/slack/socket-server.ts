@@ -164,7 +164,8 @@ export class SlackSocketServer {
   /**
    * Retries are documented of events alone (docs.slack.dev/apis/events-api). What people press, choose or
    * command goes to a socket that is open, once: an app has "3 seconds to respond before Slack registers a
-   * timeout error" (docs.slack.dev/tools/bolt-python/concepts/acknowledge). No page says that no retry follows.
+   * timeout error" (docs.slack.dev/tools/bolt-python/concepts/acknowledge). No page says that no retry
+   * follows.
    */
   #comesAgain({ type }: Pick<SlackEnvelope, 'type'>): boolean {
     return type === 'events_api';
