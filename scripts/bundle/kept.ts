@@ -24,8 +24,8 @@ const SUITE = /\.test\.ts$/;
 
 /**
  * The directory with `main.mjs`, `fault-daemon.mjs` and `sweep-daemon.mjs`. To put them together takes half
- * a second after a change. Rejects where that fails: in an installation without what only development needs, or
- * where `node_modules` cannot be written.
+ * a second after a change. Rejects where that fails: in an installation without what only development needs,
+ * or where `node_modules` cannot be written.
  */
 export async function keptBundle(): Promise<string> {
   const directory = join(KEPT, sourcesHash());

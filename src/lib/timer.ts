@@ -7,8 +7,8 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Calls `run` once after `ms`, unless what is returned was called before; to call that later does no harm.
- * For limits that are nearly never reached: a message's way sets about ten, and a sleep that is given up costs
- * a promise, a signal and an event more than a timer that is cleared. `run` must not throw.
+ * For limits that are nearly never reached: a message's way sets about ten, and a sleep that is given up
+ * costs a promise, a signal and an event more than a timer that is cleared. `run` must not throw.
  *
  * @example
  * const stop = startTimer(clock, 60_000, () => calling.abort(new Error('time limit')));
