@@ -5,7 +5,7 @@ import type { Clock } from '../core/ports.ts';
 import { isAwaited, type RunRow } from '../core/run.ts';
 import type { Budget, Place } from './budget.ts';
 import { putReaction } from './react.ts';
-import { showTyping } from './typing.ts';
+import { Typing } from './typing.ts';
 import { type SignEmoji, WorkingSign } from './working-sign.ts';
 
 /** Reactions of ours under the messages that are worked on. */
@@ -39,7 +39,7 @@ export class Signs {
 
   /** See `Delivery.typing`. */
   typing(ref: Place): Disposable {
-    return showTyping(ref, { ...this.#options, signal: this.#options.stop });
+    return new Typing(ref, { ...this.#options, signal: this.#options.stop });
   }
 
   /** Of one attempt at a run, which ends it. Undefined where no person waits for an answer to a message. */

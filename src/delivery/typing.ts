@@ -27,11 +27,7 @@ export interface TypingOptions {
  * Shows typing after 300 ms and then every 5 s until disposed, delivery ends or 10 minutes passed. Skips a
  * beat when the chat's budget is needed for answers.
  */
-export function showTyping(ref: Place, options: TypingOptions): Disposable {
-  return new Typing(ref, options);
-}
-
-class Typing implements Disposable {
+export class Typing implements Disposable {
   readonly #ref: Place;
   readonly #options: TypingOptions;
   readonly #end: number;
