@@ -1,7 +1,7 @@
 /** The adapter against an emulator of the platform that is not ours: signed events in, the Web API out. */
 import { expect, test } from 'vitest';
 import { channelDeps, testWebhooks } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { answeringClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { startCrablineSlack } from '../../src/testing/slack/crabline.ts';
 import { channel as descriptor } from './index.ts';
@@ -13,7 +13,7 @@ async function scene(limit?: { remaining: number; retryAfterSeconds: number }) {
   const secrets: Record<string, string> = { SLACK_BOT_TOKEN: platform.botToken, SLACK_SIGNING_SECRET: platform.signingSecret };
   const settings = descriptor.settings.parse({ mode: 'http', api_root: platform.apiRoot, send_timeout_secs: 100 });
   const secret = (variable: string): string => secrets[variable] ?? '';
-  const deps = channelDeps({ name: 'slack', webhooks: webhooks.for('slack'), secret, clock: quickClock() });
+  const deps = channelDeps({ name: 'slack', webhooks: webhooks.for('slack'), secret, clock: answeringClock() });
   const channel = await descriptor.create(settings, deps);
   const host = new TestHost();
   await channel.start(host, new AbortController().signal);

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { channel as descriptor } from '../../../channels/slack/index.ts';
 import type { Channel } from '../../core/channel.ts';
 import { channelDeps } from '../../testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../testing/channel-host.ts';
+import { answeringClock, TestHost } from '../../testing/channel-host.ts';
 import { until } from '../../testing/fakes.ts';
 import { startSlackDoors } from './slack-doors.ts';
 
@@ -14,7 +14,7 @@ test('what is written comes until it is acknowledged; what is pressed comes once
   onTestFinished(() => platform[Symbol.asyncDispose]());
   await platform.begin('');
   const start = async (host: TestHost): Promise<Channel> => {
-    const deps = channelDeps({ name: 'slack', secret: (name) => platform.env[name] ?? '', clock: quickClock() });
+    const deps = channelDeps({ name: 'slack', secret: (name) => platform.env[name] ?? '', clock: answeringClock() });
     const channel = await descriptor.create(descriptor.settings.parse(platform.channel['settings']), deps);
     onTestFinished(() => channel.stop());
     await channel.start(host, new AbortController().signal);

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/ports.ts';
 import { type FeishuServer, startFeishuServer } from '../../simulator/feishu/server.ts';
 import { FEISHU_KEYS, WebhookCaller } from '../../simulator/feishu/webhook.ts';
 import { channelDeps, testWebhooks } from '../channel-deps.ts';
-import { quickClock, TestHost } from '../channel-host.ts';
+import { answeringClock, TestHost } from '../channel-host.ts';
 import { MemoryLogger, outbound, until } from '../fakes.ts';
 
 export interface FeishuPlatform extends AsyncDisposable {
@@ -39,7 +39,7 @@ export async function feishuPlatform(mode: 'ws' | 'webhook' = 'ws'): Promise<Fei
       if (hookUrl === undefined) throw new Error('nothing is served');
       return hookUrl;
     },
-    create({ settings = {}, secret = server.appSecret, clock = quickClock() } = {}) {
+    create({ settings = {}, secret = server.appSecret, clock = answeringClock() } = {}) {
       const secrets: Readonly<Record<string, string>> = {
         FEISHU_APP_ID: server.appId,
         FEISHU_APP_SECRET: secret,

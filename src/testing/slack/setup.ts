@@ -5,7 +5,7 @@ import { COMMAND_MENU } from '../../gateway/commands/index.ts';
 import { type SlackServer, startSlackServer } from '../../simulator/slack/server.ts';
 import type { SlackSocketOptions } from '../../simulator/slack/socket-server.ts';
 import { channelDeps, testWebhooks } from '../channel-deps.ts';
-import { quickClock, TestHost } from '../channel-host.ts';
+import { answeringClock, quickClock, TestHost } from '../channel-host.ts';
 import { MemoryLogger } from '../fakes.ts';
 import { SIGNING_SECRET, SlackRequests } from './requests.ts';
 
@@ -34,7 +34,7 @@ export function impatientClock(): Clock {
 
 export async function slackSetup<Settings>(
   descriptor: ChannelDescriptor<Settings>,
-  { mode = 'socket', settings = {}, clock = quickClock(), ...sockets }: SlackSetupOptions = {},
+  { mode = 'socket', settings = {}, clock = answeringClock(), ...sockets }: SlackSetupOptions = {},
 ): Promise<SlackSetup> {
   const server = await startSlackServer(sockets);
   const webhooks = testWebhooks();
