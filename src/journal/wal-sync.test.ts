@@ -39,7 +39,7 @@ async function rig() {
   const db = new Database(path, { busyMs: 0 });
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n)');
   const disk = new HeldDisk();
-  const sync = new WalSync(db, disk.datasync);
+  const sync = new WalSync(db, disk);
   const fatal: string[] = [];
   const told: (string | undefined)[] = [];
   const commits: Change[] = [];

@@ -2,8 +2,17 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Database } from './database.ts';
+import { SyncPace } from './sync-pace.ts';
 
-const fileDatasync = promisify(fdatasync);
+const FILE: Disk = { datasync: promisify(fdatasync), datasyncNow: fdatasyncSync };
+
+/** How a descriptor is synced. */
+export interface Disk {
+  /** Beside the event loop. */
+  datasync(descriptor: number): Promise<void>;
+  /** In the event loop, where the disk is quick. Absent: never. */
+  datasyncNow?(descriptor: number): void;
+}
 
 /**
  * While one sync is under way a second may begin, for commits that came after the first began. More would
@@ -21,8 +30,8 @@ interface Flight {
 }
 
 /**
- * Syncs the write-ahead log of one connection beside the event loop, in place of SQLite, which would do it
- * inside COMMIT and hold up everything else for as long as the disk takes.
+ * Syncs the write-ahead log of one connection in place of SQLite, which would do it inside COMMIT and hold up
+ * everything else for as long as the disk takes: beside the event loop, except on a disk that is quick.
  *
  * With `synchronous = NORMAL` SQLite leaves out exactly one sync: that of the log at the end of a
  * transaction. It still syncs a log that is new or begins again (its header, and the directory that names
@@ -36,7 +45,8 @@ interface Flight {
  */
 export class WalSync {
   readonly #path: string;
-  readonly #datasync: (descriptor: number) => Promise<void>;
+  readonly #disk: Disk;
+  readonly #pace = new SyncPace();
   /**
    * One for each sync that may be under way. The kernel tells of pages that it could not write once per
    * descriptor: of two syncs on the same one, the second would succeed although what it stands for is lost.
@@ -57,8 +67,8 @@ export class WalSync {
    * closed after this. What an earlier process has committed and was killed before it synced is on disk when
    * this returns.
    */
-  constructor(db: Database, datasync: (descriptor: number) => Promise<void> = fileDatasync) {
-    this.#datasync = datasync;
+  constructor(db: Database, disk: Disk = FILE) {
+    this.#disk = disk;
     this.#path = db.walPath;
     // Windows syncs only what is open for writing.
     this.#descriptors = Array.from({ length: AT_ONCE }, () => openSync(this.#path, 'r+'));
@@ -117,17 +127,39 @@ export class WalSync {
     this.#next = undefined;
     const flight: Flight = { group, descriptor, hasEnded: false };
     this.#flights.push(flight);
+    if (this.#pace.isQuick && this.#running.size === 0) {
+      this.#syncNow(flight);
+      return;
+    }
     const running = this.#run(flight).finally(() => this.#running.delete(running));
     this.#running.add(running);
   }
 
   async #run(flight: Flight): Promise<void> {
+    const beganAt = performance.now();
     try {
-      await this.#datasync(flight.descriptor);
+      await this.#disk.datasync(flight.descriptor);
     } catch (error) {
       this.#fail(error);
       return;
     }
+    if (this.#disk.datasyncNow) this.#pace.besideLoop(performance.now() - beganAt);
+    this.#ended(flight);
+  }
+
+  #syncNow(flight: Flight): void {
+    const beganAt = performance.now();
+    try {
+      this.#disk.datasyncNow?.(flight.descriptor);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#pace.inLoop(performance.now() - beganAt);
+    this.#ended(flight);
+  }
+
+  #ended(flight: Flight): void {
     if (this.#failure) return;
     flight.hasEnded = true;
     this.#free.push(flight.descriptor);
