@@ -5,6 +5,13 @@ export type Role = 'owner' | 'member' | 'guest';
 /** What a run may do without a question; each allows what the one before it does. */
 export type Mode = 'read-only' | 'guarded' | 'workspace' | 'full';
 
+/** From the least that may be done to the most. */
+export const MODES: readonly Mode[] = ['read-only', 'guarded', 'workspace', 'full'];
+
+export function lowerMode(one: Mode, other: Mode): Mode {
+  return MODES[Math.min(MODES.indexOf(one), MODES.indexOf(other))] ?? 'read-only';
+}
+
 export interface Authority {
   /** `telegram:123`, `job:ab12cd34`, `api:web`: who caused this, through however many runs. */
   readonly principal: string;

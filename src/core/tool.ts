@@ -1,6 +1,6 @@
 import type { Authority } from './authority.ts';
 import type { JobBook } from './job.ts';
-import type { Address, Choice, OutboundFile } from './message.ts';
+import type { Address, Choice, Json, OutboundFile } from './message.ts';
 import type { ClaimDisk } from './ports.ts';
 import type { Wanted } from './wait.ts';
 
@@ -9,6 +9,23 @@ import type { Wanted } from './wait.ts';
  * session's own directory. `outside`: other people or systems can see it.
  */
 export type Effect = 'none' | 'workspace' | 'outside';
+
+/**
+ * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `files`: the
+ * session's own directory. `home`: words, files and signs that belong to the answer of its run. `program`: it
+ * runs one. `network`: other systems. `chat`: other chats. `job`, `memory`, `skill`: what later runs act on.
+ */
+export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'memory' | 'skill';
+
+/** What a yes to a call covers beside its name and its arguments. */
+export interface ApprovalFacts {
+  /** Goes into the digest: directory, environment, digests of the files that the call runs or sends. */
+  readonly digest: Json;
+  /** The same for people, one fact a line; shown below the arguments. */
+  readonly shown: string;
+  /** The rule in words that a yes for the whole session allows. Absent = this call can be allowed once only. */
+  readonly rule?: string;
+}
 
 /**
  * The call that a tool runs for. What the tool needs beside it is bound when the tool is made, see `ToolKit`.
@@ -23,6 +40,8 @@ export interface ToolContext {
   readonly idempotencyKey: string;
   /** Absolute path of the session's own directory: the only place file tools may touch. */
   readonly workspace: string;
+  /** Bits of what the run has read by now (`authority.ts`). Default 0. */
+  readonly taint?: number;
   /** Aborts when the call is over, however it ended. */
   readonly signal: AbortSignal;
 }
@@ -114,6 +133,18 @@ export interface Tool {
    * Without it, a call with an effect is then reported as of unknown outcome.
    */
   readonly idempotent?: true;
+  /**
+   * Where it reaches, or where this call does. Default: as far as `effect` lets it (`none`, `files`,
+   * `network`). Called with arguments that nothing has checked: must not throw.
+   */
+  readonly act?: Act | ((args: unknown) => Act);
+  /** Bits of `authority.ts` that its results bring in. Default 0. */
+  readonly reads?: number;
+  /**
+   * Called before a person is asked, and again before the call runs: where the answers differ, the yes counts
+   * no more. Changes nothing. Absent = the arguments are all there is. Rejects = the call is refused.
+   */
+  readonly approval?: (args: unknown, call: Pick<ToolContext, 'workspace' | 'signal'>) => Promise<ApprovalFacts>;
   /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
   readonly outputBytes: number;
   /**
@@ -122,3 +153,6 @@ export interface Tool {
    */
   run(args: unknown, context: ToolContext): Promise<ToolResult>;
 }
+
+/** A tool without its work: what policies judge. */
+export type ToolFacts = Omit<Tool, 'run'>;

@@ -1,5 +1,5 @@
 /** What a run leaves that waits: its waits, made ready for the commit that parks it. */
-import type { Authority, Mode } from '../core/authority.ts';
+import { type Authority, lowerMode } from '../core/authority.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import type { ToolResult } from '../core/tool.ts';
@@ -13,7 +13,6 @@ export interface PlacedWaits {
 }
 
 const NOT_ASKED: ToolResult = { ok: false, output: 'Error: the question cannot be asked now, and was not' };
-const MODES: readonly Mode[] = ['read-only', 'guarded', 'workspace', 'full'];
 
 /** Rejects as the journal does. */
 export async function placeWaits(
@@ -47,7 +46,6 @@ function childOf({ authority }: RunRow, child: NewRun, taint: number): NewRun {
 }
 
 function narrowed(parent: Authority, child: Authority): Authority {
-  const mode = MODES[Math.min(MODES.indexOf(parent.mode), MODES.indexOf(child.mode))] ?? 'read-only';
   const own = child.policies.filter((policy) => !parent.policies.includes(policy));
-  return { ...parent, mode, policies: [...parent.policies, ...own] };
+  return { ...parent, mode: lowerMode(parent.mode, child.mode), policies: [...parent.policies, ...own] };
 }

@@ -26,7 +26,7 @@ const schema = z.strictObject({
   job_id: z.string().optional().describe('Also a part of its name, for remove'),
 });
 
-/** The owner's alone until there are policies; what it makes answers in the chat it was called in. */
+/** What it makes answers in the chat it was called in. Members have it where the config names it; guests have no jobs. */
 export const cron = defineBoundTool({
   name: 'cron',
   description:
@@ -34,19 +34,25 @@ export const cron = defineBoundTool({
   schema,
   tags: ['schedule'],
   effect: 'outside',
+  act: (args) => (isListing(args) ? 'none' : 'job'),
   // A call has one job, by its id; the other actions change nothing when they are repeated.
   idempotent: true,
   bind: ({ jobs, authority, origin, session, taint = 0 }) =>
-    jobs && origin && authority.role === 'owner' ? { jobs, authority, origin, session, taint } : undefined,
-  async run(args, { idempotencyKey }, scope) {
+    jobs && origin && authority.role !== 'guest' ? { jobs, authority, origin, session, taint } : undefined,
+  async run(args, { idempotencyKey, taint = 0 }, scope) {
     try {
-      return await act(args, idempotencyKey, scope);
+      return await act(args, idempotencyKey, { ...scope, taint: scope.taint | taint });
     } catch (error) {
       const isMeant = isGatehouseError(error) && ['GH1003', 'GH1701', 'GH1702', 'GH1703'].includes(error.code);
       throw isMeant ? new ToolFailure(`${error.message}; ${error.hint}`) : error;
     }
   },
 });
+
+/** Of arguments that may be anything. */
+function isListing(args: unknown): boolean {
+  return typeof args === 'object' && args !== null && 'action' in args && args.action === 'list';
+}
 
 type Args = z.output<typeof schema>;
 type Scope = { readonly jobs: JobBook; readonly taint: number; readonly origin: NonNullable<RunScope['origin']> } & Pick<

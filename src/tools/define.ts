@@ -1,15 +1,11 @@
 import { z } from 'zod';
-import type { Effect, RunScope, Tool, ToolContext, ToolKit, ToolResult } from '../core/tool.ts';
+import type { RunScope, Tool, ToolContext, ToolFacts, ToolKit, ToolResult } from '../core/tool.ts';
 import { PathRefusal } from '../workspace/path.ts';
 
-interface ToolFacts<Schema extends z.ZodObject> {
-  readonly name: string;
-  readonly description: string;
+interface Described<Schema extends z.ZodObject>
+  extends Pick<Tool, 'name' | 'description' | 'tags' | 'effect' | 'idempotent' | 'act' | 'reads' | 'approval'> {
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;
-  readonly tags: readonly string[];
-  readonly effect: Effect;
-  readonly idempotent?: true;
   /** Spec C4; default 50,000. */
   readonly outputBytes?: number;
 }
@@ -17,17 +13,20 @@ interface ToolFacts<Schema extends z.ZodObject> {
 /** What the model reads, alone or with what goes with it. */
 type Output = string | Omit<ToolResult, 'ok'>;
 
-export interface ToolDefinition<Schema extends z.ZodObject> extends ToolFacts<Schema> {
+export interface ToolDefinition<Schema extends z.ZodObject> extends Described<Schema> {
   /** Throws `ToolFailure` or `PathRefusal` for what the model can mend; anything else is a defect. */
   readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<Output>;
 }
 
-export interface BoundToolDefinition<Schema extends z.ZodObject, Port> extends ToolFacts<Schema> {
+export interface BoundToolDefinition<Schema extends z.ZodObject, Port> extends Described<Schema> {
   /** What the tool needs of its run. Undefined = the run does not have it, and is not offered the tool. */
   readonly bind: (scope: RunScope) => Port | undefined;
   /** As `ToolDefinition.run`, with what `bind` returned. */
   readonly run: (args: z.output<Schema>, context: ToolContext, port: Port) => Promise<Output>;
 }
+
+/** A kit of one tool, which is known also where no run is. */
+export type KnownKit = ToolKit & { readonly facts: ToolFacts };
 
 /** A failure whose text is written for the model. */
 export class ToolFailure extends Error {
@@ -51,23 +50,29 @@ export function defineTool<Schema extends z.ZodObject>({ run, ...facts }: ToolDe
  *     export const react = defineBoundTool({ name: 'react', …, bind: ({ answer }) => answer?.react,
  *       run: async ({ emoji }, { signal }, put) => { await put(emoji, signal); return 'Reacted'; } });
  */
-export function defineBoundTool<Schema extends z.ZodObject, Port>(definition: BoundToolDefinition<Schema, Port>): ToolKit {
+export function defineBoundTool<Schema extends z.ZodObject, Port>(definition: BoundToolDefinition<Schema, Port>): KnownKit {
   const { bind, run, ...facts } = definition;
   // Made once: the schema of the arguments is the same for every run.
   const tool = described(facts);
-  return (scope) => {
+  const kit: ToolKit = (scope) => {
     const port = bind(scope);
     return port === undefined ? [] : [{ ...tool, run: checked(facts, (args, context) => run(args, context, port)) }];
   };
+  return Object.assign(kit, { facts: tool });
 }
 
-function described<Schema extends z.ZodObject>({ schema, outputBytes = 50_000, ...facts }: ToolFacts<Schema>): Omit<Tool, 'run'> {
+/** A kit of one tool that every run gets. */
+export function unbound({ run, ...facts }: Tool): KnownKit {
+  return Object.assign(() => [{ ...facts, run }], { facts });
+}
+
+function described<Schema extends z.ZodObject>({ schema, outputBytes = 50_000, ...facts }: Described<Schema>): ToolFacts {
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
   return { ...facts, parameters, outputBytes };
 }
 
 function checked<Schema extends z.ZodObject>(
-  { name, schema }: ToolFacts<Schema>,
+  { name, schema }: Described<Schema>,
   run: ToolDefinition<Schema>['run'],
 ): Tool['run'] {
   return async (args, context) => {

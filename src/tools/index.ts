@@ -1,5 +1,6 @@
-import type { ToolKit } from '../core/tool.ts';
+import type { ToolFacts, ToolKit } from '../core/tool.ts';
 import { cron } from './cron.ts';
+import { type KnownKit, unbound } from './define.ts';
 import { listDirTool } from './list-dir.ts';
 import { offerChoices } from './offer-choices.ts';
 import { react } from './react.ts';
@@ -8,7 +9,15 @@ import { sendFile } from './send-file.ts';
 import { writeFile } from './write-file.ts';
 
 /** A new tool is one file and one entry here. */
-const KITS: readonly ToolKit[] = [() => [readFileTool], writeFile, () => [listDirTool], ...[sendFile, offerChoices, react, cron]];
+const KITS: readonly KnownKit[] = [
+  unbound(readFileTool),
+  writeFile,
+  unbound(listDirTool),
+  ...[sendFile, offerChoices, react, cron],
+];
 
 /** Every tool that the gateway itself has, for one run. */
 export const builtInTools: ToolKit = (scope) => KITS.flatMap((kit) => kit(scope));
+
+/** What the built-in tools are, whichever run is offered them. */
+export const BUILT_IN: readonly ToolFacts[] = KITS.map(({ facts }) => facts);

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { z } from 'zod';
+import { UNTRUSTED } from '../core/authority.ts';
 import { splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { defineTool } from './define.ts';
 
@@ -12,6 +13,8 @@ export const listDirTool = defineTool({
   schema: z.strictObject({ path: z.string().default('.').describe('Path relative to the workspace') }),
   tags: ['fs'],
   effect: 'none',
+  // People and programs outside chose the names.
+  reads: UNTRUSTED,
   async run({ path }, context) {
     await using directory = await WorkspaceDirectory.open(context.workspace, splitWorkspacePath(path));
     const entries = await readdir(directory.self, { withFileTypes: true });

@@ -9,6 +9,7 @@ export const react = defineBoundTool({
   schema: z.strictObject({ emoji: z.string().describe('One emoji, such as 👍; apps take only some of them') }),
   tags: ['message'],
   effect: 'outside',
+  act: 'home',
   // The same reaction again is one.
   idempotent: true,
   bind: ({ answer }) => answer?.react,

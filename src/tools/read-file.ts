@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import { imageTypeOf } from '../media/pictures.ts';
 import { openParent } from '../workspace/path.ts';
 import { defineTool, ToolFailure } from './define.ts';
@@ -22,6 +23,8 @@ export const readFileTool = defineTool({
   }),
   tags: ['fs'],
   effect: 'none',
+  // What people sent lies there too, also after the conversation was begun anew.
+  reads: UNTRUSTED | PRIVATE,
   async run({ path, start_line: start = 1, end_line: end }, context) {
     if (end !== undefined && end < start) throw new ToolFailure(`end_line ${end} lies before start_line ${start}`);
     const { parent, name } = await openParent(context.workspace, path);

@@ -14,6 +14,7 @@ export const sendFile = defineBoundTool({
   }),
   tags: ['message'],
   effect: 'outside',
+  act: 'home',
   // Nothing is sent before the answer is committed, and then only the copy that is in the recorded result.
   idempotent: true,
   bind: ({ answer }) => answer,

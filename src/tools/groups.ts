@@ -1,0 +1,42 @@
+/** Groups of tools that policies may name (spec G2), and how the entries of a policy are read (G3). */
+
+/** Tools of later versions too: a policy that forbids one of them today must not fail to start. */
+export const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  fs: ['read_file', 'write_file', 'edit_file', 'diff_edit'],
+  runtime: ['shell'],
+  web: ['web_search', 'web_fetch', 'browser'],
+  search: ['glob', 'grep', 'list_dir'],
+  sessions: ['spawn'],
+  memory: ['recall_memory', 'save_memory'],
+  research: ['deep_search', 'synthesize_research', 'deep_crawl'],
+  admin: ['manage_skills', 'configure_tool', 'model_check'],
+  chat: ['send_file', 'offer_choices', 'react', 'message'],
+  schedule: ['cron'],
+};
+
+/** Begins a tool of an MCP server: which there are is known only while it runs. */
+const MCP = 'mcp__';
+
+/** Whether an entry means this tool: its name, a prefix that ends in `*`, or `group:NAME`. */
+export function entryFits(entry: string, name: string): boolean {
+  if (entry.startsWith('group:')) return groupOf(entry).includes(name);
+  return entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : entry === name;
+}
+
+/** Whether an entry can mean a tool at all. `names`: those of the built-in tools. */
+export function isKnownEntry(entry: string, names: readonly string[]): boolean {
+  if (entry.startsWith('group:')) return groupOf(entry).length > 0;
+  if (entry.startsWith(MCP)) return true;
+  const known = [...names, ...Object.values(GROUPS).flat()];
+  return known.some((name) => entryFits(entry, name)) || (entry.endsWith('*') && MCP.startsWith(entry.slice(0, -1)));
+}
+
+/** What an entry may be, for the hint to a misspelt one. */
+export function knownEntries(names: readonly string[]): readonly string[] {
+  return [...new Set([...names, ...Object.values(GROUPS).flat()]), ...Object.keys(GROUPS).map((group) => `group:${group}`)];
+}
+
+function groupOf(entry: string): readonly string[] {
+  const name = entry.slice('group:'.length);
+  return Object.hasOwn(GROUPS, name) ? (GROUPS[name] ?? []) : [];
+}

@@ -1,0 +1,206 @@
+import { expect, test } from 'vitest';
+import { type Authority, type Mode, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
+import type { PolicyRun, Verdict } from '../core/policy.ts';
+import type { ToolFacts } from '../core/tool.ts';
+import { BUILT_IN } from './index.ts';
+import { createPolicy, modeOf, type PolicySettings } from './policy.ts';
+
+const BOTH = UNTRUSTED | PRIVATE;
+const NONE = { allow: [], deny: [] };
+
+function settings(override: Partial<PolicySettings> = {}): PolicySettings {
+  return {
+    ...{ ...NONE, mode: 'guarded', members: [], guests: [], senders: {}, byProvider: {}, contextFilter: [] },
+    channel: () => undefined,
+    ...override,
+  };
+}
+
+function tool(override: Partial<ToolFacts> = {}): ToolFacts {
+  return { name: 'pay', description: '', parameters: {}, tags: [], effect: 'outside', outputBytes: 1, ...override };
+}
+
+function run(role: Role, mode: Mode = 'full', more: Partial<Authority> = {}, at: Partial<PolicyRun> = {}): PolicyRun {
+  const authority: Authority = { principal: 'test:ann', role, mode, policies: [], ...more };
+  return { authority, channel: 'test', model: 'anthropic/claude', ...at };
+}
+
+const builtIn = (name: string): ToolFacts => {
+  const found = BUILT_IN.find((one) => one.name === name);
+  if (!found) throw new Error(`no tool ${name}`);
+  return found;
+};
+const offers = (facts: ToolFacts, who: PolicyRun, config = settings()): Verdict => createPolicy(() => config).offers(facts, who);
+const decide = (facts: ToolFacts, who: PolicyRun, { config = settings(), taint = 0, args = {} as unknown } = {}): Verdict =>
+  createPolicy(() => config).decide({ tool: facts, args, taint }, who);
+const names = (who: PolicyRun, config = settings()): readonly string[] =>
+  BUILT_IN.filter((one) => offers(one, who, config).kind === 'allow').map(({ name }) => name);
+
+test('what each role may use when the config says nothing', () => {
+  const members = ['read_file', 'write_file', 'list_dir', 'send_file', 'offer_choices', 'react'];
+  expect(names(run('owner'))).toEqual([...members, 'cron']);
+  expect(names(run('member'))).toEqual(members);
+  expect(names(run('guest'))).toEqual(['read_file', 'list_dir', 'offer_choices']);
+});
+
+test('a tool that comes later is the owner’s alone until the config names it', () => {
+  const later = tool({ name: 'grep', effect: 'none' });
+  expect(offers(later, run('owner')).kind).toBe('allow');
+  expect(offers(later, run('member'))).toEqual({
+    ...{ kind: 'deny', key: 'tool_policy.members' },
+    reason: 'a member gets it only where the config names it',
+  });
+  expect(offers(later, run('guest'))).toMatchObject({ kind: 'deny', key: 'tool_policy.guests' });
+  const named = settings({ members: ['group:search'], guests: ['gr*'] });
+  expect(offers(later, run('member'), named).kind).toBe('allow');
+  expect(offers(later, run('guest'), named).kind).toBe('allow');
+  const forAnn = settings({ senders: { 'test:ann': { allow: ['grep'], deny: [] } } });
+  expect(offers(later, run('member'), forAnn).kind).toBe('allow');
+  expect(offers(later, run('guest'), forAnn).kind).toBe('deny');
+});
+
+const MODE_TABLE: readonly (readonly [Partial<ToolFacts>, Readonly<Record<Mode, Verdict['kind']>>])[] = [
+  [{ effect: 'none' }, { 'read-only': 'allow', guarded: 'allow', workspace: 'allow', full: 'allow' }],
+  [
+    { effect: 'none', act: 'network' },
+    { 'read-only': 'allow', guarded: 'allow', workspace: 'allow', full: 'allow' },
+  ],
+  [{ effect: 'workspace' }, { 'read-only': 'deny', guarded: 'allow', workspace: 'allow', full: 'allow' }],
+  [
+    { effect: 'outside', act: 'home' },
+    { 'read-only': 'deny', guarded: 'allow', workspace: 'allow', full: 'allow' },
+  ],
+  [
+    { effect: 'workspace', act: 'program' },
+    { 'read-only': 'deny', guarded: 'ask', workspace: 'allow', full: 'allow' },
+  ],
+  [
+    { effect: 'outside', act: 'program' },
+    { 'read-only': 'deny', guarded: 'ask', workspace: 'ask', full: 'allow' },
+  ],
+  [{ effect: 'outside' }, { 'read-only': 'deny', guarded: 'ask', workspace: 'ask', full: 'allow' }],
+  [
+    { effect: 'outside', act: 'chat' },
+    { 'read-only': 'deny', guarded: 'ask', workspace: 'ask', full: 'allow' },
+  ],
+  [
+    { effect: 'outside', act: 'memory' },
+    { 'read-only': 'deny', guarded: 'ask', workspace: 'ask', full: 'allow' },
+  ],
+];
+
+test.each(MODE_TABLE)('what each mode makes of %o', (facts, expected) => {
+  for (const [mode, kind] of Object.entries(expected)) {
+    const config = settings({ mode: mode as Mode });
+    expect([mode, decide(tool(facts), run('owner'), { config }).kind]).toEqual([mode, kind]);
+  }
+});
+
+test('in the mode that is asked in, the owner says yes to what a member may not do by themself', () => {
+  const config = settings({ members: ['pay'] });
+  expect(decide(tool(), run('member'), { config })).toEqual({
+    ...{ kind: 'ask', by: 'owner', key: 'tool_policy.mode' },
+    reason: 'what reaches other systems needs a yes in mode guarded',
+  });
+  expect(decide(tool(), run('owner'))).toMatchObject({ kind: 'ask', by: 'requester' });
+});
+
+test('no config makes a guest run a program, make a job or write elsewhere', () => {
+  const config = settings({ mode: 'full', guests: ['*'], senders: { 'test:ann': { ...NONE, mode: 'full' } } });
+  for (const act of ['program', 'job', 'memory', 'skill', 'chat'] as const)
+    expect(offers(tool({ effect: 'none', act }), run('guest'), config)).toEqual({ kind: 'deny', reason: 'it is not for guests' });
+  expect(offers(tool({ effect: 'workspace' }), run('guest'), config)).toMatchObject({ kind: 'deny' });
+});
+
+test.each([
+  ['owner', {}, 'guarded'],
+  ['owner', { mode: 'full' }, 'full'],
+  ['member', { mode: 'full' }, 'guarded'],
+  ['member', { mode: 'read-only' }, 'read-only'],
+  ['member', { senders: { 'test:ann': { ...NONE, mode: 'workspace' } } }, 'workspace'],
+  ['guest', { mode: 'full', senders: { 'test:ann': { ...NONE, mode: 'full' } } }, 'read-only'],
+] as const)('the mode of the %s with %o is %s', (role, config, mode) => {
+  expect(modeOf(role, 'test:ann', settings(config))).toBe(mode);
+});
+
+test('a run has never more than it began with, nor more than the config gives now', () => {
+  expect(decide(tool(), run('owner', 'guarded'), { config: settings({ mode: 'full' }) }).kind).toBe('ask');
+  expect(decide(tool(), run('owner', 'full'), { config: settings({ mode: 'read-only' }) })).toMatchObject({
+    ...{ kind: 'deny', key: 'tool_policy.mode' },
+  });
+});
+
+test('every rule must allow, deny wins, and the verdict names the key that decides', () => {
+  const channel = (name: string) => (name === 'test' ? { allow: ['group:fs', 'pay'], deny: [] } : undefined);
+  const config = settings({
+    ...{ mode: 'full', allow: ['*'], deny: ['rm_*'], channel },
+    byProvider: { anthropic: { allow: [], deny: ['group:runtime'] }, 'openai/gpt': { allow: ['list_dir'], deny: [] } },
+    senders: { 'test:ann': { allow: [], deny: ['write_file'] } },
+  });
+  const key = (name: string, at: Partial<PolicyRun> = {}) => {
+    const verdict = offers(tool({ name, effect: 'none' }), run('owner', 'full', {}, at), config);
+    return verdict.kind === 'deny' ? verdict.key : verdict.kind;
+  };
+  expect(key('pay')).toBe('allow');
+  expect(key('rm_all')).toBe('tool_policy.deny');
+  expect(key('shell')).toBe('tool_policy_by_provider.anthropic.deny');
+  expect(key('shell', { model: 'other/x' })).toBe('gateway.channels.test.tool_policy.allow');
+  expect(key('read_file', { model: 'openai/gpt' })).toBe('tool_policy_by_provider.openai/gpt.allow');
+  expect(key('write_file')).toBe('tool_policy.senders.test:ann.deny');
+  // Without a chat the rules of the channel that the person came through stay.
+  expect(key('other', { channel: 'job' })).toBe('gateway.channels.test.tool_policy.allow');
+});
+
+test('the exact model goes before its provider', () => {
+  const byProvider = { anthropic: { allow: [], deny: ['pay'] }, 'anthropic/claude': { allow: [], deny: [] } };
+  expect(offers(tool(), run('owner'), settings({ byProvider })).kind).toBe('allow');
+  expect(offers(tool(), run('owner', 'full', {}, { model: 'anthropic/other' }), settings({ byProvider })).kind).toBe('deny');
+});
+
+test('tags: a tool needs one that is asked for, and one without tags passes', () => {
+  const config = settings({ requireTags: ['fs'], contextFilter: ['fs', 'web'] });
+  expect(offers(tool({ tags: [] }), run('owner'), config).kind).toBe('allow');
+  expect(offers(tool({ tags: ['fs'] }), run('owner'), config).kind).toBe('allow');
+  expect(offers(tool({ tags: ['web'] }), run('owner'), config)).toMatchObject({ key: 'tool_policy.require_tags' });
+  expect(offers(tool({ tags: ['x'] }), run('owner'), settings({ contextFilter: ['y'] }))).toMatchObject({
+    key: 'context_filter',
+  });
+});
+
+test('what the run that began this one may not use, this one may not', () => {
+  const policies = [{ allow: ['read_file'], deny: [] }];
+  expect(offers(tool(), run('owner', 'full', { policies }))).toEqual({
+    ...{ kind: 'deny', reason: 'the run that began this one may not use it' },
+  });
+  expect(decide(tool(), run('owner', 'full', { policies })).kind).toBe('deny');
+});
+
+const GATE: readonly (readonly [Partial<ToolFacts>, number, Verdict['kind']])[] = [
+  [{ effect: 'outside' }, UNTRUSTED, 'allow'],
+  [{ effect: 'outside' }, PRIVATE, 'allow'],
+  [{ effect: 'outside' }, BOTH, 'ask'],
+  [{ effect: 'outside', act: 'home' }, BOTH, 'allow'],
+  [{ effect: 'workspace' }, BOTH, 'allow'],
+  [{ effect: 'none' }, BOTH, 'allow'],
+  [{ effect: 'none', act: 'network' }, BOTH, 'ask'],
+  [{ effect: 'workspace', act: 'program' }, BOTH, 'allow'],
+  [{ effect: 'outside', act: 'program' }, BOTH, 'ask'],
+  [{ effect: 'workspace', act: 'memory' }, BOTH, 'ask'],
+  [{ effect: 'workspace', act: 'skill' }, BOTH, 'ask'],
+  [{ effect: 'outside', act: 'job' }, BOTH, 'ask'],
+];
+
+test.each(GATE)('in the highest mode, %o with taint %i is: %s', (facts, taint, kind) => {
+  expect(decide(tool(facts), run('owner'), { config: settings({ mode: 'full' }), taint }).kind).toBe(kind);
+});
+
+test('the owner makes jobs in the guarded mode as before, and is asked once a run read untrusted and private things', () => {
+  const cron = builtIn('cron');
+  const add = { action: 'add' };
+  expect(decide(cron, run('owner'), { args: add }).kind).toBe('allow');
+  expect(decide(cron, run('owner'), { args: add, taint: BOTH })).toMatchObject({ kind: 'ask', by: 'requester' });
+  expect(decide(cron, run('owner'), { args: { action: 'list' }, taint: BOTH }).kind).toBe('allow');
+  const named = settings({ members: ['cron'] });
+  expect(decide(cron, run('member'), { args: add, config: named })).toMatchObject({ kind: 'ask', by: 'owner' });
+  expect(decide(cron, run('member'), { args: { action: 'list' }, config: named }).kind).toBe('allow');
+});
