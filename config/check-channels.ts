@@ -17,6 +17,8 @@ export interface ChannelSchemas {
 export interface CheckedChannels {
   /** Each entry's settings with defaults, by index; undefined where the entry has an error. */
   readonly settings: readonly (Readonly<Record<string, unknown>> | undefined)[];
+  /** Of the instances, as far as they can be told. */
+  readonly names: readonly string[];
   readonly findings: readonly Finding[];
 }
 
@@ -55,7 +57,7 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId: await schemas.groupIds?.(type) });
   }
   findings.push(...checkOwner(value, original, channels));
-  return { settings, findings };
+  return { settings, names: [...channels.keys()], findings };
 }
 
 /** On the operator's own account everyone who writes is a friend, and takes the agent for the operator. */

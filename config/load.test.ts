@@ -90,6 +90,9 @@ describe('which file', () => {
       disk: { person_mb: 2048, total_mb: 20480, reserve_mb: 256 },
       limits: { person_mb: 16, chat_mb: 8, total_mb: 256 },
       heartbeat: { every_minutes: 30, max_a_day: 48 },
+      tool_policy: { allow: [], deny: [], require_tags: [], mode: 'guarded', members: [], guests: [], senders: {} },
+      tool_policy_by_provider: {},
+      context_filter: [],
     });
   });
 
@@ -312,13 +315,13 @@ describe('problems', () => {
   });
 
   test.each([
-    ['{"tool_policy": {"deny": ["shell"]}}', '"tool_policy" here: remove'],
+    ['{"skills": {"deny": ["shell"]}}', '"skills" here: remove'],
     ['{"limits": {"person_turn_at_once": 1}}', 'did you mean "person_turns_at_once"?'],
     ['{"limit": {"person_mb": 1}}', 'did you mean "limits"?'],
     ['{"disk": {"persn_mb": 1}}', 'did you mean "person_mb"?'],
     ['{"sandbox": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
     ['{"sandbx": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
-    ['{"toolPolicy": {}}', '"tool_policy" here: remove'],
+    ['{"toolPolicy": {}}', 'did you mean "tool_policy"?'],
     ['{"mcpServers": {}}', '"mcp_servers" here: remove'],
     ['{"Plugin": []}', '"plugins" here: remove'],
     ['{"gateway": {"approvals": {}}}', '"approvals" here: remove'],

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { errorText, GatehouseError } from '../src/core/errors.ts';
 import { type ChannelSchemas, checkChannels, hintMisplacedSetting } from './check-channels.ts';
 import { checkModels } from './check-models.ts';
+import { checkTools } from './check-tools.ts';
 import { checkValue, describeChoice, valueAt } from './check-value.ts';
 import { excerptAt } from './excerpt.ts';
 import { expandVariables } from './expand.ts';
@@ -133,7 +134,10 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
   findings.push(...clamped, ...checkProviders(migrated.value, value, options.providers), ...checkModels(value, migrated.value));
   const channels = await checkChannels(value, migrated.value, options);
-  findings.push(...channels.findings);
+  findings.push(
+    ...channels.findings,
+    ...checkTools(value, migrated.value, { channels: channels.names, providers: options.providers }),
+  );
   if (!checked.data) return { data: undefined, findings };
   if (findings.every(({ severity }) => severity === 'warning')) findings.push(...(options.judge?.(checked.data) ?? []));
   const { gateway } = checked.data;

@@ -5,6 +5,7 @@ import { heartbeatSection } from './sections/heartbeat.ts';
 import { limitsSection } from './sections/limits.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
+import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
 
 /** The version this program writes and reads; older files are brought up to it by `migrate.ts`. */
 export const CONFIG_VERSION = 1;
@@ -48,6 +49,9 @@ export const configSchema = z.strictObject({
   gateway: gatewaySection,
   disk: diskSection,
   limits: limitsSection,
+  tool_policy: toolPolicySection,
+  tool_policy_by_provider: policyByProvider,
+  context_filter: contextFilter,
   heartbeat: heartbeatSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z

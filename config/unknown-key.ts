@@ -10,6 +10,7 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
 /** Keys that people try although they never existed, with the key to use instead. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   'heartbeat.enabled': 'to turn it off, set heartbeat.every_minutes to 0',
+  tools: 'its "byProvider" is called "tool_policy_by_provider", at the top of the file',
 };
 
 /**
@@ -28,6 +29,9 @@ const PROTECTIONS = [
   'limits',
   'disk',
   'tool_policy',
+  'tool_policy_by_provider',
+  'context_filter',
+  'tools',
   'sandbox',
   'hooks',
   'mcp_servers',
@@ -37,6 +41,8 @@ const PROTECTIONS = [
   'http',
   'auth',
 ];
+
+const UNPROTECTED = 'unknown key: nothing is protected by it';
 
 /** The section of `PROTECTIONS` that a key is in, or, at the top of the file, may be meant for. */
 function protectionOf(path: readonly PropertyKey[], key: string): string | undefined {
@@ -64,7 +70,11 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
   if (removed !== undefined) return { ...about, message: 'this key was removed and does nothing', hint: removed };
   const otherName = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name] : undefined;
-  if (otherName !== undefined) return { ...about, message: 'unknown key, ignored', hint: otherName };
+  if (otherName !== undefined) {
+    const protects = path.length === 0 && PROTECTIONS.includes(key);
+    if (protects) return { ...about, severity: 'error', message: UNPROTECTED, hint: otherName };
+    return { ...about, message: 'unknown key, ignored', hint: otherName };
+  }
   const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SchemaNode;
   const holder = path.reduce<SchemaNode | undefined>(
     (node, step) => (typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? entryOf(node))),
@@ -80,11 +90,12 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   // A whole section under a name of its own: {"limits": {"daily_usd": 1}}.
   const isGuard = GUARDS.test(place.join('.')) || /"\w+_usd":/.test(JSON.stringify(value));
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
-  const section = whole ? protectionOf(path, key) : undefined;
+  const isMisplaced = home?.endsWith('tool_policy') === true || (meant !== undefined && PROTECTIONS.includes(meant));
+  const section = whole ? (protectionOf(path, key) ?? (isMisplaced ? key : undefined)) : undefined;
   if (section !== undefined) {
     const unknown = home === undefined && meant === undefined;
     const advice = unknown ? `this version has no "${section}" here: remove the key, or use a version that has it` : hint;
-    return { ...about, severity: 'error', message: 'unknown key: nothing is protected by it', hint: advice };
+    return { ...about, severity: 'error', message: UNPROTECTED, hint: advice };
   }
   return { ...about, message: 'unknown key, ignored', hint };
 }
@@ -93,12 +104,15 @@ function entryOf(node: SchemaNode | undefined): SchemaNode | undefined {
   return typeof node?.additionalProperties === 'object' ? node.additionalProperties : undefined;
 }
 
-/** The section in which a key of this exact name exists. */
+/** The section in which a key of this exact name exists; the one that lies nearer to the top, where both do. */
 function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined {
   const properties = Object.entries(node.properties ?? {});
   if (properties.some(([name]) => name === key)) return path;
+  const below = (name: string): string => (path === '' ? name : `${path}.${name}`);
+  const near = properties.find(([, child]) => Object.hasOwn(child.properties ?? {}, key));
+  if (near) return below(near[0]);
   for (const [name, child] of properties) {
-    const found = sectionOf(child, key, path === '' ? name : `${path}.${name}`);
+    const found = sectionOf(child, key, below(name));
     if (found !== undefined) return found;
   }
   return node.items ? sectionOf(node.items, key, `${path}[]`) : undefined;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isSlowPattern } from '../../src/lib/slow-pattern.ts';
 import { thinkingLevel } from './model-entry.ts';
+import { channelPolicy } from './tool-policy.ts';
 
 const SLOW = {
   message: 'takes too long on some texts: one message could stop the daemon',
@@ -102,5 +103,8 @@ export const channelEntry = z.strictObject({
     .optional()
     .describe('Name in "models" of the model that answers a sender, by immutable sender id. Goes before "model".'),
   thinking: thinkingLevel.optional().describe('How much the models think before they answer on this channel.'),
+  tool_policy: channelPolicy
+    .optional()
+    .describe('Which tools the agent may use on this channel. A rule more beside tool_policy: both must allow.'),
   settings: z.record(z.string(), z.unknown()).default({}).describe('Settings of this type of channel.'),
 });

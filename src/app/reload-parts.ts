@@ -54,6 +54,7 @@ export function reloadParts({ models, ticker, permits, more, ...options }: Reloa
     livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)], undefined, () =>
       permits.look(),
     ),
+    livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),
     fixedPart('unread', UNREAD_KEYS, 'nothing'),

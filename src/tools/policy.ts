@@ -2,9 +2,9 @@
 import { type Authority, lowerMode, MODES, type Mode, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
 import type { Policy, PolicyCall, PolicyRun, Verdict } from '../core/policy.ts';
 import type { Act, ToolFacts } from '../core/tool.ts';
-import { entryFits } from './groups.ts';
+import { entryFits } from '../core/tool-groups.ts';
 
-/** Entries as `groups.ts` reads them. Deny wins; an empty `allow` allows all. */
+/** Entries as `tool-groups.ts` reads them. Deny wins; an empty `allow` allows all. */
 export interface PolicyRules {
   readonly allow: readonly string[];
   readonly deny: readonly string[];

@@ -76,7 +76,10 @@ export const LIVE_GATEWAY_KEYS = [
 ] as const satisfies readonly (keyof Config['gateway'])[];
 
 /** What may change while the daemon runs; all else is read when a part is built. */
-export type LiveConfig = Pick<Config, 'max_iterations' | 'thinking' | 'heartbeat' | 'disk' | 'limits'> & {
+export type LiveConfig = Pick<
+  Config,
+  'max_iterations' | 'thinking' | 'heartbeat' | 'disk' | 'limits' | 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'
+> & {
   readonly gateway: Pick<Config['gateway'], (typeof LIVE_GATEWAY_KEYS)[number]>;
 };
 

@@ -1,7 +1,10 @@
-/** Groups of tools that policies may name (spec G2), and how the entries of a policy are read (G3). */
+/**
+ * Groups of tools that policies may name (spec G2), and how the entries of a policy are read (G3). Every
+ * built-in tool is in one: this is also the list of the names that a config may have.
+ */
 
 /** Tools of later versions too: a policy that forbids one of them today must not fail to start. */
-export const GROUPS: Readonly<Record<string, readonly string[]>> = {
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
   fs: ['read_file', 'write_file', 'edit_file', 'diff_edit'],
   runtime: ['shell'],
   web: ['web_search', 'web_fetch', 'browser'],
@@ -17,24 +20,23 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
 /** Begins a tool of an MCP server: which there are is known only while it runs. */
 const MCP = 'mcp__';
 
+const NAMES: readonly string[] = Object.values(GROUPS).flat();
+
 /** Whether an entry means this tool: its name, a prefix that ends in `*`, or `group:NAME`. */
 export function entryFits(entry: string, name: string): boolean {
   if (entry.startsWith('group:')) return groupOf(entry).includes(name);
   return entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : entry === name;
 }
 
-/** Whether an entry can mean a tool at all. `names`: those of the built-in tools. */
-export function isKnownEntry(entry: string, names: readonly string[]): boolean {
+/** Whether an entry can mean a tool at all. */
+export function isKnownEntry(entry: string): boolean {
   if (entry.startsWith('group:')) return groupOf(entry).length > 0;
   if (entry.startsWith(MCP)) return true;
-  const known = [...names, ...Object.values(GROUPS).flat()];
-  return known.some((name) => entryFits(entry, name)) || (entry.endsWith('*') && MCP.startsWith(entry.slice(0, -1)));
+  return NAMES.some((name) => entryFits(entry, name)) || (entry.endsWith('*') && MCP.startsWith(entry.slice(0, -1)));
 }
 
 /** What an entry may be, for the hint to a misspelt one. */
-export function knownEntries(names: readonly string[]): readonly string[] {
-  return [...new Set([...names, ...Object.values(GROUPS).flat()]), ...Object.keys(GROUPS).map((group) => `group:${group}`)];
-}
+export const KNOWN_ENTRIES: readonly string[] = [...NAMES, ...Object.keys(GROUPS).map((group) => `group:${group}`)];
 
 function groupOf(entry: string): readonly string[] {
   const name = entry.slice('group:'.length);

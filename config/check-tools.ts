@@ -1,0 +1,72 @@
+import { isKnownEntry, KNOWN_ENTRIES } from '../src/core/tool-groups.ts';
+import { nearest } from '../src/lib/edit-distance.ts';
+import { describeChoice, valueAt } from './check-value.ts';
+import type { Finding } from './problem.ts';
+
+const POLICY = 'tool_policy';
+const BY_PROVIDER = 'tool_policy_by_provider';
+
+interface KnownNames {
+  /** Of the configured channels. */
+  readonly channels: readonly string[];
+  /** As `LoadOptions.providers`. */
+  readonly providers: readonly string[] | undefined;
+}
+
+/**
+ * Checks what the schema cannot: that every entry of a policy can mean a tool, and every sender a person of a
+ * channel there is. A misspelt one would protect from nothing.
+ */
+export function checkTools(value: unknown, original: unknown, { channels, providers }: KnownNames): readonly Finding[] {
+  const senders = Object.keys(recordAt(value, [POLICY, 'senders']));
+  const places: readonly (readonly PropertyKey[])[] = [
+    [POLICY],
+    ...senders.map((sender) => [POLICY, 'senders', sender]),
+    ...Object.keys(recordAt(value, [BY_PROVIDER])).map((name) => [BY_PROVIDER, name]),
+    ...listAt(value, ['gateway', 'channels']).map((_, index) => ['gateway', 'channels', index, POLICY]),
+  ];
+  const lists = places.flatMap((place) => ['allow', 'deny', 'members', 'guests'].map((key) => [...place, key]));
+  return [
+    ...lists.flatMap((path) => listAt(value, path).flatMap((entry, index) => checkEntry(entry, [...path, index], original))),
+    ...senders.flatMap((sender) => checkSender(sender, channels)),
+    ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers)),
+  ];
+}
+
+function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unknown): readonly Finding[] {
+  if (typeof entry !== 'string' || entry === '' || isKnownEntry(entry)) return [];
+  const isQuotable = valueAt(original, path) === entry;
+  const meant = isQuotable ? nearest(entry, KNOWN_ENTRIES) : undefined;
+  const shown = isQuotable ? JSON.stringify(entry.slice(0, 60)) : 'this entry';
+  const hint = meant === undefined ? `known: ${KNOWN_ENTRIES.join(', ')}` : `did you mean "${meant}"?`;
+  return [{ severity: 'error', path, message: `${shown} is no tool, no beginning of one and no group`, hint }];
+}
+
+function checkSender(sender: string, channels: readonly string[]): readonly Finding[] {
+  const path = [POLICY, 'senders', sender];
+  const colon = sender.indexOf(':');
+  const about = { severity: 'error', path, atKey: true } as const;
+  if (colon < 1 || colon === sender.length - 1)
+    return [{ ...about, message: 'must be a channel, ":" and a sender id', hint: 'for example "telegram:4711"' }];
+  const channel = sender.slice(0, colon);
+  return channels.includes(channel) ? [] : [{ ...about, ...describeChoice(channels, channel) }];
+}
+
+/** The name of a model can be any; what is nearly the name of a provider is meant as one. */
+function checkProvider(name: string, providers: readonly string[] = []): readonly Finding[] {
+  const [provider = ''] = name.split('/', 1);
+  const meant = providers.includes(provider) ? undefined : nearest(provider, providers);
+  if (meant === undefined) return [];
+  const about = { severity: 'error', path: [BY_PROVIDER, name], atKey: true } as const;
+  return [{ ...about, message: `${JSON.stringify(provider.slice(0, 60))} is no provider`, hint: `did you mean "${meant}"?` }];
+}
+
+function recordAt(value: unknown, path: readonly PropertyKey[]): object {
+  const found = valueAt(value, path);
+  return typeof found === 'object' && found !== null && !Array.isArray(found) ? found : {};
+}
+
+function listAt(value: unknown, path: readonly PropertyKey[]): readonly unknown[] {
+  const found = valueAt(value, path);
+  return Array.isArray(found) ? found : [];
+}
