@@ -1,5 +1,7 @@
 import { errorText } from '../core/errors.ts';
 import type { Image } from '../core/model.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { loadImage } from '../media/load-image.ts';
 import { ImageQuota, MAX_IMAGES } from '../media/pictures.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
@@ -26,4 +28,29 @@ export async function readImages(
     }
   }
   return images;
+}
+
+/**
+ * Messages of one turn whose pictures are shown, the input and tool results: each costs its price on every
+ * later call.
+ */
+const MESSAGES_WITH_IMAGES = 4;
+
+export interface LoadOptions {
+  readonly workspace: string;
+  readonly emit: AgentEmit;
+  readonly signal: AbortSignal;
+}
+
+/** Adds the pictures of lines that are not in `images` yet, by the id of their line. Never rejects. */
+export async function loadImages(
+  images: Map<string, readonly Image[]>,
+  lines: readonly SessionMessage[],
+  { workspace, emit, signal }: LoadOptions,
+): Promise<void> {
+  const load = (path: string, signal: AbortSignal) => loadImage(workspace, path, signal);
+  for (const line of lines) {
+    if (!line.media?.length || images.has(line.id) || images.size >= MESSAGES_WITH_IMAGES) continue;
+    images.set(line.id, await readImages(line.media, load, emit, signal));
+  }
 }

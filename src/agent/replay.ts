@@ -32,6 +32,10 @@ export interface StoredCall {
    * it took effect.
    */
   readonly ended?: 'not-run' | 'unknown';
+  /** `result.wait` is for a yes to the call, which has not begun. */
+  readonly needsYes?: true;
+  /** Bits of what the result brings in. Absent = 0. */
+  readonly taint?: number;
   readonly at: number;
 }
 
@@ -86,7 +90,8 @@ export class Replay {
     if (!step) return undefined;
     const done = step.state === 'DONE' ? decodeCall(step.value) : undefined;
     const hasNoEffect = step.effect === 'none';
-    return done === undefined ? { n: step.n, hasNoEffect } : { n: step.n, hasNoEffect, done };
+    const taint = step.taint ? { taint: step.taint } : {};
+    return done === undefined ? { n: step.n, hasNoEffect } : { n: step.n, hasNoEffect, done: { ...done, ...taint } };
   }
 
   /** The number of the next new step; above every recorded one. */

@@ -10,14 +10,14 @@ import type { AttachedFile } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
 import type { NewWait } from '../core/wait.ts';
 import { estimateRequestTokens } from '../llm/tokens.ts';
-import { loadImage } from '../media/load-image.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
+import { offered } from './offered.ts';
 import { callWithinWindow } from './overflow.ts';
-import { readImages } from './read-images.ts';
+import { loadImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
 import { ownCalls, runToolCalls } from './tool-calls.ts';
@@ -28,11 +28,6 @@ import { modelWait, verdictOf, waitsOf, withNotes } from './waiting.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
-/**
- * Messages of one turn whose pictures are shown, the input and tool results: each costs its price on every
- * later call.
- */
-const MESSAGES_WITH_IMAGES = 4;
 /** Stands below an answer that the output limit cut. */
 const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
 
@@ -68,9 +63,12 @@ class AgentLoop {
   /** How many lines there were at the first call that was really made. */
   #resumedAt: number | undefined;
   #warned = false;
+  /** Bits of what it has read by now. */
+  #taint: number;
 
   constructor(run: AgentRun, deadline: Deadline) {
     this.#run = run;
+    this.#taint = run.access.taint;
     this.#emit = agentEmit(run);
     this.#replay = new Replay(run.steps.recorded);
     this.#deadline = deadline;
@@ -91,7 +89,7 @@ class AgentLoop {
     const lines = outcome.kind === 'aborted' || outcome.kind === 'parked' ? [] : this.#lines;
     return {
       ...{ outcome, lines, files: this.#files, choices: this.#choices },
-      ...{ usage: this.#usage, iterations: this.#iterations },
+      ...{ usage: this.#usage, taint: this.#taint, iterations: this.#iterations },
     };
   }
 
@@ -165,7 +163,7 @@ class AgentLoop {
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure } | { readonly wait: NewWait }> {
     const { model, clock, steps, runId, ready } = this.#run;
     this.#resumedAt ??= this.#lines.length;
-    await this.#loadImages();
+    await loadImages(this.#images, this.#lines, { workspace: this.#run.workspace, emit: this.#emit, signal: this.#signal });
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal, ready };
     const outcome = await callWithinWindow(this.#run, this.#request, (request) => callModel({ ...call, request }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
@@ -182,14 +180,6 @@ class AgentLoop {
     return stored;
   }
 
-  async #loadImages(): Promise<void> {
-    const load = (path: string, signal: AbortSignal) => loadImage(this.#run.workspace, path, signal);
-    for (const line of this.#lines) {
-      if (!line.media?.length || this.#images.has(line.id) || this.#images.size >= MESSAGES_WITH_IMAGES) continue;
-      this.#images.set(line.id, await readImages(line.media, load, this.#emit, this.#signal));
-    }
-  }
-
   /**
    * Pictures of earlier turns are named in their text, where a tool can find them; sent again, each would
    * cost its price again.
@@ -198,7 +188,7 @@ class AgentLoop {
     const run = this.#run;
     const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
     const beside = {
-      tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+      tools: offered(run).map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.size === 0 ? {} : { images }),
     };
     const room = window - estimateRequestTokens({ messages: [], ...beside });
@@ -238,8 +228,11 @@ class AgentLoop {
       if (asked.answer.text.trim() !== '') this.#lines.push(this.#answerLine(asked, []));
       return this.#limited('loop');
     }
-    const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal };
+    const model = `${asked.answer.provider}/${asked.answer.model}`;
+    const beside = { model, taint: this.#taint };
+    const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal, ...beside };
     const results = await runToolCalls(calls, batch);
+    for (const { taint = 0 } of results) this.#taint |= taint;
     const waits = waitsOf(calls, results);
     if (waits.length > 0) return this.#parked(waits).outcome;
     this.#lines.push(this.#answerLine(asked, calls));

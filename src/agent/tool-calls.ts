@@ -8,6 +8,8 @@ import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
+import { type Gate, gateCall, mayStillRun } from './approve.ts';
+import { offered } from './offered.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
 import { argsHash, toolSignature } from './tool-signature.ts';
 import { NOT_RUN, UNKNOWN } from './turn-lines.ts';
@@ -17,6 +19,9 @@ export interface ToolBatch {
   readonly run: AgentRun;
   readonly replay: Replay;
   readonly emit: AgentEmit;
+  /** As `GatedCall`: who asked for the calls, and what the run had read when they were asked for. */
+  readonly model: string;
+  readonly taint: number;
   /** The run's signal or its deadline, whichever comes first. */
   readonly signal: AbortSignal;
 }
@@ -86,7 +91,7 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   const step = { n: recorded?.n ?? replay.takeN(), kind: 'tool', callId: call.id, argsHash: hash } as const;
   const waitedFor = recorded && tool && settledResult(run, call, tool);
   if (waitedFor) {
-    const stored = { result: waitedFor, at: run.clock.now() };
+    const stored = { result: waitedFor, at: run.clock.now(), ...(tool.reads ? { taint: tool.reads } : {}) };
     // The wait is on disk with its value: nothing has to wait for this one, which `StepLog` sees to.
     recordDone(call, { ...step, endedAt: stored.at }, stored, batch).catch(() => undefined);
     return stored;
@@ -95,11 +100,15 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
     return recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
   }
-  if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, run.tools), 'not-run'), batch);
+  if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, offered(run)), 'not-run'), batch);
+  const gated = { ...batch, call, tool };
+  const gate = recorded ? mayStillRun(gated) : await gateCall(gated);
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
+  if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });
   if (!recorded) {
     const began = { tool: tool.name, effect: tool.effect, startedAt: run.clock.now() };
-    await run.steps.record({ ...step, ...began, state: 'STARTED', value: { callId: call.id, name: call.name } });
+    const allowed = gate.approvedBy === undefined ? {} : { approvedBy: gate.approvedBy };
+    await run.steps.record({ ...step, ...began, ...allowed, state: 'STARTED', value: { callId: call.id, name: call.name } });
   }
   // Aborted while STARTED was being written: DONE follows, else a resumed turn would have to call it unknown.
   if (signal.aborted) {
@@ -117,6 +126,23 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   return recordDone(call, { ...step, endedAt: result.at }, result, batch);
 }
 
+/** A call that does not begin: refused for good, or before a person has said yes. */
+async function stopped(
+  { kind, ...gate }: Exclude<Gate, { readonly kind: 'run' }>,
+  call: ToolCall,
+  step: Omit<StepRecord, 'state'>,
+  batch: ToolBatch & { readonly tool: Tool },
+): Promise<StoredCall> {
+  const { reason, key } = gate;
+  const about = { tool: batch.tool.name, callId: call.id, reason, ...(key === undefined ? {} : { key }) };
+  if ('wait' in gate) {
+    batch.emit({ type: 'tool.asked', ...about });
+    return { result: { ok: false, output: '', wait: gate.wait }, needsYes: true, at: batch.run.clock.now() };
+  }
+  batch.emit({ type: 'tool.denied', ...about });
+  return await recordDone(call, { ...step, effect: 'none' }, notEnded(batch, gate.output, 'not-run'), batch);
+}
+
 /** Whether a call that was cut off may run a second time. */
 function mayRunAgain({ effect, idempotent }: Tool): boolean {
   return effect === 'none' || idempotent === true;
@@ -130,6 +156,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
     callId: call.id,
     idempotencyKey: `${run.runId}#${call.id}`,
     workspace: run.workspace,
+    taint: batch.taint,
     signal,
   };
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });
@@ -137,7 +164,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
   if (settled === 'left') return 'left';
   const result = mayWait(tool, settled.value);
   emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms: run.clock.monotonic() - startedAt });
-  return { result, at: run.clock.now() };
+  return { result, at: run.clock.now(), ...(tool.reads ? { taint: tool.reads } : {}) };
 }
 
 async function recordDone(
@@ -146,7 +173,8 @@ async function recordDone(
   stored: StoredCall,
   batch: ToolBatch,
 ): Promise<StoredCall> {
-  await batch.run.steps.record({ ...step, state: 'DONE', value: encodeCall(call, stored) });
+  const brought = stored.taint === undefined ? {} : { taint: stored.taint };
+  await batch.run.steps.record({ ...step, ...brought, state: 'DONE', value: encodeCall(call, stored) });
   return stored;
 }
 

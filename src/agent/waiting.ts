@@ -4,14 +4,15 @@ import type { Tool, ToolResult } from '../core/tool.ts';
 import type { AgentRun } from '../core/turn.ts';
 import type { NewWait } from '../core/wait.ts';
 import { shapeResult } from '../tools/run.ts';
+import { approvalId } from './approve.ts';
 import type { StoredCall } from './replay.ts';
 import { turnLine } from './turn-lines.ts';
 
 /** The waits that calls of one answer came to, in the order of the calls. */
 export function waitsOf(calls: readonly ToolCall[], results: readonly StoredCall[]): readonly NewWait[] {
-  return calls.flatMap(({ id: callId }, i) => {
-    const wait = results[i]?.result.wait;
-    return wait ? [{ ...wait, callId }] : [];
+  return calls.flatMap(({ id }, i) => {
+    const { result, needsYes } = results[i] ?? {};
+    return result?.wait ? [{ ...result.wait, callId: needsYes ? approvalId(id) : id }] : [];
   });
 }
 

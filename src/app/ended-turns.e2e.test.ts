@@ -17,7 +17,7 @@ const PAY = { text: 'I will pay.', toolCalls: [{ name: 'pay', arguments: { eur: 
 const HANG = { hang: true } as const;
 
 function payTool(run?: Tool['run']): Tool & { readonly runs: number } {
-  return countingTool({ name: 'pay', run: run ?? (async () => ({ ok: true, output: 'paid 9 EUR' })) });
+  return countingTool({ name: 'pay', act: 'home', run: run ?? (async () => ({ ok: true, output: 'paid 9 EUR' })) });
 }
 
 /** What the model is shown, without the system prompt. */
@@ -42,7 +42,7 @@ interface Setting {
 async function start(dataDir: string, { script, tool = payTool(), gateway = {}, wrapJournal }: Setting) {
   const model = scriptedModel(script);
   const daemon = { extraTools: [() => [tool]], ...(wrapJournal ? { wrapJournal } : {}) };
-  const rig = await testDaemon({ dataDir, model, gateway, daemon });
+  const rig = await testDaemon({ dataDir, model, gateway, policy: { members: ['pay'] }, daemon });
   return { ...rig, model, [Symbol.asyncDispose]: rig[Symbol.asyncDispose] };
 }
 

@@ -11,7 +11,7 @@ import { scriptedModel } from '../testing/scripted-model.ts';
 import { SteadyClock } from '../testing/steady-clock.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
-import { waitingTools } from '../testing/waiting-tools.ts';
+import { OPEN_TO_ALL, waitingTools } from '../testing/waiting-tools.ts';
 
 const echo = () => scriptedModel((request) => `answer to ${request.messages.at(-1)?.content}`);
 const prompt = (model: ReturnType<typeof echo>) =>
@@ -260,7 +260,7 @@ test('F48 a restored daemon neither goes on with what waited nor fires what was 
   const payload = { text: 'water the plants', profile: 'session', deliver: { channel: 'test', chatId: 'c' } } as const;
   {
     const model = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'user' ? wait : 'slept'));
-    await using rig = await testDaemon({ dataDir: dir.path, model, daemon: { extraTools } });
+    await using rig = await testDaemon({ dataDir: dir.path, model, policy: OPEN_TO_ALL, daemon: { extraTools } });
     await rig.channel.deliver({ chatId: 'a', text: 'wait', platformId: 'a' });
     const isParked = async () => (await rig.daemon.journal.counts()).inbox.PARKED === 1;
     await until('it waits', isParked);
@@ -271,7 +271,7 @@ test('F48 a restored daemon neither goes on with what waited nor fires what was 
   }
   const model = echo();
   const clock = { ...systemClock, now: () => systemClock.now() + 2 * AHEAD_MS };
-  await using rig = await testDaemon({ dataDir: restored.path, model, daemon: { extraTools, clock } });
+  await using rig = await testDaemon({ dataDir: restored.path, model, policy: OPEN_TO_ALL, daemon: { extraTools, clock } });
   const { journal } = rig.daemon;
   await until('the due time is passed over', async () => (await journal.jobs.get('ab12cd34'))?.enabled === false);
   await rig.channel.deliver({ chatId: 'd', text: 'new', platformId: 'd' });

@@ -18,6 +18,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
+import { OPEN_TO_ALL } from '../testing/waiting-tools.ts';
 
 const OPEN = { allowed_senders: ['*'], allowed_groups: ['*'] };
 
@@ -32,9 +33,9 @@ async function setup({ script = () => 'echo', entry = OPEN, gateway = {}, channe
   const dir = await tempDir();
   const dataDir = join(dir.path, 'data');
   const model = scriptedModel(script);
-  const tool = countingTool({ name: 'pay', run: async () => ({ ok: true, output: 'paid' }) });
+  const tool = countingTool({ name: 'pay', act: 'none', run: async () => ({ ok: true, output: 'paid' }) });
   const daemon = { extraTools: [() => [tool]] };
-  const rig = await testDaemon({ dataDir, model, entry, gateway, daemon, ...(channel ? { channel } : {}) });
+  const rig = await testDaemon({ dataDir, model, entry, gateway, policy: OPEN_TO_ALL, daemon, ...(channel ? { channel } : {}) });
   const cli = async (...argv: string[]) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const code = await runCli([...argv, '--data-dir', dataDir, '--config', join(dir.path, 'config.json')], {
@@ -217,7 +218,7 @@ test('S3 a changed list of senders holds from the next message on, and the recor
   await using at = await setup({ entry: { allowed_senders: ['ada'] } });
   const take = (ids: readonly string[]) =>
     at.daemon.reload(
-      configSchema.parse({ gateway: { channels: [{ type: 'test', allowed_senders: ids }] } }),
+      configSchema.parse({ tool_policy: OPEN_TO_ALL, gateway: { channels: [{ type: 'test', allowed_senders: ids }] } }),
       new AbortController().signal,
     );
   await take(['eve']);

@@ -18,6 +18,7 @@ const applaud = defineBoundTool({
   schema: z.strictObject({}),
   tags: [],
   effect: 'outside',
+  act: 'home',
   idempotent: true,
   bind: ({ answer }) => answer?.react,
   async run(_args, { signal }, react) {
@@ -34,7 +35,13 @@ async function scene(channel: TestChannel) {
     return [];
   };
   const model = scriptedModel([{ toolCalls: [{ name: 'applaud' }] }, 'Well done!']);
-  const rig = await testDaemon({ dataDir: dir.path, model, channel, daemon: { extraTools: [applaud, watch] } });
+  const rig = await testDaemon({
+    dataDir: dir.path,
+    model,
+    channel,
+    policy: { members: ['applaud'] },
+    daemon: { extraTools: [applaud, watch] },
+  });
   return {
     ...rig,
     scopes,

@@ -6,7 +6,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
-import { waitingTools } from '../testing/waiting-tools.ts';
+import { OPEN_TO_ALL, waitingTools } from '../testing/waiting-tools.ts';
 
 const CHILDREN = ['a', 'b', 'c'].map((task) => ({ name: 'run_child', arguments: { task } }));
 const PERSON = { name: 'ask_person', arguments: { question: 'May I?' } };
@@ -28,7 +28,8 @@ function worker(calls: ScriptStep): ScriptFunction {
 }
 
 async function start(dataDir: string, model: ReturnType<typeof scriptedModel>, more: object = {}): Promise<TestDaemon> {
-  return await testDaemon({ dataDir, model, channel: new TestChannel('test'), daemon: { extraTools: [waitingTools] }, ...more });
+  const channel = new TestChannel('test');
+  return await testDaemon({ dataDir, model, channel, policy: OPEN_TO_ALL, daemon: { extraTools: [waitingTools] }, ...more });
 }
 
 const parked = async ({ daemon }: TestDaemon): Promise<number> => (await daemon.journal.counts()).inbox.PARKED;
@@ -173,7 +174,7 @@ test('in a group a member stops what waits of their own, the owner what waits of
 test('a tool with an effect of its own cannot wait', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(worker({ text: '', toolCalls: [{ name: 'sleep', arguments: { ms: 1 } }] }));
-  const tools: typeof waitingTools = (scope) => waitingTools(scope).map((tool) => ({ ...tool, effect: 'outside' }));
+  const tools: typeof waitingTools = (scope) => waitingTools(scope).map((tool) => ({ ...tool, effect: 'outside', act: 'home' }));
   await using rig = await start(dir.path, model, { daemon: { extraTools: [tools] } });
   await rig.channel.deliver({ text: 'do it all' });
   await until('it is answered', () => rig.channel.texts().includes('all: Error: sleep has an effect, so it cannot wait'));
@@ -195,7 +196,10 @@ test('what was shown before a wait keeps its last text, and the answer is a mess
       yield { type: 'done', answer: { ...base, text: 'let me ask. ', toolCalls, stop: 'tools' } };
     },
   };
-  await using rig = await testDaemon({ dataDir: dir.path, model, channel, daemon: { extraTools: [waitingTools] } });
+  await using rig = await testDaemon({
+    ...{ dataDir: dir.path, model, channel, policy: OPEN_TO_ALL },
+    daemon: { extraTools: [waitingTools] },
+  });
   await channel.deliver({ text: 'please' });
   await until('it waits', async () => (await parked(rig)) === 1);
   await until('its last text stands', () => channel.screen().join() === 'let me ask.');

@@ -55,6 +55,22 @@ export type RunEvent = EventBase &
         readonly hint?: string;
         readonly ms: number;
       }
+    /** A call that a policy or a person refused; `key` of the config, where one decided. It never began. */
+    | {
+        readonly type: 'tool.denied';
+        readonly tool: string;
+        readonly callId: string;
+        readonly reason: string;
+        readonly key?: string;
+      }
+    /** A call waits for the yes of a person. */
+    | {
+        readonly type: 'tool.asked';
+        readonly tool: string;
+        readonly callId: string;
+        readonly reason: string;
+        readonly key?: string;
+      }
     | { readonly type: 'tool.started'; readonly tool: string; readonly callId: string }
     | { readonly type: 'tool.done'; readonly tool: string; readonly callId: string; readonly ok: boolean; readonly ms: number }
     | { readonly type: 'tool.unknown'; readonly tool: string; readonly callId: string }

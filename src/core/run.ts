@@ -208,8 +208,10 @@ export interface StepRecord {
   readonly startedAt?: number;
   /** Epoch ms. Absent of a call that began = it is not known whether it took effect. */
   readonly endedAt?: number;
-  /** Bits of what the run had read by then (runs.md M4). Absent = 0. */
+  /** Bits of what the run had read by then, its own result included (runs.md M4). Absent = 0. */
   readonly taint?: number;
+  /** Id of the wait that allowed the call. Absent = it needed no yes. */
+  readonly approvedBy?: string;
 }
 
 export interface TurnResult {

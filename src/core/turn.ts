@@ -1,9 +1,11 @@
 /** What one run of the agent takes and gives, whatever began it. */
+import type { Authority } from './authority.ts';
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
-import type { Choice } from './message.ts';
+import type { Address, Choice } from './message.ts';
 import type { Model, ModelFailure, Usage } from './model.ts';
+import type { Policy } from './policy.ts';
 import type { Clock } from './ports.ts';
 import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
@@ -44,6 +46,28 @@ export interface StepLog {
   record(step: StepRecord, usage?: UsageEntry): Promise<void>;
 }
 
+/** What decides about the tools of a run. */
+export interface ToolAccess {
+  readonly policy: Policy;
+  readonly authority: Authority;
+  /** Bits of what its input, its history and what is told it beside them bring in. */
+  readonly taint: number;
+  /** The private chat in which its person may say yes. Absent = the owner is asked. */
+  readonly asks?: Address;
+  /** What people said to calls that wait for a yes, by the call id of the wait. */
+  readonly verdicts: ReadonlyMap<string, CallVerdict>;
+}
+
+export interface CallVerdict {
+  /** Id of the wait. */
+  readonly wait: string;
+  readonly isAllowed: boolean;
+  /** Of what was asked. */
+  readonly digest?: string;
+  /** `allow`, `deny`, or why no person answered. */
+  readonly text: string;
+}
+
 export interface AgentRun {
   /** Key of the run, the same on every attempt: ids of lines, tool calls and usage rows derive from it. */
   readonly runId: string;
@@ -52,6 +76,7 @@ export interface AgentRun {
   /** The new user message, already in its final form (media noted in the text). */
   readonly input: SessionMessage;
   readonly tools: readonly Tool[];
+  readonly access: ToolAccess;
   readonly model: Model;
   /**
    * Windows that models turned out to have, in tokens by model id: read and written, shared by all runs.
@@ -119,6 +144,8 @@ export interface AgentResult {
    */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;
+  /** Bits of all that it has read by its end. */
+  readonly taint: number;
   readonly iterations: number;
 }
 

@@ -32,6 +32,8 @@ export interface Question {
    * once. Absent = as many as ask.
    */
   readonly most?: number;
+  /** What is approved, where it is too long for `text`: the command line shows it. */
+  readonly whole?: string;
   /** SHA-256 of exactly what is approved. */
   readonly digest?: string;
   /** Epoch ms. */

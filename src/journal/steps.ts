@@ -17,10 +17,11 @@ interface StepRow {
   readonly started_at: number | null;
   readonly ended_at: number | null;
   readonly taint: number;
+  readonly approved_by: string | null;
 }
 
 export function recordedSteps(store: Store, seq: number): readonly StepRecord[] {
-  const sql = `SELECT n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at, taint
+  const sql = `SELECT n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at, taint, approved_by
     FROM step WHERE run_seq = ? ORDER BY n, rowid`;
   return store.db.all<StepRow>(sql, seq).map((row) => ({
     n: row.n,
@@ -34,6 +35,7 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
     ...(row.started_at === null ? {} : { startedAt: row.started_at }),
     ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
     ...(row.taint === 0 ? {} : { taint: row.taint }),
+    ...(row.approved_by === null ? {} : { approvedBy: row.approved_by }),
   }));
 }
 
@@ -44,11 +46,12 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
 export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
   if (claimedSession(store, seq, generation) === undefined) return false;
   store.db.run(
-    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at, taint)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at, taint, approved_by)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value,
        tool = coalesce(excluded.tool, tool), effect = coalesce(excluded.effect, effect),
-       started_at = coalesce(excluded.started_at, started_at), ended_at = excluded.ended_at, taint = step.taint | excluded.taint
+       started_at = coalesce(excluded.started_at, started_at), ended_at = excluded.ended_at, taint = step.taint | excluded.taint,
+       approved_by = coalesce(excluded.approved_by, approved_by)
      WHERE NOT (step.state = 'DONE' AND excluded.state = 'STARTED')`,
     seq,
     step.n,
@@ -62,6 +65,7 @@ export function recordStep(store: Store, seq: number, generation: number, step: 
     step.startedAt ?? null,
     step.endedAt ?? null,
     step.taint ?? 0,
+    step.approvedBy ?? null,
   );
   if (usage) addUsage(store, usage);
   return true;

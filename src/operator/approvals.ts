@@ -23,6 +23,8 @@ const LOST: ToolResult = { ok: false, output: 'Error: the question reached no pe
 export interface ApprovalsOptions {
   readonly owner: Pick<Owner, 'prepare' | 'lookAfter' | 'isOwnersChat' | 'wrote' | 'namesIds'>;
   readonly journal: Commits & { readonly waits: Waits };
+  /** Whether what is written there is surely of the person whose it seems to be: else it allows no call. */
+  readonly provesSender: (channel: string) => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -221,7 +223,8 @@ export class Approvals {
    */
   #mayAnswer({ question, chat }: StoredWait, message: InboundMessage): boolean {
     if (!question) return false;
-    const { owner } = this.#options;
+    const { owner, provesSender } = this.#options;
+    if (question.answer === 'approve' && question.digest !== undefined && !provesSender(message.channel)) return false;
     if (question.by.length > 0 && !question.by.includes(principalOf(message))) return false;
     if (question.to !== OWNER) return chat === chatKey(message);
     return owner.isOwnersChat(message) && (question.by.length > 0 || owner.wrote(message));

@@ -6,6 +6,7 @@ import { type StandingOptions, standingOf } from './authority.ts';
 
 function standing(message: Partial<InboundMessage>, options: Partial<StandingOptions> = {}) {
   return standingOf(inbound(message), {
+    mode: (role) => (role === 'guest' ? 'read-only' : 'guarded'),
     owner: { isOwnersId: ({ senderId }) => senderId === 'boss' },
     pairing: { decided: async ({ senderId }) => (senderId === 'paired' ? 'approved' : undefined) },
     isLocal: (channel) => channel === 'cli',

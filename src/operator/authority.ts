@@ -1,5 +1,5 @@
 /** Who a message speaks for, and what it brings in: written with the run that it begins (runs.md M4). */
-import { type Authority, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
+import { type Authority, type Mode, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
 import { chatKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
@@ -11,6 +11,8 @@ export interface StandingOptions {
   /** Whether the channel is the terminal of the owner. */
   readonly isLocal: (channel: string) => boolean;
   readonly allowedSenders: (channel: string) => readonly string[];
+  /** What the config gives a person of this role. */
+  readonly mode: (role: Role, principal: string) => Mode;
   /** Whether a stranger can write there under the id of another person, as by SMS. */
   readonly isSpoofable: (channel: string) => boolean;
   /** Whether what is written there is mail. */
@@ -31,10 +33,11 @@ const FORWARDED = /^\[forwarded[ ,]/m;
  */
 export async function standingOf(message: InboundMessage, options: StandingOptions): Promise<Standing> {
   const role = await roleOf(message, options);
+  const principal = principalOf(message);
   const authority: Authority = {
-    principal: principalOf(message),
+    principal,
     role,
-    mode: role === 'guest' ? 'read-only' : 'guarded',
+    mode: options.mode(role, principal),
     policies: [],
     home: chatKey(message),
   };

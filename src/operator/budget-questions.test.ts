@@ -25,6 +25,7 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
   let reachable = true;
   const create = () => {
     const approvals = new Approvals({
+      provesSender: () => true,
       ...{ clock, logger, journal },
       owner: {
         isOwnersChat: () => true,

@@ -32,7 +32,7 @@ async function setup() {
       return { chat: 'test/bot/owner', parts: [part], onDisk: () => posts.push('on disk') };
     },
   };
-  const approvals = new Approvals({ clock, logger: new MemoryLogger(), journal, owner });
+  const approvals = new Approvals({ provesSender: () => true, clock, logger: new MemoryLogger(), journal, owner });
   const find = (name: string) => (can.reach && name === 'test' ? channel : undefined);
   const questions = new RunQuestions({ approvals, owner, clock, channel: find });
   let asked = 0;

@@ -1,25 +1,13 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
 import { runAgent } from '../agent/run.ts';
-import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
-import type { Journal } from '../core/journal.ts';
-import type { Transcriber } from '../core/media-models.ts';
-import type { AnswerTarget, Choice } from '../core/message.ts';
-import type { FailureKind, ModelCallContext } from '../core/model.ts';
-import type { NewPart } from '../core/outbox.ts';
-import type { Clock } from '../core/ports.ts';
-import { channelOf, isAwaited, type RemainsOf, type RunRow, targetOf } from '../core/run.ts';
-import type { Tool } from '../core/tool.ts';
+import type { FailureKind } from '../core/model.ts';
+import { channelOf, isAwaited, type RunRow, targetOf } from '../core/run.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
-import type { Delivery } from '../delivery/deliver.ts';
 import { failureText } from '../llm/failure-text.ts';
-import type { UploadBook } from '../media/fetch-file.ts';
-import type { RunQuestions } from '../operator/run-questions.ts';
-import type { Choices } from './choices.ts';
+import { accessOf } from './access.ts';
 import { DelayNotice } from './delay-notice.ts';
-import type { Earlier } from './earlier.ts';
 import { withTools } from './end-texts.ts';
 import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
@@ -27,58 +15,14 @@ import { asJob } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { placeWaits } from './parking.ts';
 import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
-import type { Profiles } from './profile.ts';
 import { inputLine } from './remains.ts';
+import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { type Told, toldTo } from './told.ts';
-import type { Transcripts } from './transcripts.ts';
 import { sessionWorkspace } from './workspace.ts';
 
 /** The model had nothing to say (F29): to ask the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
-
-export interface RunnerOptions {
-  readonly journal: Journal;
-  readonly clock: Clock;
-  readonly emit: Emit;
-  /** Parts were committed: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
-  /** Shows what the run has to say; what it says meanwhile it reads from the events. */
-  readonly answers: Pick<Delivery, 'answer'>;
-  readonly transcripts: Transcripts;
-  readonly choices: Pick<Choices, 'of'>;
-  readonly earlier: Pick<Earlier, 'of'>;
-  /** What needs no model, such as a command, once `ready` resolved. Undefined = the agent runs. */
-  readonly instead: (row: RunRow, ready: Promise<unknown>) => Promise<End | undefined>;
-  /** Made anew for each attempt; the same for every attempt at a run. */
-  readonly tools: (row: RunRow, taint: number) => readonly Tool[];
-  /** Asks what a run wants to know of people. */
-  readonly questions: Pick<RunQuestions, 'place'>;
-  /** Absent: recordings are files and nothing more. */
-  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
-  /** As `FindChannel`, by instance name. */
-  readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
-  readonly limits: Profiles;
-  /** Newest messages of the session that a turn is given; asked at each turn. */
-  readonly maxHistory: () => number;
-  readonly system: () => string;
-  /** What a turn leaves that fails within the gateway. */
-  readonly remains: RemainsOf;
-  /** As `FetchFileOptions.uploads`. */
-  readonly uploads?: UploadBook;
-  /** Each session has its own workspace below. */
-  readonly dataDir: string;
-  /** Shows that there is work on it until disposed. */
-  readonly typing: (place: AnswerTarget) => Disposable;
-  /** False where nothing but the answer may be written: a program reads it. */
-  readonly tellsDelays: (channel: string) => boolean;
-  readonly parts: (
-    target: AnswerTarget,
-    text: string,
-    files: AgentResult['files'],
-    choices?: readonly Choice[],
-  ) => readonly NewPart[];
-}
 
 /** One attempt at a run. */
 interface Running {
@@ -180,7 +124,7 @@ export class Runner {
     const told = await toldTo(row, this.#options, signal);
     const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
     const ended = await this.#conclude(row, result, { signal, told });
-    return ended && withTaint(ended, told.taint);
+    return ended && withTaint(ended, result.taint);
   }
 
   async #conclude(
@@ -192,7 +136,7 @@ export class Runner {
     switch (outcome.kind) {
       case 'parked': {
         const { questions } = this.#options;
-        const placed = await placeWaits(row, outcome.waits, { questions, taint: told.taint });
+        const placed = await placeWaits(row, outcome.waits, { questions, taint: result.taint });
         const { historyTo } = told;
         return { ...this.#done(row, { state: 'PARKED', outcome: 'parked' }), ...placed, historyTo };
       }
@@ -272,14 +216,15 @@ export class Runner {
       ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
       input,
       tools: this.#options.tools(row, turn.taint),
+      access: accessOf(row, turn, this.#options),
       ...chosen,
       windows: this.#windows.current(),
       limits: limits[row.profile],
       steps: {
         recorded,
         record: async (step, usage) => {
-          if (!(await writes.write(turn.taint === 0 ? step : { ...step, taint: turn.taint }, usage)))
-            ended.abort(new RunStopped('fenced'));
+          const taint = turn.taint | (step.taint ?? 0);
+          if (!(await writes.write(taint === 0 ? step : { ...step, taint }, usage))) ended.abort(new RunStopped('fenced'));
           else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },

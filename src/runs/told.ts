@@ -4,8 +4,8 @@ import type { Journal } from '../core/journal.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
-import type { RunNotes } from '../core/turn.ts';
-import type { ParkedRun, WaitKind } from '../core/wait.ts';
+import type { CallVerdict, RunNotes } from '../core/turn.ts';
+import type { ParkedRun, StoredWait, WaitKind } from '../core/wait.ts';
 import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 import type { Earlier } from './earlier.ts';
@@ -37,6 +37,8 @@ export interface Told {
   /** Stands above its own words; '' = nothing. */
   readonly opening: string;
   readonly settled: ReadonlyMap<string, ToolResult>;
+  /** What people said to calls of it. */
+  readonly verdicts: ReadonlyMap<string, CallVerdict>;
   readonly notes: RunNotes;
   /** Bits of what its input, its history and the requests that are quoted to it bring in. */
   readonly taint: number;
@@ -62,11 +64,19 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
   return {
     ...{ history, taint, opening, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
     settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
+    verdicts: new Map(settled.flatMap(verdictOf)),
     notes: {
       ...(quoted.length > 0 ? { waiting: waitingText(quoted, others.length > quoted.length) } : {}),
       ...(since.length > 0 ? { since: sinceText(since) } : {}),
     },
   };
+}
+
+function verdictOf({ id, callId, question, value }: StoredWait): readonly (readonly [string, CallVerdict])[] {
+  if (question?.answer !== 'approve' || !value) return [];
+  const isAllowed = value.ok && value.output === 'allow';
+  const digest = question.digest === undefined ? {} : { digest: question.digest };
+  return [[callId, { wait: id, isAllowed, ...digest, text: value.output }]];
 }
 
 /** Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. */

@@ -3,7 +3,7 @@ import type { OutboundFile } from '../core/message.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
-import type { AgentRun, StepLog } from '../core/turn.ts';
+import type { AgentRun, StepLog, ToolAccess } from '../core/turn.ts';
 import { profiles } from '../runs/profile.ts';
 import { FakeClock, recordEvents } from './fakes.ts';
 import { scriptedModel } from './scripted-model.ts';
@@ -59,6 +59,17 @@ export function outboundFile(name: string): OutboundFile {
   return { path: `/outbox/${name}`, name, mime: 'text/plain', kind: 'document', bytes: 3 };
 }
 
+/** Everything is allowed to the owner, unless the test says otherwise. */
+export function anyAccess(override: Partial<ToolAccess> = {}): ToolAccess {
+  const allowed = { kind: 'allow', reason: 'in tests' } as const;
+  return {
+    policy: { offers: () => allowed, decide: () => allowed },
+    authority: { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [] },
+    ...{ taint: 0, verdicts: new Map() },
+    ...override,
+  };
+}
+
 export interface TestRun extends AgentRun {
   readonly clock: FakeClock;
   readonly steps: MemoryStepLog;
@@ -74,6 +85,7 @@ export function agentRun(override: Partial<AgentRun> & { clock?: FakeClock; step
     history: [],
     input: line('user', 'please work', { id: 'test/bot/m-1' }),
     tools: [],
+    access: anyAccess(),
     model: scriptedModel(['done']),
     limits: profiles({ maxOutputTokens: 4096 }).session,
     workspace: '/workspace',

@@ -3,7 +3,7 @@
 import { loadConfig } from '../../config/load.ts';
 import { runGateway } from '../app/run-gateway.ts';
 import type { Journal } from '../core/journal.ts';
-import { endWithReader, faultParts } from './fault-parts.ts';
+import { endWithReader, faultParts, withTools } from './fault-parts.ts';
 
 const [file = '', dataDir = '', killAt = 'none', countFile = ''] = process.argv.slice(2);
 const [place = '', moment = '', times = '1'] = killAt.split(':');
@@ -46,7 +46,7 @@ const config = await loadConfig({
 });
 process.exit(
   await runGateway({
-    config,
+    config: withTools(config),
     dataDir,
     stdio: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
     env: process.env,

@@ -2,6 +2,7 @@
 import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { CHANNELS } from '../../channels/registry.ts';
+import type { LoadedConfig } from '../../config/load.ts';
 import type { RunOptions } from '../app/run-gateway.ts';
 import { defineTool } from '../tools/define.ts';
 import { doubleChannel } from './double/channel.ts';
@@ -18,6 +19,8 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
     schema: z.strictObject({ n: z.number() }),
     tags: [],
     effect: 'outside',
+    // The people of these platforms are guests, who change nothing; here it is the crash that counts.
+    act: 'none',
     outputBytes: 1_000,
     run: async ({ n }) => {
       await tool('before');
@@ -28,6 +31,12 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
   });
   const registry = { ...CHANNELS, double: async () => doubleChannel };
   return { registry, extraTools: [() => [count], waitingTools] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
+}
+
+/** The config with the tools above open to all who are let in. */
+export function withTools(loaded: LoadedConfig): LoadedConfig {
+  const { config } = loaded;
+  return { ...loaded, config: { ...config, tool_policy: { ...config.tool_policy, members: ['*'], guests: ['*'] } } };
 }
 
 /**

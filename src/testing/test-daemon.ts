@@ -18,6 +18,8 @@ export async function testDaemon(options: {
   readonly entry?: Record<string, unknown>;
   readonly gateway?: Record<string, unknown>;
   readonly limits?: Record<string, unknown>;
+  /** Section `tool_policy`. Absent: tools beside the built-in ones are the owner's alone. */
+  readonly policy?: Record<string, unknown>;
   readonly channel?: TestChannel;
   readonly local?: boolean;
   readonly daemon?: Partial<DaemonOptions>;
@@ -25,8 +27,9 @@ export async function testDaemon(options: {
   const channel = options.channel ?? new TestChannel('test');
   const logger = new MemoryLogger();
   const config = configSchema.parse({
-    gateway: { channels: [{ type: 'test', allowed_senders: ['*'], ...options.entry }], ...options.gateway },
+    gateway: { channels: [{ type: 'test', allowed_senders: ['user-1', '*'], ...options.entry }], ...options.gateway },
     limits: options.limits,
+    tool_policy: options.policy,
   });
   const daemon = await startDaemon({
     config,

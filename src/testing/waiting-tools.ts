@@ -55,3 +55,6 @@ function childOf({ session, authority }: RunScope, key: string, callId: string, 
     prompt: { text: task, media: [], at: new Date(0).toISOString() },
   };
 }
+
+/** For the policy of a test: all people have them. */
+export const OPEN_TO_ALL = { members: ['*'], guests: ['*'], deny: ['cron'] };

@@ -37,7 +37,8 @@ export function shapeResult(tool: Tool, result: ToolResult): ToolResult {
 
 type Parsed = { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly problem: string };
 
-function parseArguments(name: string, json: string): Parsed {
+/** What `runTool` hands to the tool, or why it does not. */
+export function parseArguments(name: string, json: string): Parsed {
   const bytes = Buffer.byteLength(json, 'utf8');
   if (bytes > MAX_ARGUMENT_BYTES) {
     return { ok: false, problem: `Error: the arguments of ${name} are larger than 1 MiB (${bytes} bytes)` };

@@ -109,6 +109,7 @@ test('a forwarded conversation arrives with its words, untrusted, and a reply to
   const standing = await standingOf(message, {
     owner: { isOwnersId: () => true },
     pairing: { decided: () => Promise.reject(new Error('not asked')) },
+    mode: () => 'guarded',
     isLocal: () => false,
     allowedSenders: () => [],
     isSpoofable: () => false,

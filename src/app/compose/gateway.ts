@@ -15,6 +15,7 @@ import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
+import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Operator } from './operator.ts';
@@ -115,9 +116,10 @@ function composeLanes({ options, events, journal }: Base, { bus, gate, permits }
   });
 }
 
-function standingOptions({ channels }: Base, { owner }: Operator, pairing: PairingStore): StandingOptions {
+function standingOptions({ channels, live }: Base, { owner }: Operator, pairing: PairingStore): StandingOptions {
   const rules = (channel: string) => channels.rules(channel);
   return {
+    mode: (role, principal) => modeOf(role, principal, live().tool_policy),
     ...{ owner, pairing, isLocal: (channel) => channels.isLocal(channel) },
     allowedSenders: (channel) => rules(channel)?.allowed_senders ?? [],
     isSpoofable: (channel) => rules(channel)?.type === 'twilio' || rules(channel)?.settings['trust_from'] === true,

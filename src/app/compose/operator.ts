@@ -11,6 +11,7 @@ import { Owner } from '../../operator/owner.ts';
 import { RunQuestions } from '../../operator/run-questions.ts';
 import type { ChannelSet } from '../channels.ts';
 import { ownersChats } from './own-accounts.ts';
+import { provesSender } from './policy.ts';
 
 /** The person who runs the daemon, as its parts see them. */
 export interface Operator {
@@ -43,7 +44,10 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
     channel,
     state: (name) => channels.state(name),
   });
-  const approvals = new Approvals({ ...options, owner });
+  const approvals = new Approvals({
+    ...{ ...options, owner },
+    provesSender: (name) => channels.isLocal(name) || provesSender(channels.rules(name)?.type),
+  });
   return { owner, approvals, questions: new RunQuestions({ ...options, approvals, owner, channel }) };
 }
 

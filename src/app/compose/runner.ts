@@ -10,14 +10,17 @@ import { mayWrite } from '../../operator/may-write.ts';
 import { Choices } from '../../runs/choices.ts';
 import { Earlier } from '../../runs/earlier.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
-import { Runner, type RunnerOptions } from '../../runs/runner.ts';
+import { Runner } from '../../runs/runner.ts';
+import type { RunnerOptions } from '../../runs/runner-options.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
+import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
 import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
+import { policySettings, provesSender } from './policy.ts';
 import { remainsFor } from './store.ts';
 import { composeTools } from './tools.ts';
 
@@ -74,9 +77,11 @@ export function composeRunner(turn: TurnParts): Runner {
 
 /** What a turn may do on the channel of its message. */
 function abilities({ base, delivery }: TurnParts) {
-  const { options, channels } = base;
+  const { options, channels, live } = base;
   return {
     channel: (name, signal) => channels.working(name, signal),
+    policy: createPolicy(() => policySettings(live(), (name) => channels.rules(name))),
+    mayApprove: (name) => provesSender(channels.rules(name)?.type),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
   } satisfies Partial<RunnerOptions>;

@@ -6,7 +6,7 @@ import type { Model } from '../../core/model.ts';
 import type { Logger } from '../../core/ports.ts';
 import { until } from '../fakes.ts';
 import { type TestDaemon, testDaemon } from '../test-daemon.ts';
-import { waitingTools } from '../waiting-tools.ts';
+import { OPEN_TO_ALL, waitingTools } from '../waiting-tools.ts';
 
 export interface ParkedFigures {
   readonly parked: number;
@@ -54,7 +54,7 @@ async function measureIn(dataDir: string, count: number): Promise<ParkedFigures>
   const model = modelOf((content) => requested.get(content)?.(performance.now()));
   const gateway = { high_water: 1_000_000, max_sessions: 100 };
   const daemon = { extraTools: [waitingTools], logger: SILENT };
-  await using rig = await testDaemon({ dataDir, model, gateway, daemon });
+  await using rig = await testDaemon({ dataDir, model, gateway, policy: OPEN_TO_ALL, daemon });
   // The process is as large afterwards as this much work makes it.
   await park(rig, count, 'warm');
   await rig.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'wait warm', value: GO, by: 'test' } }]);

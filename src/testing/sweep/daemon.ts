@@ -4,7 +4,7 @@ import { loadConfig } from '../../../config/load.ts';
 import { runGateway } from '../../app/run-gateway.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { Admission } from '../../core/run.ts';
-import { endWithReader, faultParts } from '../fault-parts.ts';
+import { endWithReader, faultParts, withTools } from '../fault-parts.ts';
 
 const [file = '', dataDir = '', variant = 'none', countFile = ''] = process.argv.slice(2);
 
@@ -77,7 +77,7 @@ const config = await loadConfig({
 });
 const wrapJournal = VARIANTS[variant];
 const code = await runGateway({
-  config,
+  config: withTools(config),
   dataDir,
   stdio: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
   env: process.env,

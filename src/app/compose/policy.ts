@@ -1,0 +1,32 @@
+import type { PolicyRules, PolicySettings } from '../../tools/policy.ts';
+import type { Config, LiveConfig } from './options.ts';
+
+type Section = Omit<Config['tool_policy'], 'mode' | 'members' | 'guests' | 'senders'>;
+
+/** Channels whose senders can be forged, or whose words travel unprotected: no yes counts there. */
+const UNPROVEN = ['email', 'twilio'];
+
+/** The settings of the policy, from the config. `channel`: rules of a channel by its name. */
+export function policySettings(
+  live: Pick<LiveConfig, 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'>,
+  channel: (name: string) => Pick<Config['gateway']['channels'][number], 'tool_policy'> | undefined,
+): PolicySettings {
+  const { tool_policy: own, tool_policy_by_provider: byProvider, context_filter: contextFilter } = live;
+  return {
+    ...{ ...rulesOf(own), mode: own.mode, members: own.members, guests: own.guests, senders: own.senders, contextFilter },
+    byProvider: Object.fromEntries(Object.entries(byProvider).map(([name, rules]) => [name, rulesOf(rules)])),
+    channel(name) {
+      const rules = channel(name)?.tool_policy;
+      return rules && rulesOf(rules);
+    },
+  };
+}
+
+/** Whether a yes that comes through a channel of this type is surely of the person whose it seems to be. */
+export function provesSender(type: string | undefined): boolean {
+  return type !== undefined && !UNPROVEN.includes(type);
+}
+
+function rulesOf({ allow, deny, require_tags: requireTags }: Section): PolicyRules {
+  return { allow, deny, requireTags };
+}

@@ -1,0 +1,68 @@
+/** What the runner is built from. */
+import type { Channel } from '../core/channel.ts';
+import type { Emit } from '../core/events.ts';
+import type { Journal } from '../core/journal.ts';
+import type { Transcriber } from '../core/media-models.ts';
+import type { AnswerTarget, Choice } from '../core/message.ts';
+import type { ModelCallContext } from '../core/model.ts';
+import type { NewPart } from '../core/outbox.ts';
+import type { Policy } from '../core/policy.ts';
+import type { Clock } from '../core/ports.ts';
+import type { RemainsOf, RunRow } from '../core/run.ts';
+import type { Tool } from '../core/tool.ts';
+import type { AgentResult } from '../core/turn.ts';
+import type { Delivery } from '../delivery/deliver.ts';
+import type { UploadBook } from '../media/fetch-file.ts';
+import type { RunQuestions } from '../operator/run-questions.ts';
+import type { Choices } from './choices.ts';
+import type { Earlier } from './earlier.ts';
+import type { End } from './ended.ts';
+import type { Profiles } from './profile.ts';
+import type { Transcripts } from './transcripts.ts';
+
+export interface RunnerOptions {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly emit: Emit;
+  /** Parts were committed: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  /** Shows what the run has to say; what it says meanwhile it reads from the events. */
+  readonly answers: Pick<Delivery, 'answer'>;
+  readonly transcripts: Transcripts;
+  readonly choices: Pick<Choices, 'of'>;
+  readonly earlier: Pick<Earlier, 'of'>;
+  /** What needs no model, such as a command, once `ready` resolved. Undefined = the agent runs. */
+  readonly instead: (row: RunRow, ready: Promise<unknown>) => Promise<End | undefined>;
+  /** Made anew for each attempt; the same for every attempt at a run. */
+  readonly tools: (row: RunRow, taint: number) => readonly Tool[];
+  /** Decides which of them a run is offered, and which calls run. */
+  readonly policy: Policy;
+  /** Whether a yes that is written on this channel is surely its person's. */
+  readonly mayApprove: (channel: string) => boolean;
+  /** Asks what a run wants to know of people. */
+  readonly questions: Pick<RunQuestions, 'place'>;
+  /** Absent: recordings are files and nothing more. */
+  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
+  /** As `FindChannel`, by instance name. */
+  readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
+  readonly limits: Profiles;
+  /** Newest messages of the session that a turn is given; asked at each turn. */
+  readonly maxHistory: () => number;
+  readonly system: () => string;
+  /** What a turn leaves that fails within the gateway. */
+  readonly remains: RemainsOf;
+  /** As `FetchFileOptions.uploads`. */
+  readonly uploads?: UploadBook;
+  /** Each session has its own workspace below. */
+  readonly dataDir: string;
+  /** Shows that there is work on it until disposed. */
+  readonly typing: (place: AnswerTarget) => Disposable;
+  /** False where nothing but the answer may be written: a program reads it. */
+  readonly tellsDelays: (channel: string) => boolean;
+  readonly parts: (
+    target: AnswerTarget,
+    text: string,
+    files: AgentResult['files'],
+    choices?: readonly Choice[],
+  ) => readonly NewPart[];
+}
