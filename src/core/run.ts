@@ -198,10 +198,7 @@ export interface StepRecord {
   readonly callId?: string;
   readonly argsHash?: string;
   readonly value?: Json;
-  /**
-   * With the next three the record of what was done. DONE keeps what STARTED said of them, except what it
-   * says anew.
-   */
+  /** These four record what was done. DONE keeps what STARTED said of them, except what it says anew. */
   readonly tool?: string;
   readonly effect?: Effect;
   /** Epoch ms; of the first attempt where a call ran again. */
@@ -210,7 +207,7 @@ export interface StepRecord {
   readonly endedAt?: number;
   /** Bits of what the run had read by then, its own result included (runs.md M4). Absent = 0. */
   readonly taint?: number;
-  /** Id of the wait that allowed the call. Absent = it needed no yes. */
+  /** Id of the wait or grant that allowed the call. */
   readonly approvedBy?: string;
 }
 

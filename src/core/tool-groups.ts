@@ -5,15 +5,15 @@
 
 /** Tools of later versions too: a policy that forbids one of them today must not fail to start. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  fs: ['read_file', 'write_file', 'edit_file', 'diff_edit'],
-  runtime: ['shell'],
+  fs: ['read_file', 'write_file', 'edit_file', 'diff_edit', 'read_document', 'convert_markdown_to_docx'],
+  runtime: ['shell', 'git', 'wait'],
   web: ['web_search', 'web_fetch', 'browser'],
-  search: ['glob', 'grep', 'list_dir'],
+  search: ['glob', 'grep', 'list_dir', 'code_structure'],
   sessions: ['spawn'],
   memory: ['recall_memory', 'save_memory'],
   research: ['deep_search', 'synthesize_research', 'deep_crawl'],
   admin: ['manage_skills', 'configure_tool', 'model_check'],
-  chat: ['send_file', 'offer_choices', 'react', 'message'],
+  chat: ['send_file', 'attach_file', 'offer_choices', 'react', 'message', 'send_email'],
   schedule: ['cron'],
 };
 

@@ -204,3 +204,12 @@ test('the owner makes jobs in the guarded mode as before, and is asked once a ru
   expect(decide(cron, run('member'), { args: add, config: named })).toMatchObject({ kind: 'ask', by: 'owner' });
   expect(decide(cron, run('member'), { args: { action: 'list' }, config: named }).kind).toBe('allow');
 });
+
+test('the tool that only describes other tools is always there, and one of its name that changes something is not', () => {
+  const config = settings({ allow: ['read_file'], deny: ['*'], contextFilter: ['fs'] });
+  const describes = tool({ name: 'activate_tools', effect: 'none', tags: ['admin'] });
+  const guest = run('guest', 'read-only', { policies: [{ allow: ['read_file'], deny: ['*'] }] });
+  expect(offers(describes, guest, config).kind).toBe('allow');
+  expect(decide(describes, guest, { config, taint: BOTH }).kind).toBe('allow');
+  expect(offers({ ...describes, effect: 'workspace' }, guest, config).kind).toBe('deny');
+});

@@ -37,6 +37,8 @@ const BASIC: Readonly<Record<Exclude<Role, 'owner'>, readonly string[]>> = {
   member: ['read_file', 'write_file', 'list_dir', 'send_file', 'offer_choices', 'react'],
   guest: ['read_file', 'list_dir', 'offer_choices'],
 };
+/** Only names tools that are allowed anyway; without it, those whose description is kept back cannot be used. */
+const ALWAYS = 'activate_tools';
 /** Acts that no config opens to guests. */
 const NEVER_FOR_GUESTS: readonly Act[] = ['program', 'job', 'memory', 'skill', 'chat'];
 
@@ -47,14 +49,19 @@ interface Rule extends PolicyRules {
 
 /** `settings` is asked at each use, so that a changed config holds at once. */
 export function createPolicy(settings: () => PolicySettings): Policy {
-  const offers = (tool: ToolFacts, run: PolicyRun): Verdict => judgeTool(tool, run, settings());
+  const offers = (tool: ToolFacts, run: PolicyRun): Verdict =>
+    isAlways(tool) ? { kind: 'allow', reason: 'it changes nothing' } : judgeTool(tool, run, settings());
   return {
     offers,
     decide(call, run) {
       const offered = offers(call.tool, run);
-      return offered.kind === 'deny' ? offered : judgeCall(call, run, settings());
+      return offered.kind === 'deny' || isAlways(call.tool) ? offered : judgeCall(call, run, settings());
     },
   };
+}
+
+function isAlways({ name, effect }: ToolFacts): boolean {
+  return name === ALWAYS && effect === 'none';
 }
 
 /** The mode that a role and the config give a person. Roles are raised by the config alone. */

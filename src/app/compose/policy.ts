@@ -1,5 +1,5 @@
+import type { Config } from '../../../config/schema.ts';
 import type { PolicyRules, PolicySettings } from '../../tools/policy.ts';
-import type { Config, LiveConfig } from './options.ts';
 
 type Section = Omit<Config['tool_policy'], 'mode' | 'members' | 'guests' | 'senders'>;
 
@@ -8,7 +8,7 @@ const UNPROVEN = ['email', 'twilio'];
 
 /** The settings of the policy, from the config. `channel`: rules of a channel by its name. */
 export function policySettings(
-  live: Pick<LiveConfig, 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'>,
+  live: Pick<Config, 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'>,
   channel: (name: string) => Pick<Config['gateway']['channels'][number], 'tool_policy'> | undefined,
 ): PolicySettings {
   const { tool_policy: own, tool_policy_by_provider: byProvider, context_filter: contextFilter } = live;

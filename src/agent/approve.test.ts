@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest';
+import { type Authority, PRIVATE, UNTRUSTED } from '../core/authority.ts';
+import type { StepRecord } from '../core/run.ts';
+import type { ApprovalFacts, Tool } from '../core/tool.ts';
+import type { AgentOutcome, AgentResult, CallVerdict, ToolAccess } from '../core/turn.ts';
+import type { Question } from '../core/wait.ts';
+import { agentRun, anyAccess, countingTool, MemoryStepLog, type TestRun } from '../testing/agent-run.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { createPolicy, type PolicySettings } from '../tools/policy.ts';
+import { runAgent } from './run.ts';
+
+const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [], home: 'test/bot/chat-1' };
+const HOME = { channel: 'test', account: 'bot', chatId: 'chat-1', isGroup: false };
+const PAY = { name: 'pay', arguments: { eur: 9 } };
+
+function access(settings: Partial<PolicySettings> = {}, more: Partial<ToolAccess> = {}): ToolAccess {
+  const rules = { allow: [], deny: [], mode: 'guarded', members: [], guests: [], senders: {}, byProvider: {} } as const;
+  const policy = createPolicy(() => ({ ...rules, contextFilter: [], channel: () => undefined, ...settings }));
+  return anyAccess({ policy, authority: OWNER, asks: HOME, ...more });
+}
+
+interface Attempt {
+  readonly tools: readonly Tool[];
+  readonly access?: ToolAccess;
+  readonly recorded?: readonly StepRecord[];
+  readonly calls?: readonly ScriptedCall[];
+}
+
+async function attempt({ tools, recorded = [], calls = [PAY], ...rest }: Attempt): Promise<[AgentResult, TestRun]> {
+  // Recorded answers are not asked for again.
+  const asked = recorded.some(({ kind }) => kind === 'model') ? [] : [{ toolCalls: calls }];
+  const run = agentRun({
+    tools,
+    access: rest.access ?? access(),
+    model: scriptedModel([...asked, 'done']),
+    steps: new MemoryStepLog(recorded),
+  });
+  return [await runAgent(run), run];
+}
+
+function questionOf({ outcome }: AgentResult, n = 0): Question {
+  const wait = outcome.kind === 'parked' ? outcome.waits[n] : undefined;
+  if (wait?.kind !== 'person') throw new Error(`no question: ${JSON.stringify(outcome)}`);
+  return wait.about;
+}
+
+const waitsIn = (outcome: AgentOutcome) => (outcome.kind === 'parked' ? outcome.waits.map(({ callId }) => callId) : []);
+const stepsOf = (steps: readonly StepRecord[]) => steps.filter(({ kind }) => kind === 'tool');
+const resultsIn = ({ lines }: AgentResult) => lines.filter(({ role }) => role === 'tool').map(({ content }) => content);
+
+/** What a person said to the question that an attempt parked on. */
+function said(result: AgentResult, answer: Partial<CallVerdict> = {}): ToolAccess['verdicts'] {
+  const [callId = ''] = waitsIn(result.outcome);
+  const { digest = '' } = questionOf(result);
+  return new Map([[callId, { wait: `w ${callId}`, isAllowed: true, digest, text: 'allow', ...answer }]]);
+}
+
+test('a call that the config forbids never begins: the model reads the reason, the record has the key', async () => {
+  const pay = countingTool({ name: 'pay' });
+  const [result, run] = await attempt({ tools: [pay], access: access({ deny: ['pa*'] }) });
+  expect([result.outcome.kind, pay.runs]).toEqual(['answered', 0]);
+  expect(resultsIn(result)).toEqual(['Error: pay is not allowed: "pa*" forbids it.']);
+  expect(stepsOf(run.steps.writes)).toMatchObject([{ state: 'DONE', effect: 'none' }]);
+  const denied = run.events.filter(({ type }) => type === 'tool.denied');
+  expect(denied).toMatchObject([{ tool: 'pay', reason: '"pa*" forbids it', key: 'tool_policy.deny' }]);
+});
+
+test('a tool that the config forbids is not described to the model', async () => {
+  const tools = ['pay', 'look'].map((name) => countingTool({ name }));
+  const model = scriptedModel(['done']);
+  await runAgent(agentRun({ tools, model, access: access({ deny: ['pay'] }) }));
+  expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['look']);
+});
+
+test('a call that needs a yes parks its run before it begins, runs once after it, and names what allowed it', async () => {
+  const pay = countingTool({ name: 'pay' });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const [callId = ''] = waitsIn(asking.outcome);
+  expect([asking.outcome.kind, pay.runs, stepsOf(first.steps.writes)]).toEqual(['parked', 0, []]);
+  expect(callId).toMatch(/^call_.*!$/);
+  expect(questionOf(asking)).toMatchObject({ answer: 'approve', to: HOME, by: ['test:user-1'] });
+  expect(questionOf(asking).text).toContain('```\n{\n  "eur": 9\n}\n```');
+  expect(first.events.filter(({ type }) => type === 'tool.asked')).toMatchObject([{ tool: 'pay', callId: callId.slice(0, -1) }]);
+  const recorded = first.steps.writes;
+  const [result, second] = await attempt({ tools: [pay], recorded, access: access({}, { verdicts: said(asking) }) });
+  expect([result.outcome.kind, pay.runs, resultsIn(result)]).toEqual(['answered', 1, ['echo {"eur":9}']]);
+  expect(stepsOf(second.steps.writes)).toMatchObject([{ state: 'STARTED', approvedBy: `w ${callId}` }, { state: 'DONE' }]);
+});
+
+test.each([
+  ['deny', 'a person said no'],
+  ['Error: no answer came in time', 'no answer came in time'],
+])('a call that was answered with "%s" does not run, and is not asked about again', async (text, reason) => {
+  const pay = countingTool({ name: 'pay' });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const verdicts = said(asking, { isAllowed: false, text });
+  const [result] = await attempt({ tools: [pay], recorded: first.steps.writes, access: access({}, { verdicts }) });
+  expect([result.outcome.kind, pay.runs]).toEqual(['answered', 0]);
+  expect(resultsIn(result)).toEqual([`Error: pay was not allowed: ${reason}. Do not try it in another way.`]);
+});
+
+test('a crash after the yes neither runs the call twice nor asks again', async () => {
+  const pay = countingTool({ name: 'pay' });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const verdicts = said(asking);
+  const [, second] = await attempt({ tools: [pay], recorded: first.steps.writes, access: access({}, { verdicts }) });
+  const written = [...first.steps.writes, ...second.steps.writes];
+  const began = written.findIndex(({ state, kind }) => kind === 'tool' && state === 'STARTED');
+  const [result] = await attempt({ tools: [pay], recorded: written.slice(0, began + 1), access: access({}, { verdicts }) });
+  expect([result.outcome.kind, pay.runs]).toEqual(['answered', 1]);
+  expect(resultsIn(result)[0]).toMatch(/^Error: outcome unknown/);
+});
+
+test('what the config forbids meanwhile is not run in spite of a yes', async () => {
+  const pay = countingTool({ name: 'pay' });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const now = access({ deny: ['pay'] }, { verdicts: said(asking) });
+  const [result] = await attempt({ tools: [pay], recorded: first.steps.writes, access: now });
+  expect([pay.runs, resultsIn(result)]).toEqual([0, ['Error: pay is not allowed: "pay" forbids it.']]);
+});
+
+test('a thousand swaps between the question and the run: none of them runs, each is asked about anew', async () => {
+  let digest = 'as shown';
+  const approval = async (): Promise<ApprovalFacts> => ({ digest, shown: `file ${digest}` });
+  const pay = countingTool({ name: 'pay', approval });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const verdicts = said(asking);
+  for (let n = 0; n < 1_000; n += 1) {
+    digest = `swapped ${n}`;
+    const [again] = await attempt({ tools: [pay], recorded: first.steps.writes, access: access({}, { verdicts }) });
+    expect(questionOf(again).digest).not.toBe(questionOf(asking).digest);
+  }
+  expect(pay.runs).toBe(0);
+  digest = 'as shown';
+  await attempt({ tools: [pay], recorded: first.steps.writes, access: access({}, { verdicts }) });
+  expect(pay.runs).toBe(1);
+});
+
+test('a call whose facts cannot be read is refused', async () => {
+  const pay = countingTool({ name: 'pay', approval: () => Promise.reject(new Error('gone')) });
+  const [result] = await attempt({ tools: [pay] });
+  expect([pay.runs, resultsIn(result)[0]]).toEqual([0, expect.stringContaining('what it would do could not be read (gone)')]);
+});
+
+test('one call of an answer runs and the other asks: after the yes only the other one runs', async () => {
+  const tools = [countingTool({ name: 'look', effect: 'none' }), countingTool({ name: 'pay' })];
+  const calls = [{ name: 'look' }, PAY];
+  const [asking, first] = await attempt({ tools, calls });
+  expect(tools.map(({ runs }) => runs)).toEqual([1, 0]);
+  await attempt({ tools, recorded: first.steps.writes, access: access({}, { verdicts: said(asking) }) });
+  expect(tools.map(({ runs }) => runs)).toEqual([1, 1]);
+});
+
+test('once untrusted and private things were read, what leaves the chat needs a yes in every mode', async () => {
+  const tools = [countingTool({ name: 'read', effect: 'none', reads: UNTRUSTED | PRIVATE }), countingTool({ name: 'pay' })];
+  const run = agentRun({
+    ...{ tools, access: access({ mode: 'full' }) },
+    model: scriptedModel([{ toolCalls: [PAY] }, { toolCalls: [{ name: 'read' }] }, { toolCalls: [PAY] }, 'done']),
+  });
+  const result = await runAgent(run);
+  expect(tools.map(({ runs }) => runs)).toEqual([1, 1]);
+  expect(questionOf(result).text).toContain('untrusted and private things were read');
+  expect(result.taint).toBe(UNTRUSTED | PRIVATE);
+  expect(stepsOf(run.steps.writes).map(({ state, taint = 0 }) => [state, taint])).toEqual([
+    ...[
+      ['STARTED', 0],
+      ['DONE', 0],
+      ['STARTED', 0],
+      ['DONE', UNTRUSTED | PRIVATE],
+    ],
+  ]);
+});
+
+test('the owner is asked where no private chat can be, and what is too long for a chat is answered at the command line', async () => {
+  const pay = countingTool({ name: 'pay' });
+  const { asks: _none, ...elsewhere } = access();
+  const [toOwner] = await attempt({ tools: [pay], access: elsewhere });
+  expect(questionOf(toOwner)).toMatchObject({ to: 'owner', by: [] });
+  const to = `${'x'.repeat(1_000)}\u200b`;
+  const [long] = await attempt({ tools: [pay], calls: [{ name: 'pay', arguments: { to } }] });
+  expect(questionOf(long)).toMatchObject({ by: ['cli'], whole: expect.stringContaining('x\\u200b') });
+  expect(questionOf(long).text).not.toContain('xxx');
+});
