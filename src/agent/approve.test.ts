@@ -5,7 +5,7 @@ import type { ApprovalFacts, Tool } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, CallVerdict, ToolAccess } from '../core/turn.ts';
 import type { Question } from '../core/wait.ts';
 import { agentRun, anyAccess, countingTool, MemoryStepLog, type TestRun } from '../testing/agent-run.ts';
-import { scriptedModel } from '../testing/scripted-model.ts';
+import { type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
 import { createPolicy, type PolicySettings } from '../tools/policy.ts';
 import { runAgent } from './run.ts';
 

@@ -106,7 +106,7 @@ test('A37 two people: neither session, workspace, prompt nor answer holds what t
       ],
     };
   });
-  await using rig = await testDaemon({ dataDir: dir.path, model });
+  await using rig = await testDaemon({ dataDir: dir.path, model, entry: { allowed_senders: people } });
   for (const round of [1, 2]) {
     await Promise.all(
       people.map((chatId, n) => rig.channel.deliver({ chatId, senderId: chatId, text: canary(n), platformId: `${round}-${n}` })),

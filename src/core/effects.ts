@@ -10,6 +10,8 @@ export interface EffectEntry {
   readonly callId: string;
   readonly tool: string;
   readonly effect: Exclude<Effect, 'none'>;
+  /** Who said yes to it: a principal, or `cli`. Absent = no yes was needed, or the question is purged. */
+  readonly allowedBy?: string;
   /** Epoch ms. */
   readonly startedAt: number;
   /** Absent = it is not known whether it took effect: the call is under way, or its process ended. */

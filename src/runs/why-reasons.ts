@@ -9,6 +9,15 @@ export interface Reason {
   readonly configKey?: string;
 }
 
+export interface Gate {
+  readonly gate: 'received' | 'access' | 'lane' | 'budget' | 'model' | 'tools' | 'answer';
+  /** `waits`: nothing is wrong, and it is not over. */
+  readonly state: 'passed' | 'waits' | 'failed';
+  readonly text: string;
+  /** What a platform or a provider says, for the operator. */
+  readonly detail?: string;
+}
+
 type Reasons = Readonly<Record<string, readonly [text: string, configKey?: string]>>;
 
 const SENDERS = 'gateway.channels[].allowed_senders';

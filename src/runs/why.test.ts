@@ -322,6 +322,32 @@ test('each gate that a run came to is named with what happened there', () => {
   ]);
 });
 
+test('a call that was refused is named with its reason, and the key of the config that decided', () => {
+  const denied = {
+    type: 'tool.denied',
+    tool: 'cron',
+    callId: '1',
+    reason: '"cron" forbids it',
+    key: 'tool_policy.deny',
+  } as const;
+  const why = whyOf(about({ outcome: 'answered' }, [{ type: 'received' }, denied], SENT), { now: NOW });
+  expect(why.verdict).toBe('It was answered, but cron was not allowed: "cron" forbids it.');
+  expect(why.configKey).toBe('tool_policy.deny');
+  expect(why.gates.find(({ gate }) => gate === 'tools')).toEqual({
+    ...{ gate: 'tools', state: 'failed', detail: 'tool_policy.deny' },
+    text: '0 calls, 1 refused (cron was not allowed: "cron" forbids it)',
+  });
+});
+
+test('a call that waits for a yes is named until it has one', () => {
+  const asked = { type: 'tool.asked', tool: 'cron', callId: '1', reason: 'a job needs a yes', key: 'tool_policy.mode' } as const;
+  const parked = { state: 'PARKED', waitsFor: ['person'] } as const;
+  const why = whyOf(about(parked, [asked]), { now: NOW });
+  expect([why.verdict, why.configKey]).toEqual(['It waits for a yes to cron: a job needs a yes.', 'tool_policy.mode']);
+  const then = whyOf(about(parked, [asked, { type: 'settled', callId: '1!', by: 'cli' }]), { now: NOW });
+  expect(then.verdict).toBe('It waits for the answer of a person.');
+});
+
 test('what was answered without a turn says nothing of how often it was begun', () => {
   const why = whyOf(about({ outcome: 'help', attempts: 0 }, [{ type: 'received' }], SENT), { now: NOW });
   expect(why.gates.map(({ gate }) => gate)).toEqual(['received', 'access', 'answer']);

@@ -6,16 +6,8 @@ import { TOO_OLD, WITHDRAWN } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
-import { codeText, EXPIRY_KEY, endOf, limitKey, type Reason, refusalOf, TURNS_KEY } from './why-reasons.ts';
-
-export interface Gate {
-  readonly gate: 'received' | 'access' | 'lane' | 'budget' | 'model' | 'tools' | 'answer';
-  /** `waits`: nothing is wrong, and it is not over. */
-  readonly state: 'passed' | 'waits' | 'failed';
-  readonly text: string;
-  /** What a platform or a provider says, for the operator. */
-  readonly detail?: string;
-}
+import { codeText, EXPIRY_KEY, endOf, type Gate, limitKey, type Reason, refusalOf, TURNS_KEY } from './why-reasons.ts';
+import { deniedOf, deniedText, heldCall, toolsGate } from './why-tools.ts';
 
 export interface Why {
   /** One sentence: what became of it, and the reason. */
@@ -120,15 +112,6 @@ function modelGate(events: readonly RunEvent[]): Gate | undefined {
   return { gate: 'model', state: 'passed', text: `${calls}, by ${by}`, ...(detail ? { detail } : {}) };
 }
 
-function toolsGate(events: readonly RunEvent[]): Gate | undefined {
-  const done = events.filter((event) => event.type === 'tool.done');
-  const unknown = last(events, 'tool.unknown');
-  if (unknown) return { gate: 'tools', state: 'failed', text: `it is not known whether ${unknown.tool} took effect` };
-  if (done.length === 0) return undefined;
-  const failed = done.filter(({ ok }) => !ok).length;
-  return { gate: 'tools', state: 'passed', text: `${counted(done.length, 'call')}${failed > 0 ? `, ${failed} failed` : ''}` };
-}
-
 function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now, channel, daemon }: Present): Gate | undefined {
   // What an unfinished run said before it was begun again is no answer to its message.
   if (parts.length === 0) return run && run.state !== 'DONE' ? undefined : answerOfRecord(events);
@@ -228,6 +211,8 @@ function verdictOf(about: RunAbout, events: readonly RunEvent[], answer: Gate | 
       const after = newest?.type === 'failed' ? `, after a failure: ${codeText(newest.code)}` : '';
       return { text: `It is being worked on${after}` };
     }
+    const held = run.state === 'PARKED' ? heldCall(events) : undefined;
+    if (held) return { text: `It waits for a yes to ${held.tool}: ${held.reason}`, ...keyOf(held) };
     const { text } = laneGate(run, events, present);
     const decides = isOverTurns(run, present) ? { configKey: TURNS_KEY } : {};
     return { text: text.startsWith('waits ') ? `It ${text}` : `It waits: ${text}`, ...decides };
@@ -242,7 +227,13 @@ function verdictOf(about: RunAbout, events: readonly RunEvent[], answer: Gate | 
     return { text: `It was answered; the answer is on its way: ${answer.text}`, ...detail };
   }
   if (!end) return { text: 'Nothing more is known of it' };
+  const denied = isAnswered ? deniedOf(events).at(-1) : undefined;
+  if (denied && end.configKey === undefined) return { text: `${end.text}, but ${deniedText(denied)}`, ...keyOf(denied) };
   return outcome === 'failed:GH2112' ? { ...end, ...limit } : end;
+}
+
+function keyOf({ key }: { readonly key?: string }): Pick<Reason, 'configKey'> {
+  return key === undefined ? {} : { configKey: key };
 }
 
 /** What a run did last: after a question to the owner, whether it went on. */

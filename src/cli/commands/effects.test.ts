@@ -40,9 +40,9 @@ test('effects lists the calls of tools that can change something, the oldest fir
   const { code, stdout } = await cli.run('effects', '--since', '4d');
   expect(code).toBe(0);
   expect(stdout).toMatch(
-    /outside +send_mail +done +test:user-1 +test\/bot\/m-1\n.*workspace +write_file +done .*\n.*outside +pay +open/,
+    /outside +send_mail +done +test:user-1 +- +test\/bot\/m-1\n.*workspace +write_file +done .*\n.*outside +pay +open/,
   );
-  expect(stdout.split('\n')[0]?.split(/ {2,}/)).toEqual(['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'RUN']);
+  expect(stdout.split('\n')[0]?.split(/ {2,}/)).toEqual(['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'ALLOWED BY', 'RUN']);
   expect(stdout).not.toContain('read_file');
   expect(stdout).not.toContain('canary');
 });

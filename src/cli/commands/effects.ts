@@ -24,9 +24,12 @@ export const effects: Command<EffectsOptions> = async (context, options) => {
     return EXIT.ok;
   }
   const rows = found.map((entry) =>
-    [isoTime(entry.startedAt), entry.effect, entry.tool, stateOf(entry), entry.principal ?? '-', entry.run ?? '-'].map(printable),
+    [
+      ...[isoTime(entry.startedAt), entry.effect, entry.tool, stateOf(entry)],
+      ...[entry.principal ?? '-', entry.allowedBy ?? '-', entry.run ?? '-'],
+    ].map(printable),
   );
-  out.data(formatTable([['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'RUN'], ...rows]));
+  out.data(formatTable([['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'ALLOWED BY', 'RUN'], ...rows]));
   return EXIT.ok;
 };
 

@@ -45,6 +45,18 @@ test('open questions are listed with what answers them, and without what a termi
   ]);
 });
 
+test('what is too long to be checked in a chat is shown as a whole', async () => {
+  await using dir = await tempDir();
+  await using at = await setup(dir.path);
+  const expiresAt = at.cli.clock.now() + HOUR;
+  const whole = `{\n  "to": "${'x'.repeat(2_000)}"\n}`;
+  const question = { text: 'May I?', answer: 'approve', to: 'owner', by: ['cli'], whole, expiresAt } as const;
+  await at.journal.commit([{ kind: 'ask', id: 'long', question, asked: { code: 'DDDDDD', parts: [] }, late: LATE }]);
+  expect((await at.cli.run('questions', 'list')).stdout).toContain(`\nDDDDDD asks about:\n${whole}`);
+  const json = JSON.parse((await at.cli.run('questions', 'list', '--json')).stdout);
+  expect(json.questions).toContainEqual(expect.objectContaining({ code: 'DDDDDD', whole }));
+});
+
 test.each([
   ['AAAAAA', ['allow'], 'allow'],
   ['aaaaaa', ['Deny'], 'deny'],

@@ -27,6 +27,8 @@ export const questionsList: Command<unknown> = async (context) => {
     return [code, formatRelative(createdAt, now), until, to, oneLine(question?.text ?? '', TEXT_CHARS)].map(printable);
   });
   out.data(formatTable([['ID', 'ASKED', 'EXPIRES', 'TO', 'QUESTION'], ...rows]));
+  for (const { code = '', question } of open)
+    if (question?.whole !== undefined) out.data(`\n${code} asks about:\n${printableBlock(question.whole)}`);
   out.say('→ gatehouse questions answer ID allow|deny');
   return EXIT.ok;
 };
@@ -74,9 +76,10 @@ function expected({ question }: StoredWait): string {
 }
 
 function toJson({ id, code, chat, question, createdAt, due, value, by }: StoredWait): Record<string, unknown> {
-  const { text, answer, choices } = question ?? {};
+  const { text, answer, choices, whole } = question ?? {};
   return {
     ...{ id, code, to: question?.to === 'owner' ? 'owner' : chat, text, answer },
+    ...(whole === undefined ? {} : { whole }),
     ...(choices ? { choices: choices.map(({ label }) => label) } : {}),
     asked: isoTime(createdAt),
     ...(due === undefined ? {} : { expires: isoTime(due) }),

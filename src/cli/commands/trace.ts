@@ -73,6 +73,8 @@ function nameOf(event: RunEvent): string {
     case 'tool.started':
     case 'tool.done':
     case 'tool.unknown':
+    case 'tool.asked':
+    case 'tool.denied':
       return `${event.type} ${event.tool}`;
     case 'dropped':
     case 'part.retry':

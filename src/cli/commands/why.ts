@@ -1,6 +1,7 @@
 import type { RunAbout } from '../../core/record.ts';
 import { printable } from '../../lib/printable.ts';
-import { type Gate, type Present, whyOf } from '../../runs/why.ts';
+import { type Present, whyOf } from '../../runs/why.ts';
+import type { Gate } from '../../runs/why-reasons.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
