@@ -21,6 +21,7 @@ import { loadImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
 import { ownCalls, runToolCalls } from './tool-calls.ts';
+import { ToolShelf } from './tool-shelf.ts';
 import { toolSignature } from './tool-signature.ts';
 import { trimHistory } from './trim.ts';
 import { answerLine, resultLine, turnLine } from './turn-lines.ts';
@@ -52,6 +53,7 @@ class AgentLoop {
   readonly #deadline: Deadline;
   readonly #signal: AbortSignal;
   readonly #detector = new LoopDetector();
+  readonly #shelf: ToolShelf;
   readonly #lines: SessionMessage[];
   readonly #files: AttachedFile[] = [];
   #choices: readonly Choice[] = [];
@@ -67,7 +69,8 @@ class AgentLoop {
   #taint: number;
 
   constructor(run: AgentRun, deadline: Deadline) {
-    this.#run = run;
+    this.#shelf = new ToolShelf(offered(run));
+    this.#run = { ...run, tools: [...run.tools, ...this.#shelf.own] };
     this.#taint = run.access.taint;
     this.#emit = agentEmit(run);
     this.#replay = new Replay(run.steps.recorded);
@@ -188,7 +191,9 @@ class AgentLoop {
     const run = this.#run;
     const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
     const beside = {
-      tools: offered(run).map(({ name, description, parameters }) => ({ name, description, parameters })),
+      tools: this.#shelf
+        .described(this.#iterations)
+        .map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.size === 0 ? {} : { images }),
     };
     const room = window - estimateRequestTokens({ messages: [], ...beside });
@@ -231,6 +236,7 @@ class AgentLoop {
     const model = `${asked.answer.provider}/${asked.answer.model}`;
     const beside = { model, taint: this.#taint };
     const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal, ...beside };
+    this.#shelf.used(calls, this.#iterations);
     const results = await runToolCalls(calls, batch);
     for (const { taint = 0 } of results) this.#taint |= taint;
     const waits = waitsOf(calls, results);

@@ -42,3 +42,10 @@ function groupOf(entry: string): readonly string[] {
   const name = entry.slice('group:'.length);
   return Object.hasOwn(GROUPS, name) ? (GROUPS[name] ?? []) : [];
 }
+
+/** The group that a tool is described with: a server of MCP has one of its own. */
+export function groupNameOf(tool: string): string {
+  const known = Object.entries(GROUPS).find(([, names]) => names.includes(tool));
+  if (known) return known[0];
+  return tool.startsWith(MCP) ? tool.split('__', 2).join('__') : 'other';
+}
