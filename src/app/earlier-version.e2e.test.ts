@@ -77,6 +77,7 @@ test.each(STRICT_PEERS.map((peer) => [peer.name, peer] as const))(
     await writeFile(countFile(dir.path), '');
     const config = {
       ...{ ...peer.config, base_url: server.baseUrl, api_key_env: 'STRICT_KEY' },
+      tool_policy: { members: ['*'] },
       gateway: { channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }], http: { port: 0 } },
     };
     await using daemon = await startInline({ dir: dir.path, config, env: { STRICT_KEY: 'sk-strict' }, faultParts: true });

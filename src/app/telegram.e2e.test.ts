@@ -46,6 +46,7 @@ test(`${MESSAGES} messages over ${CHATS} chats of an independent emulator: all a
 test('a tool loop of three legs: listed, written, read back through the real tools, then answered', async () => {
   const path = 'notes/today.txt';
   await using at = await telegramScene({
+    entry: { allowed_senders: ['7'] },
     script: (request) => {
       const results = messagesOf(request).filter(({ role }) => role === 'tool');
       const legs = [
@@ -74,6 +75,7 @@ test('photo, voice and document come in as files of the workspace and go out aga
     document: { bytes: Buffer.from('%PDF-1.7 report'), label: 'File', method: 'sendDocument' },
   };
   await using at = await telegramScene({
+    entry: { allowed_senders: ['1', '2', '3'] },
     script: (request) => {
       const messages = messagesOf(request);
       const path = /: (uploads\/\S+) \(/.exec(userText(request))?.[1] ?? 'nothing';

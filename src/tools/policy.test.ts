@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { type Authority, type Mode, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
 import type { PolicyRun, Verdict } from '../core/policy.ts';
 import type { ToolFacts } from '../core/tool.ts';
+import { isKnownEntry } from '../core/tool-groups.ts';
 import { BUILT_IN } from './index.ts';
 import { createPolicy, modeOf, type PolicySettings } from './policy.ts';
 
@@ -212,4 +213,9 @@ test('the tool that only describes other tools is always there, and one of its n
   expect(offers(describes, guest, config).kind).toBe('allow');
   expect(decide(describes, guest, { config, taint: BOTH }).kind).toBe('allow');
   expect(offers({ ...describes, effect: 'workspace' }, guest, config).kind).toBe('deny');
+});
+
+test('the config may name every tool there is, but the one that is always there', () => {
+  const unnamed = BUILT_IN.filter(({ name }) => !isKnownEntry(name)).map(({ name }) => name);
+  expect(unnamed.filter((name) => name !== 'activate_tools')).toEqual([]);
 });
