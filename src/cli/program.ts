@@ -17,6 +17,7 @@ import { addPairCommands } from './groups/pair.ts';
 import { addPeopleCommands } from './groups/people.ts';
 import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
+import { addToolsCommands } from './groups/tools.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
 
 const EXAMPLES = `Examples:
@@ -81,6 +82,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addCronCommands(program, run);
   addPeopleCommands(program, run);
   addPairCommands(program, run);
+  addToolsCommands(program, run);
   addChannelsCommands(program, run);
   addModelsCommands(program, run);
   addConfigCommands(program, run);

@@ -44,11 +44,17 @@ export async function standingOf(message: InboundMessage, options: StandingOptio
   return { authority, taint: taintOf(message, role, options) };
 }
 
-async function roleOf(message: InboundMessage, options: StandingOptions): Promise<Role> {
-  const { channel, account, senderId } = message;
+type RoleOptions = Pick<StandingOptions, 'owner' | 'pairing' | 'isLocal' | 'allowedSenders' | 'isSpoofable'>;
+
+/** Of a person who is let in. Rejects when the pairings cannot be read. */
+export async function roleOf(
+  person: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>,
+  options: RoleOptions,
+): Promise<Role> {
+  const { channel, account, senderId } = person;
   if (options.isLocal(channel)) return 'owner';
   if (options.isSpoofable(channel)) return 'guest';
-  if (options.owner.isOwnersId(message)) return 'owner';
+  if (options.owner.isOwnersId(person)) return 'owner';
   // The mark that lets all people in is no person's id.
   if (senderId !== '*' && options.allowedSenders(channel).includes(senderId)) return 'member';
   return (await options.pairing.decided({ channel, account, senderId })) === 'approved' ? 'member' : 'guest';

@@ -21,6 +21,7 @@ import { onBehalfOf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { allowedSenders, closedToFriends } from './own-accounts.ts';
+import { isSpoofable } from './policy.ts';
 import { type TurnParts, whyOf, writerCheck } from './runner.ts';
 
 export interface GatewayParts {
@@ -122,7 +123,7 @@ function standingOptions({ channels, live }: Base, { owner }: Operator, pairing:
     mode: (role, principal) => modeOf(role, principal, live().tool_policy),
     ...{ owner, pairing, isLocal: (channel) => channels.isLocal(channel) },
     allowedSenders: (channel) => rules(channel)?.allowed_senders ?? [],
-    isSpoofable: (channel) => rules(channel)?.type === 'twilio' || rules(channel)?.settings['trust_from'] === true,
+    isSpoofable: (channel) => isSpoofable(rules(channel)),
     isMail: (channel) => rules(channel)?.type === 'email',
   };
 }

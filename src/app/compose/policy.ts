@@ -1,6 +1,7 @@
 import type { Config } from '../../../config/schema.ts';
 import type { PolicyRules, PolicySettings } from '../../tools/policy.ts';
 
+type Entry = Config['gateway']['channels'][number];
 type Section = Omit<Config['tool_policy'], 'mode' | 'members' | 'guests' | 'senders'>;
 
 /** Channels whose senders can be forged, or whose words travel unprotected: no yes counts there. */
@@ -9,7 +10,7 @@ const UNPROVEN = ['email', 'twilio'];
 /** The settings of the policy, from the config. `channel`: rules of a channel by its name. */
 export function policySettings(
   live: Pick<Config, 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'>,
-  channel: (name: string) => Pick<Config['gateway']['channels'][number], 'tool_policy'> | undefined,
+  channel: (name: string) => Pick<Entry, 'tool_policy'> | undefined,
 ): PolicySettings {
   const { tool_policy: own, tool_policy_by_provider: byProvider, context_filter: contextFilter } = live;
   return {
@@ -20,6 +21,11 @@ export function policySettings(
       return rules && rulesOf(rules);
     },
   };
+}
+
+/** Whether a stranger can write there under the id of another person. */
+export function isSpoofable(channel: Pick<Entry, 'type' | 'settings'> | undefined): boolean {
+  return channel?.type === 'twilio' || channel?.settings['trust_from'] === true;
 }
 
 /** Whether a yes that comes through a channel of this type is surely of the person whose it seems to be. */

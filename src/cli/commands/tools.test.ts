@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openJournal } from '../../journal/open.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+
+const CONFIG = {
+  tool_policy: { deny: ['react'], members: ['cron'], senders: { 'telegram:43': { mode: 'read-only' } } },
+  tool_policy_by_provider: { 'groq/small': { deny: ['send_file'] } },
+  models: { quick: { provider: 'groq', model: 'small' } },
+  gateway: {
+    owner: [{ channel: 'telegram', chat_id: '1' }],
+    channels: [
+      { type: 'telegram', allowed_senders: ['1', '42', '43', '44'], sender_models: { '44': 'quick' } },
+      { type: 'telegram', name: 'open', allowed_senders: ['*'], settings: { token_env: 'OPEN' } },
+      { type: 'cli' },
+    ],
+  },
+};
+
+async function setup() {
+  const dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('.gatehouse/config.json', JSON.stringify(CONFIG));
+  await cli.haveJournal();
+  cli.env = { TELEGRAM_BOT_TOKEN: 'x', OPEN: 'y' };
+  cli.openJournal = (options) => openJournal({ ...options, dir: join(dir.path, 'real') });
+  const list = async (...argv: string[]) => {
+    const { as, tools } = JSON.parse((await cli.run('tools', 'list', '--json', ...argv)).stdout);
+    const of = (verdict: string) =>
+      tools.filter((tool: { verdict: string }) => tool.verdict === verdict).map(({ name }: { name: string }) => name);
+    return { as, tools, allow: of('allow'), ask: of('ask'), deny: of('deny') };
+  };
+  return { cli, list, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+const named = (tools: readonly { readonly name: string }[], name: string) => tools.find((tool) => tool.name === name);
+
+test('each tool stands with its verdict, the reason and the key that decides', async () => {
+  await using at = await setup();
+  const { code, stdout, stderr } = await at.cli.run('tools', 'list', '--as', 'telegram:42');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^TOOL +MAY +REASON +DECIDED BY\n/);
+  expect(stdout).toMatch(/\nread_file +yes +allowed in mode guarded *\n/);
+  expect(stdout).toMatch(/\nreact +no +"react" forbids it +tool_policy\.deny *\n/);
+  expect(stdout).toMatch(/\ncron +asks +a job needs a yes in mode guarded +tool_policy\.mode *\n/);
+  expect(stderr).toContain('for telegram:42: member, mode guarded');
+});
+
+test('what a person may use follows their role, their own rules and the model that answers them', async () => {
+  await using at = await setup();
+  const owner = await at.list();
+  expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
+  expect([owner.deny, owner.ask]).toEqual([['react'], []]);
+  expect((await at.list('--as', 'telegram:1')).as).toMatchObject({ role: 'owner' });
+  expect((await at.list('--as', 'telegram:43')).allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
+  const small = await at.list('--as', 'telegram:44');
+  expect(named(small.tools, 'send_file')).toMatchObject({ verdict: 'deny', key: 'tool_policy_by_provider.groq/small.deny' });
+  const guest = await at.list('--as', 'open:anyone');
+  expect(guest.as).toMatchObject({ role: 'guest', mode: 'read-only' });
+  expect(guest.allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
+});
+
+test('who is not let in has no tool, and the list says why', async () => {
+  await using at = await setup();
+  const stranger = await at.list('--as', 'telegram:666');
+  expect([stranger.allow, stranger.ask]).toEqual([[], []]);
+  expect(stranger.tools[0]).toMatchObject({ reason: 'the person is not let in', key: 'gateway.channels[].allowed_senders' });
+  await at.cli.run('people', 'block', 'telegram:42');
+  expect((await at.list('--as', 'telegram:42')).tools[0]).toMatchObject({ verdict: 'deny', reason: 'the person is blocked' });
+  expect(await at.cli.run('tools', 'list', '--as', 'nonsense')).toMatchObject({ code: 2 });
+});

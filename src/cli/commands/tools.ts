@@ -1,0 +1,98 @@
+// a person -> role and mode -> each tool with the verdict of the policy
+import type { LoadedConfig } from '../../../config/load.ts';
+import { isSpoofable, policySettings } from '../../app/compose/policy.ts';
+import type { Authority, Role } from '../../core/authority.ts';
+import { principalOf } from '../../core/ids.ts';
+import type { PersonRef } from '../../core/people.ts';
+import type { PolicyRun, Verdict } from '../../core/policy.ts';
+import { printable } from '../../lib/printable.ts';
+import { roleOf } from '../../operator/authority.ts';
+import { BUILT_IN } from '../../tools/index.ts';
+import { createPolicy, modeOf } from '../../tools/policy.ts';
+import { type Command, readConfig, sayWarnings } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { isTerminal, type KnownPerson, knownPeople, letsAllIn, personOf } from '../known-people.ts';
+import { formatTable } from '../output.ts';
+import { withJournal } from '../read-journal.ts';
+
+export interface ToolsOptions {
+  /** Default: the owner, at the terminal. */
+  readonly as?: string;
+}
+
+type Config = LoadedConfig['config'];
+
+const TERMINAL: PersonRef = { channel: 'cli', senderId: 'local' };
+const WORDS: Readonly<Record<Verdict['kind'], string>> = { allow: 'yes', ask: 'asks', deny: 'no' };
+
+/** What the config comes to for one person, before anything was read: what is read may add questions. */
+export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
+  const { out, deps } = context;
+  const loaded = await readConfig(context);
+  sayWarnings(context, loaded);
+  const { config } = loaded;
+  const who = as === undefined ? TERMINAL : personOf(as);
+  const people = await withJournal(context, (known) => knownPeople(config.gateway, known, deps.clock.now()));
+  const person = people?.find((one) => principalOf(one) === principalOf(who));
+  const role = await roleIn(config, who, person);
+  const outside = whyOutside(config, who, person);
+  const principal = principalOf(who);
+  const authority: Authority = { principal, role, mode: modeOf(role, principal, config.tool_policy), policies: [] };
+  const run = { authority, channel: who.channel, model: modelFor(config, who) };
+  const tools = BUILT_IN.map((tool) => ({ name: tool.name, ...(outside ?? verdictOf(config, tool, run)) }));
+  out.document({
+    as: { principal, role, mode: authority.mode },
+    tools: tools.map(({ name, kind, reason, key }) => ({ name, verdict: kind, reason, ...(key === undefined ? {} : { key }) })),
+  });
+  const rows = tools.map(({ name, kind, reason, key = '' }) => [name, WORDS[kind], reason, key].map(printable));
+  out.data(formatTable([['TOOL', 'MAY', 'REASON', 'DECIDED BY'], ...rows]));
+  out.say(`for ${printable(principal)}: ${outside ? 'nothing' : `${role}, mode ${authority.mode}`}`);
+  return EXIT.ok;
+};
+
+function verdictOf(config: Config, tool: (typeof BUILT_IN)[number], run: PolicyRun): Verdict {
+  const policy = createPolicy(() => policySettings(config, (name) => channelOf(config, name)));
+  // Without arguments the farthest that it can reach is judged.
+  return policy.decide({ tool, args: undefined, taint: 0 }, run);
+}
+
+/** As a message of theirs would be judged. Where they are paired in one account, that is taken for all. */
+async function roleIn(config: Config, who: PersonRef, person: KnownPerson | undefined): Promise<Role> {
+  const { gateway } = config;
+  return await roleOf(
+    { ...who, account: '' },
+    {
+      owner: { isOwnersId: (one) => isOwners(config, one) },
+      pairing: { decided: async () => (person?.standing === 'paired' ? 'approved' : undefined) },
+      isLocal: (channel) => isTerminal(gateway, channel),
+      allowedSenders: (channel) => channelOf(config, channel)?.allowed_senders ?? [],
+      isSpoofable: (channel) => isSpoofable(channelOf(config, channel)),
+    },
+  );
+}
+
+function isOwners({ gateway }: Config, { channel, senderId }: PersonRef): boolean {
+  return gateway.owner.some((one) => one.channel === channel && [one.chat_id, ...one.sender_ids].includes(senderId));
+}
+
+/** Whose messages are not taken at all has no tools. */
+function whyOutside(config: Config, who: PersonRef, person: KnownPerson | undefined): Verdict | undefined {
+  const { gateway } = config;
+  if (isTerminal(gateway, who.channel)) return undefined;
+  if (person?.standing === 'blocked') return { kind: 'deny', reason: 'the person is blocked' };
+  const listed = channelOf(config, who.channel)?.allowed_senders.includes(who.senderId) ?? false;
+  if (listed || person?.standing === 'paired' || letsAllIn(gateway, who.channel)) return undefined;
+  return { kind: 'deny', reason: 'the person is not let in', key: 'gateway.channels[].allowed_senders' };
+}
+
+function channelOf({ gateway }: Config, name: string): Config['gateway']['channels'][number] | undefined {
+  return gateway.channels.find((one) => (one.name ?? one.type) === name);
+}
+
+/** `provider/model` that answers the person first. */
+function modelFor(config: Config, { channel: name, senderId }: PersonRef): string {
+  const channel = channelOf(config, name);
+  const named = channel?.sender_models?.[senderId] ?? channel?.model;
+  const { provider, model } = (named === undefined ? undefined : config.models[named]) ?? config;
+  return `${provider ?? ''}/${model ?? ''}`;
+}
