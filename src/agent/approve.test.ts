@@ -181,3 +181,30 @@ test('the owner is asked where no private chat can be, and what is too long for 
   expect(questionOf(long)).toMatchObject({ by: ['cli'], whole: expect.stringContaining('x\\u200b') });
   expect(questionOf(long).text).not.toContain('xxx');
 });
+
+const RULED: ApprovalFacts = { digest: 'd', shown: 'in .', rule: 'pay … in .' };
+
+test('where a tool has a rule, a yes can be for the session: what it fits runs, and is not asked about', async () => {
+  const pay = countingTool({ name: 'pay', approval: async () => RULED });
+  const [asking] = await attempt({ tools: [pay] });
+  const { grant, text } = questionOf(asking);
+  expect(grant).toMatchObject({ principal: 'test:user-1', session: '_main:test:chat-1', tool: 'pay', rule: 'pay … in .' });
+  expect(text).toContain('For this session it would be: "pay … in ."');
+  const granted: ToolAccess['granted'] = async ({ digest }) => (digest === grant?.digest ? 'grant-1' : undefined);
+  const other = [{ name: 'pay', arguments: { eur: 10 } }];
+  const [result, run] = await attempt({ tools: [pay], calls: other, access: access({}, { granted }) });
+  expect([result.outcome.kind, pay.runs]).toEqual(['answered', 1]);
+  expect(stepsOf(run.steps.writes)[0]).toMatchObject({ state: 'STARTED', approvedBy: 'grant-1' });
+  const [readMore] = await attempt({ tools: [pay], access: access({}, { granted, taint: UNTRUSTED }) });
+  expect([readMore.outcome.kind, pay.runs]).toEqual(['parked', 1]);
+});
+
+test('a yes for the session does not run what the person refused, or the config forbids', async () => {
+  const pay = countingTool({ name: 'pay', approval: async () => RULED });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const granted = async () => 'grant-1';
+  const no = access({}, { granted, verdicts: said(asking, { isAllowed: false, text: 'deny' }) });
+  await attempt({ tools: [pay], recorded: first.steps.writes, access: no });
+  await attempt({ tools: [pay], access: access({ deny: ['pay'] }, { granted }) });
+  expect(pay.runs).toBe(0);
+});

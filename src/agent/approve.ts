@@ -5,7 +5,7 @@ import type { Verdict } from '../core/policy.ts';
 import type { ToolCall } from '../core/session.ts';
 import type { ApprovalFacts, Tool } from '../core/tool.ts';
 import type { AgentRun, CallVerdict } from '../core/turn.ts';
-import type { Question, Wanted } from '../core/wait.ts';
+import type { Question, SessionGrant, Wanted } from '../core/wait.ts';
 import { canonicalJson } from '../lib/canonical-json.ts';
 import { spellOut } from '../lib/spell-out.ts';
 import { parseArguments } from '../tools/run.ts';
@@ -14,6 +14,7 @@ import { parseArguments } from '../tools/run.ts';
 const ANSWER_MS = 24 * 3_600_000;
 /** What is longer is not read in a chat, so it is not approved there (decisions.md). UTF-16 units. */
 const CHAT_CHARS = 1_000;
+const RULE_CHARS = 300;
 /** The principal of the command line: no chat has it. */
 const CLI_ONLY = ['cli'];
 
@@ -57,7 +58,11 @@ export async function gateCall(gated: GatedCall): Promise<Gate> {
   const digest = digestOf(tool, parsed.args, facts);
   const said = run.access.verdicts.get(approvalId(call.id));
   if (said && (said.digest === digest || !said.isAllowed)) return said.isAllowed ? approved(said) : refusedByPerson(tool, said);
-  return { kind: 'ask', wait: questionOf(gated, verdict, { digest, shown: shownOf(parsed.args, facts) }), ...becauseOf(verdict) };
+  const grant = grantOf(gated, facts);
+  const allowed = grant && (await run.access.granted(grant));
+  if (allowed !== undefined) return { kind: 'run', approvedBy: allowed };
+  const asked = { digest, shown: shownOf(parsed.args, facts), ...(grant ? { grant } : {}) };
+  return { kind: 'ask', wait: questionOf(gated, verdict, asked), ...becauseOf(verdict) };
 }
 
 /**
@@ -107,6 +112,18 @@ function digestOf({ name }: Tool, args: unknown, { digest }: Partial<ApprovalFac
     .digest('hex');
 }
 
+/** None where the tool has no rule, or one that is too long to be read in a chat. */
+function grantOf({ run, tool, taint }: GatedCall, { rule }: Partial<ApprovalFacts>): SessionGrant | undefined {
+  if (rule === undefined || rule.length > RULE_CHARS) return undefined;
+  const { principal } = run.access.authority;
+  const { session } = run;
+  const of = { principal, session, tool: tool.name, rule };
+  const digest = createHash('sha256')
+    .update(canonicalJson({ ...of, taint }))
+    .digest('hex');
+  return { ...of, digest };
+}
+
 function shownOf(args: unknown, { shown }: Partial<ApprovalFacts>): string {
   const facts = shown === undefined ? [] : shown.split('\n').map((line) => spellOut(line).slice(1, -1));
   return [spellOut(args), ...facts].join('\n');
@@ -115,7 +132,7 @@ function shownOf(args: unknown, { shown }: Partial<ApprovalFacts>): string {
 function questionOf(
   { run, tool }: GatedCall,
   verdict: Extract<Verdict, { readonly kind: 'ask' }>,
-  { digest, shown }: { readonly digest: string; readonly shown: string },
+  { digest, shown, grant }: { readonly digest: string; readonly shown: string; readonly grant?: SessionGrant },
 ): Wanted {
   const { authority, asks } = run.access;
   const isLong = shown.length > CHAT_CHARS;
@@ -124,11 +141,12 @@ function questionOf(
   const long = `It has ${shown.length} characters, too many to check in a chat: read it with \`gatehouse questions list\`, and answer it there.`;
   const toPerson = verdict.by === 'requester' ? asks : undefined;
   const about: Question = {
-    text: `${head}\n${isLong ? long : block}\n`,
+    text: `${head}\n${isLong ? long : block}\n${grant ? `For this session it would be: ${spellOut(grant.rule)}\n` : ''}`,
     answer: 'approve',
     to: toPerson ?? 'owner',
     by: isLong ? CLI_ONLY : toPerson ? [authority.principal] : [],
     digest,
+    ...(grant ? { grant } : {}),
     ...(isLong ? { whole: shown } : {}),
     expiresAt: run.clock.now() + ANSWER_MS,
   };

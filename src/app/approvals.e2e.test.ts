@@ -1,9 +1,12 @@
 // A call that needs a yes, over Telegram: who is asked, what a button comes to, and what a kill in between leaves.
 import { expect, test } from 'vitest';
+import { countingTool } from '../testing/agent-run.ts';
 import { cliJson } from '../testing/cli-json.ts';
-import { until } from '../testing/fakes.ts';
+import { tempDir, until } from '../testing/fakes.ts';
 import { callPieces, messagesOf, stream, textPieces } from '../testing/model-server.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
 import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
+import { testDaemon } from '../testing/test-daemon.ts';
 
 const OWNER = 500;
 const ANN = 7;
@@ -106,4 +109,43 @@ test.concurrent('F5 killed between the question and the yes: nothing is asked, c
   expect(await jobsIn(at)).toBe(1);
   expect(at.texts(OWNER).filter((one) => one.includes('May I use'))).toHaveLength(1);
   expect(at.model.requests).toHaveLength(2);
+});
+
+test.concurrent('a yes for the session holds for what its rule fits, until the session is begun anew', async () => {
+  await using dir = await tempDir();
+  const run = countingTool({
+    ...{ name: 'run', act: 'program', effect: 'workspace' },
+    approval: async () => ({ digest: 'cwd', shown: 'in .', rule: 'git … in .' }),
+  });
+  const model = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? `did: ${messages.at(-1)?.content}`
+      : { toolCalls: [{ name: 'run', arguments: { n: messages.length } }] },
+  );
+  await using rig = await testDaemon({
+    ...{ dataDir: dir.path, model, policy: { members: ['*'] }, daemon: { extraTools: [() => [run]] } },
+    gateway: { owner: [{ channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] }] },
+  });
+  const answers = () => rig.channel.texts().filter((text) => text.startsWith('did: ')).length;
+  const asked = (n: number) =>
+    until('it asks', () => {
+      const codes = rig.channel.texts().flatMap((text) => /`\/allow ([A-Z2-9]{6}) session`/.exec(text)?.[1] ?? []);
+      return codes.length === n ? codes.at(-1) : undefined;
+    });
+  await rig.channel.deliver({ text: 'one' });
+  await rig.channel.deliver({ text: `/allow ${await asked(1)} session` });
+  await until('it ran', () => answers() === 1);
+  expect(rig.channel.texts()).toContain('✅ Allowed for this session.');
+  await rig.channel.deliver({ text: 'two' });
+  await until('it ran without a question', () => answers() === 2);
+  const effects = await rig.daemon.journal.record.effects(0);
+  expect(effects.map(({ tool, allowedBy }) => [tool, allowedBy])).toEqual([
+    ['run', 'test:user-1'],
+    ['run', 'test:user-1'],
+  ]);
+  await rig.channel.deliver({ text: '/new --keep 0' });
+  await rig.channel.deliver({ text: 'three' });
+  await rig.channel.deliver({ text: `/deny ${await asked(2)}` });
+  await until('it is answered', () => answers() === 3);
+  expect(run.runs).toBe(2);
 });

@@ -41,6 +41,8 @@ export type Write =
    * so, because an edit and a firing met, nothing of the commit is written.
    */
   | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job }
+  /** The session is begun anew: no yes for it holds any more. */
+  | { readonly kind: 'end-grants'; readonly session: string }
   | ShutOut
   /** A block is lifted: the config decides again, and who is not in it may ask to be let in. */
   | { readonly kind: 'unblock'; readonly who: PersonRef; readonly by: string }

@@ -10,7 +10,7 @@ import type { Clock } from './ports.ts';
 import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
 import type { AttachedFile, Tool, ToolResult } from './tool.ts';
-import type { NewWait } from './wait.ts';
+import type { NewWait, SessionGrant } from './wait.ts';
 
 /** One object for all run profiles (decision D7): `src/runs/profile.ts` has the figures. Times in ms. */
 export interface RunLimits {
@@ -54,6 +54,8 @@ export interface ToolAccess {
   readonly taint: number;
   /** The private chat in which its person may say yes. Absent = the owner is asked. */
   readonly asks?: Address;
+  /** Id of a yes for the session that holds now. */
+  readonly granted: (wanted: SessionGrant) => Promise<string | undefined>;
   /** What people said to calls that wait for a yes, by the call id of the wait. */
   readonly verdicts: ReadonlyMap<string, CallVerdict>;
 }

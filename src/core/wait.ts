@@ -36,10 +36,26 @@ export interface Question {
   readonly whole?: string;
   /** SHA-256 of exactly what is approved. */
   readonly digest?: string;
+  /** Absent = a yes holds for this once. */
+  readonly grant?: SessionGrant;
   /** Epoch ms. */
   readonly expiresAt: number;
   /** Kept for the part of the program that asks; no person is shown it. */
   readonly about?: Json;
+}
+
+/**
+ * What a yes for a session allows without a further question: until the session is begun anew, or a day has
+ * passed.
+ */
+export interface SessionGrant {
+  readonly principal: string;
+  readonly session: string;
+  readonly tool: string;
+  /** The rule in words. */
+  readonly rule: string;
+  /** SHA-256 of the rule and of what the run had read: once it has read more, the yes fits no call. */
+  readonly digest: string;
 }
 
 /** What a tool hands back in place of a result: what it asks for is written when the run parks. */
@@ -95,6 +111,8 @@ export interface Settled {
   readonly by: string;
   /** Bits of what the value brings in, which the run that waited takes over. Default 0. */
   readonly taint?: number;
+  /** A yes for what `Question.grant` says. */
+  readonly forSession?: true;
 }
 
 /** A wait as it lies in the journal. */
@@ -143,6 +161,8 @@ export interface Waits {
   /** Of one run, in the order they were made. */
   of(run: number): Promise<readonly StoredWait[]>;
   find(id: string): Promise<StoredWait | undefined>;
+  /** Id of a yes that holds for the session now. */
+  granted(wanted: SessionGrant): Promise<string | undefined>;
   /** A question by its code, the open one first, else the newest. */
   byCode(code: string): Promise<StoredWait | undefined>;
   /** Open questions, oldest first; with `chat` those that stand there. */

@@ -33,10 +33,11 @@ export function writeAudit({ db, clock }: Store, { kind, subject, by, data = {} 
 }
 
 /** Of an approval that a person gave or refused; other questions are no decisions about what may be done. */
-export function auditAnswer(store: Store, { wait: id, value, by }: Settled): void {
+export function auditAnswer(store: Store, { wait: id, value, by, forSession }: Settled): void {
   const question = findWait(store, id)?.question;
   if (question?.answer !== 'approve') return;
-  const data = question.digest === undefined ? {} : { digest: question.digest };
+  const rule = forSession ? question.grant?.rule : undefined;
+  const data = { ...(question.digest === undefined ? {} : { digest: question.digest }), ...(rule === undefined ? {} : { rule }) };
   const kind = value.output === 'allow' ? 'question.allowed' : 'question.denied';
   writeAudit(store, { kind, subject: id, by, data });
 }

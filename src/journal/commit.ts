@@ -4,6 +4,7 @@ import { auditAnswer, writeAudit } from './audit.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { endClaim } from './end-claim.ts';
+import { endGrants } from './grants.ts';
 import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { removeBlock } from './people.ts';
@@ -53,6 +54,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
     case 'settle':
       // Of all ends that are written here, only those of the command line are a person's decision.
       if (settle(store, write.settled, change) && write.settled.by === 'cli') auditAnswer(store, write.settled);
+      return;
+    case 'end-grants':
+      endGrants(store, write.session);
       return;
     case 'ask':
       addQuestion(store, write);

@@ -46,6 +46,7 @@ async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number
   await inSlices(queue, pruneSteps(store));
   await inSlices(queue, () => pruneRuns(store, week));
   await inSlices(queue, () => pruneQuestions(store, week));
+  await inSlices(queue, () => pruneGrants(store, week));
   await inSlices(queue, () => pruneOutbox(store, 'SENT', week));
   await inSlices(queue, () => pruneOutbox(store, 'EXPIRED', week));
   await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', month));
@@ -100,6 +101,11 @@ function pruneRuns(store: Store, before: number): boolean {
 function pruneQuestions({ db }: Store, before: number): boolean {
   const sql = `DELETE FROM wait WHERE id IN (
     SELECT id FROM wait WHERE run = 0 AND state = 'SETTLED' AND settled_at < ? LIMIT ${BATCH})`;
+  return db.run(sql, before) === BATCH;
+}
+
+function pruneGrants({ db }: Store, before: number): boolean {
+  const sql = `DELETE FROM approval WHERE id IN (SELECT id FROM approval WHERE expires_at < ? LIMIT ${BATCH})`;
   return db.run(sql, before) === BATCH;
 }
 

@@ -102,6 +102,8 @@ async function park(journal: Journal): Promise<void> {
   await journal.commit([], { seq, generation, end } satisfies Claim);
   await journal.waits.questions(LANE);
   await journal.waits.byCode('ABCD');
+  await journal.waits.granted({ principal: 'p', session: SESSION, tool: 't', rule: 'r', digest: 'd' });
+  await journal.commit([{ kind: 'end-grants', session: SESSION }]);
   await journal.waits.earliest();
   await journal.waits.due(clock.now(), 10);
   await journal.commit([{ kind: 'settle', settled: { wait: `${key}#t`, value: { ok: true, output: '' }, by: 'timer' } }]);

@@ -2,6 +2,7 @@ import type { ToolResult } from '../core/tool.ts';
 import type { ParkedRun, Question, StoredWait, WaitKind, Waits } from '../core/wait.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { LIMIT } from './database.ts';
+import { findGrant } from './grants.ts';
 import { readJson, type Store } from './store.ts';
 
 interface WaitRecord {
@@ -26,6 +27,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
   return {
     of: (run) => queue.peek(() => list(store, 'run = ? ORDER BY created_at, call_id', run)),
     find: (id) => queue.peek(() => list(store, 'id = ?', id)[0]),
+    granted: (wanted) => queue.peek(() => findGrant(store, wanted)),
     byCode: (code) => queue.peek(() => ofCode(store, code)),
     questions: (chat) =>
       queue.peek(() =>

@@ -5,8 +5,9 @@ import type { Claim, Park, Write } from '../core/commit.ts';
 import type { ToolResult } from '../core/tool.ts';
 import { lateResult, type NewWait, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
+import { addGrant } from './grants.ts';
 import { addParts } from './outbox.ts';
-import { countWaiting, openQuestions } from './read-waits.ts';
+import { countWaiting, findWait, openQuestions } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
 import type { Store } from './store.ts';
@@ -147,8 +148,11 @@ export function setBack({ db, clock }: Store): void {
 const ABOUT = "about = ? AND kind IN ('run', 'signal')";
 
 /** False when it was over already: the first end counts. */
-export function settle(store: Store, { wait, value, by, taint = 0 }: Settled, change: Change): boolean {
+export function settle(store: Store, settled: Settled, change: Change): boolean {
+  const { wait, value, by, taint = 0 } = settled;
   const ended = endWaits(store, 'id = ?', wait, { value, by });
+  const grant = ended.length > 0 && settled.forSession ? findWait(store, wait)?.question?.grant : undefined;
+  if (grant && value.output === 'allow') addGrant(store, grant, settled);
   // A question of no run, or a name that only stands for itself: those that wait for the signal.
   const isSignal = ended.length === 0 ? !isKnown(store, wait) : ended.some(({ run }) => run === NO_RUN);
   if (isSignal) ended.push(...endWaits(store, `${ABOUT} AND kind = 'signal'`, wait, { value, by }));

@@ -11,7 +11,20 @@ import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
 import type { PostOptions } from './post.ts';
-import { ALLOWED, answerOf, choicesOf, codesIn, firstLine, newCode, overText, postId, textOf, whichOf } from './question-text.ts';
+import {
+  ALLOWED,
+  answerOf,
+  choicesOf,
+  codesIn,
+  firstLine,
+  isForSession,
+  newCode,
+  overText,
+  postId,
+  SESSION,
+  textOf,
+  whichOf,
+} from './question-text.ts';
 
 export { isVerdict } from './question-text.ts';
 
@@ -172,11 +185,12 @@ export class Approvals {
     const [word, code = '', ...words] = firstLine(message.text).trim().split(/\s+/);
     const command = word?.toLowerCase();
     if (command !== '/allow' && command !== '/deny' && command !== '/answer') return await this.#readTyped(message);
-    const isWhole = command === '/answer' ? words.length > 0 : words.length === 0;
+    const isWhole = command === '/answer' ? words.length > 0 : words.length === 0 || isSession(command, words);
     const wait = code === '' ? undefined : await this.#options.journal.waits.byCode(code.toUpperCase());
     const may = wait !== undefined && this.#mayAnswer(wait, message);
     const meant = isWhole && may ? read(wait, command, words.join(' '), message) : undefined;
     if (meant) return meant;
+    if (may && isSession(command, words)) return { outcome: 'unclear', answer: ONCE };
     // Other people do not learn which codes there are.
     if (!this.#options.owner.isOwnersChat(message)) return undefined;
     const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
@@ -246,10 +260,14 @@ export class Approvals {
   }
 }
 
+function isSession(command: string, words: readonly string[]): boolean {
+  return command === '/allow' && words.length === 1 && words[0]?.toLowerCase() === SESSION;
+}
+
 function read(wait: StoredWait, command: string, words: string, message: InboundMessage): Decision | undefined {
   const isApproval = wait.question?.answer === 'approve';
   if (isApproval === (command === '/answer')) return undefined;
-  return ofWords(wait, message, isApproval ? command.slice(1) : words);
+  return ofWords(wait, message, isApproval ? `${command.slice(1)} ${words}`.trim() : words);
 }
 
 /**
@@ -257,15 +275,19 @@ function read(wait: StoredWait, command: string, words: string, message: Inbound
  * answer that names the question.
  */
 function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: string): Decision | undefined {
-  const value = wait?.question && answerOf(wait.question, named ?? message.text);
+  const words = named ?? message.text;
+  const value = wait?.question && answerOf(wait.question, words);
   if (!value) return undefined;
   // The agent would never see the file.
   if (named === undefined && wait.question?.answer === 'text' && message.media.length > 0) return undefined;
   const outcome = wait.question?.answer !== 'approve' ? 'answer' : value === ALLOWED ? 'allow' : 'deny';
   if (!wait.isOpen) return { outcome, answer: overText(wait) };
-  return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };
+  const settled = { wait: wait.id, value, by: principalOf(message) };
+  if (!wait.question || !isForSession(wait.question, words)) return { outcome, answer: SAID[outcome], settled };
+  return { outcome, answer: '✅ Allowed for this session.', settled: { ...settled, forSession: true } };
 }
 
 const OWNER_ONLY = 'Only the owner may answer this.';
 const NO_IDS = `${OWNER_ONLY} In a group that is by an id in \`sender_ids\` of \`gateway.owner\`, and the config names none for this channel.`;
+const ONCE = 'This can be allowed once only, without `session`.';
 const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;

@@ -12,6 +12,8 @@ import type { Question, StoredWait } from '../core/wait.ts';
 const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 const CODE_LENGTH = 6;
 const CODE = new RegExp(`\\b[${ALPHABET}]{${CODE_LENGTH}}\\b`, 'g');
+/** Typed behind the code of a question, for its rule. */
+export const SESSION = 'session';
 const MINUTE_MS = 60_000;
 /** How the mail channel puts it. */
 const SUBJECT = /^\[Subject: .*\]$/;
@@ -38,20 +40,35 @@ export function verdictsOf(code: string): readonly Choice[] {
   ];
 }
 
+/** What an approval offers beside yes and no, where its question has a rule for the session. */
+function forSession(code: string): Choice {
+  return { label: 'Allow for this session', value: `/allow ${code} ${SESSION}` };
+}
+
+/** Whether the words say yes to the rule of the question, and not to this once. */
+export function isForSession({ answer, grant }: Question, words: string): boolean {
+  if (answer !== 'approve' || grant === undefined) return false;
+  return (
+    readChoice(firstLine(words), [...verdictsOf(''), forSession('')])?.value === forSession('').value ||
+    /^\/?allow\s+session$/i.test(firstLine(words).trim())
+  );
+}
+
 /** Whether these words may answer a question to the owner, whatever else they were meant for. */
 export function isVerdict(words: string): boolean {
-  return readChoice(words, verdictsOf('')) !== undefined;
+  return readChoice(words, [...verdictsOf(''), forSession('')]) !== undefined;
 }
 
 /** What is shown to press, or listed to type. */
-export function choicesOf({ answer, choices = [] }: Question, code: string): readonly Choice[] {
-  if (answer === 'approve') return verdictsOf(code);
+export function choicesOf({ answer, choices = [], grant }: Question, code: string): readonly Choice[] {
+  if (answer === 'approve') return grant ? [...verdictsOf(code), forSession(code)] : verdictsOf(code);
   return answer === 'choice' ? choices.map(({ label }, n) => ({ label, value: `/answer ${code} ${n + 1}` })) : [];
 }
 
 /** The question as it stands in a chat. */
-export function textOf({ text, answer, expiresAt }: Question, code: string, now: number): string {
-  const how = answer === 'approve' ? `\`/allow ${code}\` or \`/deny ${code}\`` : `\`/answer ${code} …\``;
+export function textOf({ text, answer, expiresAt, grant }: Question, code: string, now: number): string {
+  const session = grant ? ` (\`/allow ${code} ${SESSION}\` for the session)` : '';
+  const how = answer === 'approve' ? `\`/allow ${code}\`${session} or \`/deny ${code}\`` : `\`/answer ${code} …\``;
   return `${text} Reply ${how} within ${within(expiresAt - now)}.`;
 }
 
@@ -73,10 +90,9 @@ export const ALLOWED = { ok: true, output: 'allow' } as const;
 export const DENIED = { ok: true, output: 'deny' } as const;
 
 /** What words come to as the answer to a question; undefined when they are none. */
-export function answerOf(
-  { answer, choices = [] }: Question,
-  words: string,
-): { readonly ok: true; readonly output: string } | undefined {
+export function answerOf(question: Question, words: string): { readonly ok: true; readonly output: string } | undefined {
+  const { answer, choices = [] } = question;
+  if (isForSession(question, words)) return ALLOWED;
   if (answer === 'text') return words.trim() === '' ? undefined : { ok: true, output: words.trim() };
   const choice = readChoice(firstLine(words), answer === 'approve' ? verdictsOf('') : choices);
   if (!choice) return undefined;

@@ -8,18 +8,19 @@ import type { Told } from './told.ts';
 export function accessOf(
   row: RunRow,
   { taint, verdicts }: Pick<Told, 'taint' | 'verdicts'>,
-  { policy, mayApprove }: Pick<RunnerOptions, 'policy' | 'mayApprove'>,
+  { policy, mayApprove, journal }: Pick<RunnerOptions, 'policy' | 'mayApprove' | 'journal'>,
 ): ToolAccess {
   const { authority } = row;
+  const granted: ToolAccess['granted'] = (wanted) => journal.waits.granted(wanted);
   const target = targetOf(row);
   // In a group others could press the button, and a run that answers elsewhere must not ask there.
   const isTheirs = target !== undefined && target.isGroup !== true && chatKey(target) === authority.home;
-  if (!isTheirs || !mayApprove(channelOf(row))) return { policy, authority, taint, verdicts };
+  if (!isTheirs || !mayApprove(channelOf(row))) return { policy, authority, taint, granted, verdicts };
   const { channel, account, chatId, threadId, replyContext } = target;
   const asks = {
     ...{ channel, account, chatId, isGroup: false },
     ...(threadId === undefined ? {} : { threadId }),
     ...(replyContext === undefined ? {} : { replyContext }),
   };
-  return { policy, authority, taint, verdicts, asks };
+  return { policy, authority, taint, granted, verdicts, asks };
 }

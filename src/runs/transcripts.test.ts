@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createMemoryStore } from '../../sessions/memory-store.ts';
+import type { Commits } from '../core/commit.ts';
 import { laneKey, sessionKey } from '../core/ids.ts';
 import type { Journal, SessionLines } from '../core/journal.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
@@ -205,7 +206,11 @@ it('lines that the journal does not let go are the newest only once', async () =
   await using dir = await tempDir();
   await using rig = await setUp(dir.path);
   const stalled = Promise.withResolvers<void>();
-  const journal: SessionLines = { unflushed: (...args) => rig.journal.unflushed(...args), flushed: () => stalled.promise };
+  const journal: SessionLines & Commits = {
+    unflushed: (...args) => rig.journal.unflushed(...args),
+    flushed: () => stalled.promise,
+    commit: (...args) => rig.journal.commit(...args),
+  };
   // As a file, of which only the end is read.
   const load: SessionStore['load'] = async (key, newest = Infinity) => {
     const session = await rig.store.load(key);

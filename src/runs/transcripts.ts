@@ -1,4 +1,5 @@
 // journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
+import type { Commits } from '../core/commit.ts';
 import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
@@ -22,7 +23,7 @@ const WRITERS = 2;
 type Failed = Map<string, readonly SessionMessage[]>;
 
 export interface TranscriptsOptions {
-  readonly journal: SessionLines;
+  readonly journal: SessionLines & Commits;
   readonly store: SessionStore;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
@@ -92,10 +93,11 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
-   * `/new`: archives the session and keeps its newest `keep` messages. Returns how many stayed. The caller
-   * holds the session's mutex. Rejects when the session's own lines cannot be moved into its file first.
+   * `/new`: archives the session and keeps its newest `keep` messages, and no yes that was given for it.
+   * Returns how many stayed. The caller holds the session's mutex. Rejects when the session's own lines cannot be moved into its file first.
    */
   async restart(session: string, keep: number): Promise<number> {
+    await this.#options.journal.commit([{ kind: 'end-grants', session }]);
     await this.#moveAll();
     if (this.#stuck.has(session)) throw this.#stuck.get(session);
     // All of them are in the file now; one left here would come back after the rewrite.

@@ -65,7 +65,7 @@ export function anyAccess(override: Partial<ToolAccess> = {}): ToolAccess {
   return {
     policy: { offers: () => allowed, decide: () => allowed },
     authority: { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [] },
-    ...{ taint: 0, verdicts: new Map() },
+    ...{ taint: 0, verdicts: new Map(), granted: async () => undefined },
     ...override,
   };
 }

@@ -29,6 +29,7 @@ const EMPTY_COUNTS: JournalCounts = {
 };
 
 const NO_WAITS: OpenJournal['journal']['waits'] = {
+  granted: async () => undefined,
   ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
   ...{ waiting: async () => 0, parked: async () => [], earliest: async () => undefined, due: async () => [] },
 };

@@ -1,7 +1,7 @@
 import type { StoredWait } from '../../core/wait.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { printable, printableBlock } from '../../lib/printable.ts';
-import { answerOf, overText } from '../../operator/question-text.ts';
+import { answerOf, isForSession, overText } from '../../operator/question-text.ts';
 import type { Command } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
@@ -47,7 +47,8 @@ export const questionsAnswer: Command<AnswerOptions> = async (context, { id, ans
     if (!wait?.question || !wait.isOpen) return wait;
     const value = answerOf(wait.question, answer.join(' '));
     if (!value) return { ...wait, isUnclear: true };
-    await journal.commit([{ kind: 'settle', settled: { wait: wait.id, value, by: 'cli' } }]);
+    const forSession = isForSession(wait.question, answer.join(' ')) ? { forSession: true as const } : {};
+    await journal.commit([{ kind: 'settle', settled: { wait: wait.id, value, by: 'cli', ...forSession } }]);
     // Another person may have been faster.
     const settled = await journal.waits.find(wait.id);
     return settled && { ...settled, isOurs: settled.by === 'cli' };
@@ -70,7 +71,7 @@ export const questionsAnswer: Command<AnswerOptions> = async (context, { id, ans
 };
 
 function expected({ question }: StoredWait): string {
-  if (question?.answer === 'approve') return 'allow or deny';
+  if (question?.answer === 'approve') return question.grant ? 'allow, allow session or deny' : 'allow or deny';
   if (question?.answer === 'text') return 'words';
   return (question?.choices ?? []).map(({ label }, n) => `${n + 1} (${label})`).join(', ');
 }
@@ -80,6 +81,7 @@ function toJson({ id, code, chat, question, createdAt, due, value, by }: StoredW
   return {
     ...{ id, code, to: question?.to === 'owner' ? 'owner' : chat, text, answer },
     ...(whole === undefined ? {} : { whole }),
+    ...(question?.grant ? { rule: question.grant.rule } : {}),
     ...(choices ? { choices: choices.map(({ label }) => label) } : {}),
     asked: isoTime(createdAt),
     ...(due === undefined ? {} : { expires: isoTime(due) }),
