@@ -119,7 +119,7 @@ test('what the config forbids meanwhile is not run in spite of a yes', async () 
   expect([pay.runs, resultsIn(result)]).toEqual([0, ['Error: pay is not allowed: "pay" forbids it.']]);
 });
 
-test('a thousand swaps between the question and the run: none of them runs, each is asked about anew', async () => {
+test('A25 a thousand swaps between the question and the run: none of them runs, each is asked about anew', async () => {
   let digest = 'as shown';
   const approval = async (): Promise<ApprovalFacts> => ({ digest, shown: `file ${digest}` });
   const pay = countingTool({ name: 'pay', approval });

@@ -13,7 +13,7 @@ test.each([
   ['a C1 control', 'a\u009bb'],
   ['half of a pair', 'a\ud800b'],
   ['the end of a block of code', 'a\n```\nb'],
-])('%s is seen, and the text reads back as the same value', (_what, text) => {
+])('A32 %s is seen, and the text reads back as the same value', (_what, text) => {
   const shown = spellOut({ text });
   expect(shown).toMatch(/^[ -_a-~\n]*$/);
   expect(JSON.parse(shown)).toEqual({ text });

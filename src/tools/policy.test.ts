@@ -219,3 +219,31 @@ test('the config may name every tool there is, but the one that is always there'
   const unnamed = BUILT_IN.filter(({ name }) => !isKnownEntry(name)).map(({ name }) => name);
   expect(unnamed.filter((name) => name !== 'activate_tools')).toEqual([]);
 });
+
+test('A36 no spelling of a tool, and no place of the rule, gets round a deny', () => {
+  const forbids = ['pay', 'p*', '*', 'pa*'];
+  for (const entry of forbids) {
+    const rules = { allow: ['pay', '*'], deny: [entry] };
+    const places: readonly Partial<PolicySettings>[] = [
+      rules,
+      { senders: { 'test:ann': { ...rules, mode: 'full' } } },
+      { byProvider: { anthropic: rules } },
+      { byProvider: { 'anthropic/claude': rules } },
+      { channel: (name) => (name === 'test' ? rules : undefined) },
+    ];
+    for (const place of places)
+      expect(decide(tool(), run('owner'), { config: settings({ mode: 'full', ...place }) }).kind).toBe('deny');
+  }
+  // A deny is for names as they are: a tool that only looks like it needs an allow of its own.
+  const only = settings({ mode: 'full', allow: ['pay'] });
+  for (const name of ['Pay', 'PAY', 'pay ', 'pay\u200b', 'p\u0430y', 'mcp__x__pay', 'pay_all', 'toString', '__proto__'])
+    expect(decide(tool({ name }), run('owner'), { config: only }).kind).toBe('deny');
+  expect(decide(builtIn('write_file'), run('owner'), { config: settings({ deny: ['group:fs'] }) }).kind).toBe('deny');
+});
+
+test('what a stranger wrote is not let out by the yes of a stranger', () => {
+  const fetch = tool({ name: 'web_fetch', effect: 'none', act: 'network' });
+  const config = settings({ members: ['web_fetch'], guests: ['web_fetch'] });
+  expect(decide(fetch, run('member'), { config, taint: BOTH })).toMatchObject({ kind: 'ask', by: 'requester' });
+  expect(decide(fetch, run('guest'), { config, taint: BOTH })).toMatchObject({ kind: 'ask', by: 'owner' });
+});

@@ -109,8 +109,17 @@ function judgeCall({ tool, args, taint }: PolicyCall, { authority }: PolicyRun, 
     return { kind: 'ask', reason: `${ACTS[act]} needs a yes in mode ${mode}`, ...(key ? { key } : {}), by };
   }
   if ((taint & BOTH) === BOTH && isGated(tool, act))
-    return { kind: 'ask', reason: `${ACTS[act]} needs a yes: untrusted and private things were read`, by: 'requester' };
+    return {
+      kind: 'ask',
+      reason: `${ACTS[act]} needs a yes: untrusted and private things were read`,
+      by: gatedBy(authority.role),
+    };
   return { kind: 'allow', reason: `allowed in mode ${mode}` };
+}
+
+/** A guest may be the very stranger whose words are not trusted. */
+function gatedBy(role: Role): 'requester' | 'owner' {
+  return role === 'guest' ? 'owner' : 'requester';
 }
 
 const BOTH = UNTRUSTED | PRIVATE;
