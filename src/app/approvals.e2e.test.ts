@@ -1,5 +1,6 @@
 // A call that needs a yes, over Telegram: who is asked, what a button comes to, and what a kill in between leaves.
 import { expect, test } from 'vitest';
+import { configSchema } from '../../config/schema.ts';
 import { countingTool } from '../testing/agent-run.ts';
 import { cliJson } from '../testing/cli-json.ts';
 import { tempDir, until } from '../testing/fakes.ts';
@@ -148,4 +149,27 @@ test.concurrent('a yes for the session holds for what its rule fits, until the s
   await rig.channel.deliver({ text: `/deny ${await asked(2)}` });
   await until('it is answered', () => answers() === 3);
   expect(run.runs).toBe(2);
+});
+
+test.concurrent('a changed policy holds at once: also for a call that waits for its yes', async () => {
+  await using dir = await tempDir();
+  const run = countingTool({ name: 'run', act: 'program', effect: 'workspace' });
+  const model = scriptedModel(({ messages }) => {
+    const last = messages.at(-1);
+    return last?.role === 'tool' ? `came of it: ${last.content}` : { toolCalls: [{ name: 'run' }] };
+  });
+  const owner = { owner: [{ channel: 'test', chat_id: 'chat-1' }] };
+  await using rig = await testDaemon({
+    ...{ dataDir: dir.path, model, policy: { members: ['*'] }, daemon: { extraTools: [() => [run]] } },
+    gateway: owner,
+  });
+  await rig.channel.deliver({ text: 'run it' });
+  const code = await until('it asks', () => /`\/allow ([A-Z2-9]{6})`/.exec(rig.channel.texts().join())?.[1]);
+  const channels = [{ type: 'test', allowed_senders: ['user-1', '*'] }];
+  const forbidden = configSchema.parse({ tool_policy: { members: ['*'], deny: ['run'] }, gateway: { channels, ...owner } });
+  await rig.daemon.reload(forbidden, new AbortController().signal);
+  await rig.channel.deliver({ text: `/allow ${code}` });
+  await until('it is answered', () => rig.channel.texts().includes('came of it: Error: run is not allowed: "run" forbids it.'));
+  expect(run.runs).toBe(0);
+  expect(model.requests.at(-1)?.tools?.map(({ name }) => name)).not.toContain('run');
 });
