@@ -76,6 +76,15 @@ export const ERROR_CODES = {
     title: 'the turn failed inside the gateway',
     hint: 'see this code in the log of the daemon (standard error, `journalctl -u gatehouse`)',
   },
+  GH2010: { title: 'a program could not be started', hint: 'see what the message says; `gatehouse status` shows the sandbox' },
+  GH2011: {
+    title: 'the process that runs programs ended or does not answer',
+    hint: 'it is started again by the next call; where it is a service, see `journalctl -u gatehouse-tools`',
+  },
+  GH2012: {
+    title: 'no sandbox works here, so no tool runs programs',
+    hint: 'on Debian `apt-get install bubblewrap`; `gatehouse status` shows what was tried',
+  },
   GH2101: { title: 'the model refused the key', hint: 'check the provider key' },
   GH2102: { title: 'the model is rate limited', hint: 'wait a moment and ask again' },
   GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },

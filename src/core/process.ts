@@ -1,0 +1,63 @@
+/** Programs that run on behalf of a call, or of the daemon itself: see `src/sandbox`. */
+
+/** One program. Plain data but for `onLine`, so that another process may run it. */
+export interface Spawn {
+  /** Program and arguments; no shell ever sees them. */
+  readonly argv: readonly string[];
+  /** Absolute. Of a sandboxed program the only directory that it may write to, beside a `/tmp` of its own. */
+  readonly cwd: string;
+  /** The whole environment of the child; nothing is inherited. Names that make programs load code are left out. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly sandbox: 'tool' | 'trusted';
+  readonly network: boolean;
+  readonly stdin?: string | Uint8Array;
+  readonly limits: {
+    readonly timeoutMs: number;
+    /** Of each stream; the middle of what is longer is discarded and counted. */
+    readonly outputBytes: number;
+    readonly memoryBytes?: number;
+    readonly pids?: number;
+  };
+  readonly owner: { readonly run: string; readonly callId: string } | 'daemon';
+  readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+}
+
+/** How a program ended. */
+export interface Exit {
+  /** Null = a signal ended it: its own, or ours when its time was over. */
+  readonly code: number | null;
+  readonly timedOut: boolean;
+  readonly out: string;
+  readonly err: string;
+  /** Bytes of both streams that were discarded. */
+  readonly cut: number;
+}
+
+export interface Spawner {
+  /**
+   * Settles when the program and its process group are gone. The program begins after its row is on disk.
+   * Rejects with the reason of the signal, with GH2010 when the program cannot be started, with GH2011 when
+   * the process that runs it ended, and as a write of the journal does.
+   */
+  run(spec: Spawn, signal: AbortSignal): Promise<Exit>;
+  /** At start, before anything runs: ends what an earlier boot left behind. Returns how many. */
+  reap(): Promise<number>;
+}
+
+/** A process group that runs, so that a later start can end it. */
+export interface ProcessRow {
+  readonly id: string;
+  /** Absent = the daemon's own. */
+  readonly owner?: { readonly run: string; readonly callId: string };
+  /** Its process id, and that of its group. */
+  readonly pgid: number;
+  /** What tells it from a later process of the same id: see `kernel-process.ts`. */
+  readonly started: string;
+  readonly program: string;
+}
+
+/** Rows of processes; they are written by `Commits.commit`. */
+export interface Processes {
+  /** Those of earlier boots. */
+  left(): Promise<readonly ProcessRow[]>;
+}

@@ -1,0 +1,56 @@
+// a program and what may be seen of the machine -> the command that is really started
+import type { Spawn } from '../core/process.ts';
+import { bubblewrap } from './bwrap.ts';
+import { childEnvironment } from './environment.ts';
+import { sandboxExec } from './macos.ts';
+import type { Command } from './process-group.ts';
+
+export const SANDBOX_MODES = ['bwrap', 'macos', 'none'] as const;
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
+/** What is in force for every program of a tool. Plain data: the worker is told with each program. */
+export interface Confinement {
+  readonly mode: SandboxMode;
+  /** Whether a program may have the network when it asks for it. */
+  readonly network: boolean;
+  /** Absolute paths that programs may read beside those of the system. */
+  readonly readable: readonly string[];
+  /** Directories that are never seen, also where a readable one contains them. */
+  readonly hidden: readonly string[];
+}
+
+/** What is needed of a program to confine it. */
+export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'env' | 'sandbox' | 'network'> & {
+  readonly memoryBytes?: number;
+  readonly pids?: number;
+};
+
+/** Throws GH2010 for a directory or a path that the sandbox cannot take. */
+export function confine(program: Confined, confinement: Confinement): Command {
+  const env = childEnvironment(program.env);
+  const { argv, cwd } = program;
+  if (program.sandbox === 'trusted' || confinement.mode === 'none') {
+    return { argv: limited(program), cwd, env, isGuardian: false };
+  }
+  const network = program.network && confinement.network;
+  if (confinement.mode === 'macos') return { argv: sandboxExec({ argv, cwd, network, ...confinement }), cwd, env, isGuardian: false };
+  return bubblewrap({ ...confinement, argv: limited(program), cwd, env, network });
+}
+
+/** Largest file that a program may write. */
+const FILE_BYTES = 1024 ** 3;
+
+/**
+ * Bounds that the kernel holds for every process of the program by itself. Those of their number count all
+ * processes of a user, in a sandbox only those in it; root is exempt.
+ */
+function limited({ argv, memoryBytes, pids, sandbox }: Confined): readonly string[] {
+  if (process.platform !== 'linux' || (memoryBytes === undefined && pids === undefined)) return argv;
+  const bounds = [
+    '--core=0',
+    ...(sandbox === 'tool' ? [`--fsize=${FILE_BYTES}`] : []),
+    ...(memoryBytes === undefined ? [] : [`--as=${memoryBytes}`]),
+    ...(pids === undefined ? [] : [`--nproc=${pids}`]),
+  ];
+  return ['prlimit', ...bounds, '--', ...argv];
+}

@@ -1,0 +1,17 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { profileText, sandboxExec } from './macos.ts';
+
+const JAIL = { cwd: '/Users/ada/.gatehouse/users/x', network: false, readable: ['/Users/ada/books'], hidden: ['/Users/ada/.gatehouse'] };
+
+it('the profile for macOS refuses all but what is named in it', async () => {
+  await expect(profileText(JAIL)).toMatchFileSnapshot(join(import.meta.dirname, 'fixtures/macos.sb'));
+  const golden = await readFile(join(import.meta.dirname, 'fixtures/macos.sb'), 'utf8');
+  expect(profileText({ ...JAIL, network: true })).toBe(`${golden}(allow network*)\n(allow system-socket)\n`);
+  expect(sandboxExec({ ...JAIL, argv: ['ls'] })).toEqual(['/usr/bin/sandbox-exec', '-p', golden, 'ls']);
+});
+
+it.each(['/a"b', '/a(b', '/a)b', '/a\\b', '/a\nb', 'a', '/a\u007f'])('a directory called %j is refused', (cwd) => {
+  expect(() => profileText({ ...JAIL, cwd })).toThrow('takes no path');
+});

@@ -1,0 +1,183 @@
+// one program: started behind a gate, recorded, let go, read, and ended with all that it started
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { GatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Exit } from '../core/process.ts';
+import { isErrno } from '../lib/errno.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { CappedOutput } from './capped-output.ts';
+import { descendantsOf, signalTo, startOf } from './kernel-process.ts';
+import { LineSplitter } from './line-splitter.ts';
+
+/** What is really started: the sandbox with the program in it, or the program alone. */
+export interface Command {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** What the program finds to read at descriptor 4. */
+  readonly fourth?: Uint8Array;
+  /**
+   * The first process only watches over the program, and ends everything when it is killed: it is not asked to
+   * end before the rest.
+   */
+  readonly isGuardian: boolean;
+}
+
+export interface GroupOptions {
+  readonly stdin?: Uint8Array;
+  readonly timeoutMs: number;
+  /** Of each stream. */
+  readonly outputBytes: number;
+  /** The program begins once this has resolved, and never when it rejects. */
+  readonly onStart: (process: { readonly pid: number; readonly started: string }) => Promise<void>;
+  readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+  readonly clock: Clock;
+}
+
+/** Between TERM and KILL (spec G1). ms. */
+const TERM_GRACE_MS = 500;
+/**
+ * Waits for a word on descriptor 3 and then becomes the program, under the same process id. Where the word
+ * does not come, because whoever was to record the process is gone, nothing was done.
+ */
+const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';
+
+/**
+ * Runs a command until it and its process group are gone. Rejects with GH2010 when it cannot be started, as
+ * `onStart` does, and with the reason of the signal. What left the group and its parents is out of reach, but
+ * not out of a sandbox: with its guardian, all that is in it ends.
+ */
+export async function runGroup(command: Command, options: GroupOptions, signal: AbortSignal): Promise<Exit> {
+  signal.throwIfAborted();
+  const child = await begin(command);
+  const group = new Group(child, command, options.clock);
+  const onAbort = (): void => group.end();
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  let timedOut = false;
+  const output = collect(child, options);
+  try {
+    await letGo(child, options);
+    feed(child, options.stdin);
+    options.clock.sleep(options.timeoutMs, group.over).then(
+      () => {
+        timedOut = true;
+        group.end();
+      },
+      () => undefined, // the program was quicker
+    );
+    const code = await group.closed;
+    signal.throwIfAborted();
+    return { code, timedOut, ...output() };
+  } catch (error) {
+    group.end();
+    await group.closed;
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function begin({ argv, cwd, env, fourth }: Command): Promise<ChildProcess> {
+  const child = spawn('/bin/sh', ['-c', GATE, 'gate', ...argv], {
+    ...{ cwd, env: { ...env }, shell: false, windowsHide: true },
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe', fourth ? 'pipe' : 'ignore'],
+    // A process group and a session of its own: it can be ended as a whole, and has no terminal to type at.
+    detached: true,
+  });
+  // A program may end without reading what it was given.
+  for (const stream of child.stdio) stream?.on('error', () => undefined);
+  try {
+    await once(child, 'spawn');
+  } catch (error) {
+    const hint = isErrno(error, 'ENOENT') ? 'its directory, or /bin/sh, does not exist' : 'see the cause';
+    throw new GatehouseError('GH2010', `${argv[0] ?? 'a program'} cannot be started`, { hint, cause: error });
+  }
+  if (fourth) (child.stdio[4] as Writable).end(fourth);
+  return child;
+}
+
+async function letGo(child: ChildProcess, { onStart }: GroupOptions): Promise<void> {
+  const pid = child.pid ?? 0;
+  const started = await startOf(pid);
+  // Only a kill can end it at the gate.
+  if (started === undefined) throw new GatehouseError('GH2010', 'a program was ended before it began');
+  await onStart({ pid, started });
+  (child.stdio[3] as Writable).end('go\n');
+}
+
+function feed(child: ChildProcess, stdin: Uint8Array | undefined): void {
+  if (stdin === undefined) child.stdin?.end();
+  else child.stdin?.end(stdin);
+}
+
+function collect(child: ChildProcess, { outputBytes, onLine }: GroupOptions): () => Omit<Exit, 'code' | 'timedOut'> {
+  const read = (name: 'out' | 'err', stream: Readable | null): CappedOutput => {
+    const kept = new CappedOutput(outputBytes);
+    const lines = onLine && new LineSplitter((line) => onLine(name, line));
+    stream?.on('data', (chunk: Buffer) => {
+      kept.write(chunk);
+      lines?.write(chunk);
+    });
+    stream?.on('end', () => lines?.end());
+    return kept;
+  };
+  const out = read('out', child.stdout);
+  const err = read('err', child.stderr);
+  return () => ({ out: out.text(), err: err.text(), cut: out.cut + err.cut });
+}
+
+/** A process with all that it started. */
+class Group {
+  /** Its status, null after a signal; settles once its pipes are closed as well. */
+  readonly closed: Promise<number | null>;
+  readonly #child: ChildProcess;
+  readonly #pid: number;
+  readonly #isGuardian: boolean;
+  readonly #clock: Clock;
+  readonly #over = new AbortController();
+  #ending: Promise<void> | undefined;
+
+  constructor(child: ChildProcess, { isGuardian }: Command, clock: Clock) {
+    this.#child = child;
+    this.#pid = child.pid ?? 0;
+    this.#isGuardian = isGuardian;
+    this.#clock = clock;
+    // What it left running in its group would keep the pipes open.
+    child.once('exit', () => signalTo(-this.#pid, 'SIGKILL'));
+    this.closed = once(child, 'close').then(([code]: unknown[]) => {
+      this.#over.abort(NO_LONGER_NEEDED);
+      return code as number | null;
+    });
+  }
+
+  /** Aborts when it is closed. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** TERM to all of it, and KILL to what is left after half a second. Safe to call twice. */
+  end(): void {
+    this.#ending ??= this.#end().catch(() => signalTo(-this.#pid, 'SIGKILL'));
+  }
+
+  async #end(): Promise<void> {
+    const below = await descendantsOf(this.#pid);
+    if (this.#over.signal.aborted) return;
+    for (const pid of below) signalTo(pid, 'SIGTERM');
+    // At the gate there is nothing below, and a guardian that is killed takes all with it.
+    if (!this.#isGuardian || below.length === 0) signalTo(-this.#pid, 'SIGTERM');
+    try {
+      await this.#clock.sleep(TERM_GRACE_MS, this.over);
+    } catch {
+      return; // all of it is gone
+    }
+    for (const pid of await descendantsOf(this.#pid)) signalTo(pid, 'SIGKILL');
+    signalTo(-this.#pid, 'SIGKILL');
+    // A process that left the group may still hold the pipes.
+    await this.#clock.sleep(TERM_GRACE_MS, this.over).catch(() => undefined);
+    for (const stream of this.#child.stdio) stream?.destroy();
+  }
+}
