@@ -6,8 +6,8 @@ import { profileText, sandboxExec } from './macos.ts';
 const JAIL = { cwd: '/Users/ada/.gatehouse/users/x', network: false, readable: ['/Users/ada/books'], hidden: ['/Users/ada/.gatehouse'] };
 
 it('the profile for macOS refuses all but what is named in it', async () => {
-  await expect(profileText(JAIL)).toMatchFileSnapshot(join(import.meta.dirname, 'fixtures/macos.sb'));
   const golden = await readFile(join(import.meta.dirname, 'fixtures/macos.sb'), 'utf8');
+  expect(profileText(JAIL)).toBe(golden);
   expect(profileText({ ...JAIL, network: true })).toBe(`${golden}(allow network*)\n(allow system-socket)\n`);
   expect(sandboxExec({ ...JAIL, argv: ['ls'] })).toEqual(['/usr/bin/sandbox-exec', '-p', golden, 'ls']);
 });

@@ -38,6 +38,7 @@ export interface GroupOptions {
 
 /** Between TERM and KILL (spec G1). ms. */
 const TERM_GRACE_MS = 500;
+const GONE_EVERY_MS = 10;
 /**
  * Waits for a word on descriptor 3 and then becomes the program, under the same process id. Where the word
  * does not come, because whoever was to record the process is gone, nothing was done.
@@ -69,11 +70,13 @@ export async function runGroup(command: Command, options: GroupOptions, signal: 
       () => undefined, // the program was quicker
     );
     const code = await group.closed;
+    await group.gone();
     signal.throwIfAborted();
     return { code, timedOut, ...output() };
   } catch (error) {
     group.end();
     await group.closed;
+    await group.gone();
     throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);
@@ -138,6 +141,8 @@ class Group {
   readonly #isGuardian: boolean;
   readonly #clock: Clock;
   readonly #over = new AbortController();
+  /** Its descendants when it was ended. */
+  #ended: readonly number[] = [];
   #ending: Promise<void> | undefined;
 
   constructor(child: ChildProcess, { isGuardian }: Command, clock: Clock) {
@@ -163,9 +168,24 @@ class Group {
     this.#ending ??= this.#end().catch(() => signalTo(-this.#pid, 'SIGKILL'));
   }
 
+  /**
+   * What was ended has left the system as well, which takes a moment after the last pipe was closed. Waits for
+   * that at most half a second: a process in the middle of a call to a dead disk cannot be ended.
+   */
+  async gone(): Promise<void> {
+    await this.#ending;
+    const until = this.#clock.monotonic() + TERM_GRACE_MS;
+    while (this.#clock.monotonic() < until) {
+      const starts = await Promise.all(this.#ended.map(startOf));
+      if (starts.every((start) => start === undefined)) return;
+      await this.#clock.sleep(GONE_EVERY_MS);
+    }
+  }
+
   async #end(): Promise<void> {
     const below = await descendantsOf(this.#pid);
-    if (this.#over.signal.aborted) return;
+    if (this.over.aborted) return;
+    this.#ended = below;
     for (const pid of below) signalTo(pid, 'SIGTERM');
     // At the gate there is nothing below, and a guardian that is killed takes all with it.
     if (!this.#isGuardian || below.length === 0) signalTo(-this.#pid, 'SIGTERM');
