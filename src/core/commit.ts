@@ -10,6 +10,7 @@ import type { Address } from './message.ts';
 import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { NewAuditEntry, PersonRef, ShutOut } from './people.ts';
+import type { ProcessRow } from './process.ts';
 import type { SessionMessage } from './session.ts';
 import type { ToolResult } from './tool.ts';
 import type { Asked, NewWait, Question, Settled } from './wait.ts';
@@ -43,6 +44,8 @@ export type Write =
   | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job }
   /** The session is begun anew: no yes for it holds any more. */
   | { readonly kind: 'end-grants'; readonly session: string }
+  /** Runs from now on, or is gone. */
+  | { readonly kind: 'process'; readonly process: ProcessRow | { readonly gone: string } }
   | ShutOut
   /** A block is lifted: the config decides again, and who is not in it may ask to be let in. */
   | { readonly kind: 'unblock'; readonly who: PersonRef; readonly by: string }

@@ -24,6 +24,7 @@ import type { DeadLetters } from './dead-letters.ts';
 import type { Jobs } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
+import type { Processes } from './process.ts';
 import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
@@ -99,6 +100,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly dead: DeadLetters;
   readonly chats: Chats;
   readonly jobs: Jobs;
+  readonly processes: Processes;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
   readonly waits: Waits;

@@ -8,6 +8,7 @@ import { endGrants } from './grants.ts';
 import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { removeBlock } from './people.ts';
+import { writeProcess } from './processes.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
 import { addLines } from './session-lines.ts';
@@ -72,6 +73,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'job':
       writeJob(store, write);
+      return;
+    case 'process':
+      writeProcess(store, write);
       return;
     case 'shut-out':
       shutOut(store, write, change);

@@ -5,6 +5,7 @@ import type { Jobs } from '../core/job.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
+import type { Processes } from '../core/process.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
 import type { Waits } from '../core/wait.ts';
@@ -22,6 +23,7 @@ import { loadOf, loadWithin } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
+import { leftProcesses } from './processes.ts';
 import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
@@ -204,6 +206,8 @@ export class SqliteJournal implements Journal {
     fired: (id, due) => this.#queue.read(() => jobFired(this.#store, id, due)),
     counts: () => this.#queue.read(() => countJobs(this.#store)),
   };
+
+  readonly processes: Processes = { left: () => this.#queue.read(() => leftProcesses(this.#store)) };
 
   usage(since: number): Promise<readonly UsageEntry[]> {
     return this.#queue.read(() => usageSince(this.#store, since));

@@ -65,7 +65,16 @@ it('A22 A24 nothing outside its directory can be changed', async (context) => {
   await using dir = await tempDir();
   await mkdir(join(dir.path, 'workspace'));
   await writeFile(join(dir.path, 'host'), 'as it was');
-  const tries = ['/usr/bin/x', '/etc/x', '/x', '/var/x', '/run/x', '/proc/sys/kernel/hostname', '/workspace/../x', `${dir.path}/host`];
+  const tries = [
+    '/usr/bin/x',
+    '/etc/x',
+    '/x',
+    '/var/x',
+    '/run/x',
+    '/proc/sys/kernel/hostname',
+    '/workspace/../x',
+    `${dir.path}/host`,
+  ];
   const script = `${tries.map((path) => `echo x >${path}`).join('; ')}; mount -t tmpfs x /usr; rm -rf /; umount /workspace; true`;
   await sandboxed(script, { cwd: join(dir.path, 'workspace') });
   expect(await readFile(join(dir.path, 'host'), 'utf8')).toBe('as it was');
@@ -89,7 +98,12 @@ it('A19 A31 it reaches no listener of this machine, until the network is allowed
       ...{ cwd: dir.path, jail: { network: allows } },
       program: { argv: ['/bin/bash', '-c', script], network: asks },
     });
-  for (const [asks, allows] of [[false, false], [true, false], [false, true]] as const) await connect(asks, allows);
+  for (const [asks, allows] of [
+    [false, false],
+    [true, false],
+    [false, true],
+  ] as const)
+    await connect(asks, allows);
   expect(connections).toBe(0);
   expect((await connect(true, true)).out).toBe('hello');
   server.close();
@@ -121,7 +135,9 @@ it('F31 whatever it does with sessions and forks, nothing is left half a second 
   const running = sandboxed(script, {
     ...{ cwd: dir.path, signal: stop.signal },
     onStart: async ({ pid }) => {
-      void until('six sleepers', async () => (below = await descendantsOf(pid)).length >= 8).then(() => stop.abort(new Error('over')));
+      void until('six sleepers', async () => (below = await descendantsOf(pid)).length >= 8).then(() =>
+        stop.abort(new Error('over')),
+      );
     },
   });
   await expect(running).rejects.toThrow('over');
@@ -140,7 +156,8 @@ it('A21 a directory that is a link, or not there, is refused', async (context) =
   needsBwrap(context);
   await using dir = await tempDir();
   await symlink('/', join(dir.path, 'link'));
-  for (const name of ['link', 'none']) await expect(sandboxed('ls', { cwd: join(dir.path, name) })).rejects.toMatchObject({ code: 'GH2010' });
+  for (const name of ['link', 'none'])
+    await expect(sandboxed('ls', { cwd: join(dir.path, name) })).rejects.toMatchObject({ code: 'GH2010' });
 });
 
 it('a path of the config is shown read-only, what is hidden below it is not', async (context) => {
@@ -159,10 +176,21 @@ it('a path of the config is shown read-only, what is hidden below it is not', as
   await expect(evil).rejects.toThrow('must not see');
 });
 
-it.each(['/', '/etc', '/etc/ssl', '/proc/1', '/dev', '/sys', '/var/run/docker.sock', '/run', '/var', 'home', '/a:/b', '/a/../etc', '//etc/'])(
-  'refuses to show %s',
-  (path) => expect(refusedPath(path)).toBeDefined(),
-);
+it.each([
+  '/',
+  '/etc',
+  '/etc/ssl',
+  '/proc/1',
+  '/dev',
+  '/sys',
+  '/var/run/docker.sock',
+  '/run',
+  '/var',
+  'home',
+  '/a:/b',
+  '/a/../etc',
+  '//etc/',
+])('refuses to show %s', (path) => expect(refusedPath(path)).toBeDefined());
 
 it('takes a directory that belongs to the operator', () => {
   expect(['/srv/data', '/home/ada/books', '/opt'].map(refusedPath)).toEqual([undefined, undefined, undefined]);
@@ -171,13 +199,33 @@ it('takes a directory that belongs to the operator', () => {
 it('a user without rights has the sandbox too, with a bound on its processes', async (context) => {
   needsBwrap(context);
   if (process.getuid?.() !== 0) return;
-  needs(context, 'setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'bwrap', '--ro-bind', '/', '/', '--unshare-all', 'true');
+  needs(
+    context,
+    'setpriv',
+    '--reuid=65534',
+    '--regid=65534',
+    '--clear-groups',
+    'bwrap',
+    '--ro-bind',
+    '/',
+    '/',
+    '--unshare-all',
+    'true',
+  );
   await using dir = await tempDir();
   for (let at = dir.path; at.length > 8; at = join(at, '..')) await chmod(at, 0o711);
   await chown(dir.path, 65534, 65534);
   const script = 'i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i + 1)); done; jobs -p | wc -l';
   const env = { PATH: '/usr/bin:/bin' };
-  const jailed = { argv: ['/bin/bash', '-c', script], cwd: dir.path, env, sandbox: 'tool', network: false, memoryBytes: 1e9, pids: 20 } as const;
+  const jailed = {
+    argv: ['/bin/bash', '-c', script],
+    cwd: dir.path,
+    env,
+    sandbox: 'tool',
+    network: false,
+    memoryBytes: 1e9,
+    pids: 20,
+  } as const;
   const command = confine(jailed, JAIL);
   const argv = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...command.argv];
   const options = { timeoutMs: 4_000, outputBytes: 5_000, onStart: async () => undefined, clock: systemClock };

@@ -19,7 +19,17 @@ interface Jail {
 /** Of `/etc` only what programs need to run, to look up users and zones, and to check certificates. */
 const OF_ETC = [
   ...['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime', 'timezone', 'nsswitch.conf', 'passwd', 'group'],
-  ...['ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs', 'mime.types', 'magic', 'fonts', 'services', 'protocols'],
+  ...[
+    'ssl/certs',
+    'ssl/openssl.cnf',
+    'ca-certificates',
+    'pki/tls/certs',
+    'mime.types',
+    'magic',
+    'fonts',
+    'services',
+    'protocols',
+  ],
 ];
 /** Without the network nothing asks for these. */
 const OF_NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf'];
@@ -39,7 +49,21 @@ export function bubblewrap({ argv, cwd, env, network, readable, hidden }: Jail):
     ...['--unshare-all', ...(network ? ['--share-net'] : []), '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     ...['--ro-bind', '/usr', '/usr', ...OF_SYSTEM.flatMap(systemDirectory)],
     ...etc.flatMap((path) => ['--ro-bind-try', path, path]),
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--dir', '/var', '--symlink', '../tmp', '/var/tmp', '--dir', '/run'],
+    ...[
+      '--proc',
+      '/proc',
+      '--dev',
+      '/dev',
+      '--tmpfs',
+      '/tmp',
+      '--dir',
+      '/var',
+      '--symlink',
+      '../tmp',
+      '/var/tmp',
+      '--dir',
+      '/run',
+    ],
     ...seen.slice(1).flatMap((path) => ['--ro-bind', path, path]),
     ...hidden.filter((path) => seen.some((shown) => isWithin(path, shown))).flatMap((path) => ['--tmpfs', path]),
     ...['--bind', directory, WORKSPACE, '--chdir', WORKSPACE, '--remount-ro', '/', '--hostname', 'sandbox'],

@@ -33,7 +33,8 @@ export function confine(program: Confined, confinement: Confinement): Command {
     return { argv: limited(program), cwd, env, isGuardian: false };
   }
   const network = program.network && confinement.network;
-  if (confinement.mode === 'macos') return { argv: sandboxExec({ ...confinement, argv, cwd, network }), cwd, env, isGuardian: false };
+  if (confinement.mode === 'macos')
+    return { argv: sandboxExec({ ...confinement, argv, cwd, network }), cwd, env, isGuardian: false };
   return bubblewrap({ ...confinement, argv: limited(program), cwd, env, network });
 }
 

@@ -14,7 +14,10 @@ export async function startOf(pid: number): Promise<string | undefined> {
   if (!isLinux) return await startByPs(pid);
   const ticks = (await statOf(pid))?.started;
   if (ticks === undefined) return undefined;
-  const [boot, namespace] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]);
+  const [boot, namespace] = await Promise.all([
+    readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+    readlink('/proc/self/ns/pid'),
+  ]);
   return `${boot.trim()}/${namespace}/${ticks}`;
 }
 
@@ -60,7 +63,9 @@ async function statOf(pid: number): Promise<{ readonly parent: number; readonly 
 
 async function startByPs(pid: number): Promise<string | undefined> {
   try {
-    const { stdout } = await promisify(execFile)('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], { env: { LC_ALL: 'C', TZ: 'UTC' } });
+    const { stdout } = await promisify(execFile)('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], {
+      env: { LC_ALL: 'C', TZ: 'UTC' },
+    });
     return stdout.trim() === '' ? undefined : `ps/${stdout.trim()}`;
   } catch {
     return undefined; // ps ends with 1 where there is no such process

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { profileText, sandboxExec } from './macos.ts';
 
-const JAIL = { cwd: '/Users/ada/.gatehouse/users/x', network: false, readable: ['/Users/ada/books'], hidden: ['/Users/ada/.gatehouse'] };
+const JAIL = {
+  cwd: '/Users/ada/.gatehouse/users/x',
+  network: false,
+  readable: ['/Users/ada/books'],
+  hidden: ['/Users/ada/.gatehouse'],
+};
 
 it('the profile for macOS refuses all but what is named in it', async () => {
   const golden = await readFile(join(import.meta.dirname, 'fixtures/macos.sb'), 'utf8');

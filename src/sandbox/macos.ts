@@ -40,6 +40,7 @@ export function profileText({ cwd, network, readable, hidden }: Omit<Profile, 'a
 
 function quoted(path: string): string {
   const isPlain = path.startsWith('/') && ![...path].some((char) => char < ' ' || '()\\"\u007f'.includes(char));
-  if (!isPlain) throw new GatehouseError('GH2010', 'the sandbox takes no path with control characters, brackets, backslashes or quotes');
+  if (!isPlain)
+    throw new GatehouseError('GH2010', 'the sandbox takes no path with control characters, brackets, backslashes or quotes');
   return `"${path}"`;
 }

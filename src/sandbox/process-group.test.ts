@@ -26,7 +26,10 @@ it('returns the status and both streams, and hands standard input on', async () 
 
 it('A27 a child has the environment that it is given, and nothing else', async () => {
   const { out } = await runGroup(shell('env', { env: { PATH, ONE: '1' } }), options(), NEVER);
-  const names = out.trim().split('\n').map((line) => line.split('=')[0]);
+  const names = out
+    .trim()
+    .split('\n')
+    .map((line) => line.split('=')[0]);
   // The shell of this test adds its own.
   expect(names.filter((name) => !['PWD', 'OLDPWD', 'SHLVL', '_'].includes(name ?? '')).sort()).toEqual(['ONE', 'PATH']);
 });

@@ -33,6 +33,8 @@ export interface GroupOptions {
   /** The program begins once this has resolved, and never when it rejects. */
   readonly onStart: (process: { readonly pid: number; readonly started: string }) => Promise<void>;
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+  /** Asked after lines were told: nothing more is read until what it returns has resolved. */
+  readonly drained?: () => Promise<void> | undefined;
   readonly clock: Clock;
 }
 
@@ -116,13 +118,17 @@ function feed(child: ChildProcess, stdin: Uint8Array | undefined): void {
   else child.stdin?.end(stdin);
 }
 
-function collect(child: ChildProcess, { outputBytes, onLine }: GroupOptions): () => Omit<Exit, 'code' | 'timedOut'> {
+function collect(child: ChildProcess, { outputBytes, onLine, drained }: GroupOptions): () => Omit<Exit, 'code' | 'timedOut'> {
   const read = (name: 'out' | 'err', stream: Readable | null): CappedOutput => {
     const kept = new CappedOutput(outputBytes);
     const lines = onLine && new LineSplitter((line) => onLine(name, line));
     stream?.on('data', (chunk: Buffer) => {
       kept.write(chunk);
       lines?.write(chunk);
+      const wait = lines && drained?.();
+      if (!wait) return;
+      stream.pause();
+      void wait.then(() => stream.resume());
     });
     stream?.on('end', () => lines?.end());
     return kept;

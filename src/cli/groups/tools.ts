@@ -1,4 +1,5 @@
 import type { ToolsOptions } from '../commands/tools.ts';
+import type { WorkerFlags } from '../commands/tools-worker.ts';
 import { type Commander, examples, type Run, reporting } from './group.ts';
 
 export function addToolsCommands(program: Commander, run: Run): void {
@@ -12,5 +13,14 @@ export function addToolsCommands(program: Commander, run: Run): void {
     .option('--as <person>', 'CHANNEL:ID, as `people list` shows it (default: you, at this terminal)')
     .action((options: ToolsOptions, command: Commander) =>
       run(async () => (await import('../commands/tools.ts')).toolsList, options, command),
+    );
+  group
+    .command('worker', { hidden: true })
+    .description('run programs for the daemon; started by it, or by gatehouse-tools.socket')
+    .option('--fd <number>', 'serve the connection at this descriptor, then end')
+    .option('--socket <file>', 'listen here; its owner alone can connect')
+    .addHelpText('before', examples('gatehouse tools worker --socket /run/gatehouse-tools/socket'))
+    .action((options: WorkerFlags, command: Commander) =>
+      run(async () => (await import('../commands/tools-worker.ts')).toolsWorker, options, command),
     );
 }

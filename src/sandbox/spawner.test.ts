@@ -1,0 +1,226 @@
+// The spawner of the daemon on a real worker process.
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { connect as connectTo } from 'node:net';
+import { join } from 'node:path';
+import { Duplex } from 'node:stream';
+import { expect, it } from 'vitest';
+import type { ProcessRow, Spawn } from '../core/process.ts';
+import { systemClock } from '../lib/clock.ts';
+import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { type Connect, childWorker, socketWorker } from './connect.ts';
+import { startOf } from './kernel-process.ts';
+import { reapProcess } from './reap.ts';
+import { serveWorker } from './serve.ts';
+import { type ProcessBook, WorkerSpawner } from './spawner.ts';
+import { serveConnection } from './worker.ts';
+
+const MAIN = join(import.meta.dirname, '../cli/main.ts');
+const NEVER = new AbortController().signal;
+const PATH = '/usr/bin:/bin';
+
+/** Rows in memory, and what was done to them in order. */
+function memoryBook(left: readonly ProcessRow[] = []) {
+  const rows = new Map(left.map((row) => [row.id, row]));
+  const book: ProcessBook = {
+    add: async (row) => void rows.set(row.id, row),
+    remove: async (id) => void rows.delete(id),
+    left: async () => left,
+  };
+  return { rows, book };
+}
+
+function spawnerOn(connect: Connect, book = memoryBook().book): WorkerSpawner {
+  const confinement = () => ({ mode: 'none', network: false, readable: [], hidden: [] }) as const;
+  return new WorkerSpawner({ connect, confinement, book, newId: randomUUID, clock: systemClock, logger: new MemoryLogger() });
+}
+
+const child = (): Connect => childWorker({ main: MAIN, path: PATH, logger: new MemoryLogger() });
+
+/** A worker in this process: two streams that are joined. */
+const within = (): Connect => async () => {
+  const { a, b } = joined();
+  void serveConnection(b, systemClock);
+  return a;
+};
+
+function joined(): { readonly a: Duplex; readonly b: Duplex } {
+  const half = (other: () => Duplex): Duplex =>
+    new Duplex({
+      read: () => undefined,
+      write: (chunk, _, done) => {
+        other().push(chunk);
+        done();
+      },
+      destroy: (error, done) => {
+        other().push(null);
+        done(error);
+      },
+    });
+  const a: Duplex = half(() => b);
+  const b: Duplex = half(() => a);
+  return { a, b };
+}
+
+function shell(script: string, more: Partial<Spawn> = {}): Spawn {
+  return {
+    ...{ argv: ['/bin/sh', '-c', script], cwd: '/', env: { PATH }, sandbox: 'tool', network: false, owner: 'daemon' },
+    limits: { timeoutMs: 20_000, outputBytes: 10_000 },
+    ...more,
+  };
+}
+
+it('a program runs in a worker that is started for it, with nothing of our environment, and its row is gone behind it', async () => {
+  process.env['GATEHOUSE_TEST_CANARY'] = 'CANARY';
+  const { rows, book } = memoryBook();
+  const seen: ProcessRow[] = [];
+  const add: ProcessBook['add'] = async (row) => {
+    seen.push(row);
+    await book.add(row);
+  };
+  using spawner = spawnerOn(child(), { ...book, add });
+  const owner = { run: 'r', callId: 'c' };
+  const script = 'cat; echo err >&2; cat /proc/$PPID/environ; exit 4';
+  const exit = await spawner.run(shell(script, { owner, stdin: 'in\n' }), NEVER);
+  expect(exit).toMatchObject({ code: 4, timedOut: false, err: 'err\n', cut: 0 });
+  expect(exit.out).toContain('in\n');
+  expect(exit.out).not.toContain('CANARY');
+  expect(seen).toEqual([expect.objectContaining({ owner, program: 'sh', pgid: expect.any(Number) })]);
+  expect(rows.size).toBe(0);
+});
+
+it('several run at once, each with its own lines, and an abort ends only its own', async () => {
+  using spawner = spawnerOn(child());
+  const lines: string[] = [];
+  const onLine: Spawn['onLine'] = (stream, line) => lines.push(`${stream} ${line}`);
+  const stop = new AbortController();
+  const stopped = spawner.run(shell('echo begun; sleep 60', { onLine }), stop.signal);
+  const other = spawner.run(shell('echo two; sleep 1; echo three >&2', { onLine }), NEVER);
+  await until('both begun', () => lines.length >= 2);
+  stop.abort(new Error('enough'));
+  await expect(stopped).rejects.toThrow('enough');
+  expect(await other).toMatchObject({ code: 0, out: 'two\n', err: 'three\n' });
+  expect(lines.sort()).toEqual(['err three', 'out begun', 'out two']);
+});
+
+it('a worker that is killed fails its calls with a reason, and the next call has a new one', async () => {
+  using spawner = spawnerOn(child());
+  const pids: number[] = [];
+  const onLine: Spawn['onLine'] = (_, line) => pids.push(...line.split(' ').map(Number));
+  const running = spawner.run(shell('echo $PPID $$; sleep 60', { onLine }), NEVER);
+  const failed = expect(running).rejects.toMatchObject({ code: 'GH2011' });
+  await until('its ids', () => pids.length === 2);
+  process.kill(pids[0] ?? 0, 'SIGKILL');
+  await failed;
+  expect((await spawner.run(shell('echo again'), NEVER)).out).toBe('again\n');
+});
+
+it('everything ends with the connection, also what ignores a request to end', async () => {
+  const spawner = spawnerOn(child());
+  let pid = 0;
+  const onLine: Spawn['onLine'] = (_, line) => {
+    pid = Number(line);
+  };
+  const running = spawner.run(shell(`trap '' TERM; echo $$; sleep 60; sleep 60`, { onLine }), NEVER);
+  const failed = expect(running).rejects.toMatchObject({ code: 'GH2011' });
+  await until('its id', () => pid > 0);
+  spawner[Symbol.dispose]();
+  await failed;
+  await until('its end', async () => (await startOf(pid)) === undefined);
+});
+
+it('a program does not begin when its row cannot be written', async () => {
+  await using dir = await tempDir();
+  const book = { ...memoryBook().book, add: () => Promise.reject(new Error('the disk is full')) };
+  using spawner = spawnerOn(within(), book);
+  await expect(spawner.run(shell(`touch ${dir.path}/x`), NEVER)).rejects.toThrow('the disk is full');
+  await expect(stat(join(dir.path, 'x'))).rejects.toThrow('ENOENT');
+});
+
+it('100 MB of output cost us nothing: the worker discards them', async () => {
+  using spawner = spawnerOn(child());
+  await spawner.run(shell('true'), NEVER);
+  const before = process.memoryUsage().rss;
+  const { cut } = await spawner.run(shell('yes | head -c 100000000'), NEVER);
+  expect(cut).toBe(100_000_000 - 10_000);
+  expect(process.memoryUsage().rss - before).toBeLessThan(30_000_000);
+  const grown = (await spawner.run(shell('grep VmHWM /proc/$PPID/status'), NEVER)).out;
+  expect(Number(/\d+/.exec(grown)?.[0])).toBeLessThan(150_000);
+});
+
+it('more than a message holds is refused before it is sent, and a message that is none ends the connection', async () => {
+  using spawner = spawnerOn(within());
+  await expect(spawner.run(shell('cat', { stdin: 'x'.repeat(5_000_000) }), NEVER)).rejects.toMatchObject({ code: 'GH2010' });
+  for (const text of ['{}\n', 'x\n', `${'x'.repeat(17 * 1024 ** 2)}`]) {
+    const { a, b } = joined();
+    a.on('error', () => undefined).resume();
+    const served = serveConnection(b, systemClock);
+    a.write(text);
+    await served;
+  }
+});
+
+it('F18 reap ends what an earlier boot left, and no process that only has the id of one', async () => {
+  const sleeper = () => spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
+  const [left, other] = [sleeper(), sleeper()];
+  const started = (await startOf(left.pid ?? 0)) ?? '';
+  const row = { program: 'sleep', id: 'a', pgid: left.pid ?? 0, started };
+  // The id was given to another process since; the boot, and the container, were others; it is long gone.
+  const reused = {
+    ...row,
+    id: 'b',
+    pgid: other.pid ?? 0,
+    started: started.replace(/\d+$/, (ticks) => String(Number(ticks) - 1)),
+  };
+  const later = { ...row, id: 'c', pgid: other.pid ?? 0, started: started.replace(/^[^/]+/, 'another-boot') };
+  const elsewhere = { ...row, id: 'd', pgid: other.pid ?? 0, started: started.replace(/\[\d+\]/, '[1]') };
+  const { rows, book } = memoryBook([row, reused, later, elsewhere, { ...row, id: 'e', pgid: 2 ** 22 - 1 }]);
+  using spawner = spawnerOn(within(), book);
+  const ended = once(left, 'exit');
+  expect(await spawner.reap()).toBe(1);
+  await ended;
+  expect(await startOf(left.pid ?? 0)).toBeUndefined();
+  expect(await startOf(other.pid ?? 0)).toBeDefined();
+  expect(rows.size).toBe(0);
+  expect(await reapProcess({ pgid: other.pid ?? 0, started: (await startOf(other.pid ?? 0)) ?? '' }, systemClock)).toBe(true);
+});
+
+it('a worker that listens lets its owner alone connect, and serves several', async () => {
+  await using dir = await tempDir();
+  const socket = join(dir.path, 'socket');
+  const stop = new AbortController();
+  const serving = serveWorker({ socket }, systemClock, stop.signal);
+  await until('the socket', () => stat(socket).catch(() => undefined));
+  await until('its mode', async () => ((await stat(socket)).mode & 0o777) === 0o600);
+  using one = spawnerOn(socketWorker(socket));
+  using two = spawnerOn(socketWorker(socket));
+  const answers = await Promise.all([one, two].map((spawner) => spawner.run(shell('echo here'), NEVER)));
+  expect(answers.map(({ out }) => out)).toEqual(['here\n', 'here\n']);
+  connectTo(socket)
+    .on('error', () => undefined)
+    .end();
+  stop.abort();
+  await serving;
+  using late = spawnerOn(socketWorker(socket));
+  await expect(late.run(shell('true'), NEVER)).rejects.toMatchObject({ code: 'GH2011' });
+});
+
+it('the command serves a socket that the system opened for it', async () => {
+  await using dir = await tempDir();
+  const socket = join(dir.path, 'socket');
+  // As systemd does: the listening socket at descriptor 3, and two words in the environment.
+  const program = `import socket, os, sys
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); os.dup2(s.fileno(), 3); os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])`;
+  const worker = spawn('python3', ['-c', program, socket, process.execPath, MAIN, 'tools', 'worker'], { stdio: 'ignore' });
+  await until('the socket', () => stat(socket).catch(() => undefined));
+  {
+    using spawner = spawnerOn(socketWorker(socket));
+    expect((await spawner.run(shell('echo here'), NEVER)).out).toBe('here\n');
+  }
+  const ended = once(worker, 'exit');
+  worker.kill();
+  expect(await ended).toEqual([0, null]);
+});

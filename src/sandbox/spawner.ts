@@ -1,0 +1,135 @@
+// a program -> a worker, started when one is needed -> its row -> its end -> the row is gone
+import { basename } from 'node:path';
+import { errorText, GatehouseError } from '../core/errors.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import type { Exit, ProcessRow, Spawn, Spawner } from '../core/process.ts';
+import { startTimer } from '../lib/timer.ts';
+import type { Confinement, SandboxMode } from './confine.ts';
+import type { Connect } from './connect.ts';
+import { MAX_STDIN_BYTES } from './messages.ts';
+import type { Probed } from './probe.ts';
+import { reapProcess } from './reap.ts';
+import { type RunRequest, WorkerClient } from './worker-client.ts';
+
+/** A worker with nothing to do is let go after this; the next program starts another one. ms. */
+const IDLE_MS = 300_000;
+/** Of the name of a program in its row. */
+const MAX_NAME_CHARS = 100;
+
+export interface ProcessBook {
+  /** Resolves once the row is on disk. */
+  add(row: ProcessRow): Promise<void>;
+  remove(id: string): Promise<void>;
+  /** Rows of earlier boots. */
+  left(): Promise<readonly ProcessRow[]>;
+}
+
+export interface WorkerSpawnerOptions {
+  readonly connect: Connect;
+  /** What is in force for programs with sandbox `tool`. */
+  readonly confinement: () => Confinement;
+  readonly book: ProcessBook;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The port on a worker process. Disposing of it ends everything that runs. */
+export class WorkerSpawner implements Spawner, Disposable {
+  readonly #options: WorkerSpawnerOptions;
+  #client: Promise<WorkerClient> | undefined;
+  #running = 0;
+  #stopIdle: (() => void) | undefined;
+
+  constructor(options: WorkerSpawnerOptions) {
+    this.#options = options;
+  }
+
+  async run(spec: Spawn, signal: AbortSignal): Promise<Exit> {
+    signal.throwIfAborted();
+    const { book, newId } = this.#options;
+    const request = this.#requestOf(spec);
+    const row = { id: newId(), program: basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
+    const owner = spec.owner === 'daemon' ? {} : { owner: spec.owner };
+    let isRecorded = false;
+    const onStart = async ({ pid, started }: { readonly pid: number; readonly started: string }): Promise<void> => {
+      await book.add({ ...row, ...owner, pgid: pid, started });
+      isRecorded = true;
+    };
+    return await this.#using(async (client) => {
+      try {
+        return await client.run(request, { onStart, ...(spec.onLine ? { onLine: spec.onLine } : {}) }, signal);
+      } finally {
+        if (isRecorded) this.#forget(row.id);
+      }
+    });
+  }
+
+  /** What works where the worker runs. */
+  probe(mode: SandboxMode | 'auto', confinement: Omit<Confinement, 'mode'>): Promise<Probed> {
+    return this.#using((client) => client.probe(mode, confinement));
+  }
+
+  async reap(): Promise<number> {
+    const { book, clock } = this.#options;
+    const rows = await book.left();
+    const ended = await Promise.all(rows.map((row) => reapProcess(row, clock)));
+    // Only now: killed in between, the next start looks again.
+    for (const { id } of rows) await book.remove(id);
+    return ended.filter(Boolean).length;
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopIdle?.();
+    this.#client?.then(
+      (client) => client[Symbol.dispose](),
+      () => undefined,
+    );
+    this.#client = undefined;
+  }
+
+  #requestOf({ argv, cwd, env, sandbox, network, stdin, limits }: Spawn): RunRequest {
+    const { memoryBytes, pids, timeoutMs, outputBytes } = limits;
+    const bytes = stdin === undefined ? undefined : Buffer.from(stdin);
+    if (bytes && bytes.length > MAX_STDIN_BYTES)
+      throw new GatehouseError('GH2010', `a program is given at most ${MAX_STDIN_BYTES} bytes`, { hint: 'hand it a file' });
+    const { readable, hidden, ...jail } = this.#options.confinement();
+    return {
+      program: {
+        ...{ argv: [...argv], cwd, env: { ...env }, sandbox, network },
+        ...(memoryBytes === undefined ? {} : { memoryBytes }),
+        ...(pids === undefined ? {} : { pids }),
+      },
+      confinement: { ...jail, readable: [...readable], hidden: [...hidden] },
+      ...(bytes ? { stdin: bytes.toString('base64') } : {}),
+      ...{ timeoutMs, outputBytes },
+    };
+  }
+
+  /** The row of a process that is gone only costs the next start a look. */
+  #forget(id: string): void {
+    const { book, logger } = this.#options;
+    book.remove(id).catch((error) => logger.warn('process.row-stays', { detail: errorText(error) }));
+  }
+
+  async #using<T>(work: (client: WorkerClient) => Promise<T>): Promise<T> {
+    this.#stopIdle?.();
+    this.#running += 1;
+    try {
+      return await work(await this.#worker());
+    } finally {
+      this.#running -= 1;
+      if (this.#running === 0) this.#stopIdle = startTimer(this.#options.clock, IDLE_MS, () => this[Symbol.dispose]());
+    }
+  }
+
+  /** Those that come together get the same one. */
+  async #worker(): Promise<WorkerClient> {
+    const { connect, clock } = this.#options;
+    const before = this.#client;
+    const open = await before?.catch(() => undefined);
+    if (open && !open.isClosed) return open;
+    if (this.#client === before) this.#client = connect().then((stream) => new WorkerClient(stream, clock));
+    return await (this.#client ?? this.#worker());
+  }
+}

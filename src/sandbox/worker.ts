@@ -1,0 +1,118 @@
+// a connection of the daemon -> programs, each with its start, its lines and its end
+import type { Duplex } from 'node:stream';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import { confine } from './confine.ts';
+import { receive, send, type ToWorker, toWorker } from './messages.ts';
+import { probeSandbox } from './probe.ts';
+import { type GroupOptions, runGroup } from './process-group.ts';
+
+/** Programs at once; more are refused. */
+const MAX_RUNNING = 64;
+/** Lines that the daemon has not taken: above it the program has to wait. */
+const MAX_UNSENT_BYTES = 4 * 1024 ** 2;
+
+type RunMessage = Extract<ToWorker, { readonly type: 'run' }>;
+
+/**
+ * Runs what a connection asks for. Settles once it is closed and everything that it asked for is gone: what
+ * the daemon has no line to any more must not run on.
+ */
+export async function serveConnection(stream: Duplex, clock: Clock): Promise<void> {
+  const connection = new Connection(stream, clock);
+  // The reason is the daemon's to tell: it sees that the connection is gone.
+  stream.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => {
+    stream.once('close', resolve);
+    stream.once('end', () => stream.destroy());
+  });
+  receive(stream, toWorker, (message) => connection.take(message));
+  await closed;
+  await connection.end();
+}
+
+interface Running {
+  readonly stop: AbortController;
+  readonly go: PromiseWithResolvers<void>;
+  readonly done: Promise<void>;
+}
+
+class Connection {
+  readonly #stream: Duplex;
+  readonly #clock: Clock;
+  readonly #running = new Map<number, Running>();
+
+  constructor(stream: Duplex, clock: Clock) {
+    this.#stream = stream;
+    this.#clock = clock;
+  }
+
+  take(message: ToWorker): void {
+    if (message.type === 'run') this.#begin(message);
+    else if (message.type === 'go') this.#running.get(message.id)?.go.resolve();
+    else if (message.type === 'stop') this.#running.get(message.id)?.stop.abort(new Error('stopped'));
+    else void this.#probe(message);
+  }
+
+  async end(): Promise<void> {
+    const running = [...this.#running.values()];
+    for (const { stop } of running) stop.abort(new Error('the daemon is gone'));
+    await Promise.all(running.map(({ done }) => done));
+  }
+
+  #begin(message: RunMessage): void {
+    const { id } = message;
+    if (this.#running.has(id) || this.#running.size >= MAX_RUNNING) {
+      send(this.#stream, { type: 'failed', id, message: `${MAX_RUNNING} programs run already`, hint: 'try again later' });
+      return;
+    }
+    const stop = new AbortController();
+    const go = Promise.withResolvers<void>();
+    // Who waits at the gate is to end with the rest.
+    stop.signal.addEventListener('abort', () => go.reject(stop.signal.reason), { once: true });
+    go.promise.catch(() => undefined);
+    const done = this.#run(message, stop.signal, go.promise).finally(() => this.#running.delete(id));
+    this.#running.set(id, { stop, go, done });
+  }
+
+  /** Never rejects. */
+  async #run(
+    { id, program, confinement, stdin, lines, ...limits }: RunMessage,
+    stop: AbortSignal,
+    go: Promise<void>,
+  ): Promise<void> {
+    const options: GroupOptions = {
+      ...limits,
+      ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin, 'base64') }),
+      onStart: async (process) => {
+        send(this.#stream, { type: 'started', id, ...process });
+        await go;
+      },
+      ...(lines ? { onLine: (stream, line) => send(this.#stream, { type: 'line', id, stream, line }) } : {}),
+      drained: () => this.#drained(),
+      clock: this.#clock,
+    };
+    try {
+      const { memoryBytes, pids, ...rest } = program;
+      const bounds = { ...(memoryBytes === undefined ? {} : { memoryBytes }), ...(pids === undefined ? {} : { pids }) };
+      const exit = await runGroup(confine({ ...rest, ...bounds }, confinement), options, stop);
+      send(this.#stream, { type: 'end', id, exit });
+    } catch (error) {
+      const hint = isGatehouseError(error) ? { hint: error.hint } : {};
+      send(this.#stream, { type: 'failed', id, message: errorText(error), ...hint });
+    }
+  }
+
+  #drained(): Promise<void> | undefined {
+    if (this.#stream.writableLength < MAX_UNSENT_BYTES) return undefined;
+    return new Promise((resolve) => {
+      this.#stream.once('drain', resolve);
+      this.#stream.once('close', resolve);
+    });
+  }
+
+  async #probe({ id, mode, confinement }: Extract<ToWorker, { readonly type: 'probe' }>): Promise<void> {
+    const found = await probeSandbox(mode, confinement, this.#clock);
+    send(this.#stream, { type: 'probed', id, found: 'mode' in found ? { ...found, programs: [...found.programs] } : found });
+  }
+}
