@@ -14,8 +14,8 @@ interface KnownNames {
 }
 
 /**
- * Checks what the schema cannot: that every entry of a policy can mean a tool, and every sender a person of a
- * channel there is. A misspelt one would protect from nothing.
+ * Checks what the schema cannot: that every entry of a policy and of a hook can mean a tool, and every sender a
+ * person of a channel there is. A misspelt one would protect from nothing.
  */
 export function checkTools(value: unknown, original: unknown, { channels, providers }: KnownNames): readonly Finding[] {
   const senders = Object.keys(recordAt(value, [POLICY, 'senders']));
@@ -25,7 +25,10 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
     ...Object.keys(recordAt(value, [BY_PROVIDER])).map((name) => [BY_PROVIDER, name]),
     ...listAt(value, ['gateway', 'channels']).map((_, index) => ['gateway', 'channels', index, POLICY]),
   ];
-  const lists = places.flatMap((place) => ['allow', 'deny', 'members', 'guests'].map((key) => [...place, key]));
+  const lists = [
+    ...places.flatMap((place) => ['allow', 'deny', 'members', 'guests'].map((key) => [...place, key])),
+    ...listAt(value, ['hooks']).map((_, index) => ['hooks', index, 'tool_filter']),
+  ];
   return [
     ...lists.flatMap((path) => listAt(value, path).flatMap((entry, index) => checkEntry(entry, [...path, index], original))),
     ...senders.flatMap((sender) => checkSender(sender, channels)),

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { diskSection } from './sections/disk.ts';
 import { gatewaySection } from './sections/gateway.ts';
 import { heartbeatSection } from './sections/heartbeat.ts';
+import { hooksSection } from './sections/hooks.ts';
 import { limitsSection } from './sections/limits.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
+import { sandboxSection } from './sections/sandbox.ts';
 import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
 
 /** The version this program writes and reads; older files are brought up to it by `migrate.ts`. */
@@ -52,7 +54,9 @@ export const configSchema = z.strictObject({
   tool_policy: toolPolicySection,
   tool_policy_by_provider: policyByProvider,
   context_filter: contextFilter,
+  hooks: hooksSection,
   heartbeat: heartbeatSection,
+  sandbox: sandboxSection.optional(),
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z
     .strictObject({

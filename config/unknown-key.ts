@@ -93,7 +93,8 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   const isMisplaced = home?.endsWith('tool_policy') === true || (meant !== undefined && PROTECTIONS.includes(meant));
   const section = whole ? (protectionOf(path, key) ?? (isMisplaced ? key : undefined)) : undefined;
   if (section !== undefined) {
-    const unknown = home === undefined && meant === undefined;
+    const isInside = PROTECTIONS.includes(String(path[0])) && known.length > 0;
+    const unknown = home === undefined && meant === undefined && !isInside;
     const advice = unknown ? `this version has no "${section}" here: remove the key, or use a version that has it` : hint;
     return { ...about, severity: 'error', message: UNPROTECTED, hint: advice };
   }

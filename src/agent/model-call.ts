@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
-import type { FailureKind, Model, ModelAnswer, ModelCallContext, ModelFailure, ModelRequest } from '../core/model.ts';
+import type { FailureKind, Model, ModelAnswer, ModelCallContext, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { AgentRun } from '../core/turn.ts';
 import type { Wanted } from '../core/wait.ts';
@@ -79,6 +79,15 @@ export function isEmpty(answer: ModelAnswer): boolean {
 /** The calls to run. A broken-off or withheld answer may hold half a call, so none of it runs; `end` with calls means `tools` (spec B7). */
 export function toolCallsOf(answer: ModelAnswer): ModelAnswer['toolCalls'] {
   return answer.stop === 'end' || answer.stop === 'tools' ? answer.toolCalls : [];
+}
+
+/** Of the tokens alone: what they cost is the ledger's to say. */
+export function sumUsage(one: Usage, other: Usage): Usage {
+  return {
+    tokensIn: one.tokensIn + other.tokensIn,
+    tokensOut: one.tokensOut + other.tokensOut,
+    tokensCached: one.tokensCached + other.tokensCached,
+  };
 }
 
 /** What an answer that stayed empty after every retry is called. */

@@ -39,6 +39,15 @@ export interface StoredCall {
   readonly at: number;
 }
 
+/** The step of a call that an earlier attempt began. */
+export interface RecordedCall {
+  readonly n: number;
+  readonly hasNoEffect: boolean;
+  readonly done?: StoredCall;
+  /** The arguments that a hook gave it in place of its own. */
+  readonly replaced?: string;
+}
+
 type Fields = Readonly<Record<string, Json>>;
 
 export class Replay {
@@ -82,16 +91,15 @@ export class Replay {
   }
 
   /** The step of a call. The hash is part of the key, so the same id on other arguments is another call. */
-  tool(
-    callId: string,
-    hash: string,
-  ): { readonly n: number; readonly hasNoEffect: boolean; readonly done?: StoredCall } | undefined {
+  tool(callId: string, hash: string): RecordedCall | undefined {
     const step = this.#tools.get(`${callId} ${hash}`);
     if (!step) return undefined;
     const done = step.state === 'DONE' ? decodeCall(step.value) : undefined;
     const hasNoEffect = step.effect === 'none';
     const taint = step.taint ? { taint: step.taint } : {};
-    return done === undefined ? { n: step.n, hasNoEffect } : { n: step.n, hasNoEffect, done: { ...done, ...taint } };
+    if (done) return { n: step.n, hasNoEffect, done: { ...done, ...taint } };
+    const replaced = fields(step.value)?.['replaced'];
+    return { n: step.n, hasNoEffect, ...(typeof replaced === 'string' ? { replaced } : {}) };
   }
 
   /** The number of the next new step; above every recorded one. */

@@ -12,9 +12,10 @@ import type { NewWait } from '../core/wait.ts';
 import { estimateRequestTokens } from '../llm/tokens.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
+import { callWithHooks } from './hooks.ts';
 import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
-import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
+import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, sumUsage, toolCallsOf } from './model-call.ts';
 import { offered } from './offered.ts';
 import { callWithinWindow } from './overflow.ts';
 import { loadImages } from './read-images.ts';
@@ -150,12 +151,7 @@ class AgentLoop {
       if (failure.kind === 'empty' && failure.retryable) return { kind: 'empty', failure, replayed: false };
       return this.#ended(failure);
     }
-    const { usage } = stored.answer;
-    this.#usage = {
-      tokensIn: this.#usage.tokensIn + usage.tokensIn,
-      tokensOut: this.#usage.tokensOut + usage.tokensOut,
-      tokensCached: this.#usage.tokensCached + usage.tokensCached,
-    };
+    this.#usage = sumUsage(this.#usage, stored.answer.usage);
     if (!isEmpty(stored.answer)) return { kind: 'answer', stored };
     const failure = emptyFailure(stored.answer);
     // A cut or withheld answer ends the same way when it is asked for again, and is paid for again.
@@ -168,7 +164,10 @@ class AgentLoop {
     this.#resumedAt ??= this.#lines.length;
     await loadImages(this.#images, this.#lines, { workspace: this.#run.workspace, emit: this.#emit, signal: this.#signal });
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal, ready };
-    const outcome = await callWithinWindow(this.#run, this.#request, (request) => callModel({ ...call, request }));
+    const about = { iteration: this.#iterations, messages: this.#run.history.length + this.#lines.length, spent: this.#usage };
+    const outcome = await callWithHooks(this.#run, about, this.#signal, () =>
+      callWithinWindow(this.#run, this.#request, (request) => callModel({ ...call, request })),
+    );
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     if (outcome.kind === 'wait') return { wait: { ...outcome.wait, callId: modelWait(this.#replay.n) } };
     const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };

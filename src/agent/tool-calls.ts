@@ -9,6 +9,7 @@ import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
 import { type Gate, gateCall, mayStillRun } from './approve.ts';
+import { askBeforeCall, tellAfterCall } from './hooks.ts';
 import { offered } from './offered.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
 import { argsHash, toolSignature } from './tool-signature.ts';
@@ -101,21 +102,21 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
     return recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
   }
   if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, offered(run)), 'not-run'), batch);
-  const gated = { ...batch, call, tool };
-  const gate = recorded ? mayStillRun(gated) : await gateCall(gated);
+  const { call: final, gate } = await gateFinal(call, recorded, { ...batch, tool });
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
   if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });
   if (!recorded) {
     const began = { tool: tool.name, effect: tool.effect, startedAt: run.clock.now() };
     const allowed = gate.approvedBy === undefined ? {} : { approvedBy: gate.approvedBy };
-    await run.steps.record({ ...step, ...began, ...allowed, state: 'STARTED', value: { callId: call.id, name: call.name } });
+    const value = { callId: call.id, name: call.name, ...(final === call ? {} : { replaced: final.arguments }) };
+    await run.steps.record({ ...step, ...began, ...allowed, state: 'STARTED', value });
   }
   // Aborted while STARTED was being written: DONE follows, else a resumed turn would have to call it unknown.
   if (signal.aborted) {
     const notRun = notEnded(batch, NOT_RUN, 'not-run');
     return recordDone(call, { ...step, effect: 'none', endedAt: notRun.at }, notRun, batch);
   }
-  const result = await execute(tool, call, batch);
+  const result = await execute(tool, final, batch);
   // Left behind still running: STARTED without DONE is the truth about it.
   if (result === 'left') {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
@@ -124,6 +125,26 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   // STARTED stays: the result is what the wait comes to.
   if (result.result.wait) return result;
   return recordDone(call, { ...step, endedAt: result.at }, result, batch);
+}
+
+/** The call as it would run, which a hook may have changed, and whether it may. After a crash as it began. */
+async function gateFinal(
+  call: ToolCall,
+  recorded: ReturnType<Replay['tool']>,
+  batch: ToolBatch & { readonly tool: Tool },
+): Promise<{ readonly call: ToolCall; readonly gate: Gate }> {
+  if (recorded) {
+    const final = recorded.replaced === undefined ? call : { ...call, arguments: recorded.replaced };
+    return { call: final, gate: mayStillRun({ ...batch, call: final }) };
+  }
+  const { run, signal } = batch;
+  const answer = await askBeforeCall(run, call, signal);
+  if (answer?.kind === 'deny') {
+    const { reason, key } = answer;
+    return { call, gate: { kind: 'refused', output: `[HOOK DENIED] ${reason}`, reason: `a hook said: ${reason}`, key } };
+  }
+  const final = answer?.kind === 'replace' ? { ...call, arguments: answer.args } : call;
+  return { call: final, gate: await gateCall({ ...batch, call: final }) };
 }
 
 /** A call that does not begin: refused for good, or before a person has said yes. */
@@ -163,7 +184,9 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
   const settled = await settleOrLeave(work, signal, run.clock);
   if (settled === 'left') return 'left';
   const result = mayWait(tool, settled.value);
-  emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms: run.clock.monotonic() - startedAt });
+  const ms = run.clock.monotonic() - startedAt;
+  emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms });
+  tellAfterCall(run, call, result, ms);
   return { result, at: run.clock.now(), ...(tool.reads ? { taint: tool.reads } : {}) };
 }
 

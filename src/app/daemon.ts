@@ -17,9 +17,10 @@ import { composeEvents } from './compose/events.ts';
 import { composeGateway, type GatewayParts } from './compose/gateway.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
-import { type Base, type Config, type DaemonOptions, redactOf } from './compose/options.ts';
+import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
 import { composeRunner } from './compose/runner.ts';
+import { composePrograms } from './compose/sandbox.ts';
 import { composeTicker } from './compose/schedule.ts';
 import { composeStores } from './compose/store.ts';
 import { keepHouse } from './keep-house.ts';
@@ -39,6 +40,7 @@ export interface Daemon {
   readonly lanes: Lanes;
   readonly observations: Observations;
   readonly models: ModelStack;
+  readonly programs: Pick<Programs, 'status'>;
   /**
    * Takes a changed config into use, all that can be without a restart of the process, or nothing of it. As
    * `Reloader.reload`.
@@ -67,13 +69,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { opened, journal, transcripts } = await composeStores(options, events.emit);
   const { pairing, people } = opened;
   events.observe(journal.record.note);
+  // Before recovery tells of calls that they were cut off: what they started must not go on meanwhile.
+  const programs = await composePrograms(options, journal);
   const { channels, webhooks } = await composeChannels(options, events);
   const reloader = new Reloader(config);
   const disk = new DiskQuota({ ...options, limits: () => reloader.running.disk });
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
   const base: Base = {
-    ...{ options, events, journal, channels, disk, uploads: new Uploads({ ...options, disk }) },
+    ...{ options, events, journal, channels, disk, programs, uploads: new Uploads({ ...options, disk }) },
     onParts(parts) {
       // What sends belongs to all, whichever turn or channel made the part.
       onOwnBehalf(() => {
@@ -114,6 +118,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     owner: operator.owner,
     ...{ transcripts, webhooks, channels, delivery, models },
     uploads: base.uploads,
+    programs,
   };
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {
@@ -124,7 +129,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeParts({ stop, parts: closed, graceMs, clock, logger });
   };
   return {
-    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations },
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, programs },
     get models() {
       return models.current;
     },

@@ -15,8 +15,11 @@ const MODEL_KEYS = [
   ...['gateway.llm_timeout_secs', 'gateway.llm_thinking_timeout_secs', 'gateway.llm_connect_timeout_secs'],
 ];
 
-/** Listeners, and what is sized once. */
-const START_KEYS = ['http', 'webhooks', 'max_sessions', 'bus_capacity', 'high_water'].map((key) => `gateway.${key}`);
+/** Listeners, what is sized once, and what was tried at the start. */
+const START_KEYS = [
+  'sandbox',
+  ...['http', 'webhooks', 'max_sessions', 'bus_capacity', 'high_water'].map((key) => `gateway.${key}`),
+];
 
 /**
  * Read by editors or by commands, or by every start for what earlier processes left; `queue_mode` has one
@@ -54,6 +57,7 @@ export function reloadParts({ models, ticker, permits, more, ...options }: Reloa
     livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)], undefined, () =>
       permits.look(),
     ),
+    livePart('hooks', ['hooks']),
     livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),

@@ -141,7 +141,7 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
   const clock = systemClock;
   const { secret } = secrets;
   return {
-    ...{ config, dataDir, secret, clock, logger },
+    ...{ config, dataDir, env, secret, clock, logger },
     registry: options.registry ?? CHANNELS,
     model: async (parts) => {
       const now = parts.before ? await findModels(parts, env, store) : found;

@@ -19,6 +19,7 @@ function degradedParts(daemon: Daemon): readonly string[] {
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
     ...(daemon.observations.journalFailing ? ['journal'] : []),
+    ...(daemon.programs.status && 'problem' in daemon.programs.status ? ['sandbox'] : []),
     ...daemon.observations.held(systemClock.now()).map((channel) => `intake:${channel}`),
   ];
 }
@@ -63,6 +64,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
   );
   const { running, waiting, ofPerson } = daemon.lanes.stats();
   const journal = await daemon.journal.counts();
+  const { status: sandbox } = daemon.programs;
   return {
     version: packageVersion(),
     pid: process.pid,
@@ -81,6 +83,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
     removedChannels: removedChannels(daemon, journal),
     config,
     journal,
+    ...(sandbox ? { sandbox } : {}),
     jobs: await daemon.journal.jobs.counts(),
     lanes: { running, waiting, ofPerson },
     usageToday: { calls, tokensIn, tokensOut, costUsd, unpriced },

@@ -36,6 +36,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
     ...formatJobs(status.jobs, view),
+    ...formatSandbox(status.sandbox, view),
     `${out.mark('none')} today     ${calls}`,
     ...status.lastErrors
       .slice(0, 3)
@@ -79,6 +80,24 @@ function formatJobs(jobs: StatusDocument['jobs'], { out, now }: View): string[] 
   const next = nextDue === undefined ? '' : `, next ${formatRelative(nextDue, now)}`;
   const failed = failing === 0 ? '' : `, ${failing} failed last time   → gatehouse cron list`;
   return [`${out.mark(failing > 0 ? 'warn' : 'none')} jobs      ${enabled} enabled, ${disabled} disabled${next}${failed}`];
+}
+
+const SANDBOXES = {
+  bwrap: 'bubblewrap',
+  macos: 'sandbox-exec',
+  none: 'programs run bare, as the user of the daemon',
+  off: 'off',
+};
+
+function formatSandbox(sandbox: StatusDocument['sandbox'], { out }: View): string[] {
+  if (!sandbox) return [];
+  if ('problem' in sandbox)
+    return [`${out.mark('warn')} sandbox   no tool runs programs: ${printable(sandbox.problem)}   → ${printable(sandbox.hint)}`];
+  if (sandbox.mode === 'off') return [`${out.mark('none')} sandbox   off: no tool runs programs`];
+  const network = sandbox.mode === 'none' || sandbox.network ? 'with the network' : 'no network';
+  const missing = sandbox.missing === undefined ? '' : `; ${printable(sandbox.missing)}`;
+  const isWell = sandbox.mode !== 'none' && missing === '';
+  return [`${out.mark(isWell ? 'ok' : 'warn')} sandbox   ${SANDBOXES[sandbox.mode]}, ${network}${missing}`];
 }
 
 function formatRemoved(removed: NonNullable<StatusDocument['removedChannels']>, { out }: View): string[] {

@@ -87,7 +87,6 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addModelsCommands(program, run);
   addConfigCommands(program, run);
   addAuthCommands(program, run);
-  addToolsCommands(program, run);
   addHelpCommand(program);
   return program;
 }

@@ -121,6 +121,10 @@ export const ERROR_CODES = {
     title: 'the model ran out of room before it answered',
     hint: 'lower the level of thinking with /think low, or raise gateway.max_output_tokens',
   },
+  GH2121: {
+    title: 'a hook of the operator refused the model call',
+    hint: 'the reason is in the log; see `hooks` in the config',
+  },
   GH2201: { title: 'logging in failed', hint: 'run the command again' },
   GH2202: {
     title: 'the stored login cannot be used',

@@ -61,3 +61,20 @@ export interface Processes {
   /** Those of earlier boots. */
   left(): Promise<readonly ProcessRow[]>;
 }
+
+/** A program of a tool. Its sandbox, network and bounds on memory are those of the config. */
+export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'stdin' | 'onLine'> {
+  readonly callId: string;
+  readonly timeoutMs: number;
+  readonly outputBytes: number;
+}
+
+/** Runs programs for the calls of one run. */
+export interface RunSpawner {
+  /** Whether what it runs reaches and changes nothing but its workspace. */
+  readonly isContained: boolean;
+  /** Of the programs that tools are made of, those that are installed. */
+  readonly programs: ReadonlySet<string>;
+  /** As `Spawner.run`. */
+  run(program: ToolProgram, signal: AbortSignal): Promise<Exit>;
+}

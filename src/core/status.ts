@@ -38,6 +38,8 @@ export interface StatusDocument {
   readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
   readonly config?: ConfigStatus;
   readonly journal: JournalCounts;
+  /** What programs of tools run in. Absent: no section `sandbox` in the config, or an earlier version. */
+  readonly sandbox?: SandboxStatus;
   /** Absent in what an earlier version tells. */
   readonly jobs?: JobCounts;
   /** `ofPerson`: turns that one person may have at once. Absent in what an earlier version tells. */
@@ -69,6 +71,16 @@ export interface ConfigStatus {
   /** Why the file as it was last seen is not in use. Absent: it is. */
   readonly problem?: { readonly at: number; readonly code: string; readonly detail: string; readonly hint: string };
 }
+
+export type SandboxStatus =
+  | {
+      readonly mode: 'bwrap' | 'macos' | 'none';
+      readonly network: boolean /** Why a tool is left out. */;
+      readonly missing?: string;
+    }
+  | { readonly mode: 'off' }
+  /** The tools that run programs are left out. */
+  | { readonly problem: string; readonly hint: string };
 
 /** One of several models: how it does and how it is rated. */
 export interface SlotStatus {

@@ -2,6 +2,7 @@ import type { Authority } from './authority.ts';
 import type { JobBook } from './job.ts';
 import type { Address, Choice, Json, OutboundFile } from './message.ts';
 import type { ClaimDisk } from './ports.ts';
+import type { RunSpawner } from './process.ts';
 import type { Wanted } from './wait.ts';
 
 /**
@@ -66,6 +67,8 @@ export interface RunScope {
   readonly jobs?: JobBook;
   /** Called before a file of the workspace grows by so many bytes. Absent = no limit. */
   readonly claimDisk?: ClaimDisk;
+  /** Absent = programs are not run here: no sandbox is configured, or none works. */
+  readonly spawner?: RunSpawner;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */
@@ -138,6 +141,13 @@ export interface Tool {
    * `network`). Called with arguments that nothing has checked: must not throw.
    */
   readonly act?: Act | ((args: unknown) => Act);
+  /**
+   * What no config allows without a yes, or at all; undefined = nothing of that. Called as `act` is. `reason`
+   * goes behind "it is not allowed: " and before ".".
+   */
+  readonly rule?: (args: unknown) => { readonly kind: 'deny' | 'ask'; readonly reason: string } | undefined;
+  /** The program that it is offered with alone, see `RunSpawner.programs`; a shell is always there. */
+  readonly needs?: 'sh' | 'rg' | 'git';
   /** Bits of `authority.ts` that its results bring in. Default 0. */
   readonly reads?: number;
   /**

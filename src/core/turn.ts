@@ -2,6 +2,7 @@
 import type { Authority } from './authority.ts';
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
+import type { Hooks } from './hooks.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address, Choice } from './message.ts';
 import type { Model, ModelFailure, Usage } from './model.ts';
@@ -79,6 +80,8 @@ export interface AgentRun {
   readonly input: SessionMessage;
   readonly tools: readonly Tool[];
   readonly access: ToolAccess;
+  /** Absent = there are none. */
+  readonly hooks?: Hooks;
   readonly model: Model;
   /**
    * Windows that models turned out to have, in tokens by model id: read and written, shared by all runs.

@@ -24,6 +24,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
 const OF_CODE: Readonly<Record<string, string>> = {
   // No limit was reached, and waiting does not help.
   GH2113: 'The AI model was not asked because its price is not known. The operator has to set it.',
+  GH2121: 'A rule of the operator keeps me from asking the AI model.',
   GH2119: 'The AI model ran out of room while thinking. Please ask a shorter question, or write /think low first.',
 };
 

@@ -1,6 +1,7 @@
 /** What the runner is built from. */
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
+import type { Hooks } from '../core/hooks.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { AnswerTarget, Choice } from '../core/message.ts';
@@ -39,6 +40,8 @@ export interface RunnerOptions {
   readonly policy: Policy;
   /** Whether a yes that is written on this channel is surely its person's. */
   readonly mayApprove: (channel: string) => boolean;
+  /** Programs of the operator that are asked and told about it. */
+  readonly hooks: Hooks;
   /** Asks what a run wants to know of people. */
   readonly questions: Pick<RunQuestions, 'place'>;
   /** Absent: recordings are files and nothing more. */

@@ -13,6 +13,7 @@ import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withT
 import { type Finish, RunStopped } from './finish.ts';
 import { asJob } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
+import { askMessageIn, tellMessageOut } from './message-hooks.ts';
 import { placeWaits } from './parking.ts';
 import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
 import { inputLine } from './remains.ts';
@@ -91,6 +92,7 @@ export class Runner {
     if (committed) {
       transcripts.committed(row.session, result.lines);
       result.onDisk?.();
+      tellMessageOut(row, result, this.#options.hooks);
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };
     if (result.waits) emit({ ...about, type: 'parked', waits: result.waits.length, kinds: kindsOf(result.waits) });
@@ -114,7 +116,7 @@ export class Runner {
 
   async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row, ready } = running;
-    const end = await this.#options.instead(row, ready);
+    const end = (await this.#options.instead(row, ready)) ?? (await askMessageIn(row, this.#options.hooks, signal));
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
@@ -217,6 +219,7 @@ export class Runner {
       input,
       tools: this.#options.tools(row, turn.taint),
       access: accessOf(row, turn, this.#options),
+      hooks: this.#options.hooks,
       ...chosen,
       windows: this.#windows.current(),
       limits: limits[row.profile],

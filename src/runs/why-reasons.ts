@@ -73,6 +73,7 @@ const OUTCOMES: Reasons = {
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
   [NOT_HEARD]: ['It was not listened to: it is not known whether it spoke to the assistant', 'transcription'],
   'not-permitted': ['It was a command of the owner; its author was told so within the hour', 'gateway.owner'],
+  'refused:hook': ['A hook of the operator refused it; the chat was told why', 'hooks'],
   'no-model': ['There is no model to answer it', 'provider'],
   pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
   ...floods((reason) => `It was not let in: ${reason}; the chat was told`),

@@ -135,9 +135,11 @@ it('F31 whatever it does with sessions and forks, nothing is left half a second 
   const running = sandboxed(script, {
     ...{ cwd: dir.path, signal: stop.signal },
     onStart: async ({ pid }) => {
-      void until('six sleepers', async () => (below = await descendantsOf(pid)).length >= 8).then(() =>
-        stop.abort(new Error('over')),
-      );
+      const count = async () => {
+        below = await descendantsOf(pid);
+        return below.length;
+      };
+      void until('six sleepers', async () => (await count()) >= 8).then(() => stop.abort(new Error('over')));
     },
   });
   await expect(running).rejects.toThrow('over');

@@ -20,6 +20,8 @@ export async function testDaemon(options: {
   readonly limits?: Record<string, unknown>;
   /** Section `tool_policy`. Absent: tools beside the built-in ones are the owner's alone. */
   readonly policy?: Record<string, unknown>;
+  /** Other sections. */
+  readonly sections?: Record<string, unknown>;
   readonly channel?: TestChannel;
   readonly local?: boolean;
   readonly daemon?: Partial<DaemonOptions>;
@@ -30,6 +32,7 @@ export async function testDaemon(options: {
     gateway: { channels: [{ type: 'test', allowed_senders: ['user-1', '*'], ...options.entry }], ...options.gateway },
     limits: options.limits,
     tool_policy: options.policy,
+    ...options.sections,
   });
   const daemon = await startDaemon({
     config,

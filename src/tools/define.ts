@@ -3,7 +3,10 @@ import type { RunScope, Tool, ToolContext, ToolFacts, ToolKit, ToolResult } from
 import { PathRefusal } from '../workspace/path.ts';
 
 interface Described<Schema extends z.ZodObject>
-  extends Pick<Tool, 'name' | 'description' | 'tags' | 'effect' | 'idempotent' | 'act' | 'reads' | 'approval'> {
+  extends Pick<
+    Tool,
+    'name' | 'description' | 'tags' | 'effect' | 'idempotent' | 'act' | 'needs' | 'rule' | 'reads' | 'approval'
+  > {
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;
   /** Spec C4; default 50,000. */

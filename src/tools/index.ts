@@ -1,11 +1,13 @@
 import type { ToolFacts, ToolKit } from '../core/tool.ts';
 import { cron } from './cron.ts';
 import { type KnownKit, unbound } from './define.ts';
+import { grep } from './grep.ts';
 import { listDirTool } from './list-dir.ts';
 import { offerChoices } from './offer-choices.ts';
 import { react } from './react.ts';
 import { readFileTool } from './read-file.ts';
 import { sendFile } from './send-file.ts';
+import { shell } from './shell.ts';
 import { writeFile } from './write-file.ts';
 
 /** A new tool is one file and one entry here. */
@@ -13,7 +15,7 @@ const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   writeFile,
   unbound(listDirTool),
-  ...[sendFile, offerChoices, react, cron],
+  ...[sendFile, offerChoices, react, cron, grep, shell],
 ];
 
 /** Every tool that the gateway itself has, for one run. */

@@ -39,7 +39,7 @@ const names = (who: PolicyRun, config = settings()): readonly string[] =>
 
 test('what each role may use when the config says nothing', () => {
   const members = ['read_file', 'write_file', 'list_dir', 'send_file', 'offer_choices', 'react'];
-  expect(names(run('owner'))).toEqual([...members, 'cron']);
+  expect(names(run('owner'))).toEqual([...members, 'cron', 'grep', 'shell']);
   expect(names(run('member'))).toEqual(members);
   expect(names(run('guest'))).toEqual(['read_file', 'list_dir', 'offer_choices']);
 });
@@ -193,6 +193,19 @@ const GATE: readonly (readonly [Partial<ToolFacts>, number, Verdict['kind']])[] 
 
 test.each(GATE)('in the highest mode, %o with taint %i is: %s', (facts, taint, kind) => {
   expect(decide(tool(facts), run('owner'), { config: settings({ mode: 'full' }), taint }).kind).toBe(kind);
+});
+
+test('what a tool forbids for good is denied in the highest mode, and what it wants a yes for is asked', () => {
+  const strict = tool({
+    act: 'program',
+    effect: 'workspace',
+    rule: (args) => args as ReturnType<NonNullable<ToolFacts['rule']>>,
+  });
+  const config = settings({ mode: 'full' });
+  const judged = (args: unknown) => decide(strict, run('owner'), { config, args });
+  expect(judged({ kind: 'deny', reason: 'never' })).toEqual({ kind: 'deny', reason: 'never' });
+  expect(judged({ kind: 'ask', reason: 'each time' })).toEqual({ kind: 'ask', reason: 'each time', by: 'requester' });
+  expect(judged(null).kind).toBe('allow');
 });
 
 test('the owner makes jobs in the guarded mode as before, and is asked once a run read untrusted and private things', () => {

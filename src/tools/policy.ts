@@ -100,6 +100,8 @@ function judgeTool(tool: ToolFacts, run: PolicyRun, settings: PolicySettings): V
 function judgeCall({ tool, args, taint }: PolicyCall, { authority }: PolicyRun, settings: PolicySettings): Verdict {
   const act = actOf(tool, args);
   if (authority.role === 'guest' && NEVER_FOR_GUESTS.includes(act)) return deny('it is not for guests');
+  const hard = tool.rule?.(args);
+  if (hard?.kind === 'deny') return deny(hard.reason);
   const mode = effectiveMode(authority, settings);
   const needed = neededMode(tool, act, authority.role);
   const key = modeKey(authority, settings);
@@ -108,6 +110,7 @@ function judgeCall({ tool, args, taint }: PolicyCall, { authority }: PolicyRun, 
     const by = authority.role === 'owner' ? 'requester' : 'owner';
     return { kind: 'ask', reason: `${ACTS[act]} needs a yes in mode ${mode}`, ...(key ? { key } : {}), by };
   }
+  if (hard) return { kind: 'ask', reason: hard.reason, by: 'requester' };
   if ((taint & BOTH) === BOTH && isGated(tool, act))
     return {
       kind: 'ask',

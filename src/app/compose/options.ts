@@ -7,7 +7,9 @@ import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
+import type { RunSpawner, Spawner } from '../../core/process.ts';
 import type { Reloadable } from '../../core/reload.ts';
+import type { SandboxStatus } from '../../core/status.ts';
 import type { ToolKit } from '../../core/tool.ts';
 import type { Uploads } from '../../media/uploads.ts';
 import { ownTimezone } from '../../schedule/next.ts';
@@ -48,6 +50,8 @@ export interface DaemonOptions {
   readonly observe?: Emit;
   /** Parts around the daemon that take changes of the config. */
   readonly reloadable?: readonly Reloadable<Config>[];
+  /** Environment of the process: hooks get parts of it. Default: empty. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Tools beside the built-in ones. */
   readonly extraTools?: readonly ToolKit[];
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
@@ -78,10 +82,28 @@ export const LIVE_GATEWAY_KEYS = [
 /** What may change while the daemon runs; all else is read when a part is built. */
 export type LiveConfig = Pick<
   Config,
-  'max_iterations' | 'thinking' | 'heartbeat' | 'disk' | 'limits' | 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'
+  | 'max_iterations'
+  | 'thinking'
+  | 'heartbeat'
+  | 'hooks'
+  | 'disk'
+  | 'limits'
+  | 'tool_policy'
+  | 'tool_policy_by_provider'
+  | 'context_filter'
 > & {
   readonly gateway: Pick<Config['gateway'], (typeof LIVE_GATEWAY_KEYS)[number]>;
 };
+
+/** What runs programs. */
+export interface Programs extends AsyncDisposable {
+  /** For programs of the operator, which are in no sandbox. */
+  readonly spawner: Pick<Spawner, 'run'>;
+  /** Undefined = the run has no tools that run programs. */
+  of(run: string): RunSpawner | undefined;
+  /** Undefined = there is no such section in the config. */
+  readonly status: SandboxStatus | undefined;
+}
 
 /** What is built first, and most other parts need. */
 export interface Base {
@@ -91,6 +113,7 @@ export interface Base {
   readonly channels: ChannelSet;
   readonly uploads: Uploads;
   readonly disk: DiskQuota;
+  readonly programs: Programs;
   /** Parts are on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
   /** To be asked at each use. */

@@ -17,6 +17,7 @@ import { whyAnswer } from '../../runs/why-answer.ts';
 import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
+import { composeHooks } from './hooks.ts';
 import type { Operator } from './operator.ts';
 import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
@@ -68,6 +69,7 @@ export function composeRunner(turn: TurnParts): Runner {
       const { system_prompt: prompt } = live().gateway;
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone });
     },
+    hooks: composeHooks(base),
     remains: remainsFor(options),
     uploads: base.uploads,
     answers: turn.delivery,

@@ -17,7 +17,8 @@ export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (ro
   const jobs = jobBook(base);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint) => {
-    const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk };
+    const spawner = base.programs.of(row.key);
+    const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...(spawner ? { spawner } : {}) };
     return kits.flatMap((kit) => kit(scope));
   };
 }

@@ -51,7 +51,8 @@ test('what a person may use follows their role, their own rules and the model th
   await using at = await setup();
   const owner = await at.list();
   expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
-  expect([owner.deny, owner.ask]).toEqual([['react'], []]);
+  expect([owner.deny, owner.ask]).toEqual([['react', 'grep', 'shell'], []]);
+  expect(named(owner.tools, 'shell')).toMatchObject({ key: 'sandbox', reason: expect.stringContaining('add `"sandbox": {}`') });
   expect((await at.list('--as', 'telegram:1')).as).toMatchObject({ role: 'owner' });
   expect((await at.list('--as', 'telegram:43')).allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
   const small = await at.list('--as', 'telegram:44');

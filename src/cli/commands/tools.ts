@@ -9,11 +9,12 @@ import { printable } from '../../lib/printable.ts';
 import { roleOf } from '../../operator/authority.ts';
 import { BUILT_IN } from '../../tools/index.ts';
 import { createPolicy, modeOf } from '../../tools/policy.ts';
-import { type Command, readConfig, sayWarnings } from '../context.ts';
+import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isTerminal, type KnownPerson, knownPeople, letsAllIn, personOf } from '../known-people.ts';
 import { formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
+import { whyNoPrograms } from '../why-no-programs.ts';
 
 export interface ToolsOptions {
   /** Default: the owner, at the terminal. */
@@ -39,7 +40,8 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const principal = principalOf(who);
   const authority: Authority = { principal, role, mode: modeOf(role, principal, config.tool_policy), policies: [] };
   const run = { authority, channel: who.channel, model: modelFor(config, who) };
-  const tools = BUILT_IN.map((tool) => ({ name: tool.name, ...(outside ?? verdictOf(config, tool, run)) }));
+  const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });
+  const tools = BUILT_IN.map((tool) => ({ name: tool.name, ...(outside ?? whyNot(tool) ?? verdictOf(config, tool, run)) }));
   out.document({
     as: { principal, role, mode: authority.mode },
     tools: tools.map(({ name, kind, reason, key }) => ({ name, verdict: kind, reason, ...(key === undefined ? {} : { key }) })),

@@ -1,0 +1,99 @@
+// section `sandbox` -> what works here -> the port by which tools run programs, or the reason why there is none
+import { randomUUID } from 'node:crypto';
+import { extname, join } from 'node:path';
+import { errorText, isGatehouseError } from '../../core/errors.ts';
+import type { Journal } from '../../core/journal.ts';
+import type { RunSpawner, ToolProgram } from '../../core/process.ts';
+import type { SandboxStatus } from '../../core/status.ts';
+import type { Confinement } from '../../sandbox/confine.ts';
+import { childWorker, socketWorker } from '../../sandbox/connect.ts';
+import { PROGRAM_PATH, type Probed, probeSandbox } from '../../sandbox/probe.ts';
+import { type ProcessBook, WorkerSpawner } from '../../sandbox/spawner.ts';
+import type { Config, DaemonOptions, Programs } from './options.ts';
+
+type SandboxConfig = NonNullable<Config['sandbox']>;
+
+/** What a worker is started from: beside this file in the sources, and in what is published. */
+const MAIN = join(import.meta.dirname, `../../cli/main${extname(import.meta.filename)}`);
+const MIB = 1024 ** 2;
+
+/**
+ * First ends what an earlier process left running, whatever the config says now. Where the sandbox does not
+ * work the daemon starts without those tools and says so: they never run in less than is configured.
+ */
+export async function composePrograms(options: DaemonOptions, journal: Journal): Promise<Programs> {
+  const { clock, logger, dataDir } = options;
+  const { sandbox } = options.config;
+  const jail = { network: sandbox?.allow_network ?? false, readable: sandbox?.read_allow_paths ?? [], hidden: [dataDir] };
+  let confinement: Confinement = { ...jail, mode: 'bwrap' };
+  const socket = sandbox?.worker_socket;
+  const spawner = new WorkerSpawner({
+    connect: socket === undefined ? childWorker({ main: MAIN, path: PROGRAM_PATH, logger }) : socketWorker(socket),
+    confinement: () => confinement,
+    ...{ book: bookOf(journal), newId: randomUUID, clock, logger },
+  });
+  const reaped = await spawner.reap();
+  if (reaped > 0) logger.warn('processes.ended', { left: reaped, detail: 'an earlier process left them running' });
+  const close = async (): Promise<void> => spawner[Symbol.dispose]();
+  if (!sandbox || sandbox.mode === 'off') {
+    return { of: () => undefined, spawner, status: sandbox && { mode: 'off' }, [Symbol.asyncDispose]: close };
+  }
+  const { mode } = sandbox;
+  // A worker of our own has what we have: to ask it would only start it.
+  const found = await (socket === undefined ? probeSandbox(mode, jail, clock) : probeWorker(() => spawner.probe(mode, jail)));
+  if ('problem' in found) {
+    logger.warn('sandbox.none', { code: 'GH2012', detail: found.problem, hint: found.hint });
+    return { of: () => undefined, spawner, status: found, [Symbol.asyncDispose]: close };
+  }
+  confinement = { ...jail, mode: found.mode };
+  const status = statusOf(found, jail.network);
+  logger.info('sandbox', { ...status });
+  return { of: (run) => runSpawner(run, spawner, { found, sandbox }), spawner, status, [Symbol.asyncDispose]: close };
+}
+
+async function probeWorker(probe: () => Promise<Probed>): Promise<Probed> {
+  try {
+    return await probe();
+  } catch (error) {
+    const hint = isGatehouseError(error) ? error.hint : 'see the log';
+    return { problem: errorText(error), hint };
+  }
+}
+
+type Found = Extract<Probed, { readonly mode: string }>;
+
+function statusOf({ mode, programs }: Found, network: boolean): SandboxStatus {
+  const missing = programs.includes('rg') ? {} : { missing: 'no tool `grep`: install ripgrep (`apt-get install ripgrep`)' };
+  return { mode, network, ...missing };
+}
+
+interface InForce {
+  readonly found: Found;
+  readonly sandbox: SandboxConfig;
+}
+
+function runSpawner(run: string, spawner: WorkerSpawner, { found, sandbox }: InForce): RunSpawner {
+  const { allow_network: network, memory_mb: memory, pids } = sandbox;
+  return {
+    isContained: found.mode !== 'none' && !network,
+    programs: new Set(found.programs),
+    run: ({ callId, timeoutMs, outputBytes, ...program }: ToolProgram, signal) =>
+      spawner.run(
+        {
+          ...program,
+          ...{ sandbox: 'tool', network, owner: { run, callId } },
+          env: { PATH: PROGRAM_PATH, HOME: program.cwd, LANG: 'C.UTF-8', TERM: 'dumb' },
+          limits: { timeoutMs, outputBytes, memoryBytes: memory * MIB, ...(found.mode === 'none' ? {} : { pids }) },
+        },
+        signal,
+      ),
+  };
+}
+
+function bookOf(journal: Journal): ProcessBook {
+  return {
+    add: async (process) => void (await journal.commit([{ kind: 'process', process }])),
+    remove: async (id) => void (await journal.commit([{ kind: 'process', process: { gone: id } }])),
+    left: () => journal.processes.left(),
+  };
+}

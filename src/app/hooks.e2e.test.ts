@@ -1,0 +1,53 @@
+// Hooks of the config in the daemon: programs that are asked and told about messages, model calls and tool calls.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { configSchema } from '../../config/schema.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { shellProgram } from '../testing/hook-program.ts';
+import { type Script, scriptedModel } from '../testing/scripted-model.ts';
+import { testDaemon } from '../testing/test-daemon.ts';
+
+/** `hooks`: scripts of `/bin/sh` by event. */
+async function scene(hooks: Readonly<Record<string, string>>, script: Script) {
+  const dir = await tempDir();
+  onTestFinished(() => dir[Symbol.asyncDispose]());
+  const entries = await Promise.all(
+    Object.entries(hooks).map(async ([event, text]) => ({ event, command: [await shellProgram(dir.path, event, text)] })),
+  );
+  const model = scriptedModel(script);
+  const rig = await testDaemon({ dataDir: join(dir.path, 'data'), model, sections: { hooks: entries } });
+  return { ...rig, model, dir: dir.path, entries, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
+}
+
+test('a message that a hook refuses does not reach the model, and its author reads the reason', async () => {
+  await using at = await scene({ message_in: 'grep -q secret && { echo "no secrets here"; exit 1; }; exit 0' }, ['hello']);
+  await at.channel.deliver({ platformId: 'm1', text: 'a secret' });
+  await at.channel.deliver({ platformId: 'm2', text: 'good morning' });
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual([
+    '⚠️ A rule of the operator keeps me from answering this: no secrets here',
+    'hello',
+  ]);
+  expect(at.model.requests).toHaveLength(1);
+});
+
+test('a hook is told what the chat is told, and one that refuses a model call ends the turn', async () => {
+  await using at = await scene({ before_llm_call: 'echo enough; exit 1', message_out: 'cat > out' }, []);
+  await at.channel.deliver({ platformId: 'm1', text: 'hi' });
+  await at.daemon.gateway.idle();
+  const text = 'A rule of the operator keeps me from asking the AI model. (GH2121)';
+  expect(at.channel.sent.map((part) => part.text)).toEqual([text]);
+  const out = await until('the hook is told', () => readFile(join(at.dir, 'data', 'out'), 'utf8').catch(() => undefined));
+  expect(JSON.parse(out)).toMatchObject({ event: 'message_out', outcome: 'failed:GH2121', text, principal: 'test:user-1' });
+});
+
+test('a change of the hooks in the config holds at once', async () => {
+  await using at = await scene({ message_in: 'exit 1' }, ['hello']);
+  const channels = [{ type: 'test', allowed_senders: ['user-1', '*'] }];
+  const changes = await at.daemon.reload(configSchema.parse({ gateway: { channels } }), new AbortController().signal);
+  expect(changes).toEqual([expect.objectContaining({ key: 'hooks', cost: 'live' })]);
+  await at.channel.deliver({ platformId: 'm1', text: 'hi' });
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual(['hello']);
+});

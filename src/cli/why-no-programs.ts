@@ -1,0 +1,35 @@
+// section `sandbox` -> what works on this machine -> why a tool that runs programs is not offered
+import type { LoadedConfig } from '../../config/load.ts';
+import type { Verdict } from '../core/policy.ts';
+import type { Clock } from '../core/ports.ts';
+import type { ToolFacts } from '../core/tool.ts';
+
+const KEY = 'sandbox';
+
+/**
+ * Really tries the sandbox, as the daemon does at its start. What a worker of the system can do is not asked:
+ * `gatehouse status` has it. Undefined = nothing of that keeps the tool away.
+ */
+export async function whyNoPrograms(
+  { sandbox }: Pick<LoadedConfig['config'], 'sandbox'>,
+  { dataDir, clock }: { readonly dataDir: string; readonly clock: Clock },
+): Promise<(tool: Pick<ToolFacts, 'needs'>) => Verdict | undefined> {
+  const denied = (reason: string) => (tool: Pick<ToolFacts, 'needs'>) => (tool.needs ? deny(reason) : undefined);
+  if (!sandbox) return denied('it runs programs: add `"sandbox": {}` to the config');
+  if (sandbox.mode === 'off') return denied('it runs programs, and sandbox.mode is off');
+  if (sandbox.worker_socket !== undefined) return () => undefined;
+  const { probeSandbox } = await import('../sandbox/probe.ts');
+  const jail = { network: sandbox.allow_network, readable: sandbox.read_allow_paths, hidden: [dataDir] };
+  const found = await probeSandbox(sandbox.mode, jail, clock);
+  if ('problem' in found) return denied(`${found.problem}; ${found.hint}`);
+  return ({ needs }) => {
+    if (needs === undefined || needs === 'sh' || found.programs.includes(needs)) return undefined;
+    return deny(`its program is missing: install ${PACKAGES[needs]} (\`apt-get install ${PACKAGES[needs]}\`)`);
+  };
+}
+
+const PACKAGES = { rg: 'ripgrep', git: 'git' } as const;
+
+function deny(reason: string): Verdict {
+  return { kind: 'deny', reason, key: KEY };
+}

@@ -1,0 +1,64 @@
+import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { tempDir } from '../testing/fakes.ts';
+import { programApproval } from './program-approval.ts';
+
+const { signal } = new AbortController();
+
+async function workspace(): Promise<string> {
+  const dir = await tempDir();
+  onTestFinished(() => dir[Symbol.asyncDispose]());
+  await writeFile(join(dir.path, 'run.sh'), 'echo a\n');
+  await mkdir(join(dir.path, 'lib'));
+  await writeFile(join(dir.path, 'lib', 'x.py'), 'print(1)\n');
+  return dir.path;
+}
+
+const digestOf = async (path: string, command = './run.sh') =>
+  (await programApproval(command, { workspace: path, signal })).digest;
+
+it('the same workspace has the same digest', async () => {
+  const path = await workspace();
+  expect(await digestOf(path)).toEqual(await digestOf(path));
+});
+
+it('a file that is changed, also with its time set back, one that is made, a link and a changed mode make another digest', async () => {
+  const changes: readonly ((path: string) => Promise<unknown>)[] = [
+    (path) => writeFile(join(path, 'run.sh'), 'echo b\n').then(() => utimes(join(path, 'run.sh'), 0, 0)),
+    (path) => writeFile(join(path, 'lib', 'y.py'), ''),
+    (path) => symlink('/bin/sh', join(path, 'git')),
+  ];
+  for (const change of changes) {
+    const path = await workspace();
+    const before = await digestOf(path);
+    await change(path);
+    expect(await digestOf(path)).not.toEqual(before);
+  }
+});
+
+it('a directory that is not there yet is an empty one', async () => {
+  const path = join(await workspace(), 'later');
+  expect(await programApproval('ls', { workspace: path, signal })).toMatchObject({
+    shown: expect.stringContaining('its 0 files'),
+  });
+});
+
+it('a yes for the session is offered for plain words, and not for a program that runs others', async () => {
+  const path = await workspace();
+  const ruleOf = async (command: string) => (await programApproval(command, { workspace: path, signal })).rule;
+  expect(await ruleOf('git status -s')).toContain('"git status"');
+  expect(await ruleOf('ls -la')).toContain('"ls"');
+  for (const command of [
+    'sh run.sh',
+    './run.sh',
+    'python3 x.py',
+    'git log; rm x',
+    'ls $(x)',
+    'A=1 ls',
+    'ls > x',
+    'find . -delete',
+    "ls 'a'",
+  ])
+    expect(await ruleOf(command), command).toBeUndefined();
+});

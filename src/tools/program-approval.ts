@@ -1,0 +1,101 @@
+// a command and its workspace -> what a yes to it covers: the directory, and every file that it could run
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, opendir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { ApprovalFacts, ToolContext } from '../core/tool.ts';
+import { ToolFailure } from './define.ts';
+
+export type ApprovalCall = Pick<ToolContext, 'workspace' | 'signal'>;
+
+/** A workspace with more entries cannot be vouched for within the time a question may take. */
+const MAX_ENTRIES = 20_000;
+/** Words alone, with nothing that a shell reads as more than words. */
+const PLAIN = /^[A-Za-z0-9_./=:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)*$/;
+/** Programs that run what their arguments or files say: a rule about how they begin would allow everything. */
+const RUNS_OTHERS = new Set([
+  ...[
+    'sh',
+    'bash',
+    'dash',
+    'zsh',
+    'busybox',
+    'env',
+    'xargs',
+    'find',
+    'nohup',
+    'setsid',
+    'timeout',
+    'nice',
+    'exec',
+    'eval',
+    'source',
+  ],
+  ...[
+    'python',
+    'python3',
+    'perl',
+    'ruby',
+    'node',
+    'npx',
+    'npm',
+    'deno',
+    'bun',
+    'php',
+    'lua',
+    'awk',
+    'gawk',
+    'sed',
+    'make',
+    'ssh',
+    'vim',
+  ],
+]);
+
+/**
+ * The facts of a command that is run in the workspace. Any file there may be a script that the command runs, so
+ * the digest covers all of them: by inode, size and the time of the last change, which no program can set back.
+ * Throws `ToolFailure` for a workspace of more than 20,000 entries.
+ */
+export async function programApproval(command: string, { workspace, signal }: ApprovalCall): Promise<ApprovalFacts> {
+  // The daemon makes it with the first file.
+  await mkdir(workspace, { recursive: true, mode: 0o700 });
+  const { digest, entries } = await treeDigest(workspace, signal);
+  const rule = ruleFor(command);
+  return {
+    digest: { cwd: workspace, files: digest },
+    shown: `in the workspace of this conversation, as its ${entries} files are now`,
+    ...(rule === undefined ? {} : { rule }),
+  };
+}
+
+/** What a yes for the whole session would allow: commands that begin with the same two words. */
+function ruleFor(command: string): string | undefined {
+  const plain = command.trim();
+  if (!PLAIN.test(plain)) return undefined;
+  const [program = '', first = ''] = plain.split(/ +/);
+  if (program.includes('/') || program.includes('=') || RUNS_OTHERS.has(program)) return undefined;
+  const prefix = first === '' || first.startsWith('-') ? program : `${program} ${first}`;
+  return `commands that begin with "${prefix}", in the workspace of this conversation`;
+}
+
+/** Of the names, kinds and last changes of all that is below; nothing is opened, and no link is followed. */
+async function treeDigest(root: string, signal: AbortSignal): Promise<{ readonly digest: string; readonly entries: number }> {
+  const lines: string[] = [];
+  const waiting = [root];
+  for (let dir = waiting.pop(); dir !== undefined; dir = waiting.pop()) {
+    for await (const entry of await opendir(dir)) {
+      signal.throwIfAborted();
+      const path = join(dir, entry.name);
+      const { ino, size, mode, ctimeNs } = await lstat(path, { bigint: true });
+      lines.push(JSON.stringify([relative(root, path), Number(mode), String(ino), String(size), String(ctimeNs)]));
+      if (lines.length > MAX_ENTRIES)
+        throw new ToolFailure(
+          `the workspace holds more than ${MAX_ENTRIES} files, so what would run cannot be vouched for; remove some`,
+        );
+      if (entry.isDirectory()) waiting.push(path);
+    }
+  }
+  const hash = createHash('sha256');
+  for (const line of lines.sort()) hash.update(`${line}\n`);
+  return { digest: hash.digest('hex'), entries: lines.length };
+}
