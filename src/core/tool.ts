@@ -108,6 +108,11 @@ export interface ToolResult {
   readonly ok: boolean;
   /** What the model reads. A failure starts with `Error: `. */
   readonly output: string;
+  /**
+   * The file of the workspace, as a path relative to it, with all that the tool said, where `output` is head
+   * and tail of so many bytes. Absent = `output` is all there is.
+   */
+  readonly stored?: { readonly path: string; readonly bytes: number };
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
   /**

@@ -2,6 +2,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
+import { OUTPUTS } from '../workspace/stored-outputs.ts';
 import { UPLOADS } from './fetch-file.ts';
 
 /** A file that was not asked about for so long is asked for again. */
@@ -69,11 +70,22 @@ export async function pruneAllUploads(
   return kept;
 }
 
-async function pruneOne(workspace: string, now: number, { keepMs, bytes }: Limits): Promise<readonly KeptUpload[]> {
+/** What people sent, and what tools said that was too large to be shown. */
+async function pruneOne(workspace: string, now: number, limits: Limits): Promise<readonly KeptUpload[]> {
+  const uploads = await pruneFolder(workspace, [UPLOADS], now, limits);
+  return [...uploads, ...(await pruneFolder(workspace, OUTPUTS, now, limits))];
+}
+
+async function pruneFolder(
+  workspace: string,
+  path: readonly string[],
+  now: number,
+  { keepMs, bytes }: Limits,
+): Promise<readonly KeptUpload[]> {
   let folder: WorkspaceDirectory;
   try {
     // Tools may write here: where a link leads is none of our business (A21).
-    folder = await WorkspaceDirectory.open(workspace, [UPLOADS]);
+    folder = await WorkspaceDirectory.open(workspace, path);
   } catch (error) {
     if (error instanceof PathRefusal) return [];
     throw error;

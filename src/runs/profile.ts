@@ -39,6 +39,14 @@ const FIGURES: Readonly<Record<Profile, Figures>> = {
   node: { ...CONVERSATION, maxIterations: 30 },
 };
 
+/** How results of tools are shortened: a task reads much and says little (P13). */
+export const RESULT_SHAPES: Readonly<Record<Profile, 'session' | 'task'>> = {
+  session: 'session',
+  task: 'task',
+  subagent: 'task',
+  node: 'session',
+};
+
 /** Model calls of one message of `gatehouse chat`, where the config sets none: a person sits and waits. */
 export const CHAT_ITERATIONS = 20;
 

@@ -28,7 +28,10 @@ test('the built-in tools have unique names, a description per argument, and say 
   expect(tools.map(({ name, effect, idempotent = false }) => [name, effect, idempotent])).toEqual([
     ['read_file', 'none', false],
     ['write_file', 'workspace', false],
+    ['edit_file', 'workspace', false],
+    ['diff_edit', 'workspace', false],
     ['list_dir', 'none', false],
+    ['glob', 'none', false],
     ['send_file', 'outside', true],
     ['offer_choices', 'none', false],
     ['react', 'outside', true],
@@ -84,12 +87,14 @@ describe('read_file', () => {
     expect(await output({ path: 'big' })).toContain('larger than 10 MiB');
   });
 
-  test('stops at 100,000 characters and says where to go on', async () => {
+  test('stops at 50,000 bytes and says where to go on, so that nothing is cut out of the middle', async () => {
     await using it = await setUp();
     await writeFile(join(it.path, 'long'), `${'y'.repeat(98)}\n`.repeat(5000));
     const { output } = await it.run('read_file', { path: 'long' });
     const goOn = Number(/go on with start_line (\d+)\]$/.exec(output)?.[1]);
-    expect(goOn).toBeGreaterThan(900);
+    expect(goOn).toBeGreaterThan(450);
+    expect(Buffer.byteLength(output)).toBeLessThanOrEqual(50_000);
+    expect(output).not.toContain('omitted');
     expect((await it.run('read_file', { path: 'long', start_line: goOn, end_line: goOn })).output).toMatch(/^\d+│ y+\n$/);
     await writeFile(join(it.path, 'wide'), `${'w'.repeat(200_000)}\nnext`);
     expect((await it.run('read_file', { path: 'wide' })).output).toContain('go on with start_line 2');

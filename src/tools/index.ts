@@ -1,6 +1,9 @@
 import type { ToolFacts, ToolKit } from '../core/tool.ts';
 import { cron } from './cron.ts';
 import { type KnownKit, unbound } from './define.ts';
+import { diffEdit } from './diff-edit.ts';
+import { editFile } from './edit-file.ts';
+import { globTool } from './glob.ts';
 import { grep } from './grep.ts';
 import { listDirTool } from './list-dir.ts';
 import { offerChoices } from './offer-choices.ts';
@@ -13,9 +16,9 @@ import { writeFile } from './write-file.ts';
 /** A new tool is one file and one entry here. */
 const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
-  writeFile,
-  unbound(listDirTool),
-  ...[sendFile, offerChoices, react, cron, grep, shell],
+  ...[writeFile, editFile, diffEdit],
+  ...[unbound(listDirTool), unbound(globTool), grep],
+  ...[sendFile, offerChoices, react, cron, shell],
 ];
 
 /** Every tool that the gateway itself has, for one run. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { UNTRUSTED } from '../core/authority.ts';
 import { splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { defineTool } from './define.ts';
+import { printableName } from './printable-name.ts';
 
 /** What is more is counted only: a listing is for finding one's way, and the output is cut anyway. */
 const MAX_ENTRIES = 2_000;
@@ -22,14 +23,9 @@ export const listDirTool = defineTool({
     const names = entries.sort((a, b) => (a.name < b.name ? -1 : 1));
     const lines = names.slice(0, MAX_ENTRIES).map((entry) => {
       const link = entry.isSymbolicLink() ? ' (symbolic link, not followed)' : '';
-      return `${entry.isDirectory() ? '[dir]' : '[file]'} ${printable(entry.name)}${link}`;
+      return `${entry.isDirectory() ? '[dir]' : '[file]'} ${printableName(entry.name)}${link}`;
     });
     if (names.length > MAX_ENTRIES) lines.push(`[${names.length - MAX_ENTRIES} more entries not shown]`);
     return lines.join('\n');
   },
 });
-
-/** A name may hold a newline; shown as it is, it would fake another entry. */
-function printable(name: string): string {
-  return [...name].some((char) => char < ' ' || char === '\u007f') ? JSON.stringify(name) : name;
-}

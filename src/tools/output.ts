@@ -8,13 +8,30 @@ const HEAD_SHARE = 0.7;
 export function shapeOutput(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8');
   if (bytes.length <= maxBytes) return text;
-  const mark = (omitted: number) => `\n\n[... ${omitted} bytes omitted ...]\n\n`;
+  return headAndTail(bytes, bytes, { bytes: bytes.length, maxBytes, where: (omitted) => `${omitted} bytes omitted` });
+}
+
+export interface Omission {
+  /** Of the whole, which is larger than `maxBytes`. */
+  readonly bytes: number;
+  readonly maxBytes: number;
+  /** What the mark says of the bytes that are missing. Never longer for a smaller number. */
+  readonly where: (omitted: number) => string;
+}
+
+/**
+ * As `shapeOutput`, of bytes of which only the beginning and the end are there, each at least as long as its
+ * share of `maxBytes`.
+ */
+export function headAndTail(head: Buffer, tail: Buffer, { bytes, maxBytes, where }: Omission): string {
+  const mark = (omitted: number) => `\n\n[... ${where(omitted)} ...]\n\n`;
   // The mark's own length depends on its number; the whole length has the most digits.
-  const room = Math.max(0, maxBytes - Buffer.byteLength(mark(bytes.length)));
-  const headEnd = startOfCharacter(bytes, Math.floor(room * HEAD_SHARE));
-  const tailStart = startOfNextCharacter(bytes, bytes.length - (room - Math.floor(room * HEAD_SHARE)));
-  const head = bytes.toString('utf8', 0, headEnd);
-  return head + mark(tailStart - headEnd) + bytes.toString('utf8', tailStart);
+  const room = Math.max(0, maxBytes - Buffer.byteLength(mark(bytes)));
+  const headRoom = Math.floor(room * HEAD_SHARE);
+  const headEnd = startOfCharacter(head, headRoom);
+  const tailStart = startOfNextCharacter(tail, tail.length - (room - headRoom));
+  const omitted = bytes - headEnd - (tail.length - tailStart);
+  return head.toString('utf8', 0, headEnd) + mark(omitted) + tail.toString('utf8', tailStart);
 }
 
 function isContinuation(byte: number | undefined): boolean {

@@ -1,14 +1,17 @@
-import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
 import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
-import { imageTypeOf } from '../media/pictures.ts';
-import { openParent } from '../workspace/path.ts';
+import { IMAGE_HEAD_BYTES, imageTypeOf } from '../media/pictures.ts';
+import { openParent, splitWorkspacePath } from '../workspace/path.ts';
+import { MAX_FILE_BYTES } from './change-file.ts';
 import { defineTool, ToolFailure } from './define.ts';
+import { isStoredOutput } from '../workspace/stored-outputs.ts';
+import { readPage } from './text-page.ts';
 
-/** Spec G1. */
-const MAX_FILE_BYTES = 10 * 1024 * 1024;
-const MAX_OUTPUT_CHARS = 100_000;
+/** Spec C4. */
+const OUTPUT_BYTES = 50_000;
+/** The rest is for what is said beside the lines. */
+const PAGE_BYTES = OUTPUT_BYTES - 500;
 
 const line = z.int().min(1).optional();
 
@@ -23,50 +26,38 @@ export const readFileTool = defineTool({
   }),
   tags: ['fs'],
   effect: 'none',
+  outputBytes: OUTPUT_BYTES,
   // What people sent lies there too, also after the conversation was begun anew.
   reads: UNTRUSTED | PRIVATE,
-  async run({ path, start_line: start = 1, end_line: end }, context) {
+  async run({ path, start_line: start = 1, end_line: end }, { workspace, signal }) {
     if (end !== undefined && end < start) throw new ToolFailure(`end_line ${end} lies before start_line ${start}`);
-    const { parent, name } = await openParent(context.workspace, path);
+    const { parent, name } = await openParent(workspace, path);
     await using _ = parent;
     await using file = await parent.openFile(name);
-    const bytes = await readBounded(file, path, context.signal);
-    if (imageTypeOf(bytes)) return { output: `${JSON.stringify(path)} is a picture (${bytes.length} bytes)`, media: [path] };
-    if (bytes.includes(0)) throw new ToolFailure(`${JSON.stringify(path)} is a binary file (${bytes.length} bytes)`);
-    const note = isUtf8(bytes) ? '' : '[not valid UTF-8: some characters are shown as �]\n';
-    return note + numbered(bytes.toString('utf8'), start, end);
+    const shown = JSON.stringify(path);
+    // What a tool put there may be larger than a file of the workspace: it is what has to be paged.
+    const maxFileBytes = isStoredOutput(splitWorkspacePath(path)) ? Number.MAX_SAFE_INTEGER : MAX_FILE_BYTES;
+    const { size } = await file.stat();
+    if (size > maxFileBytes) throw tooLarge(shown);
+    if (await isPicture(file)) return { output: `${shown} is a picture (${size} bytes)`, media: [path] };
+    const page = await readPage(file, { start, end: end ?? Number.MAX_SAFE_INTEGER, maxBytes: PAGE_BYTES, maxFileBytes, signal });
+    if (page.kind === 'too-large') throw tooLarge(shown);
+    if (page.kind === 'binary') throw new ToolFailure(`${shown} is a binary file (${page.bytes} bytes)`);
+    const { text, lines, goOn, isUtf8 } = page;
+    if (lines === 0 && start === 1) return '(empty file)';
+    if (start > lines) throw new ToolFailure(`start_line ${start} lies beyond the end: the file has ${lines} lines`);
+    const note = isUtf8 ? '' : '[not valid UTF-8: some characters are shown as �]\n';
+    if (goOn === undefined) return note + text;
+    const more = goOn > lines ? 'this was the last' : `go on with start_line ${goOn}`;
+    return `${note}${text}[cut at ${PAGE_BYTES} bytes; the file has ${lines} lines, ${more}]`;
   },
 });
 
-/** Counts while it reads: a file can grow after its size was looked at. */
-async function readBounded(file: FileHandle, path: string, signal: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let total = 0;
-  for (;;) {
-    signal.throwIfAborted();
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(256 * 1024));
-    if (bytesRead === 0) return Buffer.concat(chunks);
-    total += bytesRead;
-    if (total > MAX_FILE_BYTES) throw new ToolFailure(`${JSON.stringify(path)} is larger than 10 MiB`);
-    chunks.push(buffer.subarray(0, bytesRead));
-  }
+async function isPicture(file: FileHandle): Promise<boolean> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(IMAGE_HEAD_BYTES), 0, IMAGE_HEAD_BYTES, 0);
+  return imageTypeOf(buffer.subarray(0, bytesRead)) !== undefined;
 }
 
-function numbered(text: string, start: number, end: number | undefined): string {
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  if (lines.length === 0 && start === 1) return '(empty file)';
-  if (start > lines.length) throw new ToolFailure(`start_line ${start} lies beyond the end: the file has ${lines.length} lines`);
-  let output = '';
-  const last = Math.min(end ?? lines.length, lines.length);
-  for (let number = start; number <= last; number += 1) {
-    const next = `${number}│ ${lines[number - 1]}\n`;
-    if (output.length + next.length > MAX_OUTPUT_CHARS) {
-      const cut = output === '' ? `${next.slice(0, MAX_OUTPUT_CHARS)}\n` : output;
-      const goOn = output === '' ? number + 1 : number;
-      return `${cut}[cut at ${MAX_OUTPUT_CHARS} characters; the file has ${lines.length} lines, go on with start_line ${goOn}]`;
-    }
-    output += next;
-  }
-  return output;
+function tooLarge(shown: string): ToolFailure {
+  return new ToolFailure(`${shown} is larger than ${MAX_FILE_BYTES / 1024 ** 2} MiB`);
 }

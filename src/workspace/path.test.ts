@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { link, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
+import { racingRenamer } from '../testing/racing-renamer.ts';
 import { onlyTool, readAttachments, toolCall } from '../testing/tool-scope.ts';
 import { listDirTool } from '../tools/list-dir.ts';
 import { readFileTool } from '../tools/read-file.ts';
@@ -204,30 +204,6 @@ test('A21 a file with a second name is not written, and the other name keeps its
   expect(result.output).toContain('hard links');
   expect(await readFile(join(it.outside, 'secret.txt'), 'utf8')).toBe(SECRET);
 });
-
-/** Swaps a directory for a link to `outside` and back, `rounds` times, as fast as the system can. */
-function racingRenamer(workspace: string, outside: string, rounds: number): { done: Promise<void>; stop: () => Promise<number> } {
-  const code = `
-    const fs = require('node:fs');
-    const { workerData: d } = require('node:worker_threads');
-    const again = (step, mend) => { for (;;) try { return step(); } catch { mend(); } };
-    const clear = () => again(() => fs.rmSync(d.sub, { recursive: true, force: true }), () => {});
-    // write_file may make the directory anew while it is away: then it is cleared and the step tried again.
-    const force = (step) => again(step, clear);
-    for (let n = 0; n < d.rounds; n += 1) {
-      fs.renameSync(d.sub, d.aside);
-      force(() => fs.symlinkSync(d.outside, d.sub));
-      clear();
-      force(() => fs.renameSync(d.aside, d.sub));
-    }`;
-  const data = { sub: join(workspace, 'sub'), aside: join(workspace, 'aside'), outside, rounds };
-  const worker = new Worker(code, { eval: true, workerData: data });
-  const done = new Promise<void>((resolve, reject) => {
-    worker.once('exit', () => resolve());
-    worker.once('error', reject);
-  });
-  return { done, stop: () => worker.terminate() };
-}
 
 async function racedWorkspace(it: Awaited<ReturnType<typeof setUp>>) {
   await mkdir(join(it.workspace, 'sub'));

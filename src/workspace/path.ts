@@ -96,6 +96,14 @@ export class WorkspaceDirectory implements AsyncDisposable {
     return this.#root === undefined ? `/proc/self/fd/${this.#handle.fd}` : this.#path;
   }
 
+  /**
+   * Opens a directory in this one, refusing a symbolic link. Throws `PathRefusal`. The caller disposes what it
+   * gets, and may dispose this one before.
+   */
+  async enter(name: string): Promise<WorkspaceDirectory> {
+    return await this.#enter(name, false);
+  }
+
   /** Opens a regular file for reading; refuses links, directories and anything else (a FIFO would block, a device would act). */
   async openFile(name: string): Promise<FileHandle> {
     const shown = JSON.stringify(name);
@@ -176,7 +184,7 @@ async function refusing<T>(shown: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-export function errorCode(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 

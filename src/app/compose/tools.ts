@@ -7,7 +7,9 @@ import type { Delivery } from '../../delivery/deliver.ts';
 import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
+import { RESULT_SHAPES } from '../../runs/profile.ts';
 import { builtInTools } from '../../tools/index.ts';
+import { keepingLarge } from '../../tools/large-results.ts';
 import { type Base, redactOf } from './options.ts';
 import { jobBook } from './schedule.ts';
 
@@ -19,7 +21,8 @@ export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (ro
   return (row, taint) => {
     const spawner = base.programs.of(row.key);
     const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...(spawner ? { spawner } : {}) };
-    return kits.flatMap((kit) => kit(scope));
+    const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
+    return kits.flatMap((kit) => kit(scope)).map((tool) => keepingLarge(tool, large));
   };
 }
 
