@@ -55,9 +55,12 @@ test('A20 no spelling of a path leads out of the workspace, neither to read, nor
       { name: 'read_file', arguments: { path } },
       { name: 'send_file', arguments: { file_path: path } },
       { name: 'list_dir', arguments: { path } },
+      { name: 'edit_file', arguments: { path, old_string: 'CANARY', new_string: 'OVERWRITTEN' } },
+      { name: 'glob', arguments: { pattern: `${path}*` } },
     ]),
   );
-  for (const answer of answers) expect(answer).toMatch(/^Error: /);
+  // A pattern that is a legal name in the workspace finds none there.
+  for (const answer of answers) expect(answer).toMatch(/^Error: |^\(no match\)$/);
   const writes = await obey(
     join(dir.path, 'data'),
     paths.map((path) => ({ name: 'write_file', arguments: { path, content: 'OVERWRITTEN' } })),
@@ -86,6 +89,8 @@ test('A21 links planted in the workspace are followed by no tool', async () => {
     { name: 'list_dir', arguments: { path: 'dir' } },
     { name: 'write_file', arguments: { path: 'dir/new.txt', content: 'x' } },
     { name: 'write_file', arguments: { path: 'file.txt', content: 'x' } },
+    { name: 'edit_file', arguments: { path: 'file.txt', old_string: 'CANARY', new_string: 'x' } },
+    { name: 'diff_edit', arguments: { path: 'dir/canary.txt', diff: '@@ -1 +1 @@\n-CANARY\n+x\n' } },
   ]);
   for (const answer of answers) expect(answer).toMatch(/^Error: /);
   expect(await filesBelow(join(dir.path, 'outside'))).toEqual([join(dir.path, 'outside/canary.txt')]);

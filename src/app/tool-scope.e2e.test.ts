@@ -7,7 +7,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
-import { defineBoundTool } from '../tools/define.ts';
+import { defineBoundTool, defineTool } from '../tools/define.ts';
 
 /**
  * All that a tool takes which needs a capability of the channel; its other line is the entry in `extraTools`.
@@ -103,4 +103,33 @@ test('a run that tells no chat is offered nothing that adds to an answer', async
   expect(at.scopes[0]).toMatchObject({ session, authority, channel: 'job' });
   expect(at.scopes[0]).not.toHaveProperty('origin');
   expect(at.scopes[0]).not.toHaveProperty('answer');
+});
+
+test('an output that is too large to be shown is kept in the workspace, and the model reads it there', async () => {
+  await using dir = await tempDir();
+  const text = Array.from({ length: 20_000 }, (_, i) => `line ${i + 1}`).join('\n');
+  const talk = defineTool({
+    ...{ name: 'talk', description: 'Talks.', tags: [], effect: 'none' as const, schema: z.strictObject({}) },
+    run: async () => text,
+  });
+  const shown: string[] = [];
+  const model = scriptedModel(({ messages }) => {
+    const last = messages.at(-1);
+    if (last?.role !== 'tool') return { toolCalls: [{ name: 'talk' }] };
+    shown.push(last.content);
+    const [path] = /\.gatehouse\/outputs\/[\w-]+\.txt/.exec(last.content) ?? [];
+    return path ? { toolCalls: [{ name: 'read_file', arguments: { path, start_line: 12_345, end_line: 12_345 } }] } : 'Read.';
+  });
+  await using at = await testDaemon({
+    dataDir: dir.path,
+    model,
+    policy: { members: ['talk'] },
+    daemon: { extraTools: [() => [talk]] },
+  });
+  await at.channel.deliver({ text: 'talk' });
+  await at.daemon.gateway.idle();
+  expect(at.channel.texts()).toEqual(['Read.']);
+  expect(shown[0]).toMatch(/^line 1\n[\s\S]*all \d+ bytes are in [\s\S]*line 20000$/);
+  expect(Buffer.byteLength(shown[0] ?? '')).toBeLessThanOrEqual(50_000);
+  expect(shown[1]).toBe('12345│ line 12345\n');
 });

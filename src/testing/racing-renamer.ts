@@ -2,7 +2,11 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 /** Swaps a directory for a link to `outside` and back, `rounds` times, as fast as the system can. */
-export function racingRenamer(workspace: string, outside: string, rounds: number): { done: Promise<void>; stop: () => Promise<number> } {
+export function racingRenamer(
+  workspace: string,
+  outside: string,
+  rounds: number,
+): { done: Promise<void>; stop: () => Promise<number> } {
   const code = `
     const fs = require('node:fs');
     const { workerData: d } = require('node:worker_threads');

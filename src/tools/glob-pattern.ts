@@ -78,7 +78,9 @@ function alternativesOf(pattern: string): readonly string[] {
   return done;
 }
 
-function innermost(pattern: string): { readonly before: string; readonly after: string; readonly choices: readonly string[] } | undefined {
+function innermost(
+  pattern: string,
+): { readonly before: string; readonly after: string; readonly choices: readonly string[] } | undefined {
   const end = pattern.indexOf('}');
   const start = end === -1 ? -1 : pattern.lastIndexOf('{', end);
   if (start === -1) return undefined;

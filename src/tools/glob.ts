@@ -27,7 +27,7 @@ export const globTool = defineTool({
   }),
   tags: ['search'],
   effect: 'none',
-  // Names are chosen by people who send files.
+  // People and programs outside chose the names.
   reads: UNTRUSTED,
   async run({ pattern, limit }, { workspace, signal }) {
     const found = await findPaths(workspace, new GlobPattern(pattern), { ...LIMITS, signal });

@@ -39,7 +39,12 @@ export function keepingLarge(tool: Tool, options: LargeResultOptions): Tool {
   };
 }
 
-async function store(tool: Tool, output: string, context: ToolContext, { shape, claimDisk }: LargeResultOptions): Promise<Spilled> {
+async function store(
+  tool: Tool,
+  output: string,
+  context: ToolContext,
+  { shape, claimDisk }: LargeResultOptions,
+): Promise<Spilled> {
   const outputBytes = shape === 'task' ? SHOWN_CHARS : tool.outputBytes;
   await using sink = new OutputSink({ name: tool.name, context, claimDisk, outputBytes });
   await sink.write(output);
@@ -52,7 +57,9 @@ function tiered(output: string, stored: ToolResult['stored']): string {
   const isSummary = output.length > SUMMARY_FROM_CHARS;
   const lines = isSummary ? output.split('\n', SUMMARY_LINES).join('\n') : output;
   const shown = cut(lines, SHOWN_CHARS);
-  const where = stored ? `All of it is in ${stored.path}: read_file pages it by start_line and end_line.` : 'The rest could not be kept.';
+  const where = stored
+    ? `All of it is in ${stored.path}: read_file pages it by start_line and end_line.`
+    : 'The rest could not be kept.';
   return `${shown}\n[${shown.length} characters of an output of ${bytes} bytes. ${where}]`;
 }
 

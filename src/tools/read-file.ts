@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import { IMAGE_HEAD_BYTES, imageTypeOf } from '../media/pictures.ts';
 import { openParent, splitWorkspacePath } from '../workspace/path.ts';
+import { isStoredOutput } from '../workspace/stored-outputs.ts';
 import { MAX_FILE_BYTES } from './change-file.ts';
 import { defineTool, ToolFailure } from './define.ts';
-import { isStoredOutput } from '../workspace/stored-outputs.ts';
 import { readPage } from './text-page.ts';
 
 /** Spec C4. */

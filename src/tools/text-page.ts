@@ -118,7 +118,10 @@ class Page {
     // A line that no page holds is cut, else reading could not go on behind it.
     const mark = `[… the line has ${this.#lineBytes} bytes]\n`;
     const room = maxBytes - Buffer.byteLength(number) - Buffer.byteLength(mark);
-    const text = line.subarray(0, Math.max(0, room)).toString('utf8').replace(/\ufffd$/, '');
+    const text = line
+      .subarray(0, Math.max(0, room))
+      .toString('utf8')
+      .replace(/\ufffd$/, '');
     this.#shown.push(`${number}${text}${mark}`);
     this.#goOn = this.#number + 1;
   }

@@ -66,7 +66,10 @@ interface Missing {
 function parseHunk(all: readonly string[], at: number, number: number): { readonly hunk: Hunk; readonly next: number } {
   const header = all[at] ?? '';
   const match = HEADER.exec(header);
-  if (!match) throw new ToolFailure(`hunk ${number} begins with ${JSON.stringify(header.slice(0, 60))}, not with @@ -line,count +line,count @@`);
+  if (!match)
+    throw new ToolFailure(
+      `hunk ${number} begins with ${JSON.stringify(header.slice(0, 60))}, not with @@ -line,count +line,count @@`,
+    );
   const [, line = '0', before = '1', , after = '1'] = match;
   const missing = { before: Number(before), after: Number(after) };
   const lines: DiffLine[] = [];
@@ -104,7 +107,9 @@ function diffLine(line: string, missing: Missing, number: number): DiffLine {
   const [sign = ' ', text] = [line.charAt(0) || ' ', line.slice(1)];
   const kind = ({ ' ': 'keep', '\t': 'keep', '\r': 'keep', '-': 'remove', '+': 'add' } as const)[sign];
   if (kind === undefined)
-    throw new ToolFailure(`hunk ${number} has a line that begins with ${JSON.stringify(sign)}; a blank, + or - must stand before each`);
+    throw new ToolFailure(
+      `hunk ${number} has a line that begins with ${JSON.stringify(sign)}; a blank, + or - must stand before each`,
+    );
   if (kind !== 'add') missing.before -= 1;
   if (kind !== 'remove') missing.after -= 1;
   // A tab or a carriage return in front is the line's own: the blank before it was lost.

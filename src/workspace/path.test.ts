@@ -5,6 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
 import { racingRenamer } from '../testing/racing-renamer.ts';
 import { onlyTool, readAttachments, toolCall } from '../testing/tool-scope.ts';
+import { diffEdit } from '../tools/diff-edit.ts';
+import { editFile } from '../tools/edit-file.ts';
+import { globTool } from '../tools/glob.ts';
 import { listDirTool } from '../tools/list-dir.ts';
 import { readFileTool } from '../tools/read-file.ts';
 import { runTool } from '../tools/run.ts';
@@ -241,6 +244,34 @@ test.skipIf(!existsSync('/proc/self/fd'))(
     expect(seen.written).toBeGreaterThan(0);
   },
 );
+
+test.skipIf(!existsSync('/proc/self/fd'))('A21 nor does it make an edit or a search reach outside (needs /proc)', async () => {
+  await using it = await setUp();
+  await mkdir(join(it.workspace, 'sub'));
+  for (const at of [join(it.workspace, 'sub'), it.outside]) await writeFile(join(at, 'edited.txt'), 'inside\n');
+  await writeFile(join(it.outside, 'outside-only'), '');
+  const [edit, diffed] = [onlyTool(editFile), onlyTool(diffEdit)];
+  const renamer = racingRenamer(it.workspace, it.outside, 10_000);
+  let over = false;
+  const ended = renamer.done.finally(() => {
+    over = true;
+  });
+  const seen = { edited: 0, back: 0, found: 0, refused: 0 };
+  while (!over) {
+    const path = 'sub/edited.txt';
+    const one = await it.run(edit, { path, old_string: 'inside', new_string: 'changed' });
+    if (one.ok) seen.edited += 1;
+    else seen.refused += 1;
+    if ((await it.run(diffed, { path, diff: '@@ -1 +1 @@\n-changed\n+inside\n' })).ok) seen.back += 1;
+    const found = await it.run(globTool, { pattern: '**/*' });
+    expect(found.output).not.toContain('outside-only');
+    if (found.output.includes(path)) seen.found += 1;
+  }
+  await ended;
+  expect((await readdir(it.outside)).sort()).toEqual(['edited.txt', 'outside-only', 'secret.txt']);
+  expect(await readFile(join(it.outside, 'edited.txt'), 'utf8')).toBe('inside\n');
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
+});
 
 test('A21 the same renamer does fool a tool that follows paths, so the race is real', async () => {
   await using it = await setUp();

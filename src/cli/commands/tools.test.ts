@@ -51,7 +51,7 @@ test('what a person may use follows their role, their own rules and the model th
   await using at = await setup();
   const owner = await at.list();
   expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
-  expect([owner.deny, owner.ask]).toEqual([['react', 'grep', 'shell'], []]);
+  expect([owner.deny.toSorted(), owner.ask]).toEqual([['grep', 'react', 'shell'], []]);
   expect(named(owner.tools, 'shell')).toMatchObject({ key: 'sandbox', reason: expect.stringContaining('add `"sandbox": {}`') });
   expect((await at.list('--as', 'telegram:1')).as).toMatchObject({ role: 'owner' });
   expect((await at.list('--as', 'telegram:43')).allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
