@@ -9,8 +9,14 @@ const DAY_MS = 86_400_000;
 const LIMITS = { keepMs: 30 * DAY_MS, bytes: 1024 ** 3 };
 const { signal } = new AbortController();
 
-async function upload(dir: string, session: string, name: string, ageDays: number, bytes = 10): Promise<string> {
-  const folder = join(dir, 'users/ada/workspaces', session, 'uploads');
+async function upload(
+  dir: string,
+  session: string,
+  name: string,
+  ageDays: number,
+  { bytes = 10, at: place = 'uploads' } = {},
+): Promise<string> {
+  const folder = join(dir, 'users/ada/workspaces', session, place);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, name), 'x'.repeat(bytes));
   const at = (NOW - ageDays * DAY_MS) / 1_000;
@@ -28,10 +34,19 @@ test('what people sent goes after 30 days, in every conversation', async () => {
   expect(await readdir(two)).toEqual([]);
 });
 
+test('what tools said that was too large to be shown goes likewise', async () => {
+  await using dir = await tempDir();
+  const at = '.gatehouse/outputs';
+  await upload(dir.path, 'one', 'old.txt', 31, { at });
+  const outputs = await upload(dir.path, 'one', 'new.txt', 29, { at });
+  await pruneAllUploads(dir.path, NOW, LIMITS, signal);
+  expect(await readdir(outputs)).toEqual(['new.txt']);
+});
+
 test('of a conversation with too much the oldest go first', async () => {
   await using dir = await tempDir();
-  for (const age of [1, 2, 3, 4]) await upload(dir.path, 'one', `${age}.bin`, age, 100);
-  const folder = await upload(dir.path, 'one', '5.bin', 5, 100);
+  for (const age of [1, 2, 3, 4]) await upload(dir.path, 'one', `${age}.bin`, age, { bytes: 100 });
+  const folder = await upload(dir.path, 'one', '5.bin', 5, { bytes: 100 });
   await pruneAllUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 350 }, signal);
   expect((await readdir(folder)).sort()).toEqual(['1.bin', '2.bin', '3.bin']);
 });
