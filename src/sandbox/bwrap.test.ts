@@ -118,6 +118,15 @@ it('it has no rights, makes no namespaces, mounts nothing and changes no root', 
   expect(out.replace(/[\t ]+/g, ' ')).toContain('CapEff: 0000000000000000\nCapBnd: 0000000000000000\nNoNewPrivs: 1\nSeccomp: 2');
 });
 
+it('A22 A24 it cannot change the kernel by a file of /proc, also where the daemon is root', async (context) => {
+  needsBwrap(context);
+  await using dir = await tempDir();
+  // Asked, not tried: /proc/sys/kernel/core_pattern names a program that the kernel starts outside of every sandbox.
+  const script = `find /proc -path '/proc/[0-9]*' -prune -o -type f -writable -print; cat /proc/sys/kernel/ostype`;
+  const { out } = await sandboxed(script, { cwd: dir.path });
+  expect(out).toBe('Linux\n');
+});
+
 it('memory beyond its bound is not given, and files end at theirs', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();

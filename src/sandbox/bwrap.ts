@@ -33,6 +33,11 @@ const OF_ETC = [
 ];
 /** Without the network nothing asks for these. */
 const OF_NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf'];
+/**
+ * Of `/proc`, by which root tells the kernel what to do; rights are not asked for. bubblewrap covers only what
+ * a directory's own mode lets it write to, and that of `/proc/sys` does not, unlike those of the files in it.
+ */
+const OF_KERNEL = ['sys', 'sysrq-trigger', 'acpi', 'dynamic_debug', 'fs', 'mtrr', 'pressure', 'scsi'];
 /** On most systems links into /usr. */
 const OF_SYSTEM = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
@@ -52,6 +57,7 @@ export function bubblewrap({ argv, cwd, env, network, readable, hidden }: Jail):
     ...[
       '--proc',
       '/proc',
+      ...OF_KERNEL.map((name) => `/proc/${name}`).flatMap((path) => ['--ro-bind-try', path, path]),
       '--dev',
       '/dev',
       '--tmpfs',
