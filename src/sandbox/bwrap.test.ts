@@ -127,6 +127,15 @@ it('A22 A24 it cannot change the kernel by a file of /proc, also where the daemo
   expect(out).toBe('Linux\n');
 });
 
+it('what it writes beside its directory is memory, of which it has so much and no more', async (context) => {
+  needsBwrap(context);
+  await using dir = await tempDir();
+  const fill = 'for i in 1 2 3 4 5; do head -c 200000000 /dev/zero >$d/$i || break; done; du -m -s $d; rm -r $d/*';
+  const script = `for d in /tmp /dev/shm; do ${fill}; done 2>/dev/null | cut -f1; touch /dev/made || echo refused`;
+  const { out } = await sandboxed(script, { cwd: dir.path });
+  expect(out).toBe('512\n256\nrefused\n');
+});
+
 it('memory beyond its bound is not given, and files end at theirs', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();

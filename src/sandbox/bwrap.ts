@@ -38,6 +38,9 @@ const OF_NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf'];
  * a directory's own mode lets it write to, and that of `/proc/sys` does not, unlike those of the files in it.
  */
 const OF_KERNEL = ['sys', 'sysrq-trigger', 'acpi', 'dynamic_debug', 'fs', 'mtrr', 'pressure', 'scsi'];
+/** What a program may keep in directories that are memory. Bytes. */
+const TMP_BYTES = 512 * 1024 ** 2;
+const SHM_BYTES = 256 * 1024 ** 2;
 /** On most systems links into /usr. */
 const OF_SYSTEM = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
@@ -54,22 +57,9 @@ export function bubblewrap({ argv, cwd, env, network, readable, hidden }: Jail):
     ...['--unshare-all', ...(network ? ['--share-net'] : []), '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     ...['--ro-bind', '/usr', '/usr', ...OF_SYSTEM.flatMap(systemDirectory)],
     ...etc.flatMap((path) => ['--ro-bind-try', path, path]),
-    ...[
-      '--proc',
-      '/proc',
-      ...OF_KERNEL.map((name) => `/proc/${name}`).flatMap((path) => ['--ro-bind-try', path, path]),
-      '--dev',
-      '/dev',
-      '--tmpfs',
-      '/tmp',
-      '--dir',
-      '/var',
-      '--symlink',
-      '../tmp',
-      '/var/tmp',
-      '--dir',
-      '/run',
-    ],
+    ...['--proc', '/proc', ...OF_KERNEL.map((name) => `/proc/${name}`).flatMap((path) => ['--ro-bind-try', path, path])],
+    ...['--dev', '/dev', '--size', `${SHM_BYTES}`, '--tmpfs', '/dev/shm', '--remount-ro', '/dev'],
+    ...['--size', `${TMP_BYTES}`, '--tmpfs', '/tmp', '--dir', '/var', '--symlink', '../tmp', '/var/tmp', '--dir', '/run'],
     ...seen.slice(1).flatMap((path) => ['--ro-bind', path, path]),
     ...hidden.filter((path) => seen.some((shown) => isWithin(path, shown))).flatMap((path) => ['--tmpfs', path]),
     ...['--bind', directory, WORKSPACE, '--chdir', WORKSPACE, '--remount-ro', '/', '--hostname', 'sandbox'],
