@@ -8,13 +8,14 @@ RUN npm run build
 RUN npm prune --omit=dev
 
 FROM node:24-bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep tini && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production GATEHOUSE_HOME=/data GATEHOUSE_REQUIRE_MODEL=1
 WORKDIR /app
 COPY --from=build /app/package.json /app/LICENSE /app/README.md ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-RUN mkdir /data && chown 10001:10001 /data && chmod 700 /data
+# What is mounted here begins as it is here: for the user of both services of compose.yaml, and no other.
+RUN install -d -m 700 -o 10001 -g 10001 /data /data/workspaces /run/gatehouse-tools
 USER 10001:10001
 VOLUME /data
 # For Twilio, WeCom, or Feishu, Slack or Telegram by webhook set `gateway.webhooks.host` to `0.0.0.0` and publish 7781.

@@ -58,9 +58,17 @@ const DEFAULT_TOPIC = 'default';
 /** A topic that people call "default" is not the chat without a topic; `d` is otherwise never escaped. */
 const RESERVED_DEFAULT = '%64efault';
 
-/** The directory of one chat, shared by its topics; the workspace lies in it too. */
+/** The directory of one chat, shared by its topics. */
 export function userDirectory(dir: string, key: string): string {
   return join(dir, 'users', encodeName(splitKey(key).base));
+}
+
+/**
+ * The directory of the workspaces of one chat: apart from what the daemon keeps, because the worker that runs
+ * programs sees all workspaces and nothing else of the data directory.
+ */
+export function userWorkspaces(dir: string, key: string): string {
+  return join(dir, 'workspaces', encodeName(splitKey(key).base));
 }
 
 /** Path of a session's file without its ending: `.jsonl`, `.archive.jsonl` and `.quarantine.jsonl` are appended. */

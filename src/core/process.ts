@@ -1,6 +1,6 @@
 /** Programs that run on behalf of a call, or of the daemon itself: see `src/sandbox`. */
 
-/** One program. Plain data but for `onLine`, so that another process may run it. */
+/** One program. Plain data but for what it calls, so that another process may run it. */
 export interface Spawn {
   /** Program and arguments; no shell ever sees them. */
   readonly argv: readonly string[];
@@ -20,6 +20,8 @@ export interface Spawn {
   };
   readonly owner: { readonly run: string; readonly callId: string } | 'daemon';
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+  /** All of the output as it comes. While what it returns has not resolved, the program may have to wait. */
+  readonly onOutput?: (bytes: Uint8Array) => Promise<void>;
 }
 
 /** How a program ended. */
@@ -63,7 +65,7 @@ export interface Processes {
 }
 
 /** A program of a tool. Its sandbox, network and bounds on memory are those of the config. */
-export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'stdin' | 'onLine'> {
+export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'stdin' | 'onLine' | 'onOutput'> {
   readonly callId: string;
   readonly timeoutMs: number;
   readonly outputBytes: number;

@@ -16,7 +16,7 @@ async function upload(
   ageDays: number,
   { bytes = 10, at: place = 'uploads' } = {},
 ): Promise<string> {
-  const folder = join(dir, 'users/ada/workspaces', session, place);
+  const folder = join(dir, 'workspaces/ada', session, place);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, name), 'x'.repeat(bytes));
   const at = (NOW - ageDays * DAY_MS) / 1_000;
@@ -54,9 +54,9 @@ test('of a conversation with too much the oldest go first', async () => {
 test('a folder that cannot be read is told at the end, and keeps no other from being pruned', async () => {
   await using dir = await tempDir();
   const good = await upload(dir.path, 'z', 'old.pdf', 31);
-  await mkdir(join(dir.path, 'users/aaa/workspaces'), { recursive: true });
+  await mkdir(join(dir.path, 'workspaces/aaa'), { recursive: true });
   // Not a directory by the time it is opened.
-  await writeFile(join(dir.path, 'users/aaa/workspaces/file'), '');
+  await writeFile(join(dir.path, 'workspaces/aaa/file'), '');
   await expect(pruneAllUploads(dir.path, NOW, LIMITS, signal)).rejects.toThrow();
   expect(await readdir(good)).toEqual([]);
 });
@@ -64,8 +64,8 @@ test('a folder that cannot be read is told at the end, and keeps no other from b
 test('A21 a folder that a tool replaced by a link is left alone, and so is what it leads to', async () => {
   await using dir = await tempDir();
   const elsewhere = await upload(dir.path, 'other', 'old.pdf', 1);
-  await mkdir(join(dir.path, 'users/ada/workspaces/bad'), { recursive: true });
-  await symlink(elsewhere, join(dir.path, 'users/ada/workspaces/bad/uploads'));
+  await mkdir(join(dir.path, 'workspaces/ada/bad'), { recursive: true });
+  await symlink(elsewhere, join(dir.path, 'workspaces/ada/bad/uploads'));
   await pruneAllUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 1_000 }, signal);
   await pruneAllUploads(join(dir.path, 'nothing'), NOW, LIMITS, signal);
   expect(await readdir(elsewhere)).toEqual(['old.pdf']);

@@ -1,4 +1,4 @@
-// data directory -> users/*/workspaces/*/uploads -> files that are old, or too much
+// data directory -> workspaces/*/*/uploads -> files that are old, or too much
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
@@ -49,8 +49,8 @@ export async function pruneAllUploads(
 ): Promise<readonly KeptUpload[]> {
   const failures: unknown[] = [];
   const kept: KeptUpload[] = [];
-  for (const user of await names(join(dataDir, 'users'))) {
-    const workspaces = join(dataDir, 'users', user, 'workspaces');
+  for (const user of await names(join(dataDir, 'workspaces'))) {
+    const workspaces = join(dataDir, 'workspaces', user);
     try {
       for (const workspace of await names(workspaces)) {
         signal.throwIfAborted();

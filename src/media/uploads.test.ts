@@ -13,7 +13,7 @@ const NO_LIMIT = { claim: async () => ROOM, measureAll: async () => undefined, [
 async function scene(dir: string) {
   const clock = new FakeClock(Date.UTC(2026, 0, 31, 12));
   const start = () => new Uploads({ dataDir: dir, clock, limits: LIMITS, disk: NO_LIMIT });
-  const workspace = (name: string) => join(dir, 'users/ada/workspaces', name);
+  const workspace = (name: string) => join(dir, 'workspaces/ada', name);
   return {
     clock,
     start,
@@ -87,7 +87,7 @@ test('an index that is lost, torn or forged leads to another look at all, and ne
   const uploads = at.start();
   await uploads.prune();
   const file = join(dir.path, 'upload-days/2025-01-01');
-  await writeFile(file, '../../etc\nusers/../workspaces/x\n/users/a/workspaces/b\nusers/ada/workspac');
+  await writeFile(file, '../../etc\nworkspaces/../x\n/workspaces/a/b\nworkspaces/ad');
   await uploads.prune();
   expect(await at.days()).toEqual(['walked']);
   await writeFile(join(dir.path, 'upload-days/walked'), 'no date');

@@ -136,7 +136,10 @@ export class Uploads implements UploadBook, AsyncDisposable {
   async #placesOf(day: string): Promise<readonly string[]> {
     const text = await readFile(join(this.#dir, day), 'utf8');
     // The last line may have been cut off by a crash; another look finds what it was about.
-    return text.split('\n').filter((place) => /^users\/[^/]+\/workspaces\/[^/]+$/.test(place) && !place.includes('..'));
+    return text
+      .split('\n')
+      .map((place) => place.replace(/^users\/([^/]+)\/workspaces\//, 'workspaces/$1/')) // of earlier versions
+      .filter((place) => /^workspaces\/[^/]+\/[^/]+$/.test(place) && !place.includes('..'));
   }
 
   async #append(day: string, places: Iterable<string>): Promise<void> {

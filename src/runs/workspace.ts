@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { userDirectory } from '../../sessions/file-name.ts';
+import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionHash } from '../core/ids.ts';
 
 /**
@@ -8,7 +8,7 @@ import { sessionHash } from '../core/ids.ts';
  * key, so that no two sessions share one (attack A37).
  */
 export function sessionWorkspace(dataDir: string, session: string): string {
-  const path = join(userDirectory(dataDir, session), 'workspaces', sessionHash(session));
+  const path = join(userWorkspaces(dataDir, session), sessionHash(session));
   // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than
   // creating what is there.
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });

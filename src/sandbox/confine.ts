@@ -43,14 +43,15 @@ const FILE_BYTES = 1024 ** 3;
 
 /**
  * Bounds that the kernel holds for every process of the program by itself. Those of their number count all
- * processes of a user, in a sandbox only those in it; root is exempt.
+ * processes of a user, in a sandbox only those in it; root is exempt. Of the memory of a program of ours what
+ * it holds counts, not what it reserves: Node reserves more than any bound.
  */
 function limited({ argv, memoryBytes, pids, sandbox }: Confined): readonly string[] {
   if (process.platform !== 'linux' || (memoryBytes === undefined && pids === undefined)) return argv;
   const bounds = [
     '--core=0',
     ...(sandbox === 'tool' ? [`--fsize=${FILE_BYTES}`] : []),
-    ...(memoryBytes === undefined ? [] : [`--as=${memoryBytes}`]),
+    ...(memoryBytes === undefined ? [] : [`--${sandbox === 'tool' ? 'as' : 'data'}=${memoryBytes}`]),
     ...(pids === undefined ? [] : [`--nproc=${pids}`]),
   ];
   return ['prlimit', ...bounds, '--', ...argv];

@@ -5,9 +5,9 @@ import { SANDBOX_MODES } from './confine.ts';
 
 /** A longer line ends the connection before it is parsed. */
 const MAX_FRAME_BYTES = 16 * 1024 ** 2;
-/** A program is given no more; larger data travels as a file. */
-export const MAX_STDIN_BYTES = 4 * 1024 ** 2;
-const MAX_OUTPUT_BYTES = 1024 ** 2;
+/** A program is given no more: a file of the workspace, as long as it may be. In base64 it fits into a line. */
+export const MAX_STDIN_BYTES = 10 * 1024 ** 2;
+const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
 
 const paths = z.array(z.string()).max(64);
 const confinement = z.strictObject({ mode: z.enum(SANDBOX_MODES), network: z.boolean(), readable: paths, hidden: paths });
@@ -28,6 +28,8 @@ export const toWorker = z.discriminatedUnion('type', [
     timeoutMs: z.int().min(1),
     outputBytes: z.int().min(1).max(MAX_OUTPUT_BYTES),
     lines: z.boolean(),
+    /** Whether standard output is told as it comes. */
+    output: z.boolean(),
   }),
   /** It is recorded, and may begin. */
   z.strictObject({ type: z.literal('go'), id: z.int() }),
@@ -47,6 +49,8 @@ const exit = z.strictObject({ code: z.int().nullable(), timedOut: z.boolean(), o
 export const fromWorker = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('started'), id: z.int(), pid: z.int().min(2), started: z.string() }),
   z.strictObject({ type: z.literal('line'), id: z.int(), stream: z.enum(['out', 'err']), line: z.string() }),
+  /** Of standard output, in base64. */
+  z.strictObject({ type: z.literal('output'), id: z.int(), bytes: z.string() }),
   z.strictObject({ type: z.literal('end'), id: z.int(), exit }),
   z.strictObject({ type: z.literal('failed'), id: z.int(), message: z.string(), hint: z.string().optional() }),
   z.strictObject({

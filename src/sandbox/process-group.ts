@@ -7,6 +7,7 @@ import type { Clock } from '../core/ports.ts';
 import type { Exit } from '../core/process.ts';
 import { isErrno } from '../lib/errno.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { gated } from '../lib/start-gate.ts';
 import { CappedOutput } from './capped-output.ts';
 import { descendantsOf, signalTo, startOf } from './kernel-process.ts';
 import { LineSplitter } from './line-splitter.ts';
@@ -33,7 +34,8 @@ export interface GroupOptions {
   /** The program begins once this has resolved, and never when it rejects. */
   readonly onStart: (process: { readonly pid: number; readonly started: string }) => Promise<void>;
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
-  /** Asked after lines were told: nothing more is read until what it returns has resolved. */
+  readonly onOutput?: (bytes: Buffer) => void;
+  /** Asked after lines or bytes were told: nothing more is read until what it returns has resolved. */
   readonly drained?: () => Promise<void> | undefined;
   readonly clock: Clock;
 }
@@ -41,12 +43,6 @@ export interface GroupOptions {
 /** Between TERM and KILL (spec G1). ms. */
 const TERM_GRACE_MS = 500;
 const GONE_EVERY_MS = 10;
-/**
- * Waits for a word on descriptor 3 and then becomes the program, under the same process id. Where the word
- * does not come, because whoever was to record the process is gone, nothing was done.
- */
-const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';
-
 /**
  * Runs a command until it and its process group are gone. Rejects with GH2010 when it cannot be started, as
  * `onStart` does, and with the reason of the signal. What left the group and its parents is out of reach, but
@@ -86,7 +82,7 @@ export async function runGroup(command: Command, options: GroupOptions, signal: 
 }
 
 async function begin({ argv, cwd, env, fourth }: Command): Promise<ChildProcess> {
-  const child = spawn('/bin/sh', ['-c', GATE, 'gate', ...argv], {
+  const child = spawn('/bin/sh', gated(argv), {
     ...{ cwd, env: { ...env }, shell: false, windowsHide: true },
     stdio: ['pipe', 'pipe', 'pipe', 'pipe', fourth ? 'pipe' : 'ignore'],
     // A process group and a session of its own: it can be ended as a whole, and has no terminal to type at.
@@ -118,14 +114,18 @@ function feed(child: ChildProcess, stdin: Uint8Array | undefined): void {
   else child.stdin?.end(stdin);
 }
 
-function collect(child: ChildProcess, { outputBytes, onLine, drained }: GroupOptions): () => Omit<Exit, 'code' | 'timedOut'> {
+function collect(
+  child: ChildProcess,
+  { outputBytes, onLine, onOutput, drained }: GroupOptions,
+): () => Omit<Exit, 'code' | 'timedOut'> {
   const read = (name: 'out' | 'err', stream: Readable | null): CappedOutput => {
     const kept = new CappedOutput(outputBytes);
     const lines = onLine && new LineSplitter((line) => onLine(name, line));
     stream?.on('data', (chunk: Buffer) => {
       kept.write(chunk);
       lines?.write(chunk);
-      const wait = lines && drained?.();
+      if (name === 'out') onOutput?.(chunk);
+      const wait = lines || onOutput ? drained?.() : undefined;
       if (!wait) return;
       stream.pause();
       void wait.then(() => stream.resume());

@@ -152,7 +152,7 @@ it('100 MB of output cost us nothing: the worker discards them', async () => {
 
 it('more than a message holds is refused before it is sent, and a message that is none ends the connection', async () => {
   using spawner = spawnerOn(within());
-  await expect(spawner.run(shell('cat', { stdin: 'x'.repeat(5_000_000) }), NEVER)).rejects.toMatchObject({ code: 'GH2010' });
+  await expect(spawner.run(shell('cat', { stdin: 'x'.repeat(11_000_000) }), NEVER)).rejects.toMatchObject({ code: 'GH2010' });
   for (const text of ['{}\n', 'x\n', `${'x'.repeat(17 * 1024 ** 2)}`]) {
     const { a, b } = joined();
     a.on('error', () => undefined).resume();

@@ -9,7 +9,7 @@ import type { Connect } from './connect.ts';
 import { MAX_STDIN_BYTES } from './messages.ts';
 import type { Probed } from './probe.ts';
 import { reapProcess } from './reap.ts';
-import { type RunRequest, WorkerClient } from './worker-client.ts';
+import { type RunHooks, type RunRequest, WorkerClient } from './worker-client.ts';
 
 /** A worker with nothing to do is let go after this; the next program starts another one. ms. */
 const IDLE_MS = 300_000;
@@ -58,7 +58,7 @@ export class WorkerSpawner implements Spawner, Disposable {
     };
     return await this.#using(async (client) => {
       try {
-        return await client.run(request, { onStart, ...(spec.onLine ? { onLine: spec.onLine } : {}) }, signal);
+        return await client.run(request, { onStart, ...hooksOf(spec) }, signal);
       } finally {
         if (isRecorded) this.#forget(row.id);
       }
@@ -132,4 +132,8 @@ export class WorkerSpawner implements Spawner, Disposable {
     if (this.#client === before) this.#client = connect().then((stream) => new WorkerClient(stream, clock));
     return await (this.#client ?? this.#worker());
   }
+}
+
+function hooksOf({ onLine, onOutput }: Spawn): Pick<RunHooks, 'onLine' | 'onOutput'> {
+  return { ...(onLine ? { onLine } : {}), ...(onOutput ? { onOutput } : {}) };
 }

@@ -8,12 +8,14 @@ import type { Confinement, SandboxMode } from './confine.ts';
 import { type FromWorker, fromWorker, receive, send, type ToWorker } from './messages.ts';
 import type { Probed } from './probe.ts';
 
-export type RunRequest = Omit<Extract<ToWorker, { readonly type: 'run' }>, 'type' | 'id' | 'lines'>;
+export type RunRequest = Omit<Extract<ToWorker, { readonly type: 'run' }>, 'type' | 'id' | 'lines' | 'output'>;
 
 export interface RunHooks {
   /** The program begins once it has resolved, and never when it rejects. */
   readonly onStart: (process: { readonly pid: number; readonly started: string }) => Promise<void>;
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+  /** Nothing more is taken from the worker until it has resolved. */
+  readonly onOutput?: (bytes: Uint8Array) => Promise<void>;
 }
 
 /**
@@ -34,6 +36,7 @@ export class WorkerClient implements Disposable {
   readonly #clock: Clock;
   readonly #waiting = new Map<number, Waiting>();
   #next = 1;
+  #held = 0;
   #reason: Error | undefined;
 
   constructor(stream: Duplex, clock: Clock) {
@@ -75,6 +78,7 @@ export class WorkerClient implements Disposable {
     const take = (message: FromWorker): void => {
       if (message.type === 'started') void start(message);
       else if (message.type === 'line') hooks.onLine?.(message.stream, message.line);
+      else if (message.type === 'output') void this.#hold(hooks.onOutput?.(Buffer.from(message.bytes, 'base64')));
       else if (message.type === 'end') ended.resolve(message.exit);
       else if (message.type === 'failed') ended.reject(new GatehouseError('GH2010', message.message, hintOf(message)));
     };
@@ -85,7 +89,11 @@ export class WorkerClient implements Disposable {
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      this.#ask(id, { take, fail: ended.reject }, { type: 'run', id, lines: hooks.onLine !== undefined, ...request });
+      this.#ask(
+        id,
+        { take, fail: ended.reject },
+        { type: 'run', id, lines: hooks.onLine !== undefined, output: hooks.onOutput !== undefined, ...request },
+      );
       return await ended.promise;
     } catch (error) {
       throw failure ?? error;
@@ -119,6 +127,15 @@ export class WorkerClient implements Disposable {
   /** Everything that it runs is ended by the worker, which sees the end of the connection. */
   [Symbol.dispose](): void {
     this.#stream.destroy();
+  }
+
+  /** What takes the bytes is slower than the worker: the pipe between them is bounded, and memory is not. */
+  async #hold(taken: Promise<void> | undefined): Promise<void> {
+    this.#held += 1;
+    this.#stream.pause();
+    await taken?.catch(() => undefined); // who takes them says what went wrong
+    this.#held -= 1;
+    if (this.#held === 0) this.#stream.resume();
   }
 
   #ask(id: number, waiting: Waiting, message: ToWorker): void {

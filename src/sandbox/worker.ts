@@ -9,7 +9,7 @@ import { type GroupOptions, runGroup } from './process-group.ts';
 
 /** Programs at once; more are refused. */
 const MAX_RUNNING = 64;
-/** Lines that the daemon has not taken: above it the program has to wait. */
+/** Lines and bytes that the daemon has not taken: above it the program has to wait. */
 const MAX_UNSENT_BYTES = 4 * 1024 ** 2;
 
 type RunMessage = Extract<ToWorker, { readonly type: 'run' }>;
@@ -77,7 +77,7 @@ class Connection {
 
   /** Never rejects. */
   async #run(
-    { id, program, confinement, stdin, lines, ...limits }: RunMessage,
+    { id, program, confinement, stdin, lines, output, ...limits }: RunMessage,
     stop: AbortSignal,
     go: Promise<void>,
   ): Promise<void> {
@@ -89,6 +89,7 @@ class Connection {
         await go;
       },
       ...(lines ? { onLine: (stream, line) => send(this.#stream, { type: 'line', id, stream, line }) } : {}),
+      ...(output ? { onOutput: (bytes) => send(this.#stream, { type: 'output', id, bytes: bytes.toString('base64') }) } : {}),
       drained: () => this.#drained(),
       clock: this.#clock,
     };

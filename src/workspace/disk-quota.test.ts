@@ -16,7 +16,7 @@ async function scene() {
   const at = { free: 1_000 * MIB, limits: { person_mb: 3, total_mb: 5, reserve_mb: 100 } };
   const quota = new DiskQuota({ dataDir: dir.path, limits: () => at.limits, clock, free: async () => at.free });
   const workspace = async (user: string, name = 'w') => {
-    const path = join(dir.path, 'users', user, 'workspaces', name);
+    const path = join(dir.path, 'workspaces', user, name);
     await mkdir(join(path, 'uploads'), { recursive: true });
     return path;
   };
@@ -138,7 +138,7 @@ test('where workspaces cannot be counted there is no room until they can, which 
   await using at = await scene();
   const workspace = await at.workspace('ada');
   // No directory can be read behind a link to itself, not even by root.
-  const loop = join(workspace, '../../../loop');
+  const loop = join(workspace, '../../loop');
   await symlink('loop', loop);
   await expect(at.store(workspace, 1)).rejects.toMatchObject(refused('not counted yet'));
   await rm(loop);

@@ -145,12 +145,11 @@ export class DiskQuota implements Disposable {
   /** All who come meanwhile wait for the same one, so it does not end with one of them. */
   async #sumAll(): Promise<void> {
     const { dataDir, clock } = this.#options;
-    const users = join(dataDir, 'users');
+    const users = join(dataDir, 'workspaces');
     this.#walkedAt = clock.now();
     try {
       let bytes = 0;
-      for (const user of await entriesOf(users))
-        bytes += await bytesBelow(join(users, user.name, 'workspaces'), this.#stop.signal);
+      for (const user of await entriesOf(users)) bytes += await bytesBelow(join(users, user.name), this.#stop.signal);
       this.#all = bytes + (this.#walk?.missed ?? 0);
     } finally {
       this.#walk = undefined;
