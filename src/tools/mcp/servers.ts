@@ -1,0 +1,70 @@
+/** All MCP servers of the config: those that run, and what a changed config makes of them. */
+import { isDeepStrictEqual } from 'node:util';
+import type { McpServerEntry } from '../../../config/sections/mcp.ts';
+import { errorText } from '../../core/errors.ts';
+import type { McpStatus } from '../../core/status.ts';
+import type { ToolSource } from '../../core/tool-source.ts';
+import { McpSource, type McpSourceOptions } from './source.ts';
+import { type WireOptions, wireFor } from './wire.ts';
+
+export type McpEntries = Readonly<Record<string, McpServerEntry>>;
+
+export type McpServersOptions = WireOptions & Pick<McpSourceOptions, 'version' | 'pins' | 'journal' | 'redact'>;
+
+export class McpServers implements AsyncDisposable {
+  readonly #options: McpServersOptions;
+  #running: ReadonlyMap<string, { readonly entry: McpServerEntry; readonly source: McpSource }> = new Map();
+
+  constructor(options: McpServersOptions) {
+    this.#options = options;
+  }
+
+  /** In the order of their names: a list of tools that stays the same is cheaper. */
+  sources(): readonly ToolSource[] {
+    return [...this.#running.values()].map(({ source }) => source);
+  }
+
+  status(): readonly McpStatus[] {
+    return [...this.#running.values()].map(({ source }) => source.status());
+  }
+
+  /**
+   * Servers that are new are started, those that are gone or off are closed, those that changed are replaced;
+   * the others do not notice. Resolves, once nothing of the old ones is left, to how many calls of each were
+   * cut off. Does not wait for the new ones.
+   */
+  async apply(entries: McpEntries): Promise<ReadonlyMap<string, number>> {
+    const wanted = Object.entries(entries)
+      .filter(([, { enabled }]) => enabled)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const before = this.#running;
+    const kept = (server: string, entry: McpServerEntry) => {
+      const old = before.get(server);
+      return old && isDeepStrictEqual(old.entry, entry) ? old : undefined;
+    };
+    const after = new Map(wanted.map(([server, entry]) => [server, kept(server, entry) ?? this.#make(server, entry)]));
+    this.#running = after;
+    const out = [...before].filter(([server, { source }]) => after.get(server)?.source !== source);
+    const cut = new Map(out.map(([server, { source }]) => [server, source.calls]));
+    await Promise.all(out.map(([, { source }]) => source[Symbol.asyncDispose]()));
+    for (const { source } of after.values()) source.start();
+    return cut;
+  }
+
+  /** Another process may have approved something. */
+  look(): void {
+    for (const { source } of this.#running.values())
+      source
+        .look()
+        .catch((error) => this.#options.logger.warn('mcp.look-failed', { source: source.name, detail: errorText(error) }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.apply({});
+  }
+
+  #make(server: string, entry: McpServerEntry) {
+    const options = this.#options;
+    return { entry, source: new McpSource({ ...options, server, entry, wire: () => wireFor(server, entry, options) }) };
+  }
+}

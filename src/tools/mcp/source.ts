@@ -1,0 +1,250 @@
+// connect -> list -> compare with what was approved -> offer; lost -> wait -> connect again
+
+/** One MCP server as a source of tools: it is kept connected, and offers what was approved of it. */
+import type { McpServerEntry } from '../../../config/sections/mcp.ts';
+import { PRIVATE, UNTRUSTED } from '../../core/authority.ts';
+import type { Commits } from '../../core/commit.ts';
+import { errorText, isGatehouseError } from '../../core/errors.ts';
+import type { Pins } from '../../core/pin.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
+import type { McpStatus } from '../../core/status.ts';
+import type { Tool, ToolContext, ToolResult } from '../../core/tool.ts';
+import type { ToolSource } from '../../core/tool-source.ts';
+import { oneLine } from '../../lib/one-line.ts';
+import { settledOrAborted } from '../../lib/time-limit.ts';
+import { CallRefused, McpConnection } from './client.ts';
+import { type Listed, listServer } from './look.ts';
+import type { ServerTool } from './offered.ts';
+import { type Approved, approve, approvedOf, standingOf } from './pin.ts';
+import { resultOf } from './result.ts';
+import type { Wire } from './transport.ts';
+
+/** Between two attempts: doubled up to the longest, from the start again once a connection stood for a minute. ms. */
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 5 * 60_000;
+const STEADY_MS = 60_000;
+/** Between two lists: a server may say at any rate that its list changed. ms. */
+const LIST_EVERY_MS = 5_000;
+/** Longest error of a server that a model reads. UTF-16 units. */
+const MAX_ERROR = 1_000;
+
+export interface McpSourceOptions {
+  readonly server: string;
+  readonly entry: McpServerEntry;
+  /** Of Gatehouse, as servers are told. */
+  readonly version: string;
+  readonly wire: () => Promise<Wire>;
+  readonly pins: Pins;
+  readonly journal: Commits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Takes every secret out of a text. */
+  readonly redact: (text: string) => string;
+}
+
+export class McpSource implements ToolSource {
+  readonly name: string;
+  readonly #options: McpSourceOptions;
+  readonly #stop = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  #running: Promise<void> | undefined;
+  #connection: McpConnection | undefined;
+  #state: McpStatus['state'] = 'starting';
+  #detail: string | undefined;
+  #listed: Listed = { tools: [], skipped: [] };
+  #approved: Approved = new Map();
+  #offered: ReadonlyMap<string, ServerTool> = new Map();
+  #tools: readonly Tool[] = [];
+  #told = '';
+  #calls = 0;
+
+  constructor(options: McpSourceOptions) {
+    this.#options = options;
+    this.name = `mcp:${options.server}`;
+  }
+
+  /** Connects, and stays connected until disposed. A server that does not work is told of in the log alone. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** What was approved, of what the server listed last. While it is away, calls say so. */
+  tools(): readonly Tool[] {
+    return this.#tools;
+  }
+
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  status(): McpStatus {
+    const { server } = this.#options;
+    const detail = this.#detail === undefined ? {} : { detail: this.#detail };
+    const { skipped } = this.#listed;
+    return { server, state: this.#state, ...detail, offered: [...this.#offered.keys()], waiting: this.#waiting(), skipped };
+  }
+
+  /** Calls under way. */
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Approvals may have changed. */
+  async look(): Promise<void> {
+    const { server, pins } = this.#options;
+    this.#approved = await approvedOf(server, pins);
+    this.#offer();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error(`${this.name} was closed`));
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stop;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const began = clock.monotonic();
+      const reason = await this.#connected(signal);
+      if (signal.aborted) return;
+      if (clock.monotonic() - began > STEADY_MS) failures = 0;
+      const waitMs = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+      this.#lost(reason, waitMs);
+      await clock.sleep(waitMs, signal).catch(() => undefined); // closed meanwhile
+    }
+  }
+
+  /** One connection, from its start to its end; resolves with why it ended. */
+  async #connected(signal: AbortSignal): Promise<unknown> {
+    const { clock, version, wire, logger, server } = this.#options;
+    let change = Promise.withResolvers<void>();
+    try {
+      await using connection = await McpConnection.open(await wire(), {
+        ...{ clock, signal, version },
+        onListChanged: () => change.resolve(),
+        onRefused: (method) => logger.info('mcp.refused', { server, method }),
+      });
+      for (;;) {
+        // Before it is listed: a change meanwhile counts.
+        change = Promise.withResolvers();
+        await this.#list(connection, signal);
+        this.#connection = connection;
+        const ended = connection.ended.then((reason) => ({ reason }));
+        const next = clock.sleep(LIST_EVERY_MS, signal).then(() => change.promise);
+        const over = await settledOrAborted(Promise.race([ended, next]), signal);
+        if (over) return over.reason;
+      }
+    } catch (error) {
+      return error;
+    } finally {
+      this.#connection = undefined;
+    }
+  }
+
+  async #list(connection: McpConnection, signal: AbortSignal): Promise<void> {
+    const { server, entry, pins, journal, logger } = this.#options;
+    const listed = await listServer(connection, server, entry, signal);
+    const { tools, cut } = listed;
+    let approved = await approvedOf(server, pins);
+    if (approved.size === 0 && tools.length > 0 && entry.pin === 'first-use') {
+      await approve(journal, server, tools, 'first-use');
+      approved = await approvedOf(server, pins);
+    }
+    this.#approved = approved;
+    this.#listed = listed;
+    this.#state = 'up';
+    this.#detail = cut;
+    this.#offer();
+    this.#tell();
+    if (cut !== undefined) logger.warn('mcp.cut', { server, code: 'GH2302', detail: cut });
+  }
+
+  #offer(): void {
+    const before = [...this.#offered.values()].map(({ digest }) => digest).join();
+    const offered = this.#listed.tools.filter((tool) => standingOf(tool, this.#approved) === 'approved');
+    this.#offered = new Map(offered.map((tool) => [tool.id, tool]));
+    if (before === offered.map(({ digest }) => digest).join()) return;
+    this.#tools = offered.map((tool) => this.#toTool(tool));
+    for (const listener of this.#listeners) listener();
+  }
+
+  #waiting(): McpStatus['waiting'] {
+    return this.#listed.tools.flatMap((tool) => {
+      const standing = standingOf(tool, this.#approved);
+      return standing === 'approved' ? [] : [{ tool: tool.id, standing }];
+    });
+  }
+
+  /** The same is told once. */
+  #tell(): void {
+    const { logger, server } = this.#options;
+    const waiting = this.#waiting();
+    const { skipped } = this.#listed;
+    const about = JSON.stringify([[...this.#offered.keys()], waiting, skipped]);
+    if (about === this.#told) return;
+    this.#told = about;
+    logger.info('mcp.up', { server, tools: this.#offered.size, waiting: waiting.length, skipped: skipped.length });
+    const hint = `look at them with \`gatehouse mcp test ${server}\`, then \`gatehouse mcp approve ${server}\``;
+    if (waiting.length > 0) logger.warn('mcp.not-approved', { server, code: 'GH2303', tools: waiting, hint });
+    if (skipped.length > 0) logger.warn('mcp.skipped', { server, code: 'GH2302', tools: skipped });
+  }
+
+  #lost(reason: unknown, waitMs: number): void {
+    const { logger, server, redact } = this.#options;
+    this.#state = 'down';
+    this.#detail = redact(errorText(reason));
+    const code = isGatehouseError(reason) ? reason.code : 'GH2302';
+    const hint = isGatehouseError(reason) ? { hint: reason.hint } : {};
+    logger.warn('mcp.down', { server, code, detail: this.#detail, retryMs: waitMs, ...hint });
+  }
+
+  #toTool(tool: ServerTool): Tool {
+    const { server, entry } = this.#options;
+    const { id, description, parameters, isReadOnly } = tool;
+    return {
+      name: id,
+      description: `[MCP server ${server}] ${description}`,
+      parameters,
+      tags: ['mcp', this.name],
+      effect: isReadOnly && entry.trust_annotations ? 'none' : 'outside',
+      // Also a look: what it is asked leaves this machine, or may.
+      act: 'network',
+      // A program of this machine reads what is on it, and one with a credential what is not public.
+      reads: hasCredential(entry) ? UNTRUSTED | PRIVATE : UNTRUSTED,
+      outputBytes: 50_000,
+      run: (args, context) => this.#call(tool, args, context),
+    };
+  }
+
+  async #call(tool: ServerTool, args: unknown, { signal }: ToolContext): Promise<ToolResult> {
+    const { server, entry, redact } = this.#options;
+    if (typeof args !== 'object' || args === null || Array.isArray(args)) return failed('the arguments must be one JSON object');
+    const connection = this.#connection;
+    if (!connection) return failed(`the MCP server ${server} is not connected (${this.#detail ?? 'it is starting'})`);
+    if (this.#offered.get(tool.id)?.digest !== tool.digest)
+      return failed(`${tool.id} is not what was approved any more; the operator has to approve it again`);
+    this.#calls += 1;
+    try {
+      const { answer, notes } = await connection.call(tool.name, args, { timeoutMs: entry.timeout_secs * 1_000, signal });
+      const result = resultOf(tool, answer, notes);
+      return { ...result, output: redact(result.output) };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const detail = oneLine(redact(errorText(error)), MAX_ERROR);
+      if (error instanceof CallRefused) return failed(`the MCP server ${server} refused the call: ${detail}`);
+      return failed(`the MCP server ${server} gave no answer (${detail}); whether the call took effect is unknown`);
+    } finally {
+      this.#calls -= 1;
+    }
+  }
+}
+
+function hasCredential({ command, bearer_env: bearer, headers_env: headers, allow_private: isPrivate }: McpServerEntry): boolean {
+  return command !== undefined || bearer !== undefined || Object.keys(headers).length > 0 || isPrivate;
+}
+
+function failed(reason: string): ToolResult {
+  return { ok: false, output: `Error: ${reason}` };
+}

@@ -1,0 +1,78 @@
+/** An entry of `mcp_servers` -> how its server is reached. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { McpServerEntry } from '../../../config/sections/mcp.ts';
+import type { ReadSecret } from '../../core/channel.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
+import { isBlockedVariable } from '../../lib/blocked-variables.ts';
+import { addressedFetch, limitedFetch, type McpFetch } from './http.ts';
+import { loadSdk } from './sdk.ts';
+import type { RecordProcess } from './stdio-process.ts';
+import { HttpTransport, StdioTransport, type Wire } from './transport.ts';
+
+/** Longest piece of a server's standard error in one line of the log. UTF-16 units. */
+const MAX_SAID = 1_000;
+/** Lines of it in one minute. */
+const MAX_LINES = 60;
+const MINUTE_MS = 60_000;
+
+export interface WireOptions {
+  /** Directories of servers without one are made below. */
+  readonly dataDir: string;
+  /** What every program is given: PATH and what is as harmless. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly secret: ReadSecret;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Of programs that are started; see `LineProgram.record`. */
+  readonly record?: RecordProcess;
+  /** Default: the platform's, kept to public addresses unless the entry allows others. */
+  readonly fetch?: (allowPrivate: boolean) => McpFetch;
+}
+
+/** Rejects with GH1103 where a variable is not set, and with GH2301. Nothing is started yet. */
+export async function wireFor(name: string, entry: McpServerEntry, options: WireOptions): Promise<Wire> {
+  return entry.command === undefined ? await httpWire(entry, options) : await stdioWire(name, entry.command, entry, options);
+}
+
+async function stdioWire(name: string, command: string, entry: McpServerEntry, options: WireOptions): Promise<Wire> {
+  const { dataDir, secret, clock, logger } = options;
+  const named = entry.env.map((variable) => [variable, secret(variable)] as const);
+  const env = Object.fromEntries([...Object.entries(options.env), ...named].filter(([variable]) => !isBlockedVariable(variable)));
+  const cwd = entry.cwd ?? join(dataDir, 'mcp', name);
+  if (entry.cwd === undefined) await mkdir(cwd, { recursive: true, mode: 0o700 });
+  return new StdioTransport({
+    argv: [command, ...entry.args],
+    env,
+    cwd,
+    clock,
+    onError: saidBy(name, logger, clock),
+    record: options.record,
+  });
+}
+
+/** Standard error of a server, for who looks for a fault: at debug, and bounded. */
+function saidBy(server: string, logger: Logger, clock: Clock): (text: string) => void {
+  let since = Number.NEGATIVE_INFINITY;
+  let lines = 0;
+  return (text) => {
+    if (logger.isDebugEnabled?.() === false) return;
+    const now = clock.monotonic();
+    if (now - since > MINUTE_MS) [since, lines] = [now, 0];
+    lines += 1;
+    if (lines <= MAX_LINES) logger.debug('mcp.said', { server, text: text.trimEnd().slice(0, MAX_SAID) });
+    else if (lines === MAX_LINES + 1) logger.debug('mcp.said', { server, text: '(more of it is not logged within this minute)' });
+  };
+}
+
+async function httpWire(entry: McpServerEntry, { secret, clock, fetch = addressedFetch }: WireOptions): Promise<Wire> {
+  const { url = '', bearer_env: bearer, headers_env: named, allow_private: allowPrivate } = entry;
+  const headers = new Headers(Object.entries(named).map(([header, variable]) => [header, secret(variable)]));
+  if (bearer !== undefined) headers.set('authorization', `Bearer ${secret(bearer)}`);
+  const { StreamableHTTPClientTransport } = await loadSdk();
+  const inner = new StreamableHTTPClientTransport(new URL(url), {
+    fetch: limitedFetch(fetch(allowPrivate), () => clock.monotonic()),
+    requestInit: { headers },
+  });
+  return new HttpTransport(inner, clock);
+}
