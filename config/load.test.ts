@@ -93,7 +93,9 @@ describe('which file', () => {
       heartbeat: { every_minutes: 30, max_a_day: 48 },
       tool_policy: { allow: [], deny: [], require_tags: [], mode: 'guarded', members: [], guests: [], senders: {} },
       tool_policy_by_provider: {},
+      web: { web_fetch: { allow_domains: [], deny_domains: [] }, web_search: {} },
       context_filter: [],
+      mcp_servers: {},
     });
   });
 
@@ -326,7 +328,7 @@ describe('problems', () => {
     ['{"sandbox": {"allow_netwrk": false}}', 'did you mean "allow_network"?'],
     ['{"sandbx": {"mode": "bwrap"}}', 'did you mean "sandbox"?'],
     ['{"toolPolicy": {}}', 'did you mean "tool_policy"?'],
-    ['{"mcpServers": {}}', '"mcp_servers" here: remove'],
+    ['{"mcpServers": {}}', 'did you mean "mcp_servers"?'],
     ['{"Plugin": []}', '"plugins" here: remove'],
     ['{"gateway": {"approvals": {}}}', '"approvals" here: remove'],
     ['{"http": {"host": "127.0.0.1"}}', '"http" belongs under "gateway"'],

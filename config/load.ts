@@ -188,7 +188,7 @@ function toProblem(finding: Finding, parsed: ParsedJson, text: string, file: str
   const problem = { severity: finding.severity, path: formatPath(finding.path), message: finding.message };
   const hinted = finding.hint === undefined ? problem : { ...problem, hint: finding.hint };
   // What is wrong in place of a variable's name may be the secret.
-  const hidden = !finding.atKey && finding.path.some((step) => /_envs?$/.test(String(step)));
+  const hidden = !finding.atKey && finding.path.some((step) => /(?:^|_)envs?$/.test(String(step)));
   return file === undefined ? hinted : { ...hinted, file, ...excerptAt(text, span, hidden) };
 }
 

@@ -4,10 +4,12 @@ import { gatewaySection } from './sections/gateway.ts';
 import { heartbeatSection } from './sections/heartbeat.ts';
 import { hooksSection } from './sections/hooks.ts';
 import { limitsSection } from './sections/limits.ts';
+import { mcpServers } from './sections/mcp.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 import { sandboxSection } from './sections/sandbox.ts';
 import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
+import { webSection } from './sections/web.ts';
 
 /** The version this program writes and reads; older files are brought up to it by `migrate.ts`. */
 export const CONFIG_VERSION = 1;
@@ -56,7 +58,9 @@ export const configSchema = z.strictObject({
   context_filter: contextFilter,
   hooks: hooksSection,
   heartbeat: heartbeatSection,
+  mcp_servers: mcpServers,
   sandbox: sandboxSection.optional(),
+  web: webSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z
     .strictObject({

@@ -34,7 +34,9 @@ function places(node: SchemaNode, path: Path = [], given: Place['given'] = []): 
   const { additionalProperties: entry } = node;
   return [
     ...Object.entries(node.properties ?? {}).flatMap(([key, child]): Place[] => {
-      if (key.endsWith('_env')) return [{ path: [...path, key], given: known }];
+      // Of a record, such as that of headers, the values are names.
+      const inner = typeof child.additionalProperties === 'object' ? ['x'] : [];
+      if (key.endsWith('_env')) return [{ path: [...path, key, ...inner], given: known }];
       if (key.endsWith('_envs')) return [{ path: [...path, key, 0], given: known }];
       return places(child, [...path, key], known);
     }),

@@ -33,6 +33,7 @@ const PROTECTIONS = [
   'context_filter',
   'tools',
   'sandbox',
+  'web',
   'hooks',
   'mcp_servers',
   'plugins',

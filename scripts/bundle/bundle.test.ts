@@ -37,6 +37,14 @@ test('the published program knows its version, finds its packages and answers wi
   await expect(status).rejects.toMatchObject({ stderr: expect.stringContaining('`gatehouse gateway`') });
 });
 
+test('the published program reads pages in a program of its own, which needs nothing of the others', async () => {
+  const reading = run(process.execPath, [join(dir.path, 'src/tools/read-page.js')], { env: {} });
+  reading.child.stdin?.end(
+    JSON.stringify({ html: '<p>hi <b>you</b>', url: 'http://a.example/', mode: 'markdown', maxChars: 50 }),
+  );
+  expect(JSON.parse((await reading).stdout)).toEqual({ title: '', text: 'hi **you**', isComplete: true });
+});
+
 test('the published program checks its journal in a process that loads next to nothing of it', async () => {
   await using home = await tempDir();
   const main = join(dir.path, 'src/cli/main.js');

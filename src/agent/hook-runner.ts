@@ -139,6 +139,8 @@ export class HookRunner implements Hooks {
 function answerOf(exit: Exit, { key }: Hook, event: HookEvent): HookAnswer | { readonly problem: string } {
   const said = exit.out.trim();
   const isAsked = event.startsWith('before_') || event === 'message_in';
+  // A shell that was told to end may still say how.
+  if (exit.timedOut) return { problem: ENDED };
   if (exit.code === 0) return { kind: 'allow' };
   if (exit.code === 1 && isAsked)
     return { kind: 'deny', reason: said === '' ? 'it gave no reason' : said.slice(0, REASON_CHARS), key };
@@ -146,9 +148,11 @@ function answerOf(exit: Exit, { key }: Hook, event: HookEvent): HookAnswer | { r
     const isWhole = exit.cut === 0 && isObject(said);
     return isWhole ? { kind: 'replace', args: said } : { problem: 'exit code 2, and what it printed is no JSON object' };
   }
-  if (exit.code === null) return { problem: 'it was ended: its time was over, or a signal came' };
+  if (exit.code === null) return { problem: ENDED };
   return { problem: `exit code ${exit.code}: ${exit.err.trim().slice(0, REASON_CHARS)}` };
 }
+
+const ENDED = 'it was ended: its time was over, or a signal came';
 
 function isObject(text: string): boolean {
   try {

@@ -3,12 +3,14 @@ import type { ModelAnswer } from '../core/model.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { ToolCall } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
+import { canonicalName } from '../core/tool-groups.ts';
 import type { AgentRun } from '../core/turn.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
 import { type Gate, gateCall, mayStillRun } from './approve.ts';
+import { guardResult } from './guard.ts';
 import { askBeforeCall, tellAfterCall } from './hooks.ts';
 import { offered } from './offered.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
@@ -68,7 +70,7 @@ export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch)
     calls.map((call) =>
       queue.run(async () => {
         try {
-          return await runCall(call, stoppable);
+          return await runCall(underOwnName(call, batch.run.tools), stoppable);
         } catch (error) {
           failing.abort(error);
           throw error;
@@ -81,6 +83,13 @@ export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch)
     if (!batch.run.signal.aborted) throw result.reason;
     return notEnded(batch, UNKNOWN, 'unknown');
   });
+}
+
+/** Hooks, policies and people know a tool by one name, whichever it was called by. */
+function underOwnName(call: ToolCall, tools: readonly Tool[]): ToolCall {
+  const name = canonicalName(call.name);
+  const isAlias = name !== call.name && tools.every((tool) => tool.name !== call.name);
+  return isAlias && tools.some((tool) => tool.name === name) ? { ...call, name } : call;
 }
 
 async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
@@ -177,13 +186,15 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
     callId: call.id,
     idempotencyKey: `${run.runId}#${call.id}`,
     workspace: run.workspace,
+    clock: run.clock,
     taint: batch.taint,
     signal,
   };
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });
   const settled = await settleOrLeave(work, signal, run.clock);
   if (settled === 'left') return 'left';
-  const result = mayWait(tool, settled.value);
+  // Before it is recorded: a later attempt is given what this one was.
+  const result = guardResult(mayWait(tool, settled.value), { tool: call.name, callId: call.id }, emit);
   const ms = run.clock.monotonic() - startedAt;
   emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms });
   tellAfterCall(run, call, result, ms);

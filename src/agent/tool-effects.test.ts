@@ -59,3 +59,18 @@ test('a call that was stopped before it ran is recorded as without effect', asyn
     { state: 'DONE', effect: 'none' },
   ]);
 });
+
+test('a call by a name that other platforms have for a tool runs it, and is recorded under its own', async () => {
+  const list = countingTool({ name: 'list_dir', effect: 'none' });
+  const run = agentRun({ tools: [list], model: scriptedModel([{ toolCalls: [{ name: 'list_directory' }] }, 'done']) });
+  await runAgent(run);
+  expect(list.contexts).toHaveLength(1);
+  expect(ofCalls(run.steps.writes)[0]).toMatchObject({ tool: 'list_dir', value: { name: 'list_dir' } });
+});
+
+test('a tool that really has such a name is the one that is meant', async () => {
+  const [own, other] = [countingTool({ name: 'attach_file' }), countingTool({ name: 'send_file' })];
+  const run = agentRun({ tools: [own, other], model: scriptedModel([{ toolCalls: [{ name: 'attach_file' }] }, 'done']) });
+  await runAgent(run);
+  expect([own.contexts.length, other.contexts.length]).toEqual([1, 0]);
+});

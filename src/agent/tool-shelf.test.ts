@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ToolCall } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
+import { toolCall } from '../testing/tool-scope.ts';
 import { ToolShelf } from './tool-shelf.ts';
 
 function tool(name: string): Tool {
@@ -27,7 +28,7 @@ it('of more only the base tools are described, and the others are named by group
   const described = at.described(1);
   expect(namesOf(described)).toEqual([...BASE, 'activate_tools']);
   expect(described.at(-1)?.description).toContain(
-    'schedule: cron\nmcp__files: tool_0, tool_1, tool_2, tool_3, tool_4, tool_5, 3 more\nmcp__memory: tool_0, tool_1, tool_2',
+    'schedule: cron\nmcp__files: tool_0, tool_1, tool_2, 6 more\nmcp__memory: tool_0, tool_1, tool_2',
   );
   expect(namesOf(at.own)).toEqual(['activate_tools']);
 });
@@ -57,7 +58,7 @@ it('what was asked for wrongly activates nothing, and its answer names the group
   }
   expect(at.described(2)).toHaveLength(5);
   const activate = at.own[0];
-  const context = { callId: '1', idempotencyKey: '1', workspace: '/', signal: new AbortController().signal };
+  const context = toolCall();
   expect(await activate?.run({ group: 'files' }, context)).toEqual({
     ok: false,
     output: 'Error: no such tool or group. There are: mcp__files',

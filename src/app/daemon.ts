@@ -7,6 +7,7 @@ import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { Uploads } from '../media/uploads.ts';
+import type { McpServers } from '../tools/mcp/servers.ts';
 import { DiskQuota } from '../workspace/disk-quota.ts';
 import { auditedReload, auditStart } from './audited-config.ts';
 import type { ChannelSet } from './channels.ts';
@@ -15,6 +16,7 @@ import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway, type GatewayParts } from './compose/gateway.ts';
+import { composeMcp } from './compose/mcp.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
@@ -40,6 +42,7 @@ export interface Daemon {
   readonly lanes: Lanes;
   readonly observations: Observations;
   readonly models: ModelStack;
+  readonly mcp: Pick<McpServers, 'status'>;
   readonly programs: Pick<Programs, 'status'>;
   /**
    * Takes a changed config into use, all that can be without a restart of the process, or nothing of it. As
@@ -73,6 +76,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const programs = await composePrograms(options, journal);
   const { channels, webhooks } = await composeChannels(options, events);
   const reloader = new Reloader(config);
+  const mcp = await composeMcp(options, { opened, journal });
   const disk = new DiskQuota({ ...options, limits: () => reloader.running.disk });
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
@@ -85,6 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       });
     },
     live: () => reloader.running,
+    sources: () => mcp.sources(),
   };
   const operator = createOperator({ ...base, chats: () => base.live().gateway.owner, redact: redactOf(options), clock, logger });
   const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator });
@@ -108,15 +113,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
   reloader.take(
-    reloadParts({ channels, models, delivery, ticker, permits: built.permits, more: options.reloadable ?? [], clock }),
+    reloadParts({ channels, models, mcp, delivery, ticker, permits: built.permits, more: options.reloadable ?? [], clock }),
   );
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
   // their channels), then the disk.
   const closed = {
-    journal: opened,
-    owner: operator.owner,
-    ...{ transcripts, webhooks, channels, delivery, models },
+    ...{ journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models, mcp },
     uploads: base.uploads,
     programs,
   };
@@ -129,7 +132,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeParts({ stop, parts: closed, graceMs, clock, logger });
   };
   return {
-    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, programs },
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, programs },
     get models() {
       return models.current;
     },

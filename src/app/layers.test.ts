@@ -7,7 +7,10 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Imports go only downwards, and units of one rank do not import each other (design.md 2). */
 const RANKS: readonly (readonly string[])[] = [
   ['src/core', 'src/lib'],
-  ['channels', 'config', 'sessions', 'src/bus', 'src/journal', 'src/llm', 'src/delivery', 'src/workspace', 'src/sandbox'],
+  [
+    ...['channels', 'config', 'sessions', 'src/bus', 'src/egress', 'src/journal', 'src/llm', 'src/delivery', 'src/workspace'],
+    'src/sandbox',
+  ],
   ['src/media'],
   ['src/tools', 'src/operator'],
   ['src/agent'],

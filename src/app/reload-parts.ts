@@ -3,10 +3,12 @@
 import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Reloadable } from '../core/reload.ts';
 import type { Ticker } from '../schedule/ticker.ts';
+import type { McpServers } from '../tools/mcp/servers.ts';
 import type { LiveModels } from './compose/models.ts';
 import { type Config, LIVE_GATEWAY_KEYS } from './compose/options.ts';
 import { changedKeys, fixedPart, livePart } from './reload.ts';
 import { type ChannelsPartOptions, channelsPart } from './reload-channels.ts';
+import { mcpPart } from './reload-mcp.ts';
 
 /** What the models are made of. Those of turns that run go on; the next turns get the new ones. */
 const MODEL_KEYS = [
@@ -18,6 +20,7 @@ const MODEL_KEYS = [
 /** Listeners, what is sized once, and what was tried at the start. */
 const START_KEYS = [
   'sandbox',
+  'web.web_search',
   ...['http', 'webhooks', 'max_sessions', 'bus_capacity', 'high_water'].map((key) => `gateway.${key}`),
 ];
 
@@ -36,6 +39,7 @@ const UNREAD_KEYS = [
 
 export interface ReloadPartsOptions extends ChannelsPartOptions {
   readonly models: LiveModels;
+  readonly mcp: Pick<McpServers, 'apply'>;
   readonly ticker: Pick<Ticker, 'wake'>;
   readonly permits: Pick<TurnPermits, 'look'>;
   /** Parts of what the daemon runs in: they own the keys that it does not read. */
@@ -43,7 +47,14 @@ export interface ReloadPartsOptions extends ChannelsPartOptions {
 }
 
 /** In the order in which they take a change into use: channels can still refuse then. */
-export function reloadParts({ models, ticker, permits, more, ...options }: ReloadPartsOptions): readonly Reloadable<Config>[] {
+export function reloadParts({
+  models,
+  mcp,
+  ticker,
+  permits,
+  more,
+  ...options
+}: ReloadPartsOptions): readonly Reloadable<Config>[] {
   return [
     channelsPart(options),
     {
@@ -52,6 +63,7 @@ export function reloadParts({ models, ticker, permits, more, ...options }: Reloa
       plan: (before, after) => changedKeys(before, after, MODEL_KEYS).map((key) => ({ key, cost: 'live' })),
       prepare: (before, after) => models.prepare(before, after),
     },
+    mcpPart(mcp),
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
     livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
     livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)], undefined, () =>
@@ -59,6 +71,7 @@ export function reloadParts({ models, ticker, permits, more, ...options }: Reloa
     ),
     livePart('hooks', ['hooks']),
     livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),
+    livePart('web', ['web.web_fetch']),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),
     fixedPart('unread', UNREAD_KEYS, 'nothing'),

@@ -2,6 +2,9 @@ import { chatDirOf } from '../../config/paths.ts';
 import { CHAT_ITERATIONS } from '../runs/profile.ts';
 import { type RunOptions, runGateway } from './run-gateway.ts';
 
+/** What was approved of a server stands in the record of the daemon, which this one does not read. */
+const ALONE = { mcp_servers: {} } as const;
+
 /**
  * `gatehouse chat`: the same daemon with the terminal as its only channel and a data directory of its own
  * below the daemon's, so that it runs beside one. Resolves with 0, or 1 when a message ended without an
@@ -25,7 +28,10 @@ export async function runChat(options: RunOptions): Promise<number> {
   const code = await runGateway({
     ...options,
     quiet: true,
-    config: { ...options.config, config: { ...config, max_iterations: config.max_iterations ?? CHAT_ITERATIONS, gateway } },
+    config: {
+      ...options.config,
+      config: { ...config, max_iterations: config.max_iterations ?? CHAT_ITERATIONS, gateway, ...ALONE },
+    },
     dataDir: chatDirOf(options.dataDir),
     loginDir: options.dataDir,
     otherLedger: options.dataDir,

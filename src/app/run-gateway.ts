@@ -16,6 +16,7 @@ import { type AuthStore, openAuthStore } from '../lib/auth/store.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger, type LevelLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
+import { programEnv } from '../lib/program-env.ts';
 import { createRedactor } from '../lib/redact.ts';
 import type { Detected } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
@@ -65,9 +66,10 @@ export interface RunOptions {
   readonly reload?: (bytes: Uint8Array) => Promise<LoadedConfig>;
   /** How often the config file is looked at. Default: that of `watchConfig`. */
   readonly reloadEveryMs?: number;
-  /** Tests put in their own channel, a tool, or a journal that breaks. */
+  /** Tests put in their own channel, a tool, a journal that breaks, or a web of their own. */
   readonly registry?: Registry;
   readonly extraTools?: readonly ToolKit[];
+  readonly connector?: DaemonOptions['connector'];
   readonly wrapJournal?: (journal: Journal) => Journal;
   /**
    * Ends it in place of the signals of this process, which it then leaves alone, as it does its stray
@@ -155,6 +157,7 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
     },
     reloadable: [livePart('log', ['log'], ({ log }) => logger.setLevel(logLevel(options, log.level)))],
     terminal: terminal(options, screen),
+    programEnv: programEnv(env),
     redact: createRedactor(secrets.all),
     ...(options.observe ? { observe: options.observe } : {}),
     onFatal: (error) => {
@@ -164,6 +167,7 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
     onAllEnded: () => ending.inputEnded(),
     stop: ending.signal,
     ...(options.extraTools ? { extraTools: options.extraTools } : {}),
+    ...(options.connector ? { connector: options.connector } : {}),
     ...(options.wrapJournal ? { wrapJournal: options.wrapJournal } : {}),
   };
 }

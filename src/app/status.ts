@@ -9,7 +9,7 @@ import { startOfDay } from './observe.ts';
 
 /**
  * What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`,
- * `journal`, `intake:telegram` (its platform is asked to hold its messages).
+ * `mcp:files`, `journal`, `intake:telegram` (its platform is asked to hold its messages).
  */
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
@@ -18,6 +18,7 @@ function degradedParts(daemon: Daemon): readonly string[] {
     ...daemon.channels
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
+    ...daemon.mcp.status().flatMap(({ server, state }) => (state === 'down' ? [`mcp:${server}`] : [])),
     ...(daemon.observations.journalFailing ? ['journal'] : []),
     ...(daemon.programs.status && 'problem' in daemon.programs.status ? ['sandbox'] : []),
     ...daemon.observations.held(systemClock.now()).map((channel) => `intake:${channel}`),
@@ -82,6 +83,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
     channels: daemon.channels.status(),
     removedChannels: removedChannels(daemon, journal),
     config,
+    mcp: daemon.mcp.status(),
     journal,
     ...(sandbox ? { sandbox } : {}),
     jobs: await daemon.journal.jobs.counts(),

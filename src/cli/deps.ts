@@ -6,6 +6,7 @@ import type { Journal } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { People } from '../core/people.ts';
+import type { Pins } from '../core/pin.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import type { JournalOptions } from '../journal/open.ts';
@@ -19,6 +20,7 @@ export interface OpenJournal {
     AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'expectsUntil' | 'list'>;
   readonly people: People;
+  readonly pins: Pins;
 }
 
 /** Everything commands take from outside, so that they run in a test without a process. */

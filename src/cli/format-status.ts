@@ -1,6 +1,6 @@
 import type { JournalCounts } from '../core/journal.ts';
 import { changesText } from '../core/reload.ts';
-import type { ConfigStatus, SlotStatus, StatusDocument } from '../core/status.ts';
+import type { ConfigStatus, McpStatus, SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { counted } from '../lib/counted.ts';
 import { printable } from '../lib/printable.ts';
@@ -31,6 +31,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...(model.warnings ?? []).map((warning) => `${out.mark('warn')} catalog   ${printable(warning)}`),
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
+    ...(status.mcp ?? []).map((server) => formatMcp(server, view)),
     ...formatRemoved(status.removedChannels ?? [], view),
     ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
@@ -71,6 +72,12 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
   if (channels.length === 0) return [`${out.mark('none')} channels  none`];
   const lines = formatTable(channels.map((channel) => channelCells(channel, now))).split('\n');
   return channels.map(({ state }, index) => `${out.mark(CHANNEL_MARKS[state] ?? 'none')} channel   ${lines[index] ?? ''}`);
+}
+
+function formatMcp({ server, state, detail = '', offered, waiting }: McpStatus, { out }: View): string {
+  const approve = waiting.length === 0 ? '' : `, ${waiting.length} not approved   → gatehouse mcp approve ${server}`;
+  const what = state === 'up' ? `${counted(offered.length, 'tool')}${approve}` : `${state} ${printable(detail)}`;
+  return `${out.mark(state === 'down' || approve ? 'warn' : 'ok')} mcp       ${printable(server)}  ${what}`;
 }
 
 /** Nothing where there are none. */

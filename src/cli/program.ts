@@ -12,6 +12,7 @@ import { addCronCommands } from './groups/cron.ts';
 import { addDeadCommands } from './groups/dead.ts';
 import { Commander, CommanderError, Option, type Run } from './groups/group.ts';
 import { addMainCommands } from './groups/main.ts';
+import { addMcpCommands } from './groups/mcp.ts';
 import { addModelsCommands } from './groups/models.ts';
 import { addPairCommands } from './groups/pair.ts';
 import { addPeopleCommands } from './groups/people.ts';
@@ -83,6 +84,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addPeopleCommands(program, run);
   addPairCommands(program, run);
   addToolsCommands(program, run);
+  addMcpCommands(program, run);
   addChannelsCommands(program, run);
   addModelsCommands(program, run);
   addConfigCommands(program, run);

@@ -10,6 +10,7 @@ import type { Address } from './message.ts';
 import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { NewAuditEntry, PersonRef, ShutOut } from './people.ts';
+import type { PinWrite } from './pin.ts';
 import type { ProcessRow } from './process.ts';
 import type { SessionMessage } from './session.ts';
 import type { ToolResult } from './tool.ts';
@@ -47,6 +48,7 @@ export type Write =
   /** Runs from now on, or is gone. */
   | { readonly kind: 'process'; readonly process: ProcessRow | { readonly gone: string } }
   | ShutOut
+  | PinWrite
   /** A block is lifted: the config decides again, and who is not in it may ask to be let in. */
   | { readonly kind: 'unblock'; readonly who: PersonRef; readonly by: string }
   /** Of a decision that no other row of the commit records by itself. */

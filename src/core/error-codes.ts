@@ -2,7 +2,7 @@
  * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON;
  * `docs/errors.md` is compared with this table by a test. GH10 command line, GH11 config, GH12 data
  * directory, GH13 journal, GH14 sessions, GH15 channels and media, GH16 delivery, GH17 schedules, GH20 agent
- * and tools, GH21 models, GH22 logins.
+ * and tools, GH21 models, GH22 logins, GH23 MCP servers.
  */
 export const ERROR_CODES = {
   GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },
@@ -85,6 +85,7 @@ export const ERROR_CODES = {
     title: 'no sandbox works here, so no tool runs programs',
     hint: 'on Debian `apt-get install bubblewrap`; `gatehouse status` shows what was tried',
   },
+  GH2013: { title: 'packages that a tool needs are not installed', hint: 'run the command that the log names, then start again' },
   GH2101: { title: 'the model refused the key', hint: 'check the provider key' },
   GH2102: { title: 'the model is rate limited', hint: 'wait a moment and ask again' },
   GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },
@@ -131,6 +132,18 @@ export const ERROR_CODES = {
     hint: 'log in again: `gatehouse auth login`, for a mailbox `gatehouse channels login`',
   },
   GH2203: { title: 'the stored login could not be renewed for now', hint: 'check the network; it is tried again' },
+  GH2301: {
+    title: 'a package that tools need is not installed',
+    hint: 'run the `npm install` line that the message names, where gatehouse is installed, and start again',
+  },
+  GH2302: {
+    title: 'an MCP server does not work',
+    hint: 'see `gatehouse mcp test NAME`; the daemon tries it again by itself, and everything else goes on',
+  },
+  GH2303: {
+    title: 'tools of an MCP server are not approved',
+    hint: 'look at them with `gatehouse mcp test NAME`, then `gatehouse mcp approve NAME`',
+  },
 } as const satisfies Record<string, { title: string; hint: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -73,6 +73,17 @@ export type RunEvent = EventBase &
       }
     | { readonly type: 'tool.started'; readonly tool: string; readonly callId: string }
     | { readonly type: 'tool.done'; readonly tool: string; readonly callId: string; readonly ok: boolean; readonly ms: number }
+    /**
+     * Text that speaks to the model as its operator would: `tool` = redacted from what a call brought in,
+     * `input` = in what was asked, which stays as it is. Never the words.
+     */
+    | {
+        readonly type: 'guard.found';
+        readonly from: 'tool' | 'input';
+        readonly tool?: string;
+        readonly callId?: string;
+        readonly labels: readonly string[];
+      }
     | { readonly type: 'tool.unknown'; readonly tool: string; readonly callId: string }
     | { readonly type: 'finished'; readonly outcome: string; readonly ms: number }
     /** The run waits, for so many things of these kinds. */

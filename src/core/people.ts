@@ -35,7 +35,8 @@ export interface ShutOut {
 export interface NewAuditEntry {
   /**
    * `pair.approved`, `pair.denied`, `person.revoked`, `person.blocked`, `person.unblocked`,
-   * `question.allowed`, `question.denied`, `config.applied`, `job.added`, `job.changed`, `job.removed`.
+   * `question.allowed`, `question.denied`, `config.applied`, `job.added`, `job.changed`, `job.removed`,
+   * `mcp.approved`, `mcp.forgotten`.
    */
   readonly kind: string;
   /** Who or what it is about: a principal, the id of a question or of a job, `config`. */

@@ -37,6 +37,8 @@ export interface StatusDocument {
    */
   readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
   readonly config?: ConfigStatus;
+  /** Absent, too, in what an earlier version tells. */
+  readonly mcp?: readonly McpStatus[];
   readonly journal: JournalCounts;
   /** What programs of tools run in. Absent: no section `sandbox` in the config, or an earlier version. */
   readonly sandbox?: SandboxStatus;
@@ -70,6 +72,20 @@ export interface ConfigStatus {
   readonly applied?: { readonly at: number; readonly changes: readonly KeyChange[] };
   /** Why the file as it was last seen is not in use. Absent: it is. */
   readonly problem?: { readonly at: number; readonly code: string; readonly detail: string; readonly hint: string };
+}
+
+/** A server of `mcp_servers` that is not turned off. */
+export interface McpStatus {
+  readonly server: string;
+  readonly state: 'starting' | 'up' | 'down';
+  /** Why it is down, or what of its list was not read. */
+  readonly detail?: string;
+  /** Names of the tools that are offered. */
+  readonly offered: readonly string[];
+  /** Tools that are not offered until they are approved. */
+  readonly waiting: readonly { readonly tool: string; readonly standing: 'new' | 'changed' }[];
+  /** Tools that are not offered at all, as the server names them. */
+  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
 }
 
 export type SandboxStatus =

@@ -13,19 +13,27 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   memory: ['recall_memory', 'save_memory'],
   research: ['deep_search', 'synthesize_research', 'deep_crawl'],
   admin: ['manage_skills', 'configure_tool', 'model_check'],
-  chat: ['send_file', 'attach_file', 'offer_choices', 'react', 'message', 'send_email'],
+  chat: ['send_file', 'offer_choices', 'react', 'message', 'send_email'],
   schedule: ['cron'],
 };
+
+/** Names that agents and skills written for other platforms use (spec P38). They are not described to a model. */
+const ALIASES: Readonly<Record<string, string>> = { list_directory: 'list_dir', attach_file: 'send_file' };
+
+/** What a tool is called here, in calls and in the config. */
+export function canonicalName(name: string): string {
+  return Object.hasOwn(ALIASES, name) ? (ALIASES[name] ?? name) : name;
+}
 
 /** Begins a tool of an MCP server: which there are is known only while it runs. */
 const MCP = 'mcp__';
 
 const NAMES: readonly string[] = Object.values(GROUPS).flat();
 
-/** Whether an entry means this tool: its name, a prefix that ends in `*`, or `group:NAME`. */
+/** Whether an entry means this tool: its name or another one for it, a prefix that ends in `*`, or `group:NAME`. */
 export function entryFits(entry: string, name: string): boolean {
   if (entry.startsWith('group:')) return groupOf(entry).includes(name);
-  return entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : entry === name;
+  return entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : canonicalName(entry) === name;
 }
 
 /** Whether an entry can mean a tool at all. */
@@ -36,7 +44,11 @@ export function isKnownEntry(entry: string): boolean {
 }
 
 /** What an entry may be, for the hint to a misspelt one. */
-export const KNOWN_ENTRIES: readonly string[] = [...NAMES, ...Object.keys(GROUPS).map((group) => `group:${group}`)];
+export const KNOWN_ENTRIES: readonly string[] = [
+  ...NAMES,
+  ...Object.keys(ALIASES),
+  ...Object.keys(GROUPS).map((group) => `group:${group}`),
+];
 
 function groupOf(entry: string): readonly string[] {
   const name = entry.slice('group:'.length);

@@ -1,7 +1,10 @@
 import type { Authority } from './authority.ts';
+import type { Documents } from './document.ts';
+import type { Egress, WebSearch } from './egress.ts';
 import type { JobBook } from './job.ts';
 import type { Address, Choice, Json, OutboundFile } from './message.ts';
-import type { ClaimDisk } from './ports.ts';
+import type { ReadPage } from './page.ts';
+import type { ClaimDisk, Clock } from './ports.ts';
 import type { RunSpawner } from './process.ts';
 import type { Wanted } from './wait.ts';
 
@@ -41,6 +44,7 @@ export interface ToolContext {
   readonly idempotencyKey: string;
   /** Absolute path of the session's own directory: the only place file tools may touch. */
   readonly workspace: string;
+  readonly clock: Pick<Clock, 'now'>;
   /** Bits of what the run has read by now (`authority.ts`). Default 0. */
   readonly taint?: number;
   /** Aborts when the call is over, however it ended. */
@@ -69,6 +73,14 @@ export interface RunScope {
   readonly claimDisk?: ClaimDisk;
   /** Absent = programs are not run here: no sandbox is configured, or none works. */
   readonly spawner?: RunSpawner;
+  /** Absent = tools reach no other machine. */
+  readonly egress?: Egress;
+  /** Absent = no search engine is configured. */
+  readonly webSearch?: WebSearch;
+  /** Absent = pages of HTML are not read. */
+  readonly readPage?: ReadPage;
+  /** Absent = the packages for documents are not installed. */
+  readonly documents?: Documents;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */

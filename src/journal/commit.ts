@@ -8,6 +8,7 @@ import { endGrants } from './grants.ts';
 import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { removeBlock } from './people.ts';
+import { writePin } from './pins.ts';
 import { writeProcess } from './processes.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
@@ -82,6 +83,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'unblock':
       removeBlock(store, write.who, write.by);
+      return;
+    case 'pin':
+      writePin(store, write);
       return;
     case 'audit':
       writeAudit(store, write.entry);

@@ -6,6 +6,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { People } from '../core/people.ts';
+import type { Pins } from '../core/pin.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Remains, RemainsOf, RunRow, StepRecord } from '../core/run.ts';
 import { AgingClock } from './aging.ts';
@@ -21,6 +22,7 @@ import { recountLoad, watchLoad } from './load.ts';
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { peopleOf } from './people.ts';
+import { pinsOf } from './pins.ts';
 import { pruneAll } from './prune.ts';
 import { RecordWriter } from './record-writer.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
@@ -79,6 +81,7 @@ export interface OpenedJournal extends AsyncDisposable {
   readonly journal: Journal;
   readonly pairing: PairingStore;
   readonly people: People;
+  readonly pins: Pins;
   /** Housekeeping: at start and hourly. Rejects like any write; the next run goes on where it stopped. */
   prune(): Promise<void>;
   /** A consistent copy while in use, safe to restore: see `backupJournal`. */
@@ -146,6 +149,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     journal: new SqliteJournal({ store, queue, backlog, outside, record, close }),
     pairing: new SqlitePairingStore(store, queue),
     people: peopleOf(store, queue),
+    pins: pinsOf(store, queue),
     prune: () => pruneAll(store, queue, dedupDays),
     backup: (path) => backupJournal(db.path, path, clock),
     [Symbol.asyncDispose]: close,

@@ -1,4 +1,5 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
+import { guardText } from '../agent/guard.ts';
 import { runAgent } from '../agent/run.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { FailureKind } from '../core/model.ts';
@@ -182,6 +183,15 @@ export class Runner {
     emit({ type: 'failed', at: clock.now(), messageId, session, channel: channelOf(row), code, detail });
   }
 
+  /** What is asked for stays as it is (spec G5): it is only told that it speaks as an operator would. */
+  #watchInput(row: RunRow, text: string): void {
+    const { labels } = guardText(text);
+    if (labels.length === 0) return;
+    const { clock, emit } = this.#options;
+    const { key: messageId, session } = row;
+    emit({ type: 'guard.found', at: clock.now(), messageId, session, channel: channelOf(row), from: 'input', labels });
+  }
+
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { transcriber, channel, uploads } = this.#options;
     if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
@@ -212,6 +222,7 @@ export class Runner {
     const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: turn.text, media: turn.media });
+    if (recorded.length === 0) this.#watchInput(row, input.content);
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { AnswerScope, RunScope, Tool, ToolContext, ToolKit } from '../core/tool.ts';
+import { systemClock } from '../lib/clock.ts';
 
 /** A call with every field set. */
 export function toolCall(override: Partial<ToolContext> = {}): ToolContext {
-  return { callId: 'c', idempotencyKey: 'r#c', workspace: '/w', signal: new AbortController().signal, ...override };
+  const { signal } = new AbortController();
+  return { callId: 'c', idempotencyKey: 'r#c', workspace: '/w', clock: systemClock, signal, ...override };
 }
 
 /** The scope of a run in a chat. What it may add to its answer is what the test names; all else fails. */

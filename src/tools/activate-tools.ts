@@ -3,7 +3,7 @@ import type { Tool } from '../core/tool.ts';
 import { defineTool, ToolFailure } from './define.ts';
 
 /** Of each group the description names so many of its tools; the answer names all. */
-const NAMES_SHOWN = 6;
+const NAMES_SHOWN = 3;
 
 /** A tool that is offered, by the group it is described with. */
 export type Grouped = ReadonlyMap<string, readonly Pick<Tool, 'name'>[]>;

@@ -27,7 +27,7 @@ export interface FileChange {
  * Writes a whole file, new or not; missing directories are made. Resolves with its bytes. Throws `ToolFailure`
  * or `PathRefusal` for what the model can mend; then the file is as it was.
  */
-export async function writeWholeFile(change: FileChange, content: string): Promise<number> {
+export async function writeWholeFile(change: FileChange, content: string | Uint8Array): Promise<number> {
   return await alone(change, { create: true }, async ({ parent, name }) => {
     const target = await judgeTarget(parent.child(name), change.path);
     return await replace(change, parent.child(name), content, target);
@@ -60,7 +60,8 @@ export async function readBounded(file: FileHandle, path: string, signal: AbortS
     const { bytesRead, buffer } = await file.read(Buffer.alloc(256 * 1024));
     if (bytesRead === 0) return Buffer.concat(chunks);
     total += bytesRead;
-    if (total > limit) throw new ToolFailure(`${JSON.stringify(path)} is larger than ${limit / 1024 ** 2} MiB`);
+    if (total > limit)
+      throw new ToolFailure(`${JSON.stringify(path)} is larger than ${Math.floor((limit / 1024 ** 2) * 10) / 10} MiB`);
     chunks.push(buffer.subarray(0, bytesRead));
   }
 }
@@ -90,9 +91,9 @@ async function alone<T>(
   });
 }
 
-async function replace(change: FileChange, at: string, content: string, target: Target): Promise<number> {
+async function replace(change: FileChange, at: string, content: string | Uint8Array, target: Target): Promise<number> {
   const { context, claimDisk } = change;
-  const bytes = Buffer.byteLength(content, 'utf8');
+  const bytes = typeof content === 'string' ? Buffer.byteLength(content, 'utf8') : content.byteLength;
   if (bytes > MAX_FILE_BYTES) throw new ToolFailure(`the content is larger than 10 MiB (${bytes} bytes)`);
   const more = bytes - target.size;
   using room = more > 0 ? await claimDisk?.(context.workspace, more, context.signal).catch(refuse) : undefined;

@@ -6,9 +6,10 @@ import { Book } from '../schedule/book.ts';
 import { runOf } from '../schedule/job-run.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { MEMBER, OWNER } from '../testing/jobs.ts';
+import { toolCall } from '../testing/tool-scope.ts';
 import { cron } from './cron.ts';
 
-const CONTEXT = { callId: 'c1', idempotencyKey: 'run#c1', workspace: '/', signal: new AbortController().signal };
+const CONTEXT = toolCall({ callId: 'c1', idempotencyKey: 'run#c1' });
 const origin = { channel: 'test', account: 'bot', chatId: 'c1' };
 
 async function setup(timezone?: string) {

@@ -70,8 +70,19 @@ export function unbound({ run, ...facts }: Tool): KnownKit {
 }
 
 function described<Schema extends z.ZodObject>({ schema, outputBytes = 50_000, ...facts }: Described<Schema>): ToolFacts {
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema }) => shorten(jsonSchema),
+  });
   return { ...facts, parameters, outputBytes };
+}
+
+/** Takes out what tells a model nothing and is paid for with each call; arguments are checked by `schema` all the same. */
+function shorten(node: z.core.JSONSchema.BaseSchema): void {
+  if (node.additionalProperties === false) delete node.additionalProperties;
+  for (const key of ['minLength', 'maxLength', 'minimum', 'maxItems', 'minItems'] as const) delete node[key];
+  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+  if (node.default === false || node.default === 0) delete node.default;
 }
 
 function checked<Schema extends z.ZodObject>(

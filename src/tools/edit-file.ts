@@ -10,11 +10,11 @@ const LINES_NAMED = 5;
 
 export const editFile = defineBoundTool({
   name: 'edit_file',
-  description: 'Replace one piece of text in a file of the workspace. It must stand there exactly once.',
+  description: 'Replace a piece of text that stands exactly once in a file of the workspace.',
   schema: z.strictObject({
-    path: z.string().describe('Path relative to the workspace'),
-    old_string: z.string().min(1).describe('The text to replace, exactly as in the file, without line numbers'),
-    new_string: z.string().describe('What stands there instead'),
+    path: z.string().describe('In the workspace'),
+    old_string: z.string().min(1).describe('Without line numbers'),
+    new_string: z.string().describe('In its place'),
   }),
   tags: ['fs'],
   // Not idempotent: the new text may hold the old one, and would be changed again.

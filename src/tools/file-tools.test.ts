@@ -32,9 +32,11 @@ test('the built-in tools have unique names, a description per argument, and say 
     ['diff_edit', 'workspace', false],
     ['list_dir', 'none', false],
     ['glob', 'none', false],
+    ['code_structure', 'none', false],
     ['send_file', 'outside', true],
     ['offer_choices', 'none', false],
     ['react', 'outside', true],
+    ['wait', 'none', false],
   ]);
   for (const { parameters, description } of tools) {
     expect(description).toBeTruthy();

@@ -1,5 +1,6 @@
 // pattern -> ripgrep -> its JSON lines -> path:line: text
 import { z } from 'zod';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import type { RunSpawner } from '../core/process.ts';
 import type { ToolContext } from '../core/tool.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
@@ -22,17 +23,18 @@ interface Args {
 
 export const grep = defineBoundTool({
   name: 'grep',
-  description:
-    'Search the text files of the workspace with a regular expression. Leaves out what .gitignore names, and binary files.',
+  description: 'Search text files of the workspace with a regular expression, without those that .gitignore names.',
   schema: z.strictObject({
     pattern: z.string().min(1),
-    file_pattern: z.string().min(1).optional().describe('Of file names, such as *.ts'),
+    file_pattern: z.string().min(1).optional().describe('Such as *.ts'),
     limit: z.int().min(1).max(1_000).default(50),
-    context: z.int().min(0).max(20).default(0).describe('Lines around each match'),
+    context: z.int().min(0).max(20).default(0).describe('Lines around a match'),
     ignore_case: z.boolean().default(false),
   }),
   tags: ['search'],
   effect: 'none',
+  // As read_file: what it finds are words of files.
+  reads: UNTRUSTED | PRIVATE,
   needs: 'rg',
   bind: ({ spawner }) => (spawner?.programs.has('rg') ? spawner : undefined),
   run: (args, call, spawner) => search(args, call, spawner),

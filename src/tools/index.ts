@@ -1,24 +1,32 @@
 import type { ToolFacts, ToolKit } from '../core/tool.ts';
+import { codeStructureTool } from './code-structure.ts';
+import { convertMarkdownToDocx } from './convert-markdown-to-docx.ts';
 import { cron } from './cron.ts';
 import { type KnownKit, unbound } from './define.ts';
 import { diffEdit } from './diff-edit.ts';
 import { editFile } from './edit-file.ts';
+import { git } from './git.ts';
 import { globTool } from './glob.ts';
 import { grep } from './grep.ts';
 import { listDirTool } from './list-dir.ts';
 import { offerChoices } from './offer-choices.ts';
 import { react } from './react.ts';
+import { readDocument } from './read-document.ts';
 import { readFileTool } from './read-file.ts';
 import { sendFile } from './send-file.ts';
 import { shell } from './shell.ts';
+import { waitTool } from './wait.ts';
+import { webFetch } from './web-fetch.ts';
+import { webSearch } from './web-search.ts';
 import { writeFile } from './write-file.ts';
 
 /** A new tool is one file and one entry here. */
 const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   ...[writeFile, editFile, diffEdit],
-  ...[unbound(listDirTool), unbound(globTool), grep],
-  ...[sendFile, offerChoices, react, cron, shell],
+  ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
+  ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch],
+  ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
 ];
 
 /** Every tool that the gateway itself has, for one run. */

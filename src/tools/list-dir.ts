@@ -10,8 +10,8 @@ const MAX_ENTRIES = 2_000;
 
 export const listDirTool = defineTool({
   name: 'list_dir',
-  description: 'List a directory of the workspace: one entry a line, marked [dir] or [file], sorted by name.',
-  schema: z.strictObject({ path: z.string().default('.').describe('Path relative to the workspace') }),
+  description: 'List a directory of the workspace: one entry a line, marked [dir] or [file].',
+  schema: z.strictObject({ path: z.string().default('.').describe('In the workspace') }),
   tags: ['fs'],
   effect: 'none',
   // People and programs outside chose the names.

@@ -52,8 +52,8 @@ function startOfNextCharacter(bytes: Buffer, at: number): number {
 
 const CREDENTIAL = '[credential-redacted]';
 const ASSIGNED = '(?:password|secret|api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?key)';
-/** A closing quote may be missing: the output was cut there. */
-const VALUE = String.raw`(?:"[^"\n]{8,}"?|'[^'\n]{8,}'?|[^\s"']{8,})`;
+/** A closing quote may be missing: the output was cut there. Quotes are escaped in JSON that a text of JSON holds. */
+const VALUE = String.raw`(?:\\{1,4}"[^"\\\n]{8,}(?:\\{1,4}")?|"[^"\n]{8,}"?|'[^'\n]{8,}'?|[^\s"']{8,})`;
 
 /**
  * Spec G6, in this order: the longer wrappers first, so that a key inside a data URI is not half shown. Each
@@ -69,7 +69,7 @@ const RULES: readonly (readonly [pattern: RegExp, replace: (found: string) => st
   [/(?:gh[posr]_|github_pat_)\w{20,}/g, keepFour],
   [/glpat-[\w-]{20,}/g, keepFour],
   [/Bearer[ \t]+[\w.~+/-]{20,}=*/gi, keepFour],
-  [new RegExp(`${ASSIGNED}["']?[ \\t]*[:=][ \\t]*${VALUE}`, 'gi'), keepFour],
+  [new RegExp(`${ASSIGNED}(?:\\\\{0,4}["'])?[ \\t]*[:=][ \\t]*${VALUE}`, 'gi'), keepFour],
 ];
 
 function keepFour(found: string): string {

@@ -38,7 +38,21 @@ const names = (who: PolicyRun, config = settings()): readonly string[] =>
   BUILT_IN.filter((one) => offers(one, who, config).kind === 'allow').map(({ name }) => name);
 
 /** The owner's alone until the config names them. */
-const LATER = ['edit_file', 'diff_edit', 'glob', 'grep', 'shell', 'cron'];
+const LATER = [
+  'edit_file',
+  'diff_edit',
+  'glob',
+  'grep',
+  'code_structure',
+  'shell',
+  'cron',
+  'web_fetch',
+  'web_search',
+  'read_document',
+  'convert_markdown_to_docx',
+  'git',
+  'wait',
+];
 
 test('what each role may use when the config says nothing', () => {
   const members = ['read_file', 'write_file', 'list_dir', 'send_file', 'offer_choices', 'react'];
@@ -222,6 +236,20 @@ test('the owner makes jobs in the guarded mode as before, and is asked once a ru
   expect(decide(cron, run('member'), { args: { action: 'list' }, config: named }).kind).toBe('allow');
 });
 
+test('the owner is asked before a job of a run that read what strangers wrote, unless the mode is full', () => {
+  const cron = builtIn('cron');
+  const add = { args: { action: 'add' } };
+  for (const mode of ['guarded', 'workspace'] as const)
+    expect(decide(cron, run('owner'), { ...add, taint: UNTRUSTED, config: settings({ mode }) })).toMatchObject({
+      kind: 'ask',
+      by: 'requester',
+    });
+  expect(decide(cron, run('owner'), { ...add, taint: PRIVATE }).kind).toBe('allow');
+  expect(decide(cron, run('owner'), { args: { action: 'list' }, taint: UNTRUSTED }).kind).toBe('allow');
+  const full = settings({ mode: 'full' });
+  expect(decide(cron, run('owner'), { ...add, taint: UNTRUSTED, config: full }).kind).toBe('allow');
+});
+
 test('the tool that only describes other tools is always there, and one of its name that changes something is not', () => {
   const config = settings({ allow: ['read_file'], deny: ['*'], contextFilter: ['fs'] });
   const describes = tool({ name: 'activate_tools', effect: 'none', tags: ['admin'] });
@@ -234,6 +262,12 @@ test('the tool that only describes other tools is always there, and one of its n
 test('the config may name every tool there is, but the one that is always there', () => {
   const unnamed = BUILT_IN.filter(({ name }) => !isKnownEntry(name)).map(({ name }) => name);
   expect(unnamed.filter((name) => name !== 'activate_tools')).toEqual([]);
+});
+
+test('A36 a name that other platforms have for a tool means the tool, in a rule as in a call', () => {
+  const config = settings({ deny: ['attach_file', 'list_directory'] });
+  for (const name of ['send_file', 'list_dir']) expect(offers(builtIn(name), run('owner'), config).kind).toBe('deny');
+  expect(isKnownEntry('attach_file')).toBe(true);
 });
 
 test('A36 no spelling of a tool, and no place of the rule, gets round a deny', () => {

@@ -111,12 +111,10 @@ function judgeCall({ tool, args, taint }: PolicyCall, { authority }: PolicyRun, 
     return { kind: 'ask', reason: `${ACTS[act]} needs a yes in mode ${mode}`, ...(key ? { key } : {}), by };
   }
   if (hard) return { kind: 'ask', reason: hard.reason, by: 'requester' };
-  if ((taint & BOTH) === BOTH && isGated(tool, act))
-    return {
-      kind: 'ask',
-      reason: `${ACTS[act]} needs a yes: untrusted and private things were read`,
-      by: gatedBy(authority.role),
-    };
+  if (isStopped(tool, act, { mode, taint })) {
+    const read = taint & PRIVATE ? 'untrusted and private' : 'untrusted';
+    return { kind: 'ask', reason: `${ACTS[act]} needs a yes: ${read} things were read`, by: gatedBy(authority.role) };
+  }
   return { kind: 'allow', reason: `allowed in mode ${mode}` };
 }
 
@@ -156,6 +154,15 @@ function neededMode({ effect }: ToolFacts, act: Act, role: Role): Mode {
     default:
       return 'full';
   }
+}
+
+/**
+ * Whether what was read calls for a question. Below mode `full` the words of strangers alone do for a job: they
+ * may have asked for it, and it acts again and again.
+ */
+function isStopped(tool: ToolFacts, act: Act, { mode, taint }: { readonly mode: Mode; readonly taint: number }): boolean {
+  if (act === 'job' && mode !== 'full' && (taint & UNTRUSTED) !== 0) return true;
+  return (taint & BOTH) === BOTH && isGated(tool, act);
 }
 
 /**

@@ -17,12 +17,11 @@ const line = z.int().min(1).optional();
 
 export const readFileTool = defineTool({
   name: 'read_file',
-  description:
-    'Read a text file of the workspace, or look at a picture. Lines come numbered as `N│ text`. Ask for a range when the file is long.',
+  description: 'Read a text file of the workspace, or look at a picture. Lines are numbered as `N│ text`.',
   schema: z.strictObject({
-    path: z.string().describe('Path relative to the workspace'),
-    start_line: line.describe('First line to read, counted from 1. Default: the first'),
-    end_line: line.describe('Last line to read, inclusive. Default: the last'),
+    path: z.string().describe('In the workspace'),
+    start_line: line.describe('Counted from 1'),
+    end_line: line.describe('Last one'),
   }),
   tags: ['fs'],
   effect: 'none',

@@ -164,7 +164,6 @@ describe('defineTool', () => {
       type: 'object',
       properties: { a: { type: 'integer', description: 'first' }, b: { default: 1 } },
       required: ['a'],
-      additionalProperties: false,
     });
     expect(tool.outputBytes).toBe(50_000);
   });

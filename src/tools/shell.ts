@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
+import type { ClaimDisk } from '../core/ports.ts';
 import type { Exit, RunSpawner } from '../core/process.ts';
 import type { RunScope, Tool, ToolContext } from '../core/tool.ts';
 import { defineBoundTool, type KnownKit, ToolFailure } from './define.ts';
 import { type ApprovalCall, programApproval } from './program-approval.ts';
 import { ruleOn } from './shell-rules.ts';
+import { OutputSink, type Spilled } from './spill.ts';
 
 const DEFAULT_SECS = 120;
 const MOST_SECS = 600;
@@ -16,9 +19,16 @@ interface Args {
   readonly timeout_secs: number;
 }
 
+interface Port {
+  readonly spawner: RunSpawner;
+  readonly claimDisk: ClaimDisk | undefined;
+}
+
+type Output = string | Spilled;
+
 const facts = {
   name: 'shell',
-  description: 'Run a shell command in the workspace. Returns its output, its errors and its exit code.',
+  description: 'Run a shell command in the workspace. Returns output, errors and exit code.',
   schema: z.strictObject({
     command: z.string().min(1).describe('For sh -c'),
     timeout_secs: z.number().default(DEFAULT_SECS).describe(`1 to ${MOST_SECS}`),
@@ -26,20 +36,22 @@ const facts = {
   tags: ['runtime'],
   outputBytes: OUTPUT_BYTES,
   act: 'program',
+  // It prints any file of the workspace, and with the network anything at all.
+  reads: UNTRUSTED | PRIVATE,
   needs: 'sh',
   rule: (args: unknown) => ruleOf(commandIn(args)),
   approval: (args: unknown, call: ApprovalCall) => programApproval(commandIn(args), call),
-  run: (args: Args, context: ToolContext, spawner: RunSpawner) => runShell(args, context, spawner),
+  run: (args: Args, context: ToolContext, port: Port) => runShell(args, context, port),
 } as const;
 
 /** What no sandbox holds, or one with the network, may reach others. */
 const contained = defineBoundTool({
   ...{ ...facts, effect: 'workspace' },
-  bind: ({ spawner }) => (spawner?.isContained ? spawner : undefined),
+  bind: ({ spawner, claimDisk }) => (spawner?.isContained ? { spawner, claimDisk } : undefined),
 });
 const open = defineBoundTool({
   ...{ ...facts, effect: 'outside' },
-  bind: ({ spawner }) => (spawner && !spawner.isContained ? spawner : undefined),
+  bind: ({ spawner, claimDisk }) => (spawner && !spawner.isContained ? { spawner, claimDisk } : undefined),
 });
 
 /** Known as what it can be at most. */
@@ -57,19 +69,35 @@ function ruleOf(command: string): ReturnType<NonNullable<Tool['rule']>> {
   return rule && { kind: 'ask', reason: `\`${rule.what}\` needs a yes each time` };
 }
 
-async function runShell({ command, timeout_secs }: Args, context: ToolContext, spawner: RunSpawner): Promise<string> {
+async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }: Port): Promise<Output> {
+  const { command, timeout_secs } = args;
   if (Buffer.byteLength(command) > MAX_COMMAND_BYTES)
     throw new ToolFailure(`the command is longer than ${MAX_COMMAND_BYTES} bytes; write it to a file and run that`);
   if (command.includes('\0')) throw new ToolFailure('the command holds a NUL character');
   const seconds = Math.min(MOST_SECS, Math.max(1, timeout_secs));
   const { callId, workspace: cwd, signal } = context;
   const argv = [spawner.programs.has('bash') ? 'bash' : 'sh', '-c', command];
-  const exit = await spawner.run({ argv, cwd, callId, timeoutMs: seconds * 1_000, outputBytes: OUTPUT_BYTES }, signal);
+  await using whole = new OutputSink({ name: 'shell', context, claimDisk, outputBytes: OUTPUT_BYTES });
+  let taken = Promise.resolve();
+  const onOutput = (bytes: Uint8Array): Promise<void> => {
+    taken = taken.then(() => whole.write(bytes));
+    return taken;
+  };
+  const program = { argv, cwd, callId, timeoutMs: seconds * 1_000, outputBytes: OUTPUT_BYTES, onOutput };
+  const exit = await spawner.run(program, signal);
   if (exit.timedOut) throw new ToolFailure(`timed out after ${seconds} s, and ended with all that it started\n${outputOf(exit)}`);
-  return `${outputOf(exit)}\n${exit.code === null ? 'Ended by a signal' : `Exit code: ${exit.code}`}`;
+  const status = exit.code === null ? 'Ended by a signal' : `Exit code: ${exit.code}`;
+  if (exit.cut === 0) return `${outputOf(exit)}\n${status}`;
+  // The worker kept the ends of it alone; here is all of what it printed.
+  await taken;
+  await whole.write(`${errorsOf(exit)}\n${status}`);
+  return await whole.end();
 }
 
-function outputOf({ out, err }: Exit): string {
-  const errors = err === '' ? '' : `--- stderr ---\n${err.trimEnd()}`;
-  return [out.trimEnd(), errors].filter((text) => text !== '').join('\n');
+function outputOf(exit: Exit): string {
+  return `${exit.out.trimEnd()}${errorsOf(exit)}`.replace(/^\n/, '');
+}
+
+function errorsOf({ err }: Exit): string {
+  return err === '' ? '' : `\n--- stderr ---\n${err.trimEnd()}`;
 }

@@ -4,10 +4,10 @@ import { defineBoundTool } from './define.ts';
 
 export const writeFile = defineBoundTool({
   name: 'write_file',
-  description: 'Create a text file in the workspace, or replace its whole content. Missing directories are created.',
+  description: 'Create a text file in the workspace, with missing directories, or replace all of it.',
   schema: z.strictObject({
-    path: z.string().describe('Path relative to the workspace'),
-    content: z.string().describe('The whole content of the file'),
+    path: z.string().describe('In the workspace'),
+    content: z.string().describe('All of it'),
   }),
   tags: ['fs'],
   // Not idempotent: a person may have changed the file since.

@@ -6,11 +6,14 @@ import type { GatehouseError } from '../../core/errors.ts';
 import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { NewPart } from '../../core/outbox.ts';
+import type { Policy } from '../../core/policy.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { RunSpawner, Spawner } from '../../core/process.ts';
 import type { Reloadable } from '../../core/reload.ts';
 import type { SandboxStatus } from '../../core/status.ts';
 import type { ToolKit } from '../../core/tool.ts';
+import type { ToolSource } from '../../core/tool-source.ts';
+import type { Connector } from '../../egress/connect.ts';
 import type { Uploads } from '../../media/uploads.ts';
 import { ownTimezone } from '../../schedule/next.ts';
 import type { DiskQuota } from '../../workspace/disk-quota.ts';
@@ -27,6 +30,8 @@ export interface DaemonOptions {
   /** Called once the journal is open: what was spent today is in it. Again for a changed config. */
   readonly model: (parts: ModelParts) => Promise<ModelStack>;
   readonly secret: ReadSecret;
+  /** What programs that are started for tools are given of the environment, without any secret. Default: nothing. */
+  readonly programEnv?: Readonly<Record<string, string>>;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;
   readonly terminal?: Terminal;
@@ -54,8 +59,12 @@ export interface DaemonOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Tools beside the built-in ones. */
   readonly extraTools?: readonly ToolKit[];
+  /** Stands between tools and the network; for tests, whose web is on this machine. */
+  readonly connector?: Connector;
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
   readonly wrapJournal?: (journal: Journal) => Journal;
+  /** In place of the config's; for tests that show what it prevents. */
+  readonly policy?: Policy;
 }
 
 export interface ModelParts {
@@ -91,6 +100,7 @@ export type LiveConfig = Pick<
   | 'tool_policy'
   | 'tool_policy_by_provider'
   | 'context_filter'
+  | 'web'
 > & {
   readonly gateway: Pick<Config['gateway'], (typeof LIVE_GATEWAY_KEYS)[number]>;
 };
@@ -113,6 +123,8 @@ export interface Base {
   readonly channels: ChannelSet;
   readonly uploads: Uploads;
   readonly disk: DiskQuota;
+  /** Tools that come and go, to be asked at each use. */
+  readonly sources: () => readonly ToolSource[];
   readonly programs: Programs;
   /** Parts are on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;

@@ -82,7 +82,7 @@ function abilities({ base, delivery }: TurnParts) {
   const { options, channels, live } = base;
   return {
     channel: (name, signal) => channels.working(name, signal),
-    policy: createPolicy(() => policySettings(live(), (name) => channels.rules(name))),
+    policy: options.policy ?? createPolicy(() => policySettings(live(), (name) => channels.rules(name))),
     mayApprove: (name) => provesSender(channels.rules(name)?.type),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),

@@ -30,7 +30,7 @@ export async function composePrograms(options: DaemonOptions, journal: Journal):
   const spawner = new WorkerSpawner({
     connect: socket === undefined ? childWorker({ main: MAIN, path: PROGRAM_PATH, logger }) : socketWorker(socket),
     confinement: () => confinement,
-    ...{ book: bookOf(journal), newId: randomUUID, clock, logger },
+    ...{ book: processBook(journal), newId: randomUUID, clock, logger },
   });
   const reaped = await spawner.reap();
   if (reaped > 0) logger.warn('processes.ended', { left: reaped, detail: 'an earlier process left them running' });
@@ -62,9 +62,17 @@ async function probeWorker(probe: () => Promise<Probed>): Promise<Probed> {
 
 type Found = Extract<Probed, { readonly mode: string }>;
 
+/** Program, the tool that needs it, and the package that has it. */
+const OFFERED_WITH = [
+  ['rg', 'grep', 'ripgrep'],
+  ['git', 'git', 'git'],
+] as const;
+
 function statusOf({ mode, programs }: Found, network: boolean): SandboxStatus {
-  const missing = programs.includes('rg') ? {} : { missing: 'no tool `grep`: install ripgrep (`apt-get install ripgrep`)' };
-  return { mode, network, ...missing };
+  const missing = OFFERED_WITH.flatMap(([program, tool, name]) =>
+    programs.includes(program) ? [] : [`no tool \`${tool}\`: install ${name} (\`apt-get install ${name}\`)`],
+  );
+  return { mode, network, ...(missing.length > 0 ? { missing: missing.join('; ') } : {}) };
 }
 
 interface InForce {
@@ -90,7 +98,8 @@ function runSpawner(run: string, spawner: WorkerSpawner, { found, sandbox }: InF
   };
 }
 
-function bookOf(journal: Journal): ProcessBook {
+/** Rows of what runs, for the next start. */
+export function processBook(journal: Journal): ProcessBook {
   return {
     add: async (process) => void (await journal.commit([{ kind: 'process', process }])),
     remove: async (id) => void (await journal.commit([{ kind: 'process', process: { gone: id } }])),

@@ -8,6 +8,7 @@ import { parseCommand } from '../../gateway/commands/index.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
 import { remainsOf } from '../../runs/remains.ts';
 import { Transcripts } from '../../runs/transcripts.ts';
+import { moveWorkspaces } from '../../workspace/move-workspaces.ts';
 import type { DaemonOptions } from './options.ts';
 
 export interface Stores {
@@ -40,6 +41,8 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
         ...(failure ? { code: failure.code } : {}),
       }),
   });
+  const moved = await moveWorkspaces(dataDir);
+  if (moved > 0) logger.info('workspaces.moved', { count: moved, to: 'workspaces' });
   const journal = options.wrapJournal?.(opened.journal) ?? opened.journal;
   const sessions = openJsonlStore({
     dir: dataDir,

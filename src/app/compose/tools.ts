@@ -8,21 +8,49 @@ import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
 import { RESULT_SHAPES } from '../../runs/profile.ts';
+import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
+import { composeDocuments } from './documents.ts';
 import { type Base, redactOf } from './options.ts';
 import { jobBook } from './schedule.ts';
+import { composeWeb } from './web.ts';
 
 /** The tools of one run, bound to its chat and to what its channel can do. */
 export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow, taint: number) => readonly Tool[] {
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
+  const tellOnce = refusalLog(base.options);
   const jobs = jobBook(base);
+  const { egress, webSearch, pages } = composeWeb(base);
+  const documentsOf = composeDocuments(base);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint) => {
     const spawner = base.programs.of(row.key);
-    const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...(spawner ? { spawner } : {}) };
+    const documents = documentsOf(row.key);
+    const reach = {
+      egress,
+      readPage: pages(row.key),
+      ...(webSearch ? { webSearch } : {}),
+      ...(spawner ? { spawner } : {}),
+      ...(documents ? { documents } : {}),
+    };
+    const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...reach };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
-    return kits.flatMap((kit) => kit(scope)).map((tool) => keepingLarge(tool, large));
+    const own = kits.flatMap((kit) => kit(scope));
+    const { tools, refused } = joinTools(own, base.sources());
+    for (const each of refused) tellOnce(each);
+    return tools.map((tool) => keepingLarge(tool, large));
+  };
+}
+
+/** A run is made for each message, and the refusal of a name is the same each time. */
+function refusalLog({ logger }: Pick<Base['options'], 'logger'>): (refused: RefusedTool) => void {
+  const told = new Set<string>();
+  return (refused) => {
+    const key = `${refused.source} ${refused.tool}`;
+    if (told.has(key)) return;
+    told.add(key);
+    logger.warn('tool.refused', { ...refused });
   };
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openJournal } from '../../journal/open.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 
@@ -31,7 +32,7 @@ async function setup() {
       tools.filter((tool: { verdict: string }) => tool.verdict === verdict).map(({ name }: { name: string }) => name);
     return { as, tools, allow: of('allow'), ask: of('ask'), deny: of('deny') };
   };
-  return { cli, list, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+  return { cli, list, journal: join(dir.path, 'real'), [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
 }
 
 const named = (tools: readonly { readonly name: string }[], name: string) => tools.find((tool) => tool.name === name);
@@ -51,8 +52,9 @@ test('what a person may use follows their role, their own rules and the model th
   await using at = await setup();
   const owner = await at.list();
   expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
-  expect([owner.deny.toSorted(), owner.ask]).toEqual([['grep', 'react', 'shell'], []]);
+  expect([owner.deny.toSorted(), owner.ask]).toEqual([['git', 'grep', 'react', 'shell', 'web_search'], []]);
   expect(named(owner.tools, 'shell')).toMatchObject({ key: 'sandbox', reason: expect.stringContaining('add `"sandbox": {}`') });
+  expect(named(owner.tools, 'web_search')).toMatchObject({ key: 'web.web_search', reason: 'no search engine is configured' });
   expect((await at.list('--as', 'telegram:1')).as).toMatchObject({ role: 'owner' });
   expect((await at.list('--as', 'telegram:43')).allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
   const small = await at.list('--as', 'telegram:44');
@@ -70,4 +72,24 @@ test('who is not let in has no tool, and the list says why', async () => {
   await at.cli.run('people', 'block', 'telegram:42');
   expect((await at.list('--as', 'telegram:42')).tools[0]).toMatchObject({ verdict: 'deny', reason: 'the person is blocked' });
   expect(await at.cli.run('tools', 'list', '--as', 'nonsense')).toMatchObject({ code: 2 });
+});
+
+test('tools that were approved of MCP servers stand there too, and those of a server that is turned off do not', async () => {
+  await using at = await setup();
+  const server = { command: 'x' };
+  const mcp = { files: server, off: { ...server, enabled: false } };
+  await at.cli.write('.gatehouse/config.json', JSON.stringify({ ...CONFIG, mcp_servers: mcp }));
+  const pin = (name: string) => ({ kind: 'pin', pin: { kind: 'mcp', name, digest: 'd', by: 'cli' } }) as const;
+  const { journal } = await openJournal({ dir: at.journal, clock: systemClock });
+  await journal.commit(['files/read', 'off/read', 'gone/read'].map(pin));
+  await journal[Symbol.asyncDispose]();
+  expect(named((await at.list()).tools, 'mcp__files__read')).toMatchObject({
+    verdict: 'ask',
+    reason: 'what reaches other systems needs a yes in mode guarded',
+    key: 'tool_policy.mode',
+  });
+  const { tools } = await at.list('--as', 'telegram:42');
+  expect(tools.filter(({ name }: { name: string }) => name.startsWith('mcp__'))).toMatchObject([
+    { name: 'mcp__files__read', verdict: 'deny', key: 'tool_policy.members' },
+  ]);
 });

@@ -5,11 +5,13 @@ import type { Authority, Role } from '../../core/authority.ts';
 import { principalOf } from '../../core/ids.ts';
 import type { PersonRef } from '../../core/people.ts';
 import type { PolicyRun, Verdict } from '../../core/policy.ts';
+import type { ToolFacts } from '../../core/tool.ts';
 import { printable } from '../../lib/printable.ts';
 import { roleOf } from '../../operator/authority.ts';
 import { BUILT_IN } from '../../tools/index.ts';
+import { toolId } from '../../tools/mcp/offered.ts';
 import { createPolicy, modeOf } from '../../tools/policy.ts';
-import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isTerminal, type KnownPerson, knownPeople, letsAllIn, personOf } from '../known-people.ts';
 import { formatTable } from '../output.ts';
@@ -22,6 +24,7 @@ export interface ToolsOptions {
 }
 
 type Config = LoadedConfig['config'];
+type Judged = Pick<ToolFacts, 'name' | 'effect' | 'act' | 'tags' | 'needs' | 'rule'>;
 
 const TERMINAL: PersonRef = { channel: 'cli', senderId: 'local' };
 const WORDS: Readonly<Record<Verdict['kind'], string>> = { allow: 'yes', ask: 'asks', deny: 'no' };
@@ -41,7 +44,10 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const authority: Authority = { principal, role, mode: modeOf(role, principal, config.tool_policy), policies: [] };
   const run = { authority, channel: who.channel, model: modelFor(config, who) };
   const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });
-  const tools = BUILT_IN.map((tool) => ({ name: tool.name, ...(outside ?? whyNot(tool) ?? verdictOf(config, tool, run)) }));
+  const tools = [...BUILT_IN, ...(await toolsOfServers(context, config))].map((tool) => ({
+    name: tool.name,
+    ...(outside ?? whyNot(tool) ?? whyNoSearch(config, tool) ?? verdictOf(config, tool, run)),
+  }));
   out.document({
     as: { principal, role, mode: authority.mode },
     tools: tools.map(({ name, kind, reason, key }) => ({ name, verdict: kind, reason, ...(key === undefined ? {} : { key }) })),
@@ -52,10 +58,25 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   return EXIT.ok;
 };
 
-function verdictOf(config: Config, tool: (typeof BUILT_IN)[number], run: PolicyRun): Verdict {
+/** What was approved of the MCP servers of the config; a server that takes a tool back offers it no more. */
+async function toolsOfServers(context: CommandContext, { mcp_servers: servers }: Config): Promise<readonly Judged[]> {
+  const approved = (await withJournal(context, async ({ pins }) => await pins.of('mcp'))) ?? [];
+  return approved.flatMap(({ name }) => {
+    const [server = '', ...rest] = name.split('/');
+    if (!Object.hasOwn(servers, server) || servers[server]?.enabled !== true) return [];
+    return [{ name: toolId(server, rest.join('/')), effect: 'outside', act: 'network', tags: ['mcp', `mcp:${server}`] } as const];
+  });
+}
+
+function whyNoSearch({ web }: Config, { name }: Judged): Verdict | undefined {
+  if (name !== 'web_search' || Object.values(web.web_search).some((engine) => engine !== undefined)) return undefined;
+  return { kind: 'deny', reason: 'no search engine is configured', key: 'web.web_search' };
+}
+
+function verdictOf(config: Config, tool: Judged, run: PolicyRun): Verdict {
   const policy = createPolicy(() => policySettings(config, (name) => channelOf(config, name)));
   // Without arguments the farthest that it can reach is judged.
-  return policy.decide({ tool, args: undefined, taint: 0 }, run);
+  return policy.decide({ tool: { parameters: {}, description: '', outputBytes: 0, ...tool }, args: undefined, taint: 0 }, run);
 }
 
 /** As a message of theirs would be judged. Where they are paired in one account, that is taken for all. */

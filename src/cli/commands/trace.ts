@@ -76,6 +76,8 @@ function nameOf(event: RunEvent): string {
     case 'tool.asked':
     case 'tool.denied':
       return `${event.type} ${event.tool}`;
+    case 'guard.found':
+      return `${event.type} ${[event.tool ?? event.from, ...event.labels].join(' ')}`;
     case 'dropped':
     case 'part.retry':
     case 'part.unknown':

@@ -1,0 +1,80 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { CHANNELS } from '../channels/registry.ts';
+import { tempDir } from '../src/testing/fakes.ts';
+import { loadConfig } from './load.ts';
+import { ConfigError, formatProblem } from './problem.ts';
+
+/** Section of the config, what stands in it in lines of their own, the line that is wrong, and what was meant. */
+type Case = readonly [section: string, lines: readonly string[], wrong: number, meant: string];
+
+const SERVER = (...lines: readonly string[]) => ['"files": {', ...lines, '}'];
+const TELEGRAM = (...lines: readonly string[]) => ['"channels": [{ "type": "telegram",', ...lines, '}]'];
+
+const CASES: readonly Case[] = [
+  ['toolpolicy', [], 0, 'tool_policy'],
+  ['tool_polcy', [], 0, 'tool_policy'],
+  ['tool_policy', ['"denny": ["shell"]'], 1, 'deny'],
+  ['tool_policy', ['"Deny": ["shell"]'], 1, 'deny'],
+  ['tool_policy', ['"deny": ["shel"]'], 1, 'shell'],
+  ['tool_policy', ['"deny": ["group:runtimes"]'], 1, 'group:runtime'],
+  ['tool_policy', ['"deny": "shell"'], 1, ''],
+  ['tool_policy', ['"mode": "read_only"'], 1, 'read-only'],
+  ['tool_policy', ['"mode": "Guarded"'], 1, 'guarded'],
+  ['tool_policy', ['"require_tag": ["fs"]'], 1, 'require_tags'],
+  ['tool_policy', ['"sender": { "telegram:1": { "mode": "read-only" } }'], 1, 'senders'],
+  ['tool_policy', ['"senders": {', '"telegram:1": { "mod": "read-only" }', '}'], 2, 'mode'],
+  ['tool_policy', ['"guest": []'], 1, 'guests'],
+  ['tool_policy', ['"member": []'], 1, 'members'],
+  ['tool_policy_by_providr', [], 0, 'tool_policy_by_provider'],
+  ['tool_policy_by_provider', ['"groq": {', '"deni": ["shell"]', '}'], 2, 'deny'],
+  ['sandbox', ['"mod": "bwrap"'], 1, 'mode'],
+  ['sandbox', ['"mode": "bubblewrap"'], 1, 'bwrap'],
+  ['sandbox', ['"allow_networks": false'], 1, 'allow_network'],
+  ['sandbox', ['"memory": 512'], 1, 'memory_mb'],
+  ['sandbox', ['"pid": 10'], 1, 'pids'],
+  ['sandbox', ['"read_allow_path": ["/srv"]'], 1, 'read_allow_paths'],
+  ['sanbox', [], 0, 'sandbox'],
+  ['web', ['"web_fetsh": {}'], 1, 'web_fetch'],
+  ['web', ['"web_fetch": {', '"deny_domain": ["a.example"]', '}'], 2, 'deny_domains'],
+  ['web', ['"web_fetch": {', '"allow_domains": ["https://a.example/x"]', '}'], 2, 'a domain'],
+  ['hooks', [], 0, ''],
+  ['mcp_server', [], 0, 'mcp_servers'],
+  ['mcp_servers', SERVER('"command": "x",', '"pins": "approve"'), 3, 'pin'],
+  ['mcp_servers', SERVER('"command": "x",', '"pin": "approved"'), 3, 'approve'],
+  ['mcp_servers', SERVER('"command": "x",', '"tool": { "deny": ["a"] }'), 3, 'tools'],
+  ['mcp_servers', SERVER('"url": "https://a.example/",', '"env": ["KEY"]'), 3, 'remove it'],
+  ['gateway', TELEGRAM('"allowed_sender": ["1"]'), 2, 'allowed_senders'],
+  ['gateway', TELEGRAM('"allowed_group": ["1"]'), 2, 'allowed_groups'],
+  ['gateway', TELEGRAM('"group_mod": "mention"'), 2, 'group_mode'],
+  ['gateway', ['"owner": [{ "channel": "telegram", "chat_id": "1",', '"sender_id": ["1"] }]'], 2, 'sender_ids'],
+  ['gateway', ['"http": {', '"hots": "127.0.0.1"', '}'], 2, 'host'],
+  ['limits', ['"person_turns": 1'], 1, 'person_turns_at_once'],
+  ['budgets', [], 0, 'budget'],
+  ['budget', ['"daily": { "usd": 1 }'], 1, ''],
+];
+
+test('there are thirty cases and more', () => {
+  expect(CASES.length).toBeGreaterThanOrEqual(30);
+});
+
+test.each(CASES)(
+  'a security key that is misspelt or half right stops the start with its line and what was meant: %s %j',
+  async (section, lines, wrong, meant) => {
+    await using dir = await tempDir();
+    const file = join(dir.path, 'c.json');
+    await writeFile(file, ['{', `"${section}": {`, ...lines, '}', '}'].join('\n'));
+    const channelSettings = async (type: string) => (await CHANNELS[type]?.())?.settings;
+    const options = { file, cwd: dir.path, home: dir.path, env: {}, channelTypes: Object.keys(CHANNELS), channelSettings };
+    const error = await loadConfig(options).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(ConfigError);
+    const told = (error as ConfigError).problems.filter(({ severity }) => severity === 'error').map((one) => formatProblem(one));
+    const here = told.filter((text) => text.includes(`c.json:${wrong + 2}:`));
+    expect(here.join('\n'), told.join('\n')).toContain(meant);
+    expect(here).not.toEqual([]);
+  },
+);

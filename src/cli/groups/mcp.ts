@@ -1,0 +1,38 @@
+import type { ApproveOptions } from '../commands/mcp.ts';
+import { type Commander, examples, type Run, reporting } from './group.ts';
+
+export function addMcpCommands(program: Commander, run: Run): void {
+  const group = program.command('mcp').description('MCP servers of the config: how they are, and what of them is approved');
+  group.addHelpText('before', examples('gatehouse mcp list', 'gatehouse mcp test files', 'gatehouse mcp approve files'));
+  reporting(group, 'list', 'list the servers of the config', ['gatehouse mcp list']).action(
+    (options: unknown, command: Commander) => run(async () => (await import('../commands/mcp.ts')).mcpList, options, command),
+  );
+  reporting(group, 'test', 'start or call one, and show all that it says of its tools', [
+    'gatehouse mcp test files',
+    'gatehouse mcp test files --json',
+  ])
+    .argument('<name>', 'as in mcp_servers')
+    .action((name: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/mcp.ts')).mcpTest, { name }, command),
+    );
+  reporting(group, 'approve', 'show what is new or changed, and let the agent have it', [
+    'gatehouse mcp approve files',
+    'gatehouse mcp approve files --tool read_text_file --tool list_directory',
+    'gatehouse mcp approve files --yes',
+  ])
+    .argument('<name>', 'as in mcp_servers')
+    .option(
+      '--tool <name>',
+      'this one alone, as the server names it; may be given again',
+      (value: string, before: readonly string[] = []) => [...before, value],
+    )
+    .option('--yes', 'do not ask')
+    .action((name: string, options: Omit<ApproveOptions, 'name'>, command: Commander) =>
+      run(async () => (await import('../commands/mcp.ts')).mcpApprove, { name, ...options }, command),
+    );
+  reporting(group, 'remove', 'take back all that was approved of one', ['gatehouse mcp remove files'])
+    .argument('<name>', 'as in mcp_servers, or as it was there')
+    .action((name: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/mcp.ts')).mcpRemove, { name }, command),
+    );
+}
