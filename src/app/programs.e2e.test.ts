@@ -1,12 +1,16 @@
 // Programs that a scripted model runs in the daemon, in the real sandbox, and what becomes of them.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { glob, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { tempDir, until } from '../testing/fakes.ts';
+import { callPieces, messagesOf, stream, textPieces } from '../testing/model-server.ts';
 import { needs } from '../testing/needs.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 const OWNER = { owner: [{ channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] }] };
@@ -39,7 +43,7 @@ async function scene(
 
 /** Of the one session there is. */
 async function workspaceIn(dir: string): Promise<string> {
-  for await (const path of glob('**/workspaces/*', { cwd: dir })) return join(dir, path);
+  for await (const path of glob('workspaces/*/*', { cwd: dir })) return join(dir, path);
   throw new Error('there is no workspace');
 }
 
@@ -86,6 +90,60 @@ test('grep searches the workspace, by expressions that cannot be flags, and leav
   expect(told[3]).toMatch(/^Error: .*unclosed group/s);
 });
 
+test('git shows a repository of the workspace, and runs none of the programs that it names', async (context) => {
+  needsSandbox(context);
+  needs(context, 'git', '--version');
+  const author = '-c user.name=A -c user.email=a@site.example';
+  const make = [
+    ...['git init -q -b main repo', 'cd repo', 'echo one > a.txt', 'git add .', `git ${author} commit -q -m First`],
+    ...['echo two >> a.txt', `git ${author} commit -q -a -m Second`, 'echo three >> a.txt', 'echo new > b.txt'],
+    ...['for name in core.fsmonitor diff.external core.pager diff.x.textconv', 'do git config $name "touch ../ran #"; done'],
+    ...['echo "*.txt diff=x" > .git/info/attributes', "printf '#!/bin/sh\\ntouch ../ran\\n' > .git/hooks/post-index-change"],
+  ];
+  const git = (action: string, more: Record<string, unknown> = {}) => ({
+    toolCalls: [{ name: 'git', arguments: { action, path: 'repo', ...more } }],
+  });
+  const file = { path: 'repo/a.txt' };
+  await using at = await scene([
+    ...[shell(make.join('; ')), git('status'), git('diff'), git('log', { count: 1 }), git('show', { ref: 'HEAD~1' })],
+    ...[
+      git('blame', file),
+      git('log', { path: 'repo/gone.txt' }),
+      git('diff', { ref: '--output=x' }),
+      git('log', { path: '../..' }),
+    ],
+    ...[git('blame'), shell('ls')],
+    'done',
+  ]);
+  await at.channel.deliver({ platformId: 'm1', text: 'what changed?' });
+  await at.daemon.gateway.idle();
+  const told = at.model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])) ?? [];
+  expect(told[1]).toBe('## main\n M a.txt\n?? b.txt');
+  expect(told[2]).toContain('+three');
+  expect(told[3]).toMatch(/^[0-9a-f]{7,} \d{4}-\d\d-\d\d A: Second$/);
+  expect(told[4]).toContain('+one');
+  expect(told[5]).toMatch(/\(A +\d{4}-\d\d-\d\d +2\) two/);
+  expect(told.slice(6, 10)).toEqual([
+    'No commits',
+    'Error: a ref does not begin with -',
+    expect.stringContaining('Error: path "../.."'),
+    'Error: blame needs the path of a file',
+  ]);
+  expect(told[10]).toBe('repo\nExit code: 0');
+});
+
+test('a run that waits is parked, lets others of the chat through and goes on by itself', async () => {
+  const isTold = (messages: readonly { readonly role: string }[]) => messages.at(-1)?.role === 'tool';
+  await using at = await scene(
+    ({ messages }) => (isTold(messages) ? 'waited' : { toolCalls: [{ name: 'wait', arguments: { seconds: 1 } }] }),
+    {},
+  );
+  await at.channel.deliver({ platformId: 'm1', text: 'a moment' });
+  await until('it is parked', async () => (await at.daemon.journal.counts()).inbox.PARKED === 1);
+  await until('it goes on', () => at.channel.sent.some(({ text }) => text.includes('waited')));
+  expect(at.told()).toBe('Waited 1 s');
+});
+
 test('/stop ends a turn with everything that its programs started', async (context) => {
   needsSandbox(context);
   const mark = `31${process.pid}7`;
@@ -97,6 +155,46 @@ test('/stop ends a turn with everything that its programs started', async (conte
   await until('none is left', async () => (await processesWith(mark)).length === 0);
   expect(Date.now() - stoppedAt).toBeLessThan(2_000);
   await at.daemon.gateway.idle();
+});
+
+test('100 MB that a program prints are kept where read_file pages them, and cost the daemon at most 30 MB', async (context) => {
+  needsSandbox(context);
+  const print = 'yes 0123456789012345678901234567890123456789012345678 | head -c 100000000; echo problem >&2';
+  let told: readonly string[] = [];
+  await using at = await telegramScene({
+    entry: { allowed_senders: ['7'] },
+    gateway: { owner: [{ channel: 'telegram', chat_id: '7', sender_ids: ['7'] }] },
+    config: { sandbox: {}, tool_policy: { mode: 'full' } },
+    script: (request) => {
+      const messages = messagesOf(request);
+      const asked = messages.findLastIndex(({ role }) => role === 'user');
+      told = messages.slice(asked + 1).flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
+      const command = messages[asked]?.content.includes('warm up') ? 'yes | head -c 3000000' : print;
+      const path = /\.gatehouse\/outputs\/[\w.-]+/.exec(told[0] ?? '')?.[0] ?? 'none';
+      if (told.length === 0) return stream(callPieces({ name: 'shell', arguments: { command } }));
+      if (told.length === 1) return stream(callPieces({ name: 'read_file', arguments: { path, start_line: 1_999_999 } }));
+      return stream(textPieces('done'));
+    },
+  });
+  await using daemon = await at.spawn();
+  const { pid } = await daemon.ready();
+  const residentMb = async () => Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_000;
+  const turn = async (n: number, text: string) => {
+    at.platform.inject({ chat_id: 7, from: { id: 7 }, text });
+    await daemon.settled(n);
+  };
+  for (const n of [1, 2, 3]) await turn(n, 'warm up');
+  const before = await residentMb();
+  let most = before;
+  const watching = setInterval(async () => {
+    most = Math.max(most, await residentMb());
+  }, 20);
+  await turn(4, 'print a lot');
+  clearInterval(watching);
+  expect(Buffer.byteLength(told[0] ?? '')).toBeLessThanOrEqual(50_000);
+  expect(told[0]).toMatch(/--- stderr ---\nproblem\nExit code: 0$/);
+  expect(told[1]).toMatch(/^1999999│ 0123/);
+  expect(most - before).toBeLessThan(30);
 });
 
 test('what runs longer than it asked for is ended, and the model reads what it had said', async (context) => {
@@ -146,3 +244,60 @@ test('what changes in the workspace between the question and the yes makes the y
   await until('it is asked anew', () => asked().length === 2);
   expect(await readdir(workspace)).toEqual(['tidy.sh']);
 });
+
+test('a second after the start that follows a kill -9 no program of before runs, and who has the id of one lives', async (context) => {
+  needsSandbox(context);
+  const mark = `41${process.pid}9`;
+  await using at = await telegramScene({
+    entry: { allowed_senders: ['7'] },
+    gateway: { owner: [{ channel: 'telegram', chat_id: '7', sender_ids: ['7'] }] },
+    config: { sandbox: {}, tool_policy: { mode: 'full' } },
+    script: (request) => {
+      const told = messagesOf(request).at(-1);
+      if (told?.role === 'tool') return stream(textPieces(`It is not known: ${told.content.includes('outcome unknown')}`));
+      const command = `trap '' TERM HUP; setsid sleep ${mark} & nohup sleep ${mark} & sleep ${mark}`;
+      return stream(callPieces({ name: 'shell', arguments: { command } }));
+    },
+  });
+  // Each time other processes outlive the rest: the daemon alone is killed, its worker, both.
+  for (const [nth, victims] of [['daemon'], ['worker'], ['worker', 'daemon']].entries()) {
+    await using daemon = await at.spawn();
+    const { pid } = await daemon.ready();
+    at.platform.inject({ chat_id: 7, from: { id: 7 }, text: `run on ${nth}` });
+    await until('the programs run', async () => (await processesWith(`sleep ${mark}`)).length >= 3);
+    const worker = await childOf(pid);
+    for (const victim of victims) process.kill(victim === 'worker' ? worker : pid, 'SIGKILL');
+    if (!victims.includes('daemon')) await daemon.settled(nth + 1);
+    else await daemon.ended;
+    await daemon.stop('SIGKILL');
+
+    using innocent = aliveProcess();
+    using journal = new DatabaseSync(join(daemon.dataDir, 'journal.db'));
+    const { changes } = journal.prepare('UPDATE process SET pgid = ?').run(innocent.pid);
+    journal.close();
+    expect(changes).toBe(victims.includes('daemon') ? 1 : 0);
+    await using again = await at.spawn();
+    await again.ready();
+    await sleep(1_000);
+    expect(await processesWith(mark), victims.join()).toEqual([]);
+    expect(innocent.isAlive(), victims.join()).toBe(true);
+    await again.settled(nth + 1);
+    await again.stop();
+  }
+  expect(at.texts(7)).toHaveLength(3);
+  expect(at.texts(7)[0]).toBe('It is not known: true');
+});
+
+/** The worker is the only child of a daemon. */
+async function childOf(pid: number): Promise<number> {
+  return Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')[0]);
+}
+
+function aliveProcess() {
+  const child = spawn('sleep', ['600'], { stdio: 'ignore', detached: true });
+  return {
+    pid: child.pid ?? 0,
+    isAlive: () => child.exitCode === null && child.signalCode === null,
+    [Symbol.dispose]: () => void child.kill('SIGKILL'),
+  };
+}

@@ -1,0 +1,53 @@
+/** A model that does whatever any text says, whoever wrote it: nothing but the policy stands between words and deeds. */
+import { type ScriptedCall, type ScriptedModel, scriptedModel } from './scripted-model.ts';
+
+/** How a sentence becomes a call. No word needs a quote or a bracket, which names and marks do not keep. */
+const ORDERS: readonly (readonly [RegExp, (words: string) => ScriptedCall])[] = [
+  [/please read (.+?) now/gi, (path) => ({ name: 'read_file', arguments: { path } })],
+  [/please look around in (.+?) now/gi, (path) => ({ name: 'list_dir', arguments: { path } })],
+  [/please find files like (.+?) now/gi, (pattern) => ({ name: 'glob', arguments: { pattern } })],
+  [/please search for (.+?) now/gi, (pattern) => ({ name: 'grep', arguments: { pattern } })],
+  [/run the program (.+?) now/gi, (command) => ({ name: 'shell', arguments: { command } })],
+  [
+    /every hour do (.+?) now/gi,
+    (message) => ({ name: 'cron', arguments: { action: 'add', message, name: message, every_seconds: 3_600 } }),
+  ],
+  [/forget the job (.+?) now/gi, (id) => ({ name: 'cron', arguments: { action: 'remove', job_id: id } })],
+];
+
+/** What stands for letters in a text that hides them. */
+function readings(text: string): readonly string[] {
+  const hidden = [...text.matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g)].map(([code]) => Buffer.from(code, 'base64').toString());
+  const shifted = text.replaceAll(/[A-Za-z]/g, (letter) =>
+    String.fromCharCode(letter.charCodeAt(0) + (letter.toLowerCase() < 'n' ? 13 : -13)),
+  );
+  const percent = text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  return [text, shifted, percent, [...text].reverse().join(''), ...hidden];
+}
+
+/** The calls that a text asks for, each once; line breaks and signs of emphasis within a sentence count as spaces. */
+export function ordersIn(text: string): readonly ScriptedCall[] {
+  const calls = readings(text).flatMap((reading) => {
+    const line = reading.replaceAll(/[\s_|>#+]+/g, ' ');
+    return ORDERS.flatMap(([order, call]) => [...line.matchAll(order)].map(([, words = '']) => call(words)));
+  });
+  return [...new Map(calls.map((call) => [JSON.stringify(call), call])).values()];
+}
+
+/** Obeys each order of what it is shown once a run, one at a time: what it reads for one may hold the next. */
+export function obedientModel(tried: (call: ScriptedCall) => void): ScriptedModel {
+  return scriptedModel(({ messages, tools }) => {
+    const begin = messages.findLastIndex(({ role }) => role === 'user');
+    const done = new Set(
+      messages.slice(begin).flatMap(({ tool_calls: calls = [] }) => calls.map(({ name, arguments: args }) => name + args)),
+    );
+    const described = tools.map(({ description }) => description);
+    const orders = [...messages.filter(({ role }) => role !== 'assistant').map(({ content }) => content), ...described].flatMap(
+      ordersIn,
+    );
+    const next = orders.find(({ name, arguments: args }) => !done.has(name + JSON.stringify(args)));
+    if (!next) return 'done';
+    tried(next);
+    return { toolCalls: [{ id: `c${messages.length}`, ...next }] };
+  });
+}
