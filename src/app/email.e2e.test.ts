@@ -132,9 +132,9 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
       const content = Buffer.from(`thread;${thread};0`).toString('base64').slice(0, 12);
       expect(attached.filter((raw) => raw.includes(content) || raw.includes(`thread;${thread};0`))).toHaveLength(1);
     }
-    const files = await readdir(join(second.dataDir, 'users'), { recursive: true });
+    const files = await readdir(join(second.dataDir, 'workspaces'), { recursive: true });
     const uploads = files.filter((name) => /\/uploads\/[0-9a-f]+\.csv$/.test(name));
-    const contents = await Promise.all(uploads.map((name) => readFile(join(second.dataDir, 'users', name), 'utf8')));
+    const contents = await Promise.all(uploads.map((name) => readFile(join(second.dataDir, 'workspaces', name), 'utf8')));
     expect(new Set(contents.map((text) => text.trim())).size).toBe(50);
     // One conversation per thread: ten sessions, and no prompt with another thread's words.
     for (const request of at.model.requests) {

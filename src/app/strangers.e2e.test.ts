@@ -169,12 +169,12 @@ test.concurrent('A23 whatever an attachment is called, it is stored under a name
       document: { file_id: 'f', file_unique_id: `u${index}`, file_name },
     });
   await daemon.settled(HOSTILE_NAMES.length);
-  const uploads = (await filesBelow(join(daemon.dataDir, 'users'))).filter((path) => path.includes('/workspaces/'));
+  const uploads = await filesBelow(join(daemon.dataDir, 'workspaces'));
   expect(uploads).toHaveLength(HOSTILE_NAMES.length);
-  for (const path of uploads) expect(path).toMatch(/\/workspaces\/[0-9a-f]{32}\/uploads\/[0-9a-f]{16}(\.[a-z0-9]{1,8})?$/);
+  for (const path of uploads) expect(path).toMatch(/\/workspaces\/[^/]+\/[0-9a-f]{32}\/uploads\/[0-9a-f]{16}(\.[a-z0-9]{1,8})?$/);
   // Beside the daemon's own files nothing appeared anywhere.
   const others = (await filesBelow(at.dir))
-    .filter((path) => !path.includes('/users/'))
+    .filter((path) => !/\/(users|workspaces)\//.test(path))
     .map((path) => path.slice(at.dir.length + 1));
   for (const path of others)
     expect(path).toMatch(

@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { userDirectory } from '../../sessions/file-name.ts';
+import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionKey, shortHash } from '../core/ids.ts';
 import { DoublePlatform } from '../simulator/double/server.ts';
 import { countFile, startChild } from '../testing/child-daemon.ts';
@@ -69,7 +69,7 @@ async function scene(main: StrictPeer, spare: StrictPeer) {
   };
   const files = { dir: dir.path, config, env: { STRICT_KEY: 'sk-strict' } };
   const session = sessionKey({ channel: 'double', account: 'bot', chatId: 'c' });
-  const workspace = join(userDirectory(join(dir.path, 'data'), session), 'workspaces', shortHash(session, 32));
+  const workspace = join(userWorkspaces(join(dir.path, 'data'), session), shortHash(session, 32));
   await mkdir(workspace, { recursive: true });
   await writeFile(join(workspace, 'shot.png'), png(8, 8));
   await writeFile(countFile(dir.path), '');

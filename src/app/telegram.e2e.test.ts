@@ -62,7 +62,7 @@ test('a tool loop of three legs: listed, written, read back through the real too
   await daemon.settled(1);
   expect(at.texts()).toEqual([expect.stringMatching(/^I read: .*seven apples/s)]);
   expect(at.model.requests).toHaveLength(4);
-  const files = await filesBelow(join(daemon.dataDir, 'users'));
+  const files = await filesBelow(join(daemon.dataDir, 'workspaces'));
   expect(files.filter((file) => file.endsWith('workspaces') || file.endsWith(path))).toEqual([expect.stringContaining(path)]);
   const [file = ''] = files.filter((name) => name.endsWith(path));
   expect(await readFile(file, 'utf8')).toBe('seven apples');

@@ -211,6 +211,7 @@ export class FakeCli {
         approve: async (which) => this.codes.get(String(which)),
         deny: async (which) => this.codes.get(String(which)),
       },
+      pins: { of: async () => [] },
       people: {
         ...{ blocks: async () => [], seen: async () => new Map(), audit: async () => [] },
         verifyAudit: async () => ({ kind: 'whole', entries: 0, head: '' }),

@@ -5,6 +5,7 @@ import { Ending } from '../app/ending.ts';
 import { runGateway } from '../app/run-gateway.ts';
 import { runCli } from '../cli/program.ts';
 import { processDeps } from '../cli/wiring.ts';
+import type { Connector } from '../egress/connect.ts';
 import { countFile } from './child-daemon.ts';
 import { faultParts } from './fault-parts.ts';
 import { type DaemonFiles, type Ended, type RunningDaemon, watchDaemon, writeDaemonFiles } from './running-daemon.ts';
@@ -12,11 +13,13 @@ import { type DaemonFiles, type Ended, type RunningDaemon, watchDaemon, writeDae
 export interface InlineOptions extends DaemonFiles {
   /** Has the channel `double` and the tool `count`, as a daemon that is started with `killAt`. */
   readonly faultParts?: boolean;
+  /** The web that its tools reach. */
+  readonly connector?: Connector;
 }
 
 /** Does not wait until it is ready. What is to be killed, or reads a signal, a terminal or /proc, wants `startChild`. */
 export async function startInline(options: InlineOptions): Promise<RunningDaemon> {
-  const { dir, env = {}, args = [] } = options;
+  const { dir, env = {}, args = [], connector } = options;
   const { dataDir, file } = await writeDaemonFiles(options);
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const text = { out: '', err: '' };
@@ -42,7 +45,7 @@ export async function startInline(options: InlineOptions): Promise<RunningDaemon
     env: { PATH: process.env['PATH'], HOME: dir, ...env },
     cwd: dir,
     home: dir,
-    runGateway: (run) => runGateway({ ...run, ...parts, ending }),
+    runGateway: (run) => runGateway({ ...run, ...parts, ...(connector ? { connector } : {}), ending }),
   }).then((code): Ended => ({ code, signal: null }));
   const recordFile = (): string => join(dataDir, 'daemon.json');
   return {

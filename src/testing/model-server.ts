@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-interface ReceivedRequest {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];

@@ -20,6 +20,8 @@ export async function testDaemon(options: {
   readonly limits?: Record<string, unknown>;
   /** Section `tool_policy`. Absent: tools beside the built-in ones are the owner's alone. */
   readonly policy?: Record<string, unknown>;
+  /** Section `mcp_servers`. */
+  readonly mcp?: Record<string, unknown>;
   /** Other sections. */
   readonly sections?: Record<string, unknown>;
   readonly channel?: TestChannel;
@@ -32,6 +34,7 @@ export async function testDaemon(options: {
     gateway: { channels: [{ type: 'test', allowed_senders: ['user-1', '*'], ...options.entry }], ...options.gateway },
     limits: options.limits,
     tool_policy: options.policy,
+    mcp_servers: options.mcp,
     ...options.sections,
   });
   const daemon = await startDaemon({

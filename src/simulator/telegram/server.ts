@@ -32,13 +32,16 @@ export class TelegramServer implements AsyncDisposable {
   readonly botId: number;
   /** Every call, also refused ones: `method` only. */
   readonly calls: string[] = [];
+  /** Parameters of each change of the bot's reaction to a message. */
+  readonly reactions: JsonObject[] = [];
   /** Parameters of the last call of each method. */
   readonly lastCall = new Map<string, JsonObject>();
   /** When the bot last said in a chat that it is typing. Epoch ms. */
   readonly typingAt = new Map<string, number>();
   readonly menu = new CommandMenu();
-  /** Called with every accepted send, before the reply to it leaves. */
+  /** Called with every accepted send, before the reply to it leaves, and with every file: only its digest is kept. */
   onSend: ((send: TelegramSend) => void) | undefined;
+  onUpload: ((file: Uploaded, content: Buffer) => void) | undefined;
   readonly #files = new Map<string, { path: string; bytes: Buffer; size: number | undefined }>();
   #faults: (TelegramFault & { left: number })[] = [];
   readonly #updates = new UpdateQueue();
@@ -187,7 +190,7 @@ export class TelegramServer implements AsyncDisposable {
   }
 
   async #serveCall(request: IncomingMessage, response: ServerResponse, token: string, method: string): Promise<void> {
-    const { params, files } = parseBody(await readAll(request), request.headers['content-type'] ?? '');
+    const { params, files } = parseBody(await readAll(request), request.headers['content-type'] ?? '', this.onUpload);
     this.calls.push(method);
     this.lastCall.set(method, params);
     const fault = this.#takeFault(method, params);
@@ -247,6 +250,7 @@ export class TelegramServer implements AsyncDisposable {
       case 'setMyCommands':
         return this.menu.answer(method, params);
       case 'setMessageReaction':
+        return this.reactions.push(params) > 0;
       case 'answerCallbackQuery':
         return true;
       default:

@@ -37,8 +37,12 @@ export async function readAll(request: IncomingMessage): Promise<Buffer> {
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** Parameters of a call, from JSON or a form; files by the parameter that points to them. */
-export function parseBody(body: Buffer, contentType: string): { params: JsonObject; files: ReadonlyMap<string, Uploaded> } {
+/** Parameters of a call, from JSON or a form; files by the parameter that points to them, each told to `keep`. */
+export function parseBody(
+  body: Buffer,
+  contentType: string,
+  keep?: (file: Uploaded, content: Buffer) => void,
+): { params: JsonObject; files: ReadonlyMap<string, Uploaded> } {
   if (!contentType.startsWith('multipart/')) {
     return { params: body.length === 0 ? {} : obj(JSON.parse(body.toString())), files: new Map() };
   }
@@ -49,12 +53,10 @@ export function parseBody(body: Buffer, contentType: string): { params: JsonObje
   for (const [name, value] of Object.entries(params)) {
     const source = typeof value === 'string' && value.startsWith('attach://') ? value.slice(9) : name;
     const part = parts.find((candidate) => candidate.filename !== undefined && candidate.name === source);
-    if (part)
-      files.set(name, {
-        name: part.filename ?? '',
-        bytes: part.bytes.length,
-        sha256: sha256(part.bytes),
-      });
+    if (!part) continue;
+    const file = { name: part.filename ?? '', bytes: part.bytes.length, sha256: sha256(part.bytes) };
+    keep?.(file, part.bytes);
+    files.set(name, file);
   }
   return { params, files };
 }

@@ -82,6 +82,10 @@ export function judge(
     faults.push(`model calls made again that were on disk: ${record.paidTwice.join(', ')}`);
   }
   if (!record.finished) faults.push('the last start did not bring everything to its end');
+  if (record.leftRunning > 0) {
+    total.toolsTwice += 1;
+    faults.push(`${record.leftRunning} processes are left running`);
+  }
   for (const [argument, runs] of record.toolRuns) {
     if (runs > 1) {
       total.toolsTwice += 1;

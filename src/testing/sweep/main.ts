@@ -1,7 +1,8 @@
 // npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
 //
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
-//                    that parks on three children, a person and a timer, on the channels of WAITING
+//                    that parks on three children, a person and a timer; hands = a run with five tools that
+//                    change something; the last two on the channels of WAITING
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all); of further modes every 3Nth where all are swept
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
@@ -21,7 +22,9 @@ import { freePort } from '../../simulator/free-port.ts';
 import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
 import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
 import { startEmailByToken } from './email-oauth.ts';
+import { HANDS_EFFECTS, HANDS_QUESTION, handsOf } from './hands.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
+import { killsAt, seeded, spread } from './kills.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
 import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
@@ -38,7 +41,7 @@ const LESS = 3;
 const { values: flags } = parseArgs({
   options: {
     channel: { type: 'string', multiple: true, default: [...CHANNELS] },
-    scenario: { type: 'string', multiple: true, default: ['plain', 'waits'] },
+    scenario: { type: 'string', multiple: true, default: ['plain', 'waits', 'hands'] },
     every: { type: 'string', default: '1' },
     fault: { type: 'string', multiple: true, default: [] },
     from: { type: 'string' },
@@ -67,7 +70,7 @@ const CONTROLS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const CONTROL_EVERY = 6;
-/** Where runs that wait are killed. */
+/** Where runs that wait, and those with five tools, are killed. */
 const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
 /**
  * The known-bad design that must be caught, and where: a platform with calls of its own between the two
@@ -113,26 +116,22 @@ async function stopBenches(benches: readonly Bench[]): Promise<void> {
 }
 
 async function baseline(bench: Bench, questions: readonly string[]): Promise<Baseline> {
-  const record = await runOnce({ ...bench, ...FROM, questions, ...waitsOf(questions), variant: 'none', kills: [] });
+  const record = await runOnce({
+    ...bench,
+    ...FROM,
+    questions,
+    ...waitsOf(questions),
+    ...handsOf(questions),
+    variant: 'none',
+    kills: [],
+  });
   if (!record.finished || record.answers.some((parts) => parts.length === 0)) {
     throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
   }
+  if (handsOf(questions).hands && record.toolRuns.size !== HANDS_EFFECTS)
+    throw new Error(`of ${HANDS_EFFECTS} effects these are there: ${[...record.toolRuns.keys()].join(', ')}\n${record.log}`);
   if (bench.platform.grown?.() === 0) throw new Error('no answer was seen growing: this sweep would prove nothing');
   return { answers: record.answers, modelCalls: record.modelCalls, points: record.points };
-}
-
-/** Runs every job on whichever bench is free. */
-async function spread<T>(
-  benches: readonly Bench[],
-  jobs: readonly T[],
-  work: (bench: Bench, job: T) => Promise<void>,
-): Promise<void> {
-  const queue = [...jobs];
-  await Promise.all(
-    benches.map(async (bench) => {
-      for (let job = queue.shift(); job !== undefined; job = queue.shift()) await work(bench, job);
-    }),
-  );
 }
 
 async function sweep(
@@ -147,7 +146,7 @@ async function sweep(
   let done = 0;
   await spread(benches, kills, async (bench, kill) => {
     const record: RunRecord = await runOnce({
-      ...{ ...bench, ...FROM, questions, ...waitsOf(questions), variant, faults: FAULTS },
+      ...{ ...bench, ...FROM, questions, ...waitsOf(questions), ...handsOf(questions), variant, faults: FAULTS },
       kills: kill,
     });
     const wrong = judge(record, base.answers, base.modelCalls, verdict);
@@ -160,30 +159,8 @@ async function sweep(
   return { verdict, faults };
 }
 
-/** The second kill lies where the seed puts it, anywhere in a recovery of about the length of the first start. */
-function killsAt(points: number, every: number, double: boolean, from = 1): RunSpec['kills'][] {
-  const random = seeded(points);
-  const list: RunSpec['kills'][] = [];
-  for (let point = from; point <= points; point += every) {
-    const second = 1 + Math.floor(random() * points);
-    list.push(double ? [{ point }, { point: second }] : [{ point }]);
-  }
-  return list;
-}
-
 function add(total: Verdict, more: Verdict): void {
   for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += more[key];
-}
-
-/** mulberry32: small, seedable, good enough to choose where to kill. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) => lost + twice + toolsTwice + notices + paidTwice > 0;
@@ -268,10 +245,26 @@ async function waitingRows(name: string): Promise<{ rows: string[]; ok: boolean 
   }
 }
 
+/** Five tools that change something: each effect is there at most once, and nothing runs on. */
+async function handsRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
+  const benches = await startBenches(name, Number(flags.jobs));
+  const questions = [HANDS_QUESTION];
+  try {
+    const bases = await Promise.all(benches.map((bench) => baseline(bench, questions)));
+    const base = bases[0] as Baseline;
+    process.stderr.write(`${name}, five tools: ${base.points} points in one run\n`);
+    const kills = killsAt(base.points, Number(flags.every), !flags.single);
+    const { verdict } = await sweep(benches, base, 'none', kills, questions);
+    return { rows: [tableRow(`${name}, five tools`, base.points, verdict)], ok: !failed(verdict) };
+  } finally {
+    await stopBenches(benches);
+  }
+}
+
 const whole =
   flags.every === '1' &&
   flags.from === undefined &&
-  flags.scenario.length === 2 &&
+  flags.scenario.length === 3 &&
   !flags.single &&
   !flags['no-controls'] &&
   CHANNELS.every((name) => flags.channel.includes(name));
@@ -284,6 +277,7 @@ for (const name of flags.channel) {
   const scenarios = [
     ...(flags.scenario.includes('plain') ? [channelRows] : []),
     ...(flags.scenario.includes('waits') && flags.from === undefined && WAITING.includes(name) ? [waitingRows] : []),
+    ...(flags.scenario.includes('hands') && flags.from === undefined && WAITING.includes(name) ? [handsRows] : []),
   ];
   for (const scenario of scenarios) {
     const result = await scenario(name);

@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { handsCalls } from './hands.ts';
 
 interface ChatMessage {
   readonly role: string;
@@ -10,7 +11,8 @@ interface ChatMessage {
 /**
  * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a message must end in
  * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N`
- * first asks for three children, a person and a timer, anything else is answered in one.
+ * first asks for three children, a person and a timer, `hands N` for five tools in two steps, anything else is
+ * answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   /**
@@ -77,7 +79,7 @@ interface Asked {
 
 function readQuestion(messages: readonly ChatMessage[]): Asked {
   const asked = messages.findLastIndex(({ role, content }) => role === 'user' && !content?.startsWith('[System note]'));
-  const question = /\b(plain|tool|long|waits) (\d+)/.exec(messages[asked]?.content ?? '');
+  const question = /\b(plain|tool|long|waits|hands) (\d+)/.exec(messages[asked]?.content ?? '');
   const results = messages.slice(asked).flatMap(({ role, content }) => (role === 'tool' ? [content ?? ''] : []));
   return { kind: question?.[1] ?? 'plain', n: question?.[2] ?? '0', results };
 }
@@ -93,6 +95,13 @@ const WAITING = (n: string): readonly (readonly [name: string, args: string])[] 
   ['sleep', '{"ms":30}'],
 ];
 
+/** What is asked for next; nothing = the answer comes. */
+function toolsOf(kind: string, n: string, results: number): readonly (readonly [name: string, args: string])[] {
+  if (kind === 'hands') return handsCalls(n, results).map(([name, args]) => [name, JSON.stringify(args)]);
+  if (results > 0) return [];
+  return kind === 'tool' ? [['count', `{"n":${n}}`]] : kind === 'waits' ? WAITING(n) : [];
+}
+
 /** `pieces`: how many chunks the words of an answer come in. */
 function reply(messages: readonly ChatMessage[], pieces: number): readonly Chunk[] {
   const { kind, n, results } = readQuestion(messages);
@@ -102,10 +111,10 @@ function reply(messages: readonly ChatMessage[], pieces: number): readonly Chunk
     ...base,
     choices: [{ index: 0, delta, finish_reason: finish }],
   });
-  const tools = kind === 'tool' ? ([['count', `{"n":${n}}`]] as const) : kind === 'waits' ? WAITING(n) : [];
-  if (tools.length > 0 && results.length === 0) {
+  const tools = toolsOf(kind, n, results.length);
+  if (tools.length > 0) {
     const calls = tools.map(([name, args], index) => ({
-      ...{ index, id: `call_${n}_${index}`, type: 'function', function: { name, arguments: args } },
+      ...{ index, id: `call_${n}_${results.length}_${index}`, type: 'function', function: { name, arguments: args } },
     }));
     return [chunk({ role: 'assistant', tool_calls: calls }, null), chunk({}, 'tool_calls'), usage];
   }

@@ -8,6 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
 import { builtDaemon } from '../built-daemon.ts';
 import { toAnswers } from './answers.ts';
+import { effectsIn, HANDS_SECTIONS, handsConfig, leftRunning } from './hands.ts';
 import type { SweepModel } from './model.ts';
 import { Answering, recordedCalls, WAITING_ROWS, withoutCodes } from './waiting.ts';
 
@@ -35,6 +36,8 @@ export interface RunSpec {
   readonly resolved: string;
   /** Questions are asked that the person answers: see `waiting.ts`. */
   readonly waits?: true;
+  /** Five tools change something: see `hands.ts`. */
+  readonly hands?: true;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
   readonly faults?: readonly FaultKind[];
   /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
@@ -49,6 +52,8 @@ export interface RunRecord {
   readonly stored: number;
   /** Runs of the counting tool, per argument. */
   readonly toolRuns: ReadonlyMap<string, number>;
+  /** Processes that are still there a second after all is over. */
+  readonly leftRunning: number;
   readonly unknownParts: number;
   readonly unknownTools: number;
   readonly deadLetters: number;
@@ -100,7 +105,8 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
         platform.people,
       ),
       notOffered: notOffered.map((text) => questions.indexOf(text)),
-      toolRuns: await toolRuns(dir),
+      toolRuns: await toolRuns(dir, spec.hands),
+      leftRunning: spec.hands ? await leftAfterASecond(dir) : 0,
       ...(await journalRecord(dir, greetings)),
       modelCalls: spec.model.calls - callsBefore,
       paidTwice,
@@ -114,14 +120,16 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
   }
 }
 
-async function writeConfig(dir: string, { platform, webhookPort, modelUrl }: RunSpec): Promise<void> {
+async function writeConfig(dir: string, { platform, webhookPort, modelUrl, hands }: RunSpec): Promise<void> {
+  const owner = hands ? handsConfig(platform.channel.type) : {};
   const config = {
     provider: 'openai',
     model: 'sweep',
     base_url: modelUrl,
     api_key_env: 'SWEEP_KEY',
-    gateway: { channels: [platform.channel], max_attempts: 10, http: { port: 0 }, webhooks: { port: webhookPort } },
+    gateway: { channels: [platform.channel], max_attempts: 10, http: { port: 0 }, webhooks: { port: webhookPort }, ...owner },
     log: { level: 'warn' },
+    ...(hands ? HANDS_SECTIONS : {}),
   };
   await writeFile(join(dir, 'config.json'), JSON.stringify(config));
   await writeFile(join(dir, 'count'), '');
@@ -269,9 +277,17 @@ async function journalRecord(
   return { stored, unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
 }
 
-async function toolRuns(dir: string): Promise<ReadonlyMap<string, number>> {
+/** Each effect of a tool with how often it is there. */
+async function toolRuns(dir: string, hands: boolean | undefined): Promise<ReadonlyMap<string, number>> {
+  const counted = (await readFile(join(dir, 'count'), 'utf8')).split('\n').filter(Boolean);
+  const effects = hands ? await effectsIn(join(dir, 'data')) : [];
   const runs = new Map<string, number>();
-  for (const line of (await readFile(join(dir, 'count'), 'utf8')).split('\n').filter(Boolean))
-    runs.set(line, (runs.get(line) ?? 0) + 1);
+  for (const effect of [...counted, ...effects]) runs.set(effect, (runs.get(effect) ?? 0) + 1);
   return runs;
+}
+
+async function leftAfterASecond(dir: string): Promise<number> {
+  const end = performance.now() + 1_000;
+  while (leftRunning(dir) > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
+  return leftRunning(dir);
 }

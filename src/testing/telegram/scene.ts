@@ -3,9 +3,9 @@
 import { startTelegramServer, type TelegramServer } from '../../simulator/telegram/server.ts';
 import { type ChildDaemon, type ChildOptions, startChild } from '../child-daemon.ts';
 import { tempDir } from '../fakes.ts';
-import { startInline } from '../inline-daemon.ts';
+import { type InlineOptions, startInline } from '../inline-daemon.ts';
 import { type ModelServer, type ModelServerOptions, startModelServer } from '../model-server.ts';
-import type { DaemonFiles, RunningDaemon } from '../running-daemon.ts';
+import type { RunningDaemon } from '../running-daemon.ts';
 
 export interface TelegramScene extends AsyncDisposable {
   readonly platform: TelegramServer;
@@ -13,7 +13,7 @@ export interface TelegramScene extends AsyncDisposable {
   readonly dir: string;
   /** What the daemon is started with unless `start` is given another. */
   readonly config: Readonly<Record<string, unknown>>;
-  start(options?: Partial<DaemonFiles>): Promise<RunningDaemon>;
+  start(options?: Partial<InlineOptions>): Promise<RunningDaemon>;
   /** As a process of its own, which can be killed. */
   spawn(options?: Partial<ChildOptions>): Promise<ChildDaemon>;
   /** What people read, oldest first; of one chat when given. */

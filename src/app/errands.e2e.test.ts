@@ -1,0 +1,141 @@
+// What people ask an agent for, over Telegram: a scripted model, every tool real, and what arrives opened by other programs.
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
+import { userWorkspaces } from '../../sessions/file-name.ts';
+import { sessionKey, shortHash } from '../core/ids.ts';
+import { CODE } from '../testing/errands/code.ts';
+import { DATA } from '../testing/errands/data.ts';
+import type { Errand, Outcome } from '../testing/errands/errand.ts';
+import { OFFICE } from '../testing/errands/office.ts';
+import { PAGES, WORLD } from '../testing/errands/world.ts';
+import { inbound } from '../testing/fakes.ts';
+import { callPieces, messagesOf, type ReceivedRequest, stream, textPieces } from '../testing/model-server.ts';
+import { needs } from '../testing/needs.ts';
+import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
+import { webPeer } from '../testing/web-peer.ts';
+import { BUILT_IN } from '../tools/index.ts';
+
+const ERRANDS: readonly Errand[] = [...CODE, ...DATA, ...OFFICE, ...WORLD];
+const chatOf = (errand: Errand): number => 1_001 + ERRANDS.indexOf(errand);
+const PEOPLE = ERRANDS.map((errand) => String(chatOf(errand)));
+
+/** Of each errand what its model was last told. */
+const told = new Map<Errand, readonly string[]>();
+/** By digest. */
+const uploads = new Map<string, Buffer>();
+let scene: TelegramScene;
+let dataDir: string;
+let jobs: readonly string[];
+
+/** Finds the errand by its number in the message, and goes on where its model had stopped. */
+function answer(request: ReceivedRequest) {
+  const messages = messagesOf(request);
+  const at = messages.findLastIndex(({ role }) => role === 'user');
+  const said = messages[at]?.content ?? '';
+  const errand = ERRANDS[Number(/errand (\d+):/.exec(said)?.[1])];
+  if (!errand) throw new Error(`no errand is asked for in: ${said}`);
+  const results = messages.slice(at + 1).flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
+  told.set(errand, results);
+  const move = errand.moves[results.length] ?? 'There is nothing left to do.';
+  const upload = /: (uploads\/\S+) \(/.exec(said)?.[1] ?? 'none';
+  const next = typeof move === 'function' ? move({ upload, told: results }) : move;
+  return stream(typeof next === 'string' ? textPieces(next) : callPieces(next));
+}
+
+beforeAll(async () => {
+  const web = await webPeer(({ host, url }, response) => {
+    const found = host === 'search.example' ? FOUND : PAGES[`${host}${url}`];
+    response.writeHead(found ? 200 : 404, { 'content-type': found?.type ?? 'text/plain' }).end(found?.body ?? 'gone');
+  });
+  await using _ = web;
+  scene = await telegramScene({
+    script: answer,
+    entry: { allowed_senders: PEOPLE },
+    gateway: { owner: [{ channel: 'telegram', chat_id: PEOPLE[0], sender_ids: PEOPLE }], max_concurrent_sessions: 8 },
+    config: {
+      sandbox: {},
+      tool_policy: { mode: 'full' },
+      web: { web_search: { tavily: { api_key_env: 'SEARCH_KEY', base_url: 'http://search.example' } } },
+    },
+  });
+  scene.platform.onUpload = ({ sha256 }, content) => void uploads.set(sha256, content);
+  await using daemon = await scene.start({ env: { SEARCH_KEY: 'k' }, connector: web.connector });
+  await daemon.ready();
+  for (const [index, errand] of ERRANDS.entries()) {
+    const words = `errand ${index}: ${errand.say}`;
+    const from = { chat_id: chatOf(errand), from: { id: chatOf(errand) } };
+    if (!errand.file) {
+      scene.platform.inject({ ...from, text: words });
+      continue;
+    }
+    const { name, mime, content } = errand.file;
+    scene.platform.addFile(`file-${index}`, Buffer.from(content));
+    const document = { file_id: `file-${index}`, file_unique_id: `u${index}`, file_name: name, mime_type: mime };
+    scene.platform.inject({ ...from, caption: words, document });
+  }
+  await daemon.settled(ERRANDS.length, 120_000);
+  await daemon.stop();
+  ({ dataDir } = daemon);
+  using journal = new DatabaseSync(join(dataDir, 'journal.db'), { readOnly: true });
+  jobs = journal
+    .prepare('SELECT name FROM job')
+    .all()
+    .map(({ name }) => String(name));
+}, 150_000);
+
+afterAll(() => scene[Symbol.asyncDispose]());
+
+const FOUND = {
+  type: 'application/json',
+  body: JSON.stringify({ results: [{ title: 'Version 4', url: 'http://b.example/', content: 'What it needs' }] }),
+};
+
+async function outcomeOf(errand: Errand): Promise<Outcome> {
+  const sends = scene.platform.sends.filter(({ chatId }) => chatId === String(chatOf(errand)));
+  const dir = join(scene.dir, 'arrived', String(chatOf(errand)));
+  await mkdir(dir, { recursive: true });
+  const files = sends.flatMap(({ file }) => (file ? [{ name: file.name, path: join(dir, file.name), sha256: file.sha256 }] : []));
+  for (const { path, sha256 } of files) await writeFile(path, uploads.get(sha256) ?? '');
+  const session = sessionKey(inbound({ channel: 'telegram', chatId: String(chatOf(errand)) }));
+  const last = sends.at(-1);
+  return {
+    ...{ told: told.get(errand) ?? [], files, jobs },
+    texts: sends.map(({ text }) => text).filter((text) => text !== ''),
+    workspace: join(userWorkspaces(dataDir, session), shortHash(session, 32)),
+    choices: last ? scene.platform.markupOf(last.messageId).map(({ text }) => text) : [],
+    reactions: scene.platform.reactions
+      .filter((reaction) => String(reaction['chat_id']) === String(chatOf(errand)))
+      .flatMap(({ reaction }) => (reaction as readonly { readonly emoji: string }[]).map(({ emoji }) => emoji)),
+    async run(program, ...args) {
+      return (await promisify(execFile)(program, args, { timeout: 60_000 })).stdout.trim();
+    },
+  };
+}
+
+/** Without one there is neither a shell nor a search, which most errands need. */
+function needsSandbox(context: TestContext): void {
+  needs(context, 'bwrap', '--ro-bind', '/', '/', '--unshare-all', '--proc', '/proc', 'true');
+  needs(context, 'rg', '--version');
+  needs(context, 'git', '--version');
+}
+
+test('there are forty errands and more, and every tool is in one', (context) => {
+  needsSandbox(context);
+  expect(ERRANDS.length).toBeGreaterThanOrEqual(40);
+  const asked = scene.model.requests.flatMap(({ body }) => /"tool_calls":.*/s.exec(JSON.stringify(body))?.[0] ?? '').join('');
+  const unasked = BUILT_IN.map(({ name }) => name).filter((name) => !asked.includes(`"name":"${name}"`));
+  expect(unasked).toEqual([]);
+});
+
+test.for(ERRANDS)('$title', { timeout: 90_000 }, async (errand, context) => {
+  needsSandbox(context);
+  for (const program of errand.needs ?? []) needs(context, 'which', program);
+  const outcome = await outcomeOf(errand);
+  const said = JSON.stringify({ told: outcome.told, texts: outcome.texts });
+  expect(outcome.told, said).toHaveLength(errand.moves.length - 1);
+  await errand.check(outcome);
+});

@@ -1,0 +1,38 @@
+/** Where the runs of a sweep are killed. */
+import type { RunSpec } from './run.ts';
+
+/** The second kill lies where the seed puts it, anywhere in a recovery of about the length of the first start. */
+export function killsAt(points: number, every: number, double: boolean, from = 1): RunSpec['kills'][] {
+  const random = seeded(points);
+  const list: RunSpec['kills'][] = [];
+  for (let point = from; point <= points; point += every) {
+    const second = 1 + Math.floor(random() * points);
+    list.push(double ? [{ point }, { point: second }] : [{ point }]);
+  }
+  return list;
+}
+
+/** mulberry32: small, seedable, good enough to choose where to kill. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Runs every job on whichever bench is free. */
+export async function spread<Bench, T>(
+  benches: readonly Bench[],
+  jobs: readonly T[],
+  work: (bench: Bench, job: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...jobs];
+  await Promise.all(
+    benches.map(async (bench) => {
+      for (let job = queue.shift(); job !== undefined; job = queue.shift()) await work(bench, job);
+    }),
+  );
+}
