@@ -16,7 +16,7 @@ import {
   RECIPIENTS,
   type TokenLogins,
 } from './config.ts';
-import { accepts, type Daemon, refuses, spawnDaemon } from './process.ts';
+import { type Daemon, refuses, spawnDaemon, untilListening } from './process.ts';
 import { submit } from './submit.ts';
 
 const execute = promisify(execFile);
@@ -31,9 +31,13 @@ export interface MailServerOptions {
   /** Mailboxes besides those of alice, carol and bot: a test that needs an untouched one brings its own. */
   readonly users?: readonly string[];
   readonly tokens?: TokenLogins;
+  /** What each attempt listens on. Default: ports that are free now. */
+  readonly choosePorts?: () => Promise<MailPorts>;
 }
 
 const DOVECOT = '/usr/sbin/dovecot';
+/** A start fails in about one of 25 on a busy machine, for a port that another program took. */
+const ATTEMPTS = 3;
 const POSTFIX_MASTER = '/usr/lib/postfix/sbin/master';
 
 export interface StoredMail {
@@ -85,9 +89,25 @@ export function mailServersMissing(): string | undefined {
   return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
 }
 
-export async function startMailServers({ users = [], tokens }: MailServerOptions = {}): Promise<MailServers> {
+/**
+ * Starts both, each server once what it asks of the other answers. Another program may take a port between
+ * the look and the bind: a start that fails is tried again with new ports, three times in all.
+ *
+ * @throws Error with the last lines of both servers' logs.
+ */
+export async function startMailServers(options: MailServerOptions = {}): Promise<MailServers> {
+  const { choosePorts = () => freePorts(['imap', 'imaps', 'lmtp', 'sasl', 'smtp', 'smtps'] as const) } = options;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(options, await choosePorts());
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function startOnce({ users = [], tokens }: MailServerOptions, ports: MailPorts): Promise<MailServers> {
   const root = await mkdtemp(join(tmpdir(), 'gh-mail-'));
-  const ports = await freePorts(['imap', 'imaps', 'lmtp', 'sasl', 'smtp', 'smtps'] as const);
   await writeTree(root, ports, { users: [...USERS, ...users], tokens });
   const conf = join(root, 'dovecot.conf');
   const startDovecot = () => spawnDaemon(DOVECOT, ['-F', '-c', conf], join(root, 'dovecot.out'));
@@ -99,25 +119,25 @@ export async function startMailServers({ users = [], tokens }: MailServerOptions
     await Promise.all([daemons.dovecot.stop('SIGKILL'), daemons.postfix?.stop('SIGTERM')]);
     await rm(root, { recursive: true, force: true, maxRetries: 5 });
   };
+  const listening = [ports.imap, ports.imaps, ports.lmtp, ports.sasl];
   try {
+    await untilListening('dovecot', daemons.dovecot, listening);
     const etc = join(root, 'postfix');
     await run('/usr/sbin/postfix', ['-c', etc, 'check']);
     daemons.postfix = spawnDaemon(POSTFIX_MASTER, ['-c', etc, '-d'], join(root, 'postfix.out'));
-    await Promise.all([ports.imap, ports.lmtp, ports.sasl, ports.smtp].map((port) => accepts(port)));
+    await untilListening('postfix', daemons.postfix, [ports.smtp, ports.smtps]);
   } catch (error) {
-    const log = await readFile(join(root, 'postfix.log'), 'utf8').catch(() => 'no postfix log');
+    const why = await startupLogs(root);
     await stop();
-    throw new Error(`the mail servers did not start: ${log.slice(-2000)}`, { cause: error });
+    throw new Error(`the mail servers did not start\n${why}`, { cause: error });
   }
-  const listening = [ports.imap, ports.imaps, ports.lmtp, ports.sasl];
   const startAgain = async () => {
     await removeLocks(join(root, 'mail'));
     // What was killed may hold its ports a moment longer; a dovecot that finds one taken ends at once.
     await Promise.all(listening.map((port) => refuses(port)));
     const dovecot = startDovecot();
     daemons.dovecot = dovecot;
-    const ended = dovecot.ended.then(() => Promise.reject(new Error('dovecot ended while it started')));
-    await Promise.race([Promise.all(listening.map((port) => accepts(port))), ended]);
+    await untilListening('dovecot', dovecot, listening);
     // postfix keeps a connection to the login service that is gone and would refuse the next login with 454
     await run('/usr/sbin/postfix', ['-c', join(root, 'postfix'), 'reload']);
   };
@@ -157,6 +177,14 @@ export async function startMailServers({ users = [], tokens }: MailServerOptions
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+async function startupLogs(root: string): Promise<string> {
+  const logs = ['dovecot.out', 'dovecot.log', 'postfix.out', 'postfix.log'].map(async (name) => {
+    const text = await readFile(join(root, name), 'utf8').catch(() => 'none');
+    return `${name}: ${text.slice(-1000)}`;
+  });
+  return (await Promise.all(logs)).join('\n');
 }
 
 async function writeTree(
