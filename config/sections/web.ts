@@ -23,6 +23,13 @@ const engine = z
   .optional()
   .describe('A search engine. It may cost money for each search.');
 
+const keyless = z
+  .strictObject({ base_url: baseUrl.optional().describe('Address of the engine. Default: its own.') })
+  .optional()
+  .describe(
+    'DuckDuckGo, which wants no key. It has no interface for programs: its page is read, and it may refuse many searches.',
+  );
+
 /** What tools may reach. Addresses that are not public are refused in any case. */
 export const webSection = z
   .strictObject({
@@ -34,7 +41,7 @@ export const webSection = z
       .prefault({})
       .describe('The tool that reads web pages.'),
     web_search: z
-      .strictObject({ tavily: engine, exa: engine, brave: engine, you: engine, perplexity: engine })
+      .strictObject({ tavily: engine, duckduckgo: keyless, exa: engine, brave: engine, you: engine, perplexity: engine })
       .prefault({})
       .describe('Search engines that the agent may ask, in this order until one answers. Without one there is no web_search.'),
   })

@@ -111,6 +111,15 @@ test('the owner searches with the engine of the config, whose key is that of the
   expect(at.peer.seen).toMatchObject([{ host: 'search.lan:8080', headers: { 'x-subscription-token': 'BRAVE_API_KEY' } }]);
 });
 
+test('DuckDuckGo searches without a key', async () => {
+  const web = { web_search: { duckduckgo: { base_url: 'http://search.lan:8080' } } };
+  await using at = await scene([{ toolCalls: [{ name: 'web_search', arguments: { query: 'rain & wind' } }] }, 'found'], { web });
+  await at.channel.deliver({ platformId: 'm1', text: 'search' });
+  await at.daemon.gateway.idle();
+  expect(at.channel.texts()).toEqual(['found']);
+  expect(at.peer.seen).toMatchObject([{ host: 'search.lan:8080', url: '/html/?q=rain+%26+wind' }]);
+});
+
 test('without an engine in the config, there is no web_search', async () => {
   await using at = await scene(['hello']);
   await at.channel.deliver({ platformId: 'm1', text: 'hi' });

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Egress, EgressRequest, SearchHit, WebSearch } from '../core/egress.ts';
 import type { Logger } from '../core/ports.ts';
+import { readDuckDuckGo } from './duckduckgo-page.ts';
 
 const TIMEOUT_MS = 15_000;
 const MAX_BODY_BYTES = 2 * 1024 ** 2;
@@ -22,7 +23,8 @@ type Asked = Pick<EgressRequest, 'url' | 'method' | 'headers' | 'body'>;
 interface Engine {
   readonly baseUrl: string;
   request(base: string, key: string, query: string, count: number): Asked;
-  readonly read: (answer: unknown) => z.output<typeof hits>;
+  /** Throws for what is no answer of this engine. */
+  readonly read: (body: string) => z.output<typeof hits>;
 }
 
 /** In the order in which they are asked (spec G1). */
@@ -34,7 +36,16 @@ const ENGINES = {
       ...post({ query, max_results: count, search_depth: 'basic' }, { authorization: `Bearer ${key}` }),
       url: `${base}/search`,
     }),
-    read: (answer) => hits.parse(answer),
+    read: (body) => hits.parse(JSON.parse(body)),
+  },
+  // No documented interface: the page for browsers without scripts, duckduckgo.com/duckduckgo-help-pages/features/non-javascript
+  duckduckgo: {
+    baseUrl: 'https://html.duckduckgo.com',
+    request: (base, _key, query) => ({
+      url: `${base}/html/?${new URLSearchParams({ q: query })}`,
+      headers: { accept: 'text/html' },
+    }),
+    read: (body) => hits.parse({ results: readDuckDuckGo(body) }),
   },
   // docs.exa.ai/reference/search
   exa: {
@@ -43,7 +54,7 @@ const ENGINES = {
       ...post({ query, numResults: count, contents: { text: { maxCharacters: SNIPPET_CHARS } } }, { 'x-api-key': key }),
       url: `${base}/search`,
     }),
-    read: (answer) => hits.parse(answer),
+    read: (body) => hits.parse(JSON.parse(body)),
   },
   // api-dashboard.search.brave.com/api-reference/web/search/get
   brave: {
@@ -53,14 +64,14 @@ const ENGINES = {
       headers: { accept: 'application/json', 'x-subscription-token': key },
     }),
     // No `web` = it found nothing.
-    read: (answer) => z.object({ web: hits.optional() }).parse(answer).web ?? { results: [] },
+    read: (body) => z.object({ web: hits.optional() }).parse(JSON.parse(body)).web ?? { results: [] },
   },
   // you.com/resources/you-com-web-search-api, docs.you.com
   you: {
     baseUrl: 'https://ydc-index.io/v1',
     request: (base, key, query, count) => ({ ...post({ query, count }, { 'x-api-key': key }), url: `${base}/search` }),
-    read: (answer) => {
-      const { web } = z.object({ results: z.object({ web: hits.shape.results.nullish() }) }).parse(answer).results;
+    read: (body) => {
+      const { web } = z.object({ results: z.object({ web: hits.shape.results.nullish() }) }).parse(JSON.parse(body)).results;
       return { results: web ?? [] };
     },
   },
@@ -71,7 +82,7 @@ const ENGINES = {
       ...post({ query, max_results: count }, { authorization: `Bearer ${key}` }),
       url: `${base}/search`,
     }),
-    read: (answer) => hits.parse(answer),
+    read: (body) => hits.parse(JSON.parse(body)),
   },
 } satisfies Readonly<Record<string, Engine>>;
 
@@ -79,6 +90,7 @@ export type EngineName = keyof typeof ENGINES;
 const NAMES = Object.keys(ENGINES) as readonly EngineName[];
 
 export interface EngineAccess {
+  /** Empty for an engine that wants none. */
   readonly key: string;
   /** Default: the engine's own address. */
   readonly baseUrl?: string | undefined;
@@ -124,7 +136,7 @@ async function ask(
   // What an engine says of a failure may hold the key.
   if (answer.status !== 200) return { problem: `HTTP status ${answer.status}` };
   try {
-    return { hits: engine.read(JSON.parse(answer.bytes.toString())).results.map(hitOf) };
+    return { hits: engine.read(answer.bytes.toString()).results.map(hitOf) };
   } catch {
     return { problem: 'its answer cannot be understood' };
   }

@@ -5,6 +5,7 @@ import { UNTRUSTED } from '../core/authority.ts';
 import { MemoryLogger } from '../testing/fakes.ts';
 import { runScope, toolCall } from '../testing/tool-scope.ts';
 import { type SeenRequest, webPeer } from '../testing/web-peer.ts';
+import { readDuckDuckGo } from './duckduckgo-page.ts';
 import { createSearch, type SearchOptions } from './search-engines.ts';
 import { webSearch } from './web-search.ts';
 
@@ -19,7 +20,7 @@ const HITS: readonly Hit[] = [
   { title: 'Dogs', url: 'https://dog.example/', words: 'They are lazy.\nVery.' },
 ];
 
-type Answer = { readonly status: number; readonly json: unknown };
+type Answer = { readonly status: number; readonly json: unknown } | { readonly status: number; readonly html: string };
 const REFUSED: Answer = { status: 422, json: { error: 'not as documented' } };
 
 /** docs.tavily.com: POST /search, Bearer; `max_results` 0 to 20; results of title, url, content, score. */
@@ -76,14 +77,36 @@ function perplexity({ method, url, headers, body }: SeenRequest, hits: readonly 
   return { status: 200, json: { id: 'i', results } };
 }
 
+/** The page as html.duckduckgo.com sent it in 2026: an advertisement first, addresses behind a redirect, words in bold. */
+function duckduckgo({ method, url = '', headers }: SeenRequest, found: readonly Hit[]): Answer {
+  const { pathname, searchParams } = new URL(url, 'http://duckduckgo.example');
+  if (method !== 'GET' || pathname !== '/html/' || [...searchParams.keys()].join() !== 'q') return { status: 403, html: '' };
+  if (headers.accept !== 'text/html' || searchParams.get('q') === '') return { status: 403, html: '' };
+  const to = (page: string) => `//duckduckgo.com/l/?uddg=${encodeURIComponent(page)}&amp;rut=2fcb73`;
+  const block = (kind: string, { title, url: page, words }: Hit) =>
+    `<div class="result results_links results_links_deep ${kind} "><div class="links_main">
+      <h2 class="result__title"><a rel="nofollow" class="result__a" href="${to(page)}">${title}</a></h2>
+      <a class="result__url" href="${to(page)}">shown</a>
+      <a class="result__snippet" href="${to(page)}">${words.replace(/[A-Z]\w+/, '<b>$&</b>')}</a></div></div>`;
+  const ad = block('result--ad', { title: 'Buy', url: 'https://duckduckgo.com/y.js?ad_domain=shop.example', words: 'Now' });
+  const none = '<div class="result results_links no-results-block"><div class="no-results">No results.</div></div>';
+  const blocks = found.length > 0 ? [ad, ...found.map((one) => block('web-result', one))] : [none];
+  return {
+    status: 200,
+    html: `<!DOCTYPE html><html><body><div id="links" class="results">${blocks.join('\n')}</div></body></html>`,
+  };
+}
+
 function bodyOf(headers: SeenRequest['headers'], body: string): Record<string, unknown> {
   return headers['content-type'] === 'application/json' ? JSON.parse(body) : {};
 }
 
 const DOUBLES = {
   ...{ 'tavily.example': tavily, 'exa.example': exa, 'brave.example': brave },
+  'duckduckgo.example': duckduckgo,
   ...{ 'you.example': you, 'perplexity.example': perplexity },
 };
+const DUCKDUCKGO = { key: '', baseUrl: 'http://duckduckgo.example' };
 const YOU = { key: 'key-you', baseUrl: 'http://you.example/v1' };
 const PERPLEXITY = { key: 'key-perplexity', baseUrl: 'http://perplexity.example' };
 const TAVILY = { key: 'key-tavily', baseUrl: 'http://tavily.example' };
@@ -95,8 +118,9 @@ async function scene(
   { hits = HITS, answer }: { hits?: readonly Hit[]; answer?: Answer } = {},
 ) {
   const peer = await webPeer((request: SeenRequest, response: ServerResponse) => {
-    const { status, json } = answer ?? DOUBLES[request.host as keyof typeof DOUBLES](request, hits);
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+    const { status, ...said } = answer ?? DOUBLES[request.host as keyof typeof DOUBLES](request, hits);
+    if ('html' in said) response.writeHead(status, { 'content-type': 'text/html; charset=UTF-8' }).end(said.html);
+    else response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said.json));
   });
   onTestFinished(() => peer[Symbol.asyncDispose]());
   const logger = new MemoryLogger();
@@ -108,6 +132,7 @@ async function scene(
 
 test.each([
   ['tavily', { tavily: TAVILY }],
+  ['duckduckgo', { duckduckgo: DUCKDUCKGO }],
   ['exa', { exa: EXA }],
   ['brave', { brave: BRAVE }],
   ['you', { you: YOU }],
@@ -126,6 +151,7 @@ test.each([
 
 test.each([
   ['tavily', { tavily: TAVILY }],
+  ['duckduckgo', { duckduckgo: DUCKDUCKGO }],
   ['exa', { exa: EXA }],
   ['brave', { brave: BRAVE }],
 ])('that %s found nothing is an answer', async (name, engines) => {
@@ -165,4 +191,33 @@ test('no engine, no tool; a search leaves the machine, and what it brings is not
   expect(await some.run({ query: ' ' })).toContain('invalid arguments');
   expect(await some.run({ query: 'x'.repeat(401) })).toContain('invalid arguments');
   expect(some.peer.seen).toEqual([]);
+});
+
+test('what DuckDuckGo writes as HTML is read as text, and what is no page of the web is left out', async () => {
+  const hits = [
+    { title: 'Q&amp;A &#x27;26 &lt;b&gt;', url: 'https://x.example/?a=1&b=%20#c', words: '1 &copy; &#0; &#99999999; <i>two</i>' },
+    { title: 'bad', url: 'javascript:alert(1)', words: 'no' },
+    { title: 'own', url: 'https://duckduckgo.com/settings', words: 'no' },
+  ];
+  const at = await scene({ duckduckgo: DUCKDUCKGO }, { hits });
+  const [, ...found] = (await at.run({ query: 'fox' })).split('\n\n');
+  expect(found).toEqual(["1. Q&A '26 <b>\n   https://x.example/?a=1&b=%20#c\n   1 &copy; &#0; &#99999999; two"]);
+});
+
+test('a page on which DuckDuckGo asks for a person is no answer, and the next engine is asked', async () => {
+  const challenge = '<html><form id="challenge-form"><div class="anomaly-modal__title">Select all squares</div></form></html>';
+  const asked = await scene({ duckduckgo: DUCKDUCKGO }, { answer: { status: 202, html: challenge } });
+  expect(await asked.run({ query: 'fox' })).toBe('Error: no search engine answered: duckduckgo: HTTP status 202');
+  const plain = await scene({ duckduckgo: DUCKDUCKGO }, { answer: { status: 200, html: challenge } });
+  expect(await plain.run({ query: 'fox' })).toContain('duckduckgo: its answer cannot be understood');
+});
+
+test.each([
+  ['2 MB of open tags', '<'.repeat(2_000_000)],
+  ['2 MB of blocks', '<div class="result '.repeat(100_000)],
+  ['a block of half a link', `<div class="result "><a class="result__a" href="//duckduckgo.com/l/?uddg=${'<'.repeat(1_900_000)}`],
+])('%s from DuckDuckGo are done with within 100 ms', async (_name, html) => {
+  const began = performance.now();
+  readDuckDuckGo(html);
+  expect(performance.now() - began).toBeLessThan(100);
 });

@@ -57,7 +57,8 @@ function enginesOf({ config, secret, logger }: DaemonOptions): SearchOptions['en
   const engines = Object.entries(config.web.web_search).flatMap(([name, engine]) => {
     if (!engine) return [];
     try {
-      return [[name, { key: secret(engine.api_key_env), baseUrl: engine.base_url }] as const];
+      const key = 'api_key_env' in engine ? secret(engine.api_key_env) : '';
+      return [[name, { key, baseUrl: engine.base_url }] as const];
     } catch (error) {
       if (!isGatehouseError(error)) throw error;
       logger.warn('search.no-key', { code: error.code, engine: name, detail: error.message, hint: error.hint });
