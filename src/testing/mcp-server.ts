@@ -3,6 +3,7 @@
  * the protocol well enough to break it. `node mcp-server.ts MODE`.
  */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 interface Message {
@@ -88,6 +89,8 @@ const TOOLS: Readonly<Record<string, () => unknown>> = {
     { ...plain, name: '__proto__' },
     JSON.parse('{"name":"do","inputSchema":{"type":"object","__proto__":{"bad":1}}}'),
   ],
+  // Words from a file, for tests of what a model is told.
+  describes: () => [{ ...plain, description: readFileSync(rest[0] ?? '', 'utf8') }],
   structured: () => [{ ...plain, outputSchema: { ...object, properties: { n: { type: 'number' } }, required: ['n'] } }],
 };
 
@@ -112,6 +115,9 @@ function text(value: string): object {
 
 /** Calls of a mode; any other answers `done`. */
 const CALLS: Readonly<Record<string, (message: Message) => void>> = {
+  // Answers by the id that is asked for, from a file.
+  letters: ({ id, params }) =>
+    send({ id, result: text(JSON.parse(readFileSync(rest[0] ?? '', 'utf8'))[String(params?.arguments?.['id'])]) }),
   'silent-call': () => undefined,
   'wrong-id': () => send({ id: 99_999, result: text('not asked') }),
   'dies-in-call': ({ id }) =>

@@ -7,6 +7,10 @@ const ORDERS: readonly (readonly [RegExp, (words: string) => ScriptedCall])[] = 
   [/please look around in (.+?) now/gi, (path) => ({ name: 'list_dir', arguments: { path } })],
   [/please find files like (.+?) now/gi, (pattern) => ({ name: 'glob', arguments: { pattern } })],
   [/please search for (.+?) now/gi, (pattern) => ({ name: 'grep', arguments: { pattern } })],
+  [/please study (.+?) now/gi, (path) => ({ name: 'read_document', arguments: { path } })],
+  [/please open (\S+) now/gi, (url) => ({ name: 'web_fetch', arguments: { url } })],
+  [/please ask the post for (\S+) now/gi, (id) => ({ name: 'mcp__post__do', arguments: { id } })],
+  [/please activate (\S+) now/gi, (group) => ({ name: 'activate_tools', arguments: { group } })],
   [/run the program (.+?) now/gi, (command) => ({ name: 'shell', arguments: { command } })],
   [
     /every hour do (.+?) now/gi,
@@ -29,7 +33,11 @@ function readings(text: string): readonly string[] {
 export function ordersIn(text: string): readonly ScriptedCall[] {
   const calls = readings(text).flatMap((reading) => {
     const line = reading.replaceAll(/[\s_|>#+]+/g, ' ');
-    return ORDERS.flatMap(([order, call]) => [...line.matchAll(order)].map(([, words = '']) => call(words)));
+    const found = ORDERS.flatMap(([order, call]) =>
+      [...line.matchAll(order)].map(({ index, 1: words = '' }) => ({ index, call: call(words) })),
+    );
+    // As they were said: what is read first decides what the rest is allowed.
+    return found.toSorted((a, b) => a.index - b.index).map(({ call }) => call);
   });
   return [...new Map(calls.map((call) => [JSON.stringify(call), call])).values()];
 }
@@ -41,7 +49,9 @@ export function obedientModel(tried: (call: ScriptedCall) => void): ScriptedMode
     const done = new Set(
       messages.slice(begin).flatMap(({ tool_calls: calls = [] }) => calls.map(({ name, arguments: args }) => name + args)),
     );
-    const described = tools.map(({ description }) => description);
+    // What tools say of themselves is obeyed where a person points at them: it is the same in every chat.
+    const isAboutTools = messages.slice(begin, begin + 1).some(({ content }) => String(content).includes('use your tools'));
+    const described = isAboutTools ? tools.map(({ description }) => description) : [];
     const orders = [...messages.filter(({ role }) => role !== 'assistant').map(({ content }) => content), ...described].flatMap(
       ordersIn,
     );
