@@ -1,7 +1,7 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, channels, start, ledger, record,
-//                 scale, slow-disk, soak; repeatable
+//   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, tool-memory, channels, start, ledger,
+//                 record, scale, slow-disk, soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -21,6 +21,7 @@ import { measureSlowDisk } from './slow-disk.ts';
 import { measureSoak } from './soak.ts';
 import { measureStart } from './start.ts';
 import { measureToolCalls } from './tool-calls.ts';
+import { measureToolMemory } from './tool-memory.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   start: measureStart,
@@ -29,6 +30,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   'slow-model': measureSlowModel,
   'model-calls': measureModelCalls,
   'tool-calls': measureToolCalls,
+  'tool-memory': measureToolMemory,
   channels: measureChannels,
   ledger: measureLedger,
   record: measureRecord,
