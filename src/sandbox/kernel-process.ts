@@ -37,6 +37,23 @@ export async function descendantsOf(pid: number): Promise<readonly number[]> {
   return [...found];
 }
 
+/** Every program has the id of its row under this name in its environment, and what it starts inherits it. */
+export const PROCESS_MARK = 'GATEHOUSE_PROCESS';
+
+/** The ids of all processes that were started with this mark. Empty where the system has no `/proc`. */
+export async function markedWith(id: string): Promise<readonly number[]> {
+  if (!isLinux) return [];
+  const mark = `${PROCESS_MARK}=${id}`;
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const isMarked = async (pid: number): Promise<boolean> => {
+    // A process that is gone, or another person's, is not ours to end.
+    const variables = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+    return variables.split('\0').includes(mark);
+  };
+  const found = await Promise.all(ids.map(async (pid) => ((await isMarked(pid)) ? [pid] : [])));
+  return found.flat();
+}
+
 /** A negative id names the whole group. What is gone already is not an error. */
 export function signalTo(pid: number, signal: NodeJS.Signals): void {
   try {

@@ -1,25 +1,36 @@
 import type { Clock } from '../core/ports.ts';
 import type { ProcessRow } from '../core/process.ts';
-import { descendantsOf, signalTo, startOf } from './kernel-process.ts';
+import { descendantsOf, markedWith, signalTo, startOf } from './kernel-process.ts';
 
 /** For one that was killed to leave the system. ms. */
 const GONE_MS = 1_000;
 const LOOK_EVERY_MS = 10;
 
 /**
- * Ends the process of a row with its group and all that descends from it, if it still runs. Where the id
- * belongs to another process by now, or counts in another container, nothing is done. Says whether it ran.
+ * Ends the process of a row with its group, all that descends from it, and all that carries its mark. Where
+ * the id belongs to another process by now, or counts in another container, that one is left alone. Says
+ * whether anything ran.
+ *
+ * The mark finds what has lost its parent: a sandbox whose guardian was killed while it was being made goes on
+ * by itself, since bubblewrap binds its child to the guardian only once all is set up.
  */
-export async function reapProcess({ pgid, started }: Pick<ProcessRow, 'pgid' | 'started'>, clock: Clock): Promise<boolean> {
-  if ((await startOf(pgid)) !== started) return false;
+export async function reapProcess(
+  { id, pgid, started }: Pick<ProcessRow, 'id' | 'pgid' | 'started'>,
+  clock: Clock,
+): Promise<boolean> {
+  const isThere = (await startOf(pgid)) === started;
   // The first one last: killed before, it would hand its children to another parent.
-  const below = await descendantsOf(pgid);
-  for (const pid of below) signalTo(pid, 'SIGKILL');
-  signalTo(-pgid, 'SIGKILL');
+  const below = isThere ? await descendantsOf(pgid) : [];
+  const all = [...new Set([...below, ...(await markedWith(id))])];
+  if (!isThere && all.length === 0) return false;
+  for (const pid of all) signalTo(pid, 'SIGKILL');
+  if (isThere) signalTo(-pgid, 'SIGKILL');
   for (let waited = 0; waited < GONE_MS; waited += LOOK_EVERY_MS) {
-    const starts = await Promise.all([pgid, ...below].map(startOf));
+    const starts = await Promise.all((isThere ? [pgid, ...all] : all).map(startOf));
     if (starts.every((start) => start === undefined)) break;
     await clock.sleep(LOOK_EVERY_MS);
   }
+  // What was started between the look and the end of its parent.
+  for (const pid of await markedWith(id)) signalTo(pid, 'SIGKILL');
   return true;
 }

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
@@ -10,6 +10,7 @@ import { expect, it } from 'vitest';
 import type { ProcessRow, Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { needs } from '../testing/needs.ts';
 import { type Connect, childWorker, socketWorker } from './connect.ts';
 import { startOf } from './kernel-process.ts';
 import { reapProcess } from './reap.ts';
@@ -184,7 +185,9 @@ it('F18 reap ends what an earlier boot left, and no process that only has the id
   expect(await startOf(left.pid ?? 0)).toBeUndefined();
   expect(await startOf(other.pid ?? 0)).toBeDefined();
   expect(rows.size).toBe(0);
-  expect(await reapProcess({ pgid: other.pid ?? 0, started: (await startOf(other.pid ?? 0)) ?? '' }, systemClock)).toBe(true);
+  expect(
+    await reapProcess({ id: 'other', pgid: other.pid ?? 0, started: (await startOf(other.pid ?? 0)) ?? '' }, systemClock),
+  ).toBe(true);
 });
 
 it('a worker that listens lets its owner alone connect, and serves several', async () => {
@@ -223,4 +226,38 @@ os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid())); os.execv(sys.arg
   const ended = once(worker, 'exit');
   worker.kill();
   expect(await ended).toEqual([0, null]);
+});
+
+it.runIf(process.platform === 'linux')(
+  'F18 reap ends what carries the mark of a row and has no parent any more, and nothing with another mark',
+  async () => {
+    const [id, another] = [randomUUID(), randomUUID()];
+    const orphan = (mark: string) =>
+      spawn('sleep', ['60'], { env: { PATH, GATEHOUSE_PROCESS: mark }, stdio: 'ignore', detached: true });
+    const [marked, other] = [orphan(id), orphan(another)];
+    await Promise.all([once(marked, 'spawn'), once(other, 'spawn')]);
+    const gone = once(marked, 'exit');
+    // Its first process has ended, and the system gave the id to nothing else.
+    const row: ProcessRow = { id, pgid: 2 ** 22 + 1, started: 'long ago', program: 'sleep' };
+    const { rows, book } = memoryBook([row]);
+    expect(await spawnerOn(child(), book).reap()).toBe(1);
+    await gone;
+    expect(rows.size).toBe(0);
+    expect(await startOf(other.pid ?? 0)).toBeDefined();
+    other.kill('SIGKILL');
+  },
+);
+
+it('a program that left its group ends with the worker that is killed', async (context) => {
+  needs(context, 'setsid', '--version');
+  await using dir = await tempDir();
+  const pids = join(dir.path, 'pids');
+  using spawner = spawnerOn(child());
+  const script = `setsid sh -c 'echo $$ >> ${pids}; exec sleep 60' & echo $PPID >> ${pids}.worker; sleep 60`;
+  const ended = spawner.run(shell(script), NEVER).catch((error: unknown) => error);
+  const pid = Number(await until('it runs', () => readFile(pids, 'utf8').catch(() => '')));
+  expect(await startOf(pid)).toBeDefined();
+  process.kill(Number(await readFile(`${pids}.worker`, 'utf8')), 'SIGKILL');
+  expect(await ended).toMatchObject({ code: 'GH2011' });
+  await until('it is gone', async () => (await startOf(pid)) === undefined);
 });

@@ -1,11 +1,12 @@
 // a program -> a worker, started when one is needed -> its row -> its end -> the row is gone
 import { basename } from 'node:path';
-import { errorText, GatehouseError } from '../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Exit, ProcessRow, Spawn, Spawner } from '../core/process.ts';
 import { startTimer } from '../lib/timer.ts';
 import type { Confinement, SandboxMode } from './confine.ts';
 import type { Connect } from './connect.ts';
+import { PROCESS_MARK } from './kernel-process.ts';
 import { MAX_STDIN_BYTES } from './messages.ts';
 import type { Probed } from './probe.ts';
 import { reapProcess } from './reap.ts';
@@ -48,19 +49,25 @@ export class WorkerSpawner implements Spawner, Disposable {
   async run(spec: Spawn, signal: AbortSignal): Promise<Exit> {
     signal.throwIfAborted();
     const { book, newId } = this.#options;
-    const request = this.#requestOf(spec);
-    const row = { id: newId(), program: basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
+    const id = newId();
+    const request = this.#requestOf(spec, id);
+    const row = { id, program: basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
     const owner = spec.owner === 'daemon' ? {} : { owner: spec.owner };
-    let isRecorded = false;
+    let recorded: ProcessRow | undefined;
     const onStart = async ({ pid, started }: { readonly pid: number; readonly started: string }): Promise<void> => {
-      await book.add({ ...row, ...owner, pgid: pid, started });
-      isRecorded = true;
+      const begun = { ...row, ...owner, pgid: pid, started };
+      await book.add(begun);
+      recorded = begun;
     };
     return await this.#using(async (client) => {
       try {
         return await client.run(request, { onStart, ...hooksOf(spec) }, signal);
+      } catch (error) {
+        // The worker is gone: it ended nothing of what it ran.
+        if (recorded && isGatehouseError(error) && error.code === 'GH2011') await reapProcess(recorded, this.#options.clock);
+        throw error;
       } finally {
-        if (isRecorded) this.#forget(row.id);
+        if (recorded) this.#forget(recorded.id);
       }
     });
   }
@@ -88,7 +95,7 @@ export class WorkerSpawner implements Spawner, Disposable {
     this.#client = undefined;
   }
 
-  #requestOf({ argv, cwd, env, sandbox, network, stdin, limits }: Spawn): RunRequest {
+  #requestOf({ argv, cwd, env, sandbox, network, stdin, limits }: Spawn, id: string): RunRequest {
     const { memoryBytes, pids, timeoutMs, outputBytes } = limits;
     const bytes = stdin === undefined ? undefined : Buffer.from(stdin);
     if (bytes && bytes.length > MAX_STDIN_BYTES)
@@ -96,7 +103,7 @@ export class WorkerSpawner implements Spawner, Disposable {
     const { readable, hidden, ...jail } = this.#options.confinement();
     return {
       program: {
-        ...{ argv: [...argv], cwd, env: { ...env }, sandbox, network },
+        ...{ argv: [...argv], cwd, env: { ...env, [PROCESS_MARK]: id }, sandbox, network },
         ...(memoryBytes === undefined ? {} : { memoryBytes }),
         ...(pids === undefined ? {} : { pids }),
       },

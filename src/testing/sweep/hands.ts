@@ -62,8 +62,8 @@ export async function effectsIn(dataDir: string): Promise<readonly string[]> {
   return effects;
 }
 
-/** How many processes there are whose arguments name this directory. */
-export function leftRunning(dir: string): number {
-  const all = execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
-  return all.split('\n').filter((args) => args.includes(dir)).length;
+/** Processes whose arguments name this directory: `pid parent state arguments`, a line each. */
+export function leftRunning(dir: string): readonly string[] {
+  const all = execFileSync('ps', ['-eo', 'pid,ppid,stat,etimes,args'], { encoding: 'utf8' });
+  return all.split('\n').filter((line) => line.includes(dir));
 }

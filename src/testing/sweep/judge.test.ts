@@ -9,7 +9,7 @@ function run(record: Partial<RunRecord>) {
   const verdict = emptyVerdict();
   const complete: RunRecord = {
     ...{ answers: EXPECTED, notOffered: [], stored: 3, toolRuns: new Map(), unknownParts: 0, unknownTools: 0, deadLetters: 0 },
-    ...{ modelCalls: 3, points: 1, killed: 1, finished: true, leftRunning: 0, log: '' },
+    ...{ modelCalls: 3, points: 1, killed: 1, finished: true, leftRunning: [], log: '' },
     ...record,
   };
   return { faults: judge(complete, EXPECTED, 3, verdict), verdict };
@@ -57,7 +57,7 @@ describe('answers to one person', () => {
 });
 
 it('an effect of a tool that is there twice, and a process that was left running, are faults', () => {
-  const { faults, verdict } = run({ toolRuns: new Map([['shell 1', 2]]), leftRunning: 1 });
-  expect(faults).toEqual(['1 processes are left running', 'tool call shell 1 ran 2 times']);
+  const { faults, verdict } = run({ toolRuns: new Map([['shell 1', 2]]), leftRunning: ['17 1 S 9 sleep'] });
+  expect(faults).toEqual(['1 processes are left running: 17 1 S 9 sleep', 'tool call shell 1 ran 2 times']);
   expect(verdict.toolsTwice).toBe(2);
 });

@@ -82,9 +82,9 @@ export function judge(
     faults.push(`model calls made again that were on disk: ${record.paidTwice.join(', ')}`);
   }
   if (!record.finished) faults.push('the last start did not bring everything to its end');
-  if (record.leftRunning > 0) {
+  if (record.leftRunning.length > 0) {
     total.toolsTwice += 1;
-    faults.push(`${record.leftRunning} processes are left running`);
+    faults.push(`${record.leftRunning.length} processes are left running: ${record.leftRunning.join('; ').slice(0, 500)}`);
   }
   for (const [argument, runs] of record.toolRuns) {
     if (runs > 1) {

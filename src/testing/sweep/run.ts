@@ -53,7 +53,7 @@ export interface RunRecord {
   /** Runs of the counting tool, per argument. */
   readonly toolRuns: ReadonlyMap<string, number>;
   /** Processes that are still there a second after all is over. */
-  readonly leftRunning: number;
+  readonly leftRunning: readonly string[];
   readonly unknownParts: number;
   readonly unknownTools: number;
   readonly deadLetters: number;
@@ -106,7 +106,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
       ),
       notOffered: notOffered.map((text) => questions.indexOf(text)),
       toolRuns: await toolRuns(dir, spec.hands),
-      leftRunning: spec.hands ? await leftAfterASecond(dir) : 0,
+      leftRunning: spec.hands ? await leftAfterASecond(dir) : [],
       ...(await journalRecord(dir, greetings)),
       modelCalls: spec.model.calls - callsBefore,
       paidTwice,
@@ -286,8 +286,8 @@ async function toolRuns(dir: string, hands: boolean | undefined): Promise<Readon
   return runs;
 }
 
-async function leftAfterASecond(dir: string): Promise<number> {
+async function leftAfterASecond(dir: string): Promise<readonly string[]> {
   const end = performance.now() + 1_000;
-  while (leftRunning(dir) > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
+  while (leftRunning(dir).length > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
   return leftRunning(dir);
 }
