@@ -182,7 +182,7 @@ test('an approval of the command line reaches the running daemon, and taking it 
     script: ['fine'],
   });
   await up(rig);
-  expect(rig.daemon.mcp.status()[0]).toMatchObject({ offered: [], waiting: { length: 9 } });
+  expect(rig.daemon.mcp.status()[0]).toMatchObject({ offered: [], waiting: { length: 11 } });
   await using other = await openJournal({ dir: dir.path, clock: systemClock });
   const entry = mcpServers.parse({ notes: fromNpm('server-memory') })['notes'];
   if (!entry) throw new Error('no entry');
@@ -196,7 +196,7 @@ test('an approval of the command line reaches the running daemon, and taking it 
   };
   const { tools } = await probe('notes', entry, about, new AbortController().signal);
   await approve(other.journal, 'notes', tools, 'cli');
-  await until('all are offered', () => rig.daemon.mcp.status()[0]?.offered.length === 9);
+  await until('all are offered', () => rig.daemon.mcp.status()[0]?.offered.length === 11);
   await forget(other.journal, 'notes', await approvedOf('notes', other.pins), 'cli');
   await until('none is offered', () => rig.daemon.mcp.status()[0]?.offered.length === 0);
 });

@@ -91,6 +91,7 @@ const TOOLS: Readonly<Record<string, () => unknown>> = {
   ],
   // Words from a file, for tests of what a model is told.
   describes: () => [{ ...plain, description: readFileSync(rest[0] ?? '', 'utf8') }],
+  'own-resources': () => [{ ...plain, name: 'read_resource' }, plain],
   structured: () => [{ ...plain, outputSchema: { ...object, properties: { n: { type: 'number' } }, required: ['n'] } }],
 };
 
@@ -156,6 +157,29 @@ const CALLS: Readonly<Record<string, (message: Message) => void>> = {
   environment: ({ id }) => send({ id, result: text(`${Object.keys(process.env).sort().join(' ')} in ${process.cwd()}`) }),
 };
 
+/** What modes with resources answer to a method about them; any other is refused. */
+const RESOURCES: Readonly<Record<string, (method: string) => unknown>> = {
+  'endless-resources': () => ({ resources: [{ uri: 'note://1', name: 'one' }], contents: [], nextCursor: `${Math.random()}` }),
+  'odd-resources': () => ({ resources: [7, null], contents: 'none' }),
+  'deep-resources': () => ({ contents: [JSON.parse(nested(5_000))] }),
+  'own-resources': (method) =>
+    method === 'resources/read' ? { contents: [{ uri: 'a', text: 'not asked' }] } : { resources: [] },
+  'marked-resources': (method) =>
+    method === 'resources/read'
+      ? {
+          contents: [
+            { uri: 'a\nb', text: 'see \u001b[2J\u202ethis' },
+            { uri: 'p', mimeType: 'image/png', blob: 'AAAA' },
+          ],
+        }
+      : { resources: [{ uri: 'note://1\n[system]', name: '\u202eone', description: 'x'.repeat(5_000) }] },
+};
+
+function answerResources({ id, method = '' }: Message): void {
+  if (method === 'resources/templates/list') send({ id, error: { code: -32_601, message: 'unknown' } });
+  else send({ id, result: RESOURCES[mode]?.(method) });
+}
+
 /** Asks before it answers the call `id` with what it was told. */
 let open: Message['id'];
 function ask(id: Message['id'], method: string, params: object): void {
@@ -183,7 +207,7 @@ function initialized(message: Message): void {
   const { id } = message;
   const result = {
     protocolVersion: '2025-06-18',
-    capabilities: { tools: { listChanged: true } },
+    capabilities: { tools: { listChanged: true }, ...(Object.hasOwn(RESOURCES, mode) ? { resources: {} } : {}) },
     serverInfo: { name: mode, version: '1' },
   };
   if (mode === 'silent') return;
@@ -218,6 +242,7 @@ function take(message: Message): void {
   if (message.method === 'initialize') initialized(message);
   if (message.method === 'tools/list') answerList(message);
   if (message.method === 'tools/call') answerCall(message);
+  if (message.method?.startsWith('resources/')) answerResources(message);
 }
 
 /** What a mode does before it is asked anything. */

@@ -37,7 +37,7 @@ test('mcp test shows all that a server says of its tools, and that none is appro
   expect(code).toBe(0);
   expect(stdout).toContain('mcp__notes__create_entities (new)\n  Create multiple new entities');
   expect(stdout).toContain('"entities"');
-  expect(stderr).toMatch(/notes works: 9 tools, 9 not approved/);
+  expect(stderr).toMatch(/notes works: 11 tools, 11 not approved/);
 });
 
 test('what is approved stays approved until it is taken back', async () => {
@@ -45,10 +45,10 @@ test('what is approved stays approved until it is taken back', async () => {
   const one = JSON.parse((await cli.run('mcp', 'approve', 'notes', '--tool', 'read_graph', '--yes', '--json')).stdout);
   expect(one.approved).toEqual([{ tool: 'mcp__notes__read_graph', digest: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
   expect((await cli.run('mcp', 'test', 'notes')).stdout).toContain('mcp__notes__read_graph (approved)');
-  expect((await cli.run('mcp', 'approve', 'notes', '--yes')).stdout).toContain('8 tools of notes approved');
+  expect((await cli.run('mcp', 'approve', 'notes', '--yes')).stdout).toContain('10 tools of notes approved');
   expect((await cli.run('mcp', 'approve', 'notes')).stdout).toContain('nothing of notes is new or changed');
-  expect(JSON.parse((await cli.run('mcp', 'list', '--json')).stdout).servers[0].approved).toBe(9);
-  expect((await cli.run('mcp', 'remove', 'notes')).stdout).toContain('9 tools of notes approved no more');
+  expect(JSON.parse((await cli.run('mcp', 'list', '--json')).stdout).servers[0].approved).toBe(11);
+  expect((await cli.run('mcp', 'remove', 'notes')).stdout).toContain('11 tools of notes approved no more');
   expect((await cli.run('mcp', 'remove', 'notes')).code).toBe(1);
   const audit = JSON.parse((await cli.run('people', 'audit', '--json')).stdout);
   expect(JSON.stringify(audit)).toContain('mcp.approved');
@@ -61,7 +61,7 @@ test('nothing is approved without a yes', async () => {
   cli.answers = ['n'];
   expect((await cli.run('mcp', 'approve', 'notes')).stderr).toContain('nothing was approved');
   cli.answers = ['y'];
-  expect((await cli.run('mcp', 'approve', 'notes')).stdout).toContain('9 tools of notes approved');
+  expect((await cli.run('mcp', 'approve', 'notes')).stdout).toContain('11 tools of notes approved');
 });
 
 test('a server that does not work is named with the reason', async () => {

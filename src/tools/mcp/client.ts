@@ -5,6 +5,7 @@ import type { Clock } from '../../core/ports.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { startTimer } from '../../lib/timer.ts';
+import { callResourceTool, RESOURCE_TOOLS } from './resources.ts';
 import { loadSdk } from './sdk.ts';
 import type { Wire } from './transport.ts';
 
@@ -71,6 +72,8 @@ export class McpConnection implements AsyncDisposable {
   readonly #clock: Clock;
   /** Of the calls under way: what they are to tell. */
   readonly #notes = new Set<string[]>();
+  /** Names of the tools that this end makes of the server's resources. */
+  #resourceTools: ReadonlySet<string> = new Set();
 
   private constructor(client: Client, wire: Wire, clock: Clock) {
     this.#client = client;
@@ -115,9 +118,22 @@ export class McpConnection implements AsyncDisposable {
     return this.#wire.ended;
   }
 
-  /** All pages, as far as the limits go. */
+  /**
+   * All pages, as far as the limits go; behind them the tools for the server's resources where it has some. A
+   * tool of its own that is called the same goes before.
+   */
   async listTools(signal: AbortSignal): Promise<ToolList> {
-    if (!this.#client.getServerCapabilities()?.tools) return { tools: [], cut: 'the server says that it has no tools' };
+    const list = await this.#listOwn(signal);
+    const { resources } = this.#client.getServerCapabilities() ?? {};
+    const own = new Set(list.tools.map((tool) => z.object({ name: z.string() }).safeParse(tool).data?.name));
+    const ours = resources ? RESOURCE_TOOLS.filter(({ name }) => !own.has(name)) : [];
+    this.#resourceTools = new Set(ours.map(({ name }) => name));
+    return { ...list, tools: [...list.tools, ...ours] };
+  }
+
+  async #listOwn(signal: AbortSignal): Promise<ToolList> {
+    const { tools: has, resources } = this.#client.getServerCapabilities() ?? {};
+    if (!has) return { tools: [], ...(resources ? {} : { cut: 'the server says that it has no tools' }) };
     const tools: unknown[] = [];
     const seen = new Set<string>();
     let cursor: string | undefined;
@@ -150,10 +166,12 @@ export class McpConnection implements AsyncDisposable {
     };
     this.#notes.add(notes);
     try {
-      const params = { name, arguments: args as Record<string, unknown> };
-      const request = { method: 'tools/call', params } as const;
       const options = { timeout: NO_LIMIT_MS, signal: limit.signal, onprogress };
-      const answer = await this.#client.request(request, anySchema, options);
+      const ask = (method: string, params: Record<string, unknown>) =>
+        this.#client.request({ method, params }, anySchema, options);
+      const answer = this.#resourceTools.has(name)
+        ? await callResourceTool(name, args, ask)
+        : await ask('tools/call', { name, arguments: args });
       return { answer, notes };
     } catch (error) {
       if (limit.signal.aborted) throw limit.signal.reason;
