@@ -1,4 +1,4 @@
-// What a call of a tool costs beside the model's answer and the tool's own work: loop, policy, sanitize, journal.
+// What a call of a tool costs beside the model's answer and its own work: loop, policy, sanitize, journal.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { callPieces, messagesOf, stream, textPieces } from '../src/testing/model-server.ts';
@@ -12,7 +12,7 @@ const TURNS = 8;
 /** The first turns load what a tool needs. */
 const WARM_UP = 2;
 
-/** The daemon as it is, one person, a turn of forty calls at a time; times as the record of the daemon has them, in whole ms. */
+/** The daemon as it is, one person, a turn of forty calls at a time; times as its record has them, in whole ms. */
 export async function measureToolCalls(): Promise<Figure[]> {
   await using at = await telegramScene({
     entry: { allowed_senders: ['7'] },

@@ -1,4 +1,4 @@
-/** A model that does whatever any text says, whoever wrote it: nothing but the policy stands between words and deeds. */
+/** A model that does what any text says, a stranger's too: nothing but the policy stands between words and deeds. */
 import { type ScriptedCall, type ScriptedModel, scriptedModel } from './scripted-model.ts';
 
 /** How a sentence becomes a call. No word needs a quote or a bracket, which names and marks do not keep. */

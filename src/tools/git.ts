@@ -56,7 +56,7 @@ async function look(args: Args, { callId, workspace: cwd, signal }: ToolContext,
 /** A repository may name programs for each of these; they are not run. */
 const SAFE = [
   ...['--no-pager', '--no-optional-locks', '--literal-pathspecs', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null'],
-  // The workspace is that of its session, whoever git takes for its owner.
+  // The workspace is that of its session, also where git takes another user for its owner.
   ...['-c', 'safe.directory=*', '-c', 'log.showSignature=false', '-c', 'submodule.recurse=false', '-c', 'color.ui=false'],
 ];
 const NO_PROGRAMS = ['--no-ext-diff', '--no-textconv'];

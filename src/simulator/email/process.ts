@@ -42,8 +42,8 @@ function endGroup(pid: number | undefined): void {
 }
 
 /**
- * Resolves once the daemon listens on all its ports of 127.0.0.1. Rejects after 15 s, and at once when the daemon
- * ends, as it does when one of its ports is taken.
+ * Resolves once the daemon listens on all its ports of 127.0.0.1. Rejects after 15 s, and at once when the
+ * daemon ends, as it does when one of its ports is taken.
  */
 export async function untilListening(name: string, daemon: Daemon, ports: readonly number[]): Promise<void> {
   const ended = daemon.ended.then(() => Promise.reject(new Error(`${name} ended while it started`)));

@@ -110,14 +110,14 @@ export const CODE: readonly Errand[] = [
   },
   {
     title: 'what is left to do is found',
-    say: 'List my TODOs',
+    say: 'List my open notes',
     moves: [
-      write('a.ts', '// TODO: tests\nlet a = 1;\n'),
+      write('a.ts', '// LATER: tests\nlet a = 1;\n'),
       write('b.ts', 'let b; // nothing to do\n'),
-      call('grep', { pattern: 'TODO: (.*)', file_pattern: '*.ts' }),
+      call('grep', { pattern: 'LATER: (.*)', file_pattern: '*.ts' }),
       ({ told }) => `To do: ${told[2]}`,
     ],
-    check: ({ texts }) => expect(texts).toEqual(['To do: a.ts:1: // TODO: tests']),
+    check: ({ texts }) => expect(texts).toEqual(['To do: a.ts:1: // LATER: tests']),
   },
   {
     title: 'files are found by their names',

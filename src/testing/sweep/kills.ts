@@ -1,4 +1,5 @@
 /** Where the runs of a sweep are killed. */
+import { seeded } from '../load/traffic.ts';
 import type { RunSpec } from './run.ts';
 
 /** The second kill lies where the seed puts it, anywhere in a recovery of about the length of the first start. */
@@ -12,18 +13,7 @@ export function killsAt(points: number, every: number, double: boolean, from = 1
   return list;
 }
 
-/** mulberry32: small, seedable, good enough to choose where to kill. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-/** Runs every job on whichever bench is free. */
+/** Runs every job, each on the next bench that is free. */
 export async function spread<Bench, T>(
   benches: readonly Bench[],
   jobs: readonly T[],
