@@ -10,10 +10,10 @@ const readable = z
 export const sandboxSection = z
   .strictObject({
     mode: z
-      .enum(['auto', 'bwrap', 'macos', 'none', 'off'])
+      .enum(['auto', 'bwrap', 'macos', 'docker', 'none', 'off'])
       .default('auto')
       .describe(
-        'What programs of the agent run in. auto: bubblewrap on Linux, sandbox-exec on macOS; where that does not work the tools are left out, and `gatehouse status` says why. none: in nothing, with all that the user of the daemon may do. off: no tool runs programs.',
+        'What programs of the agent run in. auto: bubblewrap on Linux, sandbox-exec on macOS, else containers where `image` is set; where none works the tools are left out, and `gatehouse status` says why. docker: a container of `image` for each program. none: in nothing, with all that the user of the daemon may do. off: no tool runs programs.',
       ),
     allow_network: z.boolean().default(false).describe('Whether programs of the agent have the network.'),
     read_allow_paths: z
@@ -32,5 +32,28 @@ export const sandboxSection = z
       .describe(
         'Socket of a worker that the system runs, such as /run/gatehouse-tools/socket of gatehouse-tools.socket. Default: the daemon starts one.',
       ),
+    image: z
+      .string()
+      .regex(/^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$/, 'must be the name of an image, such as debian:bookworm')
+      .optional()
+      .describe(
+        'Image of the containers. It must be there (`docker pull`), and needs a shell; the tools `grep` and `git` also rg and git.',
+      ),
+  })
+  .superRefine(({ mode, image }, context) => {
+    if (mode === 'docker' && image === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['mode'],
+        message: 'needs an image',
+        params: { hint: 'add "image": "debian:bookworm", or one of yours with ripgrep and git in it' },
+      });
+    if (image !== undefined && mode !== 'docker' && mode !== 'auto')
+      context.addIssue({
+        code: 'custom',
+        path: ['image'],
+        message: `does nothing beside "mode": "${mode}"`,
+        params: { hint: 'remove it, or set "mode": "docker"' },
+      });
   })
   .describe('Tools that run programs, `shell` and `grep`, and what these may reach. Without this section there are none.');

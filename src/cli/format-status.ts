@@ -92,6 +92,7 @@ function formatJobs(jobs: StatusDocument['jobs'], { out, now }: View): string[] 
 const SANDBOXES = {
   bwrap: 'bubblewrap',
   macos: 'sandbox-exec',
+  docker: 'each program in a container',
   none: 'programs run bare, as the user of the daemon',
   off: 'off',
 };

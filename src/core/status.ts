@@ -90,7 +90,7 @@ export interface McpStatus {
 
 export type SandboxStatus =
   | {
-      readonly mode: 'bwrap' | 'macos' | 'none';
+      readonly mode: 'bwrap' | 'macos' | 'docker' | 'none';
       readonly network: boolean /** Why a tool is left out. */;
       readonly missing?: string;
     }

@@ -77,7 +77,7 @@ function systemDirectory(path: string): readonly string[] {
 }
 
 /** A link in its place would let a program that has written there choose what is shown to the next. */
-function realDirectory(path: string): string {
+export function realDirectory(path: string): string {
   const stat = path.startsWith('/') ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
   if (stat?.isDirectory() !== true) throw new GatehouseError('GH2010', 'the directory of a program does not exist, or is a link');
   return realpathSync(path);
@@ -98,7 +98,7 @@ export function refusedPath(path: string): string | undefined {
 }
 
 /** As it really is: a link must not lead to what is forbidden. */
-function readablePath(path: string): string {
+export function readablePath(path: string): string {
   let real: string;
   try {
     real = realpathSync(path);

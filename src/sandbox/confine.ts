@@ -1,11 +1,13 @@
 // a program and what may be seen of the machine -> the command that is really started
+import { GatehouseError } from '../core/errors.ts';
 import type { Spawn } from '../core/process.ts';
 import { bubblewrap } from './bwrap.ts';
+import { dockerRun } from './docker.ts';
 import { childEnvironment } from './environment.ts';
 import { sandboxExec } from './macos.ts';
 import type { Command } from './process-group.ts';
 
-export const SANDBOX_MODES = ['bwrap', 'macos', 'none'] as const;
+export const SANDBOX_MODES = ['bwrap', 'macos', 'docker', 'none'] as const;
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
 
 /** What is in force for every program of a tool. Plain data: the worker is told with each program. */
@@ -17,6 +19,8 @@ export interface Confinement {
   readonly readable: readonly string[];
   /** Directories that are never seen, also where a readable one contains them. */
   readonly hidden: readonly string[];
+  /** Of containers; only mode `docker` has one. */
+  readonly image?: string | undefined;
 }
 
 /** What is needed of a program to confine it. */
@@ -35,7 +39,14 @@ export function confine(program: Confined, confinement: Confinement): Command {
   const network = program.network && confinement.network;
   if (confinement.mode === 'macos')
     return { argv: sandboxExec({ ...confinement, argv, cwd, network }), cwd, env, isGuardian: false };
+  if (confinement.mode === 'docker')
+    return dockerRun({ ...imageOf(confinement), ...program, env, network, fileBytes: FILE_BYTES });
   return bubblewrap({ ...confinement, argv: limited(program), cwd, env, network });
+}
+
+function imageOf({ image, readable, hidden }: Confinement) {
+  if (image === undefined) throw new GatehouseError('GH2010', 'containers have no image', { hint: 'set sandbox.image' });
+  return { image, readable, hidden };
 }
 
 /** Largest file that a program may write. */

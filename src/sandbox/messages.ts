@@ -10,7 +10,13 @@ export const MAX_STDIN_BYTES = 10 * 1024 ** 2;
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
 
 const paths = z.array(z.string()).max(64);
-const confinement = z.strictObject({ mode: z.enum(SANDBOX_MODES), network: z.boolean(), readable: paths, hidden: paths });
+const confinement = z.strictObject({
+  mode: z.enum(SANDBOX_MODES),
+  network: z.boolean(),
+  readable: paths,
+  hidden: paths,
+  image: z.string().optional(),
+});
 const program = z.strictObject({
   argv: z.array(z.string()).min(1).max(4096),
   cwd: z.string(),

@@ -9,6 +9,7 @@ import { isErrno } from '../lib/errno.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { gated } from '../lib/start-gate.ts';
 import { CappedOutput } from './capped-output.ts';
+import { cleanUpBy } from './clean-up.ts';
 import { descendantsOf, signalTo, startOf } from './kernel-process.ts';
 import { LineSplitter } from './line-splitter.ts';
 
@@ -24,6 +25,8 @@ export interface Command {
    * end before the rest.
    */
   readonly isGuardian: boolean;
+  /** Run once the first process was ended by a signal: what it leaves behind is in no group of this system. */
+  readonly cleanUp?: readonly string[];
 }
 
 export interface GroupOptions {
@@ -144,17 +147,17 @@ class Group {
   readonly closed: Promise<number | null>;
   readonly #child: ChildProcess;
   readonly #pid: number;
-  readonly #isGuardian: boolean;
+  readonly #command: Command;
   readonly #clock: Clock;
   readonly #over = new AbortController();
   /** Its descendants when it was ended. */
   #ended: readonly number[] = [];
   #ending: Promise<void> | undefined;
 
-  constructor(child: ChildProcess, { isGuardian }: Command, clock: Clock) {
+  constructor(child: ChildProcess, command: Command, clock: Clock) {
     this.#child = child;
     this.#pid = child.pid ?? 0;
-    this.#isGuardian = isGuardian;
+    this.#command = command;
     this.#clock = clock;
     // What it left running in its group would keep the pipes open.
     child.once('exit', () => signalTo(-this.#pid, 'SIGKILL'));
@@ -176,10 +179,13 @@ class Group {
 
   /**
    * What was ended has left the system as well, which takes a moment after the last pipe was closed. Waits for
-   * that at most half a second: a process in the middle of a call to a dead disk cannot be ended.
+   * that at most half a second: a process in the middle of a call to a dead disk cannot be ended. Rejects with
+   * GH2010 where something may have been left behind.
    */
   async gone(): Promise<void> {
     await this.#ending;
+    const { cleanUp, env } = this.#command;
+    if (cleanUp && (this.#ending || (await this.closed) === null)) await cleanUpBy(cleanUp, env);
     const until = this.#clock.monotonic() + TERM_GRACE_MS;
     while (this.#clock.monotonic() < until) {
       const starts = await Promise.all(this.#ended.map(startOf));
@@ -194,7 +200,7 @@ class Group {
     this.#ended = below;
     for (const pid of below) signalTo(pid, 'SIGTERM');
     // At the gate there is nothing below, and a guardian that is killed takes all with it.
-    if (!this.#isGuardian || below.length === 0) signalTo(-this.#pid, 'SIGTERM');
+    if (!this.#command.isGuardian || below.length === 0) signalTo(-this.#pid, 'SIGTERM');
     try {
       await this.#clock.sleep(TERM_GRACE_MS, this.over);
     } catch {

@@ -1,7 +1,12 @@
 import type { Clock } from '../core/ports.ts';
 import type { ProcessRow } from '../core/process.ts';
+import { cleanUpBy } from './clean-up.ts';
+import { removal } from './docker.ts';
 import { descendantsOf, markedWith, signalTo, startOf } from './kernel-process.ts';
+import { PROGRAM_PATH } from './probe.ts';
 
+/** Where it is the first process, the program runs in a container, which outlives it. */
+export const CLIENT = 'docker';
 /** For one that was killed to leave the system. ms. */
 const GONE_MS = 1_000;
 const LOOK_EVERY_MS = 10;
@@ -15,9 +20,10 @@ const LOOK_EVERY_MS = 10;
  * by itself, since bubblewrap binds its child to the guardian only once all is set up.
  */
 export async function reapProcess(
-  { id, pgid, started }: Pick<ProcessRow, 'id' | 'pgid' | 'started'>,
+  { id, pgid, started, program }: Pick<ProcessRow, 'id' | 'pgid' | 'started' | 'program'>,
   clock: Clock,
 ): Promise<boolean> {
+  if (program === CLIENT) await cleanUpBy(removal(id), { PATH: PROGRAM_PATH }).catch(() => undefined); // no engine, no container
   const isThere = (await startOf(pgid)) === started;
   // The first one last: killed before, it would hand its children to another parent.
   const below = isThere ? await descendantsOf(pgid) : [];

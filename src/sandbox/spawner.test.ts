@@ -186,7 +186,10 @@ it('F18 reap ends what an earlier boot left, and no process that only has the id
   expect(await startOf(other.pid ?? 0)).toBeDefined();
   expect(rows.size).toBe(0);
   expect(
-    await reapProcess({ id: 'other', pgid: other.pid ?? 0, started: (await startOf(other.pid ?? 0)) ?? '' }, systemClock),
+    await reapProcess(
+      { id: 'other', program: 'sh', pgid: other.pid ?? 0, started: (await startOf(other.pid ?? 0)) ?? '' },
+      systemClock,
+    ),
   ).toBe(true);
 });
 

@@ -9,7 +9,7 @@ import type { Connect } from './connect.ts';
 import { PROCESS_MARK } from './kernel-process.ts';
 import { MAX_STDIN_BYTES } from './messages.ts';
 import type { Probed } from './probe.ts';
-import { reapProcess } from './reap.ts';
+import { CLIENT, reapProcess } from './reap.ts';
 import { type RunHooks, type RunRequest, WorkerClient } from './worker-client.ts';
 
 /** A worker with nothing to do is let go after this; the next program starts another one. ms. */
@@ -51,7 +51,8 @@ export class WorkerSpawner implements Spawner, Disposable {
     const { book, newId } = this.#options;
     const id = newId();
     const request = this.#requestOf(spec, id);
-    const row = { id, program: basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
+    const inContainer = spec.sandbox === 'tool' && request.confinement.mode === 'docker';
+    const row = { id, program: inContainer ? CLIENT : basename(spec.argv[0] ?? '').slice(0, MAX_NAME_CHARS) };
     const owner = spec.owner === 'daemon' ? {} : { owner: spec.owner };
     let recorded: ProcessRow | undefined;
     const onStart = async ({ pid, started }: { readonly pid: number; readonly started: string }): Promise<void> => {

@@ -24,7 +24,8 @@ const MIB = 1024 ** 2;
 export async function composePrograms(options: DaemonOptions, journal: Journal): Promise<Programs> {
   const { clock, logger, dataDir } = options;
   const { sandbox } = options.config;
-  const jail = { network: sandbox?.allow_network ?? false, readable: sandbox?.read_allow_paths ?? [], hidden: [dataDir] };
+  const { image, allow_network: network = false, read_allow_paths: readable = [] } = sandbox ?? {};
+  const jail = { network, readable, hidden: [dataDir], ...(image === undefined ? {} : { image }) };
   let confinement: Confinement = { ...jail, mode: 'bwrap' };
   const socket = sandbox?.worker_socket;
   const spawner = new WorkerSpawner({
