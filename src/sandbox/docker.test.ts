@@ -7,6 +7,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { type Confinement, confine } from './confine.ts';
 import { PROCESS_MARK } from './kernel-process.ts';
 import { runGroup } from './process-group.ts';
+import { reapProcess } from './reap.ts';
 
 const NEVER = new AbortController().signal;
 const JAIL: Confinement = { mode: 'docker', network: false, readable: [], hidden: [], image: 'debian:bookworm' };
@@ -94,4 +95,12 @@ it.each(['a,b', 'a"b', 'a\nb'])('a directory called %j, which could add to a mou
   await mkdir(cwd);
   const env = { PATH: '/usr/bin', [PROCESS_MARK]: 'x' };
   expect(() => confine({ ...PROGRAM, cwd, env }, JAIL)).toThrow('a container takes no directory');
+});
+
+it('F18 the container of a program that an earlier boot left is removed, also where its client is gone', async () => {
+  await using dir = await tempDir();
+  const path = await playedClient(dir.path, 'true');
+  const row = { id: 'id-2', program: 'docker', pgid: 2 ** 22 - 1, started: 'another boot' };
+  await reapProcess(row, systemClock, path);
+  expect((await readFile(join(dir.path, 'asked'), 'utf8')).trim()).toBe('rm\n--force\n--volumes\ngatehouse-id-2');
 });

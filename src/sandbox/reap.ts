@@ -22,8 +22,10 @@ const LOOK_EVERY_MS = 10;
 export async function reapProcess(
   { id, pgid, started, program }: Pick<ProcessRow, 'id' | 'pgid' | 'started' | 'program'>,
   clock: Clock,
+  /** Where the client of containers is looked for. */
+  path = PROGRAM_PATH,
 ): Promise<boolean> {
-  if (program === CLIENT) await cleanUpBy(removal(id), { PATH: PROGRAM_PATH }).catch(() => undefined); // no engine, no container
+  if (program === CLIENT) await cleanUpBy(removal(id), { PATH: path }).catch(() => undefined); // no engine, no container
   const isThere = (await startOf(pgid)) === started;
   // The first one last: killed before, it would hand its children to another parent.
   const below = isThere ? await descendantsOf(pgid) : [];
