@@ -9,6 +9,11 @@ interface Described<Schema extends z.ZodObject>
   > {
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;
+  /**
+   * Arguments as agents of other platforms name them -> as `schema` does. A model is not told of them: each word
+   * of a description is paid for. Called with arguments that nothing has checked: must not throw.
+   */
+  readonly otherNames?: (args: unknown) => unknown;
   /** Spec C4; default 50,000. */
   readonly outputBytes?: number;
 }
@@ -69,7 +74,8 @@ export function unbound({ run, ...facts }: Tool): KnownKit {
   return Object.assign(() => [{ ...facts, run }], { facts });
 }
 
-function described<Schema extends z.ZodObject>({ schema, outputBytes = 50_000, ...facts }: Described<Schema>): ToolFacts {
+function described<Schema extends z.ZodObject>(definition: Described<Schema>): ToolFacts {
+  const { schema, otherNames: _names, outputBytes = 50_000, ...facts } = definition;
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => shorten(jsonSchema),
@@ -86,11 +92,11 @@ function shorten(node: z.core.JSONSchema.BaseSchema): void {
 }
 
 function checked<Schema extends z.ZodObject>(
-  { name, schema }: Described<Schema>,
+  { name, schema, otherNames = (args) => args }: Described<Schema>,
   run: ToolDefinition<Schema>['run'],
 ): Tool['run'] {
   return async (args, context) => {
-    const parsed = schema.safeParse(args);
+    const parsed = schema.safeParse(otherNames(args));
     if (!parsed.success) return { ok: false, output: `Error: invalid arguments for ${name}: ${problems(parsed.error)}` };
     try {
       const result = await run(parsed.data, context);

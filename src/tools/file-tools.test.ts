@@ -67,6 +67,19 @@ describe('read_file', () => {
     expect((await it.run('read_file', { path: 'c.txt' })).output).toBe('(empty file)');
   });
 
+  test.each([
+    [{ offset: 2, limit: 1 }, '2│ two\n'],
+    [{ offset: 0, limit: 1 }, '1│ one\n'],
+    [{ limit: 2 }, '1│ one\n2│ two\n'],
+    [{ offset: 3 }, '3│ three\n'],
+    [{ offset: 'x', limit: 1 }, 'Error: invalid arguments for read_file'],
+    [{ offset: 1, start_line: 1 }, 'Error: invalid arguments for read_file'],
+  ])('takes the lines as agents of other platforms name them: %j', async (args, shown) => {
+    await using it = await setUp();
+    await writeFile(join(it.path, 'a.txt'), 'one\ntwo\nthree\n');
+    expect((await it.run('read_file', { path: 'a.txt', ...args })).output).toContain(shown);
+  });
+
   test('says what is wrong: missing, directory, not regular, binary, beyond the end, reversed, too large', async () => {
     await using it = await setUp();
     await mkdir(join(it.path, 'dir'));

@@ -23,6 +23,7 @@ export const readFileTool = defineTool({
     start_line: line.describe('Counted from 1'),
     end_line: line.describe('Last one'),
   }),
+  otherNames: linesOf,
   tags: ['fs'],
   effect: 'none',
   outputBytes: OUTPUT_BYTES,
@@ -51,6 +52,17 @@ export const readFileTool = defineTool({
     return `${note}${text}[cut at ${PAGE_BYTES} bytes; the file has ${lines} lines, ${more}]`;
   },
 });
+
+/** `offset` is the first line, counted from 1, `limit` how many lines (spec P38). */
+function linesOf(args: unknown): unknown {
+  if (typeof args !== 'object' || args === null) return args;
+  const { offset, limit, ...rest }: { offset?: unknown; limit?: unknown; start_line?: unknown } = args;
+  if ((offset === undefined && limit === undefined) || 'start_line' in rest || 'end_line' in rest) return args;
+  const first = offset === undefined || offset === 0 ? 1 : offset;
+  if (limit === undefined) return { ...rest, start_line: first };
+  // What is no number of lines is refused under the name that the schema has.
+  return { ...rest, start_line: first, end_line: Number(first) + Number(limit) - 1 };
+}
 
 async function isPicture(file: FileHandle): Promise<boolean> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(IMAGE_HEAD_BYTES), 0, IMAGE_HEAD_BYTES, 0);
