@@ -7,6 +7,8 @@ export interface PageRequest {
   readonly mode: 'text' | 'markdown';
   readonly maxChars: number;
   readonly callId: string;
+  /** Default: 15 s, which is the most. */
+  readonly timeoutMs?: number;
 }
 
 /** `isComplete` is false where the page says more. The reason is a sentence for the model. */

@@ -17,9 +17,10 @@ export type Effect = 'none' | 'workspace' | 'outside';
 /**
  * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `files`: the
  * session's own directory. `home`: words, files and signs that belong to the answer of its run. `program`: it
- * runs one. `network`: other systems. `chat`: other chats. `job`, `memory`, `skill`: what later runs act on.
+ * runs one. `network`: other systems. `chat`: other chats. `job`, `memory`, `skill`, `setting`: what later runs
+ * act on.
  */
-export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'memory' | 'skill';
+export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'memory' | 'skill' | 'setting';
 
 /** What a yes to a call covers beside its name and its arguments. */
 export interface ApprovalFacts {

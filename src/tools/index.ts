@@ -2,6 +2,7 @@ import type { ToolFacts, ToolKit } from '../core/tool.ts';
 import { codeStructureTool } from './code-structure.ts';
 import { convertMarkdownToDocx } from './convert-markdown-to-docx.ts';
 import { cron } from './cron.ts';
+import { deepSearch } from './deep-search.ts';
 import { type KnownKit, unbound } from './define.ts';
 import { diffEdit } from './diff-edit.ts';
 import { editFile } from './edit-file.ts';
@@ -25,7 +26,7 @@ const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   ...[writeFile, editFile, diffEdit],
   ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
-  ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch],
+  ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch, deepSearch],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
 ];
 

@@ -36,7 +36,7 @@ export function pageReader({
   missing = () => missingPackages(PAGE_PACKAGES),
   timeoutMs = TIMEOUT_MS,
 }: PageReaderOptions): ReadPage {
-  return async ({ html, url, mode, maxChars, callId }, signal) => {
+  return async ({ html, url, mode, maxChars, callId, timeoutMs: asked = timeoutMs }, signal) => {
     if (missing() !== undefined) {
       const reason = 'pages of HTML cannot be read here: packages are not installed; the log of the daemon names the command';
       return { kind: 'failed', reason };
@@ -47,7 +47,7 @@ export function pageReader({
         argv: [process.execPath, ...NODE, PROGRAM],
         ...{ cwd: import.meta.dirname, env: {}, sandbox: 'trusted', network: false, owner: { run, callId } },
         stdin: JSON.stringify({ html: shown, url, mode, maxChars }),
-        limits: { timeoutMs, outputBytes: MAX_ANSWER_BYTES },
+        limits: { timeoutMs: Math.min(asked, timeoutMs), outputBytes: MAX_ANSWER_BYTES },
       },
       signal,
     );

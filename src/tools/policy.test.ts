@@ -48,6 +48,7 @@ const LATER = [
   'cron',
   'web_fetch',
   'web_search',
+  'deep_search',
   'read_document',
   'convert_markdown_to_docx',
   'git',
@@ -85,6 +86,10 @@ const MODE_TABLE: readonly (readonly [Partial<ToolFacts>, Readonly<Record<Mode, 
   ],
   [{ effect: 'workspace' }, { 'read-only': 'deny', guarded: 'allow', workspace: 'allow', full: 'allow' }],
   [
+    { effect: 'workspace', act: 'network' },
+    { 'read-only': 'deny', guarded: 'allow', workspace: 'allow', full: 'allow' },
+  ],
+  [
     { effect: 'outside', act: 'home' },
     { 'read-only': 'deny', guarded: 'allow', workspace: 'allow', full: 'allow' },
   ],
@@ -103,6 +108,10 @@ const MODE_TABLE: readonly (readonly [Partial<ToolFacts>, Readonly<Record<Mode, 
   ],
   [
     { effect: 'outside', act: 'memory' },
+    { 'read-only': 'deny', guarded: 'ask', workspace: 'ask', full: 'allow' },
+  ],
+  [
+    { effect: 'outside', act: 'setting' },
     { 'read-only': 'deny', guarded: 'ask', workspace: 'ask', full: 'allow' },
   ],
 ];
@@ -125,7 +134,7 @@ test('in the mode that is asked in, the owner says yes to what a member may not 
 
 test('no config makes a guest run a program, make a job or write elsewhere', () => {
   const config = settings({ mode: 'full', guests: ['*'], senders: { 'test:ann': { ...NONE, mode: 'full' } } });
-  for (const act of ['program', 'job', 'memory', 'skill', 'chat'] as const)
+  for (const act of ['program', 'job', 'memory', 'skill', 'setting', 'chat'] as const)
     expect(offers(tool({ effect: 'none', act }), run('guest'), config)).toEqual({ kind: 'deny', reason: 'it is not for guests' });
   expect(offers(tool({ effect: 'workspace' }), run('guest'), config)).toMatchObject({ kind: 'deny' });
 });
@@ -201,6 +210,9 @@ const GATE: readonly (readonly [Partial<ToolFacts>, number, Verdict['kind']])[] 
   [{ effect: 'workspace' }, BOTH, 'allow'],
   [{ effect: 'none' }, BOTH, 'allow'],
   [{ effect: 'none', act: 'network' }, BOTH, 'ask'],
+  [{ effect: 'workspace', act: 'network' }, UNTRUSTED, 'allow'],
+  [{ effect: 'workspace', act: 'network' }, BOTH, 'ask'],
+  [{ effect: 'outside', act: 'setting' }, BOTH, 'ask'],
   [{ effect: 'workspace', act: 'program' }, BOTH, 'allow'],
   [{ effect: 'outside', act: 'program' }, BOTH, 'ask'],
   [{ effect: 'workspace', act: 'memory' }, BOTH, 'ask'],

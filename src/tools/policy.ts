@@ -40,7 +40,7 @@ const BASIC: Readonly<Record<Exclude<Role, 'owner'>, readonly string[]>> = {
 /** Only names tools that are allowed anyway; without it, those whose description is kept back cannot be used. */
 const ALWAYS = 'activate_tools';
 /** Acts that no config opens to guests. */
-const NEVER_FOR_GUESTS: readonly Act[] = ['program', 'job', 'memory', 'skill', 'chat'];
+const NEVER_FOR_GUESTS: readonly Act[] = ['program', 'job', 'memory', 'skill', 'setting', 'chat'];
 
 /** Applied in this order; the first that denies is the reason that is given. */
 interface Rule extends PolicyRules {
@@ -135,6 +135,7 @@ const ACTS: Readonly<Record<Act, string>> = {
   job: 'a job',
   memory: 'a change of memory',
   skill: 'a change of a skill',
+  setting: 'a change of a setting',
 };
 
 /** The least mode that needs no question for it. */
@@ -148,7 +149,8 @@ function neededMode({ effect }: ToolFacts, act: Act, role: Role): Mode {
     case 'program':
       return effect === 'outside' ? 'full' : 'workspace';
     case 'network':
-      return effect === 'none' ? 'read-only' : 'full';
+      // What it fetches into the workspace changes nothing elsewhere.
+      return effect === 'none' ? 'read-only' : effect === 'workspace' ? 'guarded' : 'full';
     case 'job':
       return role === 'owner' ? 'guarded' : 'full';
     default:

@@ -7,18 +7,19 @@ import { defineBoundTool, ToolFailure } from './define.ts';
 
 /** What every engine takes. UTF-16 units. */
 const MAX_QUERY_CHARS = 400;
-const TITLE_CHARS = 200;
-const URL_CHARS = 2_000;
+export const TITLE_CHARS = 200;
+export const URL_CHARS = 2_000;
 const SNIPPET_CHARS = 500;
+
+/** Arguments whose defaults the owner may set. */
+export const webSearchDefaults = { count: z.int().min(1).max(10).default(5) };
+export const searchQuery = z.string().trim().min(1).max(MAX_QUERY_CHARS);
 
 /** A query tells the engine what the model wrote in it: see `webFetch`. */
 export const webSearch = defineBoundTool({
   name: 'web_search',
   description: 'Search the web. Returns titles, addresses and snippets.',
-  schema: z.strictObject({
-    query: z.string().trim().min(1).max(MAX_QUERY_CHARS),
-    count: z.int().min(1).max(10).default(5),
-  }),
+  schema: z.strictObject({ query: searchQuery, ...webSearchDefaults }),
   tags: ['web'],
   effect: 'none',
   act: 'network',
