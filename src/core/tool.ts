@@ -1,3 +1,4 @@
+import type { ModelAccess } from './ask-model.ts';
 import type { Authority } from './authority.ts';
 import type { Documents } from './document.ts';
 import type { Egress, WebSearch } from './egress.ts';
@@ -82,6 +83,8 @@ export interface RunScope {
   readonly readPage?: ReadPage;
   /** Absent = the packages for documents are not installed. */
   readonly documents?: Documents;
+  /** Absent = tools ask no model. */
+  readonly models?: ModelAccess;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */

@@ -16,6 +16,7 @@ import { readDocument } from './read-document.ts';
 import { readFileTool } from './read-file.ts';
 import { sendFile } from './send-file.ts';
 import { shell } from './shell.ts';
+import { synthesizeResearch } from './synthesize-research.ts';
 import { waitTool } from './wait.ts';
 import { webFetch } from './web-fetch.ts';
 import { webSearch } from './web-search.ts';
@@ -26,7 +27,7 @@ const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   ...[writeFile, editFile, diffEdit],
   ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
-  ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch, deepSearch],
+  ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch, deepSearch, synthesizeResearch],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
 ];
 

@@ -93,6 +93,7 @@ export type LiveConfig = Pick<
   Config,
   | 'max_iterations'
   | 'thinking'
+  | 'purposes'
   | 'heartbeat'
   | 'hooks'
   | 'disk'

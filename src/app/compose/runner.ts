@@ -60,7 +60,7 @@ export function composeRunner(turn: TurnParts): Runner {
     get transcriber() {
       return models().transcriber;
     },
-    tools: composeTools(base, turn.delivery),
+    tools: composeTools({ ...turn, choices }),
     get limits() {
       return limitsOf(live());
     },

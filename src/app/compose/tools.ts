@@ -11,18 +11,25 @@ import { RESULT_SHAPES } from '../../runs/profile.ts';
 import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
+import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
 import { composeDocuments } from './documents.ts';
 import { type Base, redactOf } from './options.ts';
 import { jobBook } from './schedule.ts';
 import { composeWeb } from './web.ts';
 
+export interface ToolParts extends ModelAccessParts {
+  readonly delivery: Pick<Delivery, 'react'>;
+}
+
 /** The tools of one run, bound to its chat and to what its channel can do. */
-export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow, taint: number) => readonly Tool[] {
+export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => readonly Tool[] {
+  const { base, delivery } = parts;
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const tellOnce = refusalLog(base.options);
   const jobs = jobBook(base);
   const { egress, webSearch, pages } = composeWeb(base);
   const documentsOf = composeDocuments(base);
+  const modelsOf = composeModelAccess(parts);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint) => {
     const spawner = base.programs.of(row.key);
@@ -30,6 +37,7 @@ export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (ro
     const reach = {
       egress,
       readPage: pages(row.key),
+      models: modelsOf(row),
       ...(webSearch ? { webSearch } : {}),
       ...(spawner ? { spawner } : {}),
       ...(documents ? { documents } : {}),
