@@ -100,7 +100,7 @@ test('pages become files, a page that fails is told, and what a model made of th
   expect(Object.keys(await usageBy(run.at.dir, 'sender'))).toEqual(['telegram:1']);
 });
 
-test('A14 what a saved page says reaches a model that has no tools, as data', async () => {
+test('A30 what a saved page says reaches a model that has no tools, and as data', async () => {
   await using run = await scene();
   run.say('Where does it rain?');
   await run.daemon.settled(1);

@@ -49,6 +49,7 @@ const LATER = [
   'web_fetch',
   'web_search',
   'deep_search',
+  'synthesize_research',
   'read_document',
   'convert_markdown_to_docx',
   'git',

@@ -214,6 +214,7 @@ async function answerOf(
   const path = `${dir}/${NOTES}/${digest.slice(0, 32)}.md`;
   const kept = await readKept(path, call);
   if (kept !== undefined) return { kind: 'answer', text: kept };
+  call.signal.throwIfAborted();
   const reply = refused() ?? (await models.ask({ task, data, maxOutputTokens: tokens }, call.signal));
   if (reply.kind !== 'answer') return reply;
   const text = reply.isComplete ? reply.text : `${reply.text}\n\n[cut here: the answer reached its length]`;
