@@ -4,9 +4,11 @@ import type { Documents } from './document.ts';
 import type { Egress, WebSearch } from './egress.ts';
 import type { JobBook } from './job.ts';
 import type { Address, Choice, Json, OutboundFile } from './message.ts';
+import type { ModelBook } from './model-book.ts';
 import type { ReadPage } from './page.ts';
 import type { ClaimDisk, Clock } from './ports.ts';
 import type { RunSpawner } from './process.ts';
+import type { ToolSettings } from './tool-settings.ts';
 import type { Wanted } from './wait.ts';
 
 /**
@@ -85,6 +87,9 @@ export interface RunScope {
   readonly documents?: Documents;
   /** Absent = tools ask no model. */
   readonly models?: ModelAccess;
+  /** Absent = no message began the run. */
+  readonly modelBook?: ModelBook;
+  readonly toolSettings?: ToolSettings;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */

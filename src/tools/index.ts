@@ -1,5 +1,6 @@
 import type { ToolFacts, ToolKit } from '../core/tool.ts';
 import { codeStructureTool } from './code-structure.ts';
+import { configureTool } from './configure-tool.ts';
 import { convertMarkdownToDocx } from './convert-markdown-to-docx.ts';
 import { cron } from './cron.ts';
 import { deepSearch } from './deep-search.ts';
@@ -10,6 +11,7 @@ import { git } from './git.ts';
 import { globTool } from './glob.ts';
 import { grep } from './grep.ts';
 import { listDirTool } from './list-dir.ts';
+import { modelCheck } from './model-check.ts';
 import { offerChoices } from './offer-choices.ts';
 import { react } from './react.ts';
 import { readDocument } from './read-document.ts';
@@ -29,6 +31,7 @@ const KITS: readonly KnownKit[] = [
   ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
   ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch, deepSearch, synthesizeResearch],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
+  ...[modelCheck, configureTool],
 ];
 
 /** Every tool that the gateway itself has, for one run. */

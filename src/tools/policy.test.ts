@@ -50,6 +50,8 @@ const LATER = [
   'web_search',
   'deep_search',
   'synthesize_research',
+  'model_check',
+  'configure_tool',
   'read_document',
   'convert_markdown_to_docx',
   'git',

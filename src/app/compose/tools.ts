@@ -11,13 +11,17 @@ import { RESULT_SHAPES } from '../../runs/profile.ts';
 import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
+import { openToolSettings, withDefaults } from '../../tools/tool-settings.ts';
 import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
 import { composeDocuments } from './documents.ts';
+import { type ModelBookParts, modelBook } from './model-book.ts';
 import { type Base, redactOf } from './options.ts';
 import { jobBook } from './schedule.ts';
 import { composeWeb } from './web.ts';
 
-export interface ToolParts extends ModelAccessParts {
+export interface ToolParts extends ModelAccessParts, ModelBookParts {
+  readonly base: Base;
+  readonly choices: ModelAccessParts['choices'] & ModelBookParts['choices'];
   readonly delivery: Pick<Delivery, 'react'>;
 }
 
@@ -27,6 +31,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const tellOnce = refusalLog(base.options);
   const jobs = jobBook(base);
+  const toolSettings = openToolSettings(join(base.options.dataDir, 'tool_config.json'), base.options.logger);
   const { egress, webSearch, pages } = composeWeb(base);
   const documentsOf = composeDocuments(base);
   const modelsOf = composeModelAccess(parts);
@@ -34,17 +39,20 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
   return (row, taint) => {
     const spawner = base.programs.of(row.key);
     const documents = documentsOf(row.key);
+    const book = modelBook(row, parts);
     const reach = {
       egress,
       readPage: pages(row.key),
       models: modelsOf(row),
+      toolSettings,
+      ...(book ? { modelBook: book } : {}),
       ...(webSearch ? { webSearch } : {}),
       ...(spawner ? { spawner } : {}),
       ...(documents ? { documents } : {}),
     };
     const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...reach };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
-    const own = kits.flatMap((kit) => kit(scope));
+    const own = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));
     const { tools, refused } = joinTools(own, base.sources());
     for (const each of refused) tellOnce(each);
     return tools.map((tool) => keepingLarge(tool, large));
