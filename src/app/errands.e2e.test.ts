@@ -34,6 +34,8 @@ let jobs: readonly string[];
 /** Finds the errand by its number in the message, and goes on where its model had stopped. */
 function answer(request: ReceivedRequest) {
   const messages = messagesOf(request);
+  // A question of a tool, which is offered none itself.
+  if (!('tools' in request.body)) return stream(textPieces(messages[1]?.content.includes('[2]') ? SYNTHESIS : 'Noted.'));
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const said = messages[at]?.content ?? '';
   const errand = ERRANDS[Number(/errand (\d+):/.exec(said)?.[1])];
@@ -91,8 +93,11 @@ afterAll(() => scene[Symbol.asyncDispose]());
 
 const FOUND = {
   type: 'application/json',
-  body: JSON.stringify({ results: [{ title: 'Version 4', url: 'http://b.example/', content: 'What it needs' }] }),
+  body: JSON.stringify({
+    results: ['http://a.example/', 'http://b.example/', 'http://news.example/gone'].map((url) => ({ title: 'Version', url })),
+  }),
 };
+const SYNTHESIS = 'Version 4 needs 1 GB [2].';
 
 async function outcomeOf(errand: Errand): Promise<Outcome> {
   const sends = scene.platform.sends.filter(({ chatId }) => chatId === String(chatOf(errand)));

@@ -152,3 +152,57 @@ test('/stop in the middle leaves no request open, and what was begun is booked',
   expect(run.calls('synthesis')).toHaveLength(0);
   expect(await usageBy(run.at.dir, 'purpose')).toMatchObject({ 'summary:unfinished': [2, expect.any(Number)] });
 });
+
+test('a default and another model are set after a yes, and hold from then on', async () => {
+  const calls = [
+    { name: 'configure_tool', arguments: { action: 'set', tool: 'deep_search', key: 'count', value: 2 } },
+    { name: 'model_check', arguments: { action: 'switch', model: 'fast' } },
+  ];
+  await using fast = await startModelServer({ script: () => stream(textPieces('I am fast')) });
+  const script = (request: ReceivedRequest) => {
+    const done = messagesOf(request).filter(({ role }) => role === 'tool').length;
+    const next = calls[done];
+    return stream(next ? callPieces(next) : textPieces('set'));
+  };
+  await using at = await telegramScene({
+    script,
+    gateway: { owner: [{ channel: 'telegram', chat_id: '1', sender_ids: ['1'] }] },
+    config: { models: { fast: { provider: 'vllm', model: 'f', base_url: `${fast.url}/v1` } } },
+  });
+  await using daemon = await at.start();
+  await daemon.ready();
+  const say = (text: string) => at.platform.inject({ chat_id: 1, from: { id: 1 }, text });
+  say('set it up');
+  for (const { name } of calls) {
+    const question = await until(`a question about ${name}`, () =>
+      at.texts().find((text) => text.includes(`May I use ${name}?`)),
+    );
+    expect(question).toContain('a change of a setting needs a yes in mode guarded');
+    say(`/allow ${/\/allow ([A-Z2-9]{6})/.exec(question)?.[1]}`);
+  }
+  await until('it is done', () => at.texts().includes('set'));
+  say('who?');
+  await until('the other model answers', () => at.texts().includes('I am fast'));
+  expect(JSON.parse(await readFile(join(daemon.dataDir, 'tool_config.json'), 'utf8'))).toEqual({ deep_search: { count: 2 } });
+});
+
+test('in a group a member whom the config lets use it cannot switch the model', async () => {
+  const script = (request: ReceivedRequest) => {
+    const told = messagesOf(request).findLast(({ role }) => role === 'tool');
+    return stream(
+      told ? textPieces(told.content) : callPieces({ name: 'model_check', arguments: { action: 'switch', model: 'default' } }),
+    );
+  };
+  await using at = await telegramScene({
+    script,
+    entry: { allowed_senders: ['2'], allowed_groups: ['*'], group_mode: 'always' },
+    gateway: { owner: [{ channel: 'telegram', chat_id: '1', sender_ids: ['1'] }] },
+    config: { tool_policy: { mode: 'full', members: ['model_check'], senders: { 'telegram:2': { mode: 'full' } } } },
+  });
+  await using daemon = await at.start();
+  await daemon.ready();
+  at.platform.inject({ chat_id: -100_5, from: { id: 2 }, text: 'switch' });
+  await until('it is refused', () => at.texts().some((text) => text.includes('in a group only the owner can change the model')));
+  at.platform.inject({ chat_id: 2, from: { id: 2 }, text: 'switch' });
+  await until('in private it is done', () => at.texts(2).some((text) => text.startsWith('From the next message on, openai/m')));
+});

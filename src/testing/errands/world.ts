@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { call, type Errand, fetch, send, write } from './errand.ts';
 
@@ -81,6 +83,40 @@ export const WORLD: readonly Errand[] = [
       ({ told }) => `${/\d GB/.exec(told[1] ?? '')?.[0]}`,
     ],
     check: ({ texts }) => expect(texts).toEqual(['1 GB']),
+  },
+  {
+    title: 'a question is researched on several pages, and answered with its sources',
+    say: 'Research what version 4 needs',
+    moves: [
+      call('deep_search', { query: 'Version 4: memory?' }),
+      ({ told }) => {
+        const [dir = 'none'] = /research\/version-4-memory-\w+/.exec(told[0] ?? '') ?? [];
+        return call('synthesize_research', { research_dir: dir, query: 'What does version 4 need?' });
+      },
+      ({ told }) => `${told[1]?.split('\n')[2]} ${/http\S+/.exec(told[1] ?? '')?.[0]}`,
+    ],
+    check: async ({ told, texts, workspace }) => {
+      expect(told[0]).toContain('2 pages of 3');
+      expect(texts).toEqual(['Version 4 needs 1 GB [2]. http://a.example/']);
+      const [file = 'none'] = /research\/\S+b\.example\.md/.exec(told[0] ?? '') ?? [];
+      expect(await readFile(join(workspace, file), 'utf8')).toContain('Version 4 needs 1 GB.');
+    },
+  },
+  {
+    title: 'tools and the model are set up as their owner likes them',
+    say: 'Search for more from now on, no, as before, and stay with this model',
+    moves: [
+      call('configure_tool', { action: 'set', tool: 'web_search', key: 'count', value: 8 }),
+      call('configure_tool', { action: 'reset', tool: 'web_search' }),
+      call('model_check', { action: 'list' }),
+      ({ told }) => call('model_check', { action: 'switch', model: /^- ([^\s:]+)/m.exec(told[2] ?? '')?.[1] ?? 'none' }),
+      'As you like it.',
+    ],
+    check: ({ told }) => {
+      expect(told[0]).toBe('Set: web_search.count = 8 (built in: 5)');
+      expect(told[1]).toBe('Reset: web_search.count = 5 (as built in)');
+      expect(told[3]).toMatch(/^From the next message on, openai\/m answers here/);
+    },
   },
   {
     title: 'a reminder is set',
