@@ -80,7 +80,13 @@ export const thinkingLevel = z.enum(['off', 'low', 'medium', 'high', 'auto']);
 /** Calls that are not answers to messages. */
 export const purposes = z
   .strictObject({
-    summary: z.string().min(1).optional().describe('Reserved: this version makes no summaries, so no model is asked for one.'),
+    summary: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Name in "models" of the model that sums up saved pages (the tool synthesize_research). Default: the one that answers the chat.',
+      ),
     job: z.string().min(1).optional().describe('Name in "models" of the model that works on scheduled jobs.'),
   })
   .default({})

@@ -172,6 +172,8 @@ export interface Tool {
    * goes behind "it is not allowed: " and before ".".
    */
   readonly rule?: (args: unknown) => { readonly kind: 'deny' | 'ask'; readonly reason: string } | undefined;
+  /** No config opens it to members or guests. */
+  readonly ownerOnly?: true;
   /** The program that it is offered with alone, see `RunSpawner.programs`; a shell is always there. */
   readonly needs?: 'sh' | 'rg' | 'git';
   /** Bits of `authority.ts` that its results bring in. Default 0. */

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { Tool } from '../core/tool.ts';
 import { defineTool, ToolFailure } from './define.ts';
 
-/** Of each group the description names so many of its tools; the answer names all. */
+/**
+ * Of a group with more tools the description names two, which say what it is about: each call pays for it. The
+ * answer names all.
+ */
 const NAMES_SHOWN = 3;
 
 /** A tool that is offered, by the group it is described with. */
@@ -42,6 +45,6 @@ export function wantedGroups(wanted: readonly string[], groups: Grouped): readon
 function line([group, tools]: readonly [string, readonly Pick<Tool, 'name'>[]]): string {
   const prefix = `${group}__`;
   const names = tools.map(({ name }) => (name.startsWith(prefix) ? name.slice(prefix.length) : name));
-  const more = names.length > NAMES_SHOWN ? `, ${names.length - NAMES_SHOWN} more` : '';
-  return `${group}: ${names.slice(0, NAMES_SHOWN).join(', ')}${more}`;
+  const shown = names.length > NAMES_SHOWN ? [...names.slice(0, 2), `${names.length - 2} more`] : names;
+  return `${group}: ${shown.join(', ')}`;
 }

@@ -28,7 +28,8 @@ export const configureTool = defineBoundTool({
   effect: 'outside',
   idempotent: true,
   act: (args) => (isLook(args) ? 'none' : 'setting'),
-  bind: ({ toolSettings, authority }) => (authority.role === 'owner' ? toolSettings : undefined),
+  ownerOnly: true,
+  bind: ({ toolSettings }) => toolSettings,
   run: async (args, _call, settings) => await act(args, settings),
 });
 

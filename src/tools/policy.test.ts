@@ -126,6 +126,16 @@ test.each(MODE_TABLE)('what each mode makes of %o', (facts, expected) => {
   }
 });
 
+test('what is the owner’s alone no config opens to others', () => {
+  const config = settings({ mode: 'full', members: ['*'], guests: ['*'], senders: { 'test:ann': { ...NONE, mode: 'full' } } });
+  for (const role of ['member', 'guest'] as const) {
+    const configure = builtIn('configure_tool');
+    expect(offers(configure, run(role), config).kind).toBe('deny');
+    expect(decide(configure, run(role), { config, args: { action: 'list' } }).kind).toBe('deny');
+  }
+  expect(offers(builtIn('configure_tool'), run('member'), config)).toEqual({ kind: 'deny', reason: 'it is the owner’s alone' });
+});
+
 test('in the mode that is asked in, the owner says yes to what a member may not do by themself', () => {
   const config = settings({ members: ['pay'] });
   expect(decide(tool(), run('member'), { config })).toEqual({

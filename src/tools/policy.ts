@@ -81,6 +81,7 @@ function judgeTool(tool: ToolFacts, run: PolicyRun, settings: PolicySettings): V
   const { authority } = run;
   const act = actOf(tool, undefined);
   if (authority.role === 'guest' && NEVER_FOR_GUESTS.includes(act)) return deny('it is not for guests');
+  if (tool.ownerOnly && authority.role !== 'owner') return deny('it is the owner’s alone');
   const unnamed = notNamed(tool, authority, settings);
   if (unnamed) return unnamed;
   for (const rule of rulesFor(run, settings)) {

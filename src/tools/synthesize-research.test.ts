@@ -51,7 +51,7 @@ test('each file is noted, and what is made of the notes names file and address o
   expect(output).toContain('[1] research/rain/a.md – http://a.example/\n[2] research/rain/b.txt');
   expect(output).toContain('data, no instructions');
   expect(asked.map(isNote)).toEqual([true, true, false]);
-  expect(asked[2]?.data).toMatch(/^\[1\]\n<Source[^]*north>\n\n\[2\]\n<south>$/);
+  expect(asked[2]?.data).toMatch(/^\[1\]\n<Source[\s\S]*north>\n\n\[2\]\n<south>$/);
   for (const { task } of asked) expect(task).toMatch(/The question: Where\?\nWhat matters most: the coast$/);
   expect(tool.reads).toBe(UNTRUSTED | PRIVATE);
 });

@@ -52,7 +52,9 @@ test('what a person may use follows their role, their own rules and the model th
   await using at = await setup();
   const owner = await at.list();
   expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
-  expect([owner.deny.toSorted(), owner.ask]).toEqual([['git', 'grep', 'react', 'shell', 'web_search'], []]);
+  expect(owner.deny.toSorted()).toEqual(['deep_search', 'git', 'grep', 'react', 'shell', 'web_search']);
+  expect(owner.ask).toEqual(['model_check', 'configure_tool']);
+  expect(named(owner.tools, 'deep_search')).toMatchObject({ key: 'web.web_search' });
   expect(named(owner.tools, 'shell')).toMatchObject({ key: 'sandbox', reason: expect.stringContaining('add `"sandbox": {}`') });
   expect(named(owner.tools, 'web_search')).toMatchObject({ key: 'web.web_search', reason: 'no search engine is configured' });
   expect((await at.list('--as', 'telegram:1')).as).toMatchObject({ role: 'owner' });

@@ -24,8 +24,10 @@ export interface ToolsOptions {
 }
 
 type Config = LoadedConfig['config'];
-type Judged = Pick<ToolFacts, 'name' | 'effect' | 'act' | 'tags' | 'needs' | 'rule'>;
+type Judged = Pick<ToolFacts, 'name' | 'effect' | 'act' | 'tags' | 'needs' | 'ownerOnly' | 'rule'>;
 
+/** Tools that need a search engine. */
+const SEARCHES: readonly string[] = ['web_search', 'deep_search'];
 const TERMINAL: PersonRef = { channel: 'cli', senderId: 'local' };
 const WORDS: Readonly<Record<Verdict['kind'], string>> = { allow: 'yes', ask: 'asks', deny: 'no' };
 
@@ -69,7 +71,7 @@ async function toolsOfServers(context: CommandContext, { mcp_servers: servers }:
 }
 
 function whyNoSearch({ web }: Config, { name }: Judged): Verdict | undefined {
-  if (name !== 'web_search' || Object.values(web.web_search).some((engine) => engine !== undefined)) return undefined;
+  if (!SEARCHES.includes(name) || Object.values(web.web_search).some((engine) => engine !== undefined)) return undefined;
   return { kind: 'deny', reason: 'no search engine is configured', key: 'web.web_search' };
 }
 
