@@ -12,6 +12,7 @@ import type { NewPart } from './outbox.ts';
 import type { NewAuditEntry, PersonRef, ShutOut } from './people.ts';
 import type { PinWrite } from './pin.ts';
 import type { ProcessRow } from './process.ts';
+import type { OwnCall } from './prompted-run.ts';
 import type { SessionMessage } from './session.ts';
 import type { ToolResult } from './tool.ts';
 import type { Asked, NewWait, Question, Settled } from './wait.ts';
@@ -19,6 +20,13 @@ import type { Asked, NewWait, Question, Settled } from './wait.ts';
 export type Write =
   /** The same key is the same run: offered again, by any caller, it writes nothing. */
   | { readonly kind: 'run'; readonly run: NewRun }
+  /**
+   * Ends the unfinished run of this key, and all that it began, as `/stop` does: DONE as `cancelled`. Changes
+   * nothing where it is over.
+   */
+  | { readonly kind: 'cancel'; readonly run: string }
+  /** A run that is DONE as `done` at once, with the one call that it is about. The same key is the same call. */
+  | { readonly kind: 'own-call'; readonly call: OwnCall }
   /** Without a claim, a key that was enqueued before is skipped: see `Outbox.enqueue`. */
   | { readonly kind: 'part'; readonly part: NewPart }
   /** A line of this session; by default, of the session of the run that writes. */
@@ -69,7 +77,7 @@ interface End {
   readonly outcome: string;
   /** How long the attempt ran. Default 0. */
   readonly ms?: number;
-  /** For the run that waits for this one. Default: a failed result that names the outcome. */
+  /** For the run or the client that waits for this one. Default: a failed result that names the outcome. */
   readonly result?: ToolResult;
   /** Bits that its history and its steps added (runs.md M4). Default 0. */
   readonly taint?: number;

@@ -25,6 +25,7 @@ import type { Jobs } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { Processes } from './process.ts';
+import type { PromptedRuns } from './prompted-run.ts';
 import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
@@ -101,6 +102,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly chats: Chats;
   readonly jobs: Jobs;
   readonly processes: Processes;
+  readonly prompted: PromptedRuns;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
   readonly waits: Waits;

@@ -4,12 +4,14 @@ import { auditAnswer, writeAudit } from './audit.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { endClaim } from './end-claim.ts';
+import { cancelRunOf } from './ended-runs.ts';
 import { endGrants } from './grants.ts';
 import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { removeBlock } from './people.ts';
 import { writePin } from './pins.ts';
 import { writeProcess } from './processes.ts';
+import { addOwnCall } from './prompted-runs.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
 import { addLines } from './session-lines.ts';
@@ -37,6 +39,12 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
   switch (write.kind) {
     case 'run':
       addRun(store, write.run, change);
+      return;
+    case 'cancel':
+      cancelRunOf(store, write.run, change);
+      return;
+    case 'own-call':
+      addOwnCall(store, write.call, change);
       return;
     case 'part':
       addParts(store, [write.part], owner);

@@ -50,6 +50,12 @@ export function cancelRunsOf(
   return cancelTrees(store, found, stoppedMark, change);
 }
 
+/** As `cancelRuns`, of the run with this key. */
+export function cancelRunOf(store: Store, key: string, change: Change): void {
+  const sql = `SELECT ${RUN_COLUMNS}, state FROM run WHERE key = ? AND state IN ('NEW', 'RUNNING', 'PARKED')`;
+  cancelTrees(store, store.db.all<FoundRecord>(sql, key), undefined, change);
+}
+
 function cancelTrees(
   store: Store,
   found: readonly FoundRecord[],

@@ -6,6 +6,7 @@ import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { Processes } from '../core/process.ts';
+import type { PromptedRuns } from '../core/prompted-run.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
 import type { Waits } from '../core/wait.ts';
@@ -24,6 +25,7 @@ import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { leftProcesses } from './processes.ts';
+import { promptedRun } from './prompted-runs.ts';
 import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
@@ -206,6 +208,8 @@ export class SqliteJournal implements Journal {
     fired: (id, due) => this.#queue.read(() => jobFired(this.#store, id, due)),
     counts: () => this.#queue.read(() => countJobs(this.#store)),
   };
+
+  readonly prompted: PromptedRuns = { of: (key) => this.#queue.read(() => promptedRun(this.#store, key)) };
 
   readonly processes: Processes = { left: () => this.#queue.read(() => leftProcesses(this.#store)) };
 

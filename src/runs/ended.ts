@@ -37,7 +37,7 @@ export function callContext(row: RunRow): ModelCallContext {
   return { session: row.session, channel: channelOf(row), sender: row.authority.principal, purpose: 'transcription' };
 }
 
-/** For the run that waits for this one. */
+/** For the run or the client that waits for this one. */
 export function resultOf({ state, outcome }: Pick<TurnResult, 'state' | 'outcome'>, text: string): ToolResult {
   const ok = state === 'DONE' && !outcome.startsWith('failed:');
   return { ok, output: ok ? text : `Error: ${text}` };

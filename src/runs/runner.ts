@@ -174,7 +174,8 @@ export class Runner {
     const target = targetOf(row);
     const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
     const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
-    return row.source.kind === 'run' && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;
+    const isRead = row.source.kind === 'run' || row.source.kind === 'api';
+    return isRead && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;
   }
 
   #tellFailed(row: RunRow, code: string, detail: string): void {
