@@ -1,10 +1,12 @@
 import type { z } from 'zod';
+import { CLIENT_NAMES } from '../src/core/mcp-client.ts';
 import { nearest } from '../src/lib/edit-distance.ts';
 import { checkOwner, type OwnersChannel } from './check-owner.ts';
 import { checkValue, describeChoice, valueAt } from './check-value.ts';
 import type { Finding } from './problem.ts';
 
 const LIST = ['gateway', 'channels'] as const;
+const OF_CLIENTS: readonly string[] = Object.values(CLIENT_NAMES);
 
 export interface ChannelSchemas {
   /** The settings schema of a channel type; undefined for an unknown type. Loads the channel's descriptor. */
@@ -95,6 +97,10 @@ function checkVoice(value: unknown, entry: unknown, path: readonly PropertyKey[]
 
 function checkName(given: unknown, type: string, path: readonly PropertyKey[], channels: Map<string, OwnersChannel>): Finding[] {
   const name = typeof given === 'string' ? given : type;
+  if (OF_CLIENTS.includes(name)) {
+    const message = `"${name}" is what MCP clients go by: a person of this channel could pass for one`;
+    return [{ severity: 'error', path: [...path, 'name'], message, hint: 'give the channel another "name"' }];
+  }
   if (!channels.has(name)) {
     channels.set(name, { type });
     return [];

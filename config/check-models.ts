@@ -15,6 +15,7 @@ export function checkModels(value: unknown, original: unknown): readonly Finding
       const senders = Object.keys(recordAt(value, [...at, 'sender_models']));
       return [[...at, 'model'], ...senders.map((sender) => [...at, 'sender_models', sender])];
     }),
+    ...Object.keys(recordAt(value, ['mcp_clients'])).map((client) => ['mcp_clients', client, 'model']),
   ];
   return [...used.flatMap((path) => checkName(path, names, value, original)), ...checkThinkingLimit(value)];
 }

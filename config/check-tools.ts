@@ -5,6 +5,7 @@ import type { Finding } from './problem.ts';
 
 const POLICY = 'tool_policy';
 const BY_PROVIDER = 'tool_policy_by_provider';
+const CLIENTS = 'mcp_clients';
 
 interface KnownNames {
   /** Of the configured channels. */
@@ -14,8 +15,8 @@ interface KnownNames {
 }
 
 /**
- * Checks what the schema cannot: that every entry of a policy and of a hook can mean a tool, and every sender a
- * person of a channel there is. A misspelt one would protect from nothing.
+ * Checks what the schema cannot: that every entry of a policy and of a hook can mean a tool, every sender a
+ * person of a channel there is, and every chat of an MCP client one of a channel there is. A misspelt one would protect from nothing.
  */
 export function checkTools(value: unknown, original: unknown, { channels, providers }: KnownNames): readonly Finding[] {
   const senders = Object.keys(recordAt(value, [POLICY, 'senders']));
@@ -24,6 +25,7 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
     ...senders.map((sender) => [POLICY, 'senders', sender]),
     ...Object.keys(recordAt(value, [BY_PROVIDER])).map((name) => [BY_PROVIDER, name]),
     ...listAt(value, ['gateway', 'channels']).map((_, index) => ['gateway', 'channels', index, POLICY]),
+    ...Object.keys(recordAt(value, [CLIENTS])).map((name) => [CLIENTS, name]),
   ];
   const lists = [
     ...places.flatMap((place) => ['allow', 'deny', 'members', 'guests'].map((key) => [...place, key])),
@@ -33,7 +35,23 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
     ...lists.flatMap((path) => listAt(value, path).flatMap((entry, index) => checkEntry(entry, [...path, index], original))),
     ...senders.flatMap((sender) => checkSender(sender, channels)),
     ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers)),
+    ...Object.keys(recordAt(value, [CLIENTS])).flatMap((name) => checkChats([CLIENTS, name, 'chats'], value, original, channels)),
   ];
+}
+
+/** A chat on a channel that is not there would be one that comes later, whatever it is. */
+function checkChats(
+  path: readonly PropertyKey[],
+  value: unknown,
+  original: unknown,
+  channels: readonly string[],
+): readonly Finding[] {
+  return listAt(value, path).flatMap((chat, index): Finding[] => {
+    const at = [...path, index, 'channel'];
+    const channel = valueAt(chat, ['channel']);
+    if (typeof channel !== 'string' || channel === '' || channels.includes(channel)) return [];
+    return [{ severity: 'error', path: at, ...describeChoice(channels, valueAt(original, at)) }];
+  });
 }
 
 function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unknown): readonly Finding[] {

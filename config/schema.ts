@@ -5,6 +5,7 @@ import { heartbeatSection } from './sections/heartbeat.ts';
 import { hooksSection } from './sections/hooks.ts';
 import { limitsSection } from './sections/limits.ts';
 import { mcpServers } from './sections/mcp.ts';
+import { mcpClients } from './sections/mcp-clients.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 import { sandboxSection } from './sections/sandbox.ts';
@@ -59,6 +60,7 @@ export const configSchema = z.strictObject({
   hooks: hooksSection,
   heartbeat: heartbeatSection,
   mcp_servers: mcpServers,
+  mcp_clients: mcpClients,
   sandbox: sandboxSection.optional(),
   web: webSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),

@@ -36,6 +36,7 @@ const PROTECTIONS = [
   'web',
   'hooks',
   'mcp_servers',
+  'mcp_clients',
   'plugins',
   'skills',
   'approvals',

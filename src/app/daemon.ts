@@ -17,6 +17,7 @@ import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway, type GatewayParts } from './compose/gateway.ts';
 import { composeMcp } from './compose/mcp.ts';
+import { composeMcpClients } from './compose/mcp-clients.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
@@ -109,19 +110,18 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   // Before the channels: one that takes minutes to connect must not keep jobs and parked runs from their
   // dates.
   ticker.start();
+  const clients = await composeMcpClients(turn, built);
   await channels.start((channel, report) =>
     channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
-  reloader.take(
-    reloadParts({ channels, models, mcp, delivery, ticker, permits: built.permits, more: options.reloadable ?? [], clock }),
-  );
+  reloader.take(reloadParts({ ...built, channels, models, mcp, clients, delivery, ticker, more: options.reloadable, clock }));
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
   // their channels), then the disk.
   const closed = {
     ...{ journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models, mcp },
     uploads: base.uploads,
-    programs,
+    ...{ programs, clients },
   };
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {

@@ -4,6 +4,7 @@ import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Reloadable } from '../core/reload.ts';
 import type { Ticker } from '../schedule/ticker.ts';
 import type { McpServers } from '../tools/mcp/servers.ts';
+import type { McpClients } from './compose/mcp-clients.ts';
 import type { LiveModels } from './compose/models.ts';
 import { type Config, LIVE_GATEWAY_KEYS } from './compose/options.ts';
 import { changedKeys, fixedPart, livePart } from './reload.ts';
@@ -40,19 +41,21 @@ const UNREAD_KEYS = [
 export interface ReloadPartsOptions extends ChannelsPartOptions {
   readonly models: LiveModels;
   readonly mcp: Pick<McpServers, 'apply'>;
+  readonly clients: Pick<McpClients, 'look'>;
   readonly ticker: Pick<Ticker, 'wake'>;
   readonly permits: Pick<TurnPermits, 'look'>;
-  /** Parts of what the daemon runs in: they own the keys that it does not read. */
-  readonly more: readonly Reloadable<Config>[];
+  /** Parts of what the daemon runs in: they own the keys that it does not read. Default: none. */
+  readonly more?: readonly Reloadable<Config>[] | undefined;
 }
 
 /** In the order in which they take a change into use: channels can still refuse then. */
 export function reloadParts({
   models,
   mcp,
+  clients,
   ticker,
   permits,
-  more,
+  more = [],
   ...options
 }: ReloadPartsOptions): readonly Reloadable<Config>[] {
   return [
@@ -72,6 +75,7 @@ export function reloadParts({
     livePart('hooks', ['hooks']),
     livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),
     livePart('web', ['web.web_fetch']),
+    livePart('clients', ['mcp_clients'], undefined, () => void clients.look()),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),
     fixedPart('unread', UNREAD_KEYS, 'nothing'),

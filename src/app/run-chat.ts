@@ -2,8 +2,11 @@ import { chatDirOf } from '../../config/paths.ts';
 import { CHAT_ITERATIONS } from '../runs/profile.ts';
 import { type RunOptions, runGateway } from './run-gateway.ts';
 
-/** What was approved of a server stands in the record of the daemon, which this one does not read. */
-const ALONE = { mcp_servers: {} } as const;
+/**
+ * What was approved of a server stands in the record of the daemon, which this one does not read, and clients
+ * are the daemon's.
+ */
+const ALONE = { mcp_servers: {}, mcp_clients: {} } as const;
 
 /**
  * `gatehouse chat`: the same daemon with the terminal as its only channel and a data directory of its own

@@ -144,6 +144,10 @@ export const ERROR_CODES = {
     title: 'tools of an MCP server are not approved',
     hint: 'look at them with `gatehouse mcp test NAME`, then `gatehouse mcp approve NAME`',
   },
+  GH2304: {
+    title: 'MCP clients cannot reach the daemon',
+    hint: 'see what the message names; docs/tools.md says how they connect',
+  },
 } as const satisfies Record<string, { title: string; hint: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -2,7 +2,7 @@
 import type { ChatSettings, Chats } from '../core/chats.ts';
 import type { Commits } from '../core/commit.ts';
 import { chatKey, isSessionOf } from '../core/ids.ts';
-import type { Address, InboundMessage } from '../core/message.ts';
+import type { Address } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { ChatRow, RunRow } from '../core/run.ts';
 import type { SessionChoices, ThinkingLevel } from '../core/session.ts';
@@ -10,7 +10,7 @@ import { asChosen } from '../llm/routing/choose.ts';
 import type { ProviderRouter, RouterEntry } from '../llm/routing/provider-router.ts';
 import type { Transcripts } from './transcripts.ts';
 
-/** What the config says for one message; absent = nothing. */
+/** What the config says for one run; absent = nothing. */
 export interface ConfiguredChoice {
   readonly senderModel?: string | undefined;
   readonly channelModel?: string | undefined;
@@ -23,7 +23,7 @@ export interface ChoicesOptions {
   /** Absent: there is nothing to choose from. */
   readonly named?: ProviderRouter | undefined;
   readonly thinking: ThinkingLevel;
-  readonly configured: (message: InboundMessage) => ConfiguredChoice;
+  readonly configured: (row: RunRow) => ConfiguredChoice;
   readonly journal: Commits & { readonly chats: Pick<Chats, 'of'> };
   readonly transcripts: Pick<Transcripts, 'choices'>;
 }
@@ -64,7 +64,7 @@ export class Choices {
   async inForce(row: RunRow): Promise<InForce> {
     const { named, configured, thinking: base } = this.#options;
     const chosen = await this.#chosen(row);
-    const { senderModel, channelModel, channelThinking }: ConfiguredChoice = row.message ? configured(row.message) : {};
+    const { senderModel, channelModel, channelThinking } = configured(row);
     const places = [
       [chosen.model, 'chosen here'],
       [senderModel, 'set for you in the config'],

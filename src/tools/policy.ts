@@ -1,5 +1,6 @@
 // tool, run -> hard rules -> policies -> mode -> taint -> allowed, denied or to be asked
 import { type Authority, lowerMode, MODES, type Mode, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
+import { clientOf } from '../core/mcp-client.ts';
 import type { Policy, PolicyCall, PolicyRun, Verdict } from '../core/policy.ts';
 import type { Act, ToolFacts } from '../core/tool.ts';
 import { entryFits } from '../core/tool-groups.ts';
@@ -220,7 +221,8 @@ function keyed(rules: PolicyRules | undefined, key: string): readonly Rule[] {
 }
 
 function senderKey(principal: string): string {
-  return `tool_policy.senders.${principal}`;
+  const client = clientOf(principal);
+  return client === undefined ? `tool_policy.senders.${principal}` : `mcp_clients.${client}`;
 }
 
 /** The exact model goes before its provider (spec F2). */

@@ -96,6 +96,7 @@ export type LiveConfig = Pick<
   | 'purposes'
   | 'heartbeat'
   | 'hooks'
+  | 'mcp_clients'
   | 'disk'
   | 'limits'
   | 'tool_policy'

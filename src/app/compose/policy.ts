@@ -1,4 +1,5 @@
 import type { Config } from '../../../config/schema.ts';
+import { clientPrincipal } from '../../core/mcp-client.ts';
 import type { PolicyRules, PolicySettings } from '../../tools/policy.ts';
 
 type Entry = Config['gateway']['channels'][number];
@@ -9,12 +10,17 @@ const UNPROVEN = ['email', 'twilio'];
 
 /** The settings of the policy, from the config. `channel`: rules of a channel by its name. */
 export function policySettings(
-  live: Pick<Config, 'tool_policy' | 'tool_policy_by_provider' | 'context_filter'>,
+  live: Pick<Config, 'tool_policy' | 'tool_policy_by_provider' | 'context_filter' | 'mcp_clients'>,
   channel: (name: string) => Pick<Entry, 'tool_policy'> | undefined,
 ): PolicySettings {
-  const { tool_policy: own, tool_policy_by_provider: byProvider, context_filter: contextFilter } = live;
+  const { tool_policy: own, tool_policy_by_provider: byProvider, context_filter: contextFilter, mcp_clients: clients } = live;
+  const ofClients = Object.entries(clients).map(([name, { allow, deny, mode }]) => [
+    clientPrincipal(name),
+    { allow, deny, mode },
+  ]);
   return {
-    ...{ ...rulesOf(own), mode: own.mode, members: own.members, guests: own.guests, senders: own.senders, contextFilter },
+    ...{ ...rulesOf(own), mode: own.mode, members: own.members, guests: own.guests, contextFilter },
+    senders: { ...own.senders, ...Object.fromEntries(ofClients) },
     byProvider: Object.fromEntries(Object.entries(byProvider).map(([name, rules]) => [name, rulesOf(rules)])),
     channel(name) {
       const rules = channel(name)?.tool_policy;

@@ -138,7 +138,10 @@ function choicesOf({ base, models, transcripts }: TurnParts): Choices {
     get thinking() {
       return base.live().thinking;
     },
-    configured({ channel, senderId }) {
+    configured({ message, source }) {
+      if (source.kind === 'api') return { senderModel: base.live().mcp_clients[source.client]?.model };
+      if (!message) return {};
+      const { channel, senderId } = message;
       const { model, sender_models: bySender, thinking } = base.channels.rules(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };

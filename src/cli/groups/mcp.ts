@@ -1,4 +1,5 @@
 import type { ApproveOptions } from '../commands/mcp.ts';
+import type { McpServeOptions } from '../commands/mcp-serve.ts';
 import { type Commander, examples, type Run, reporting } from './group.ts';
 
 export function addMcpCommands(program: Commander, run: Run): void {
@@ -35,4 +36,20 @@ export function addMcpCommands(program: Commander, run: Run): void {
     .action((name: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/mcp.ts')).mcpRemove, { name }, command),
     );
+  group
+    .command('serve')
+    .description('be an MCP server on standard input and output, for a program of yours that mcp_clients names')
+    .requiredOption('--as <name>', 'as in mcp_clients')
+    .addHelpText('before', examples('gatehouse mcp serve --as coder'))
+    .addHelpText('after', CLIENT_HELP)
+    .action((options: McpServeOptions, command: Commander) =>
+      run(async () => (await import('../commands/mcp-serve.ts')).mcpServe, options, command),
+    );
 }
+
+const CLIENT_HELP = `
+In the config of the program, such as Claude Desktop or Cursor:
+  { "mcpServers": { "gatehouse": { "command": "gatehouse", "args": ["mcp", "serve", "--as", "coder"] } } }
+In the config of the daemon, which has to run:
+  { "mcp_clients": { "coder": {} } }
+`;
