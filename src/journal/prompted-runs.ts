@@ -30,7 +30,8 @@ export function promptedRun(store: Store, key: string): PromptedRun | undefined 
   };
 }
 
-const DONE = 'done';
+/** Its outcome: no agent had a part in it. */
+const DONE = 'own-call';
 
 /** In one transaction with what the call did, so that the record holds it exactly when it was done. */
 export function addOwnCall(store: Store, { run, tool, effect }: OwnCall, change: Change): void {

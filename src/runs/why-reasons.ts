@@ -70,6 +70,7 @@ const OUTCOMES: Reasons = {
   silent: ['The job had nothing to tell'],
   cancelled: ['It was stopped by a person'],
   deleted: ['It was taken back before its turn'],
+  'own-call': ['A program that mcp_clients names did it, without the agent'],
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
   [NOT_HEARD]: ['It was not listened to: it is not known whether it spoke to the assistant', 'transcription'],
   'not-permitted': ['It was a command of the owner; its author was told so within the hour', 'gateway.owner'],
