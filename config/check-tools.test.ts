@@ -41,6 +41,19 @@ test('a policy that says what it means starts', async () => {
   ).toEqual([]);
 });
 
+test('a channel that is called as clients are stops the start: its people could pass for one', async () => {
+  for (const name of ['mcp', 'api']) {
+    const [error] = await errorsOf({ gateway: { channels: [{ type: 'cli', name }] } });
+    expect(error).toContain('could pass for one');
+  }
+  expect(await errorsOf({ tool_policy: { senders: { 'mcp:coder': { mode: 'full' } } } })).toHaveLength(1);
+  const chats = [{ channel: 'cli', chat_id: '1' }];
+  expect(await errorsOf({ mcp_clients: { coder: { chats, allow: ['mcp__files__*'], deny: ['group:fs'] } } })).toEqual([]);
+  for (const name of ['', '-a', 'a/b', 'a:b', 'a#b', 'a%b', 'a b', 'ä', 'a'.repeat(33), 'a.b'])
+    expect(await errorsOf(JSON.parse(`{"mcp_clients": {${JSON.stringify(name)}: {}}}`)), name).toHaveLength(1);
+  expect(await errorsOf({ mcp_clients: { coder: {}, Coder: {} } })).toHaveLength(1);
+});
+
 const WRONG: readonly (readonly [object, string])[] = [
   [{ tool_policy: { deney: ['shell'] } }, 'did you mean "deny"?'],
   [{ tool_polcy: { deny: ['shell'] } }, 'did you mean "tool_policy"?'],

@@ -96,6 +96,7 @@ describe('which file', () => {
       web: { web_fetch: { allow_domains: [], deny_domains: [] }, web_search: {} },
       context_filter: [],
       mcp_servers: {},
+      mcp_clients: {},
     });
   });
 

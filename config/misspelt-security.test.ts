@@ -9,6 +9,7 @@ import { ConfigError, formatProblem } from './problem.ts';
 /** Section of the config, what stands in it in lines of their own, the line that is wrong, and what was meant. */
 type Case = readonly [section: string, lines: readonly string[], wrong: number, meant: string];
 
+const CLIENT = (...lines: readonly string[]) => ['"coder": {', ...lines, '}'];
 const SERVER = (...lines: readonly string[]) => ['"files": {', ...lines, '}'];
 const TELEGRAM = (...lines: readonly string[]) => ['"channels": [{ "type": "telegram",', ...lines, '}]'];
 
@@ -40,6 +41,14 @@ const CASES: readonly Case[] = [
   ['web', ['"web_fetch": {', '"deny_domain": ["a.example"]', '}'], 2, 'deny_domains'],
   ['web', ['"web_fetch": {', '"allow_domains": ["https://a.example/x"]', '}'], 2, 'a domain'],
   ['hooks', [], 0, ''],
+  ['mcp_client', [], 0, 'mcp_clients'],
+  ['mcp_clients', CLIENT('"denny": ["shell"]'), 2, 'deny'],
+  ['mcp_clients', CLIENT('"deny": ["shel"]'), 2, 'shell'],
+  ['mcp_clients', CLIENT('"mode": "readonly"'), 2, 'read-only'],
+  ['mcp_clients', CLIENT('"mode": "full"'), 2, 'guarded'],
+  ['mcp_clients', CLIENT('"chat": []'), 2, 'chats'],
+  ['mcp_clients', CLIENT('"chats": [{ "channel": "telegrm", "chat_id": "1" }]'), 2, 'cli'],
+  ['mcp_clients', CLIENT('"model": "small"'), 2, 'models'],
   ['mcp_server', [], 0, 'mcp_servers'],
   ['mcp_servers', SERVER('"command": "x",', '"pins": "approve"'), 3, 'pin'],
   ['mcp_servers', SERVER('"command": "x",', '"pin": "approved"'), 3, 'approve'],

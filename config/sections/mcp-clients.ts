@@ -23,7 +23,7 @@ const entry = z.strictObject({
       "What the agent does for it without a question to you. read-only: it changes nothing, and nothing is sent to a chat. guarded: it changes files of the workspace that is the client's own.",
     ),
   allow: entries.describe(
-    'Tools that the agent may use for it beside those that people you listed may use (tool_policy.members); once one is named, no others. Entries as in tool_policy.',
+    'Tools that the agent may use for it: these and no others, entries as in tool_policy. Empty: those that people you listed may use.',
   ),
   deny: entries.describe('Tools that the agent may not use for it, whatever else allows them.'),
   model: z.string().min(1).optional().describe('Name in "models" of the model that answers it. Default: the main one.'),
