@@ -8,6 +8,7 @@ import { tempDir } from '../../testing/fakes.ts';
 const CONFIG = {
   tool_policy: { deny: ['react'], members: ['cron'], senders: { 'telegram:43': { mode: 'read-only' } } },
   tool_policy_by_provider: { 'groq/small': { deny: ['send_file'] } },
+  mcp_clients: { coder: { mode: 'read-only', allow: ['read_file', 'write_file'] } },
   models: { quick: { provider: 'groq', model: 'small' } },
   gateway: {
     owner: [{ channel: 'telegram', chat_id: '1' }],
@@ -64,6 +65,18 @@ test('what a person may use follows their role, their own rules and the model th
   const guest = await at.list('--as', 'open:anyone');
   expect(guest.as).toMatchObject({ role: 'guest', mode: 'read-only' });
   expect(guest.allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
+});
+
+test('what the agent may use for a client follows its entry alone', async () => {
+  await using at = await setup();
+  expect(await at.list('--as', 'mcp:coder')).toMatchObject({
+    as: { principal: 'mcp:coder', role: 'member', mode: 'read-only' },
+    allow: ['read_file'],
+    ask: [],
+  });
+  const { tools } = await at.list('--as', 'mcp:coder');
+  expect(named(tools, 'list_dir')).toMatchObject({ verdict: 'deny', key: 'mcp_clients.coder.allow' });
+  expect((await at.list('--as', 'mcp:desk')).allow).toEqual([]);
 });
 
 test('who is not let in has no tool, and the list says why', async () => {

@@ -3,6 +3,7 @@ import type { LoadedConfig } from '../../../config/load.ts';
 import { isSpoofable, policySettings } from '../../app/compose/policy.ts';
 import type { Authority, Role } from '../../core/authority.ts';
 import { principalOf } from '../../core/ids.ts';
+import { clientOf } from '../../core/mcp-client.ts';
 import type { PersonRef } from '../../core/people.ts';
 import type { PolicyRun, Verdict } from '../../core/policy.ts';
 import type { ToolFacts } from '../../core/tool.ts';
@@ -43,7 +44,8 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const role = await roleIn(config, who, person);
   const outside = whyOutside(config, who, person);
   const principal = principalOf(who);
-  const authority: Authority = { principal, role, mode: modeOf(role, principal, config.tool_policy), policies: [] };
+  const mode = modeOf(role, principal, policySettings(config, (name) => channelOf(config, name)));
+  const authority: Authority = { principal, role, mode, policies: [] };
   const run = { authority, channel: who.channel, model: modelFor(config, who) };
   const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });
   const tools = [...BUILT_IN, ...(await toolsOfServers(context, config))].map((tool) => ({
@@ -83,6 +85,7 @@ function verdictOf(config: Config, tool: Judged, run: PolicyRun): Verdict {
 
 /** As a message of theirs would be judged. Where they are paired in one account, that is taken for all. */
 async function roleIn(config: Config, who: PersonRef, person: KnownPerson | undefined): Promise<Role> {
+  if (clientIn(config, who)) return 'member';
   const { gateway } = config;
   return await roleOf(
     { ...who, account: '' },
@@ -103,7 +106,7 @@ function isOwners({ gateway }: Config, { channel, senderId }: PersonRef): boolea
 /** Whose messages are not taken at all has no tools. */
 function whyOutside(config: Config, who: PersonRef, person: KnownPerson | undefined): Verdict | undefined {
   const { gateway } = config;
-  if (isTerminal(gateway, who.channel)) return undefined;
+  if (isTerminal(gateway, who.channel) || clientIn(config, who)) return undefined;
   if (person?.standing === 'blocked') return { kind: 'deny', reason: 'the person is blocked' };
   const listed = channelOf(config, who.channel)?.allowed_senders.includes(who.senderId) ?? false;
   if (listed || person?.standing === 'paired' || letsAllIn(gateway, who.channel)) return undefined;
@@ -114,10 +117,17 @@ function channelOf({ gateway }: Config, name: string): Config['gateway']['channe
   return gateway.channels.find((one) => (one.name ?? one.type) === name);
 }
 
+/** Where that is a program and no person. */
+function clientIn({ mcp_clients: clients }: Config, who: PersonRef): Config['mcp_clients'][string] | undefined {
+  const client = clientOf(principalOf(who));
+  return client !== undefined && Object.hasOwn(clients, client) ? clients[client] : undefined;
+}
+
 /** `provider/model` that answers the person first. */
-function modelFor(config: Config, { channel: name, senderId }: PersonRef): string {
+function modelFor(config: Config, who: PersonRef): string {
+  const { channel: name, senderId } = who;
   const channel = channelOf(config, name);
-  const named = channel?.sender_models?.[senderId] ?? channel?.model;
+  const named = clientIn(config, who)?.model ?? channel?.sender_models?.[senderId] ?? channel?.model;
   const { provider, model } = (named === undefined ? undefined : config.models[named]) ?? config;
   return `${provider ?? ''}/${model ?? ''}`;
 }

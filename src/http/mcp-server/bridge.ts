@@ -43,6 +43,8 @@ export class Bridge {
   #socket: Socket | undefined;
   /** Messages wait for the one before them: order is kept while the daemon is being looked for. */
   #sending: Promise<void> = Promise.resolve();
+  /** While the client does not read. */
+  #reading: Promise<void> | undefined;
   #count = 0;
 
   constructor(options: BridgeOptions) {
@@ -144,11 +146,9 @@ export class Bridge {
     if (read.kind === 'refusal') return;
     const { id, method } = read.message;
     if (id !== undefined && method === undefined) this.#pending.delete(JSON.stringify(id));
-    const { output } = this.#options;
-    if (output.write(`${line}\n`)) return;
-    const socket = this.#socket;
-    socket?.pause();
-    output.once('drain', () => socket?.resume());
+    if (this.#options.output.write(`${line}\n`)) return;
+    this.#socket?.pause();
+    void this.#untilRead();
   }
 
   #lose(): void {
@@ -173,8 +173,19 @@ export class Bridge {
   #answer(line: object): void {
     const { output } = this.#options;
     if (output.write(`${JSON.stringify(line)}\n`)) return;
-    const drained = new Promise<void>((resolve) => output.once('drain', resolve));
+    const drained = this.#untilRead();
     this.#sending = this.#sending.then(() => drained);
+  }
+
+  /** Until the client has read what waits for it. Never rejects. */
+  #untilRead(): Promise<void> {
+    this.#reading ??= once(this.#options.output, 'drain')
+      .catch(() => undefined) // its end is seen by `run`
+      .then(() => {
+        this.#reading = undefined;
+        this.#socket?.resume();
+      });
+    return this.#reading;
   }
 }
 

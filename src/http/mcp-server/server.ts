@@ -147,7 +147,10 @@ export class ClientServer implements AsyncDisposable {
     });
     if (!server) return;
     connected.server = server;
-    server.onclose = () => void this.#connected.delete(connected);
+    server.onclose = () => {
+      this.#connected.delete(connected);
+      this.#options.logger.info('mcp-clients.left', { client: hello.as });
+    };
     connection.write({ ok: true } satisfies Welcome);
     await server.connect(connection);
     this.#options.logger.info('mcp-clients.connected', { client: hello.as });
