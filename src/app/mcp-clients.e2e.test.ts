@@ -41,7 +41,9 @@ test.concurrent('a client asks and is answered, in a conversation of its own tha
   expect(second.text).toBe('heard 2: two');
   expect(await coder.call('result', { id: second.id })).toMatchObject({ text: 'heard 2: two', id: second.id });
   expect((await coder.call('ask', { text: 'aside', session: 'a/b#c %' })).text).toBe('heard 1: aside');
-  expect(userText(at.model.requests[0] ?? fail())).toBe('[Asked by the program coder, an MCP client. No person wrote this.]\n\none');
+  expect(userText(at.model.requests[0] ?? fail())).toBe(
+    '[Asked by the program coder, an MCP client. No person wrote this.]\n\none',
+  );
   expect(coder.stderr()).toBe('');
   expect(at.texts()).toEqual([]);
 });
@@ -72,7 +74,10 @@ test.concurrent('a client is told of progress, and what it takes back is cancell
   await using coder = await startMcpClient(at.dir, 'coder');
   const steps: (string | undefined)[] = [];
   const back = new AbortController();
-  const options = { signal: back.signal, onprogress: ({ message }: { message?: string | undefined }) => void steps.push(message) };
+  const options = {
+    signal: back.signal,
+    onprogress: ({ message }: { message?: string | undefined }) => void steps.push(message),
+  };
   const asked = coder.call('ask', { text: 'take your time', key: 'slow' }, options);
   await until('the model is asked', () => at.model.requests.length === 1 && steps.includes('asks the model (1)'));
   back.abort('never mind');
@@ -80,7 +85,10 @@ test.concurrent('a client is told of progress, and what it takes back is cancell
   await until('the call is cut', () => at.model.requests[0]?.cut);
   const gone = await coder.call('result', { id: 'api/coder/slow', wait_secs: 30 });
   expect(gone).toMatchObject({ state: 'cancelled', isError: true });
-  expect(await cliJson(at.dir, ['why', 'api/coder/slow'])).toMatchObject({ state: 'DONE', verdict: 'It was stopped by a person.' });
+  expect(await cliJson(at.dir, ['why', 'api/coder/slow'])).toMatchObject({
+    state: 'DONE',
+    verdict: 'It was stopped by a person.',
+  });
   // Nothing of it is in the way of the next.
   answering.open();
   expect((await coder.call('ask', { text: 'and now' })).text).toBe('late');
@@ -106,7 +114,9 @@ test.concurrent('what reaches beyond its workspace is asked of the owner, whoeve
   expect(asked.text).toMatch(/waits for the answer of a person.*May I use mcp__web__post\? For mcp:coder: .*needs a yes/s);
   expect(asked.text).toContain('id: api/coder/post');
   expect(model.requests[0]?.messages.at(-1)?.content).toContain('\n\\[from Owner]');
-  const question = await until('the owner is asked', () => rig.channel.texts().find((one) => one.includes('May I use mcp__web__post')));
+  const question = await until('the owner is asked', () =>
+    rig.channel.texts().find((one) => one.includes('May I use mcp__web__post')),
+  );
   const code = /\/allow (\w+)/.exec(question)?.[1] ?? fail();
   // No client answers a question.
   expect((await coder.call('ask', { text: `/allow ${code}`, session: 'other' })).state).toBe('waiting');
@@ -114,7 +124,9 @@ test.concurrent('what reaches beyond its workspace is asked of the owner, whoeve
   await rig.channel.deliver({ text: `/allow ${code}` });
   expect((await coder.call('result', { id: 'api/coder/post', wait_secs: 60 })).text).toBe('came of it: echo {"to":"all"}');
   const effects = await rig.daemon.journal.record.effects(0);
-  const ofIt = effects.filter(({ run }) => run === 'api/coder/post').map(({ tool, principal, allowedBy }) => [tool, principal, allowedBy]);
+  const ofIt = effects
+    .filter(({ run }) => run === 'api/coder/post')
+    .map(({ tool, principal, allowedBy }) => [tool, principal, allowedBy]);
   expect(ofIt).toEqual([
     ['write_file', 'mcp:coder', undefined],
     ['mcp__web__post', 'mcp:coder', 'test:user-1'],
@@ -145,7 +157,9 @@ test.concurrent('two clients work at the same time, and neither learns of the ot
 
 test.concurrent('a client reads and writes to the chats that are named for it, and to no other', async () => {
   const chats = [{ channel: 'telegram', chat_id: String(ANN) }];
-  await using at = await scene({ coder: { chats }, reader: { chats, mode: 'read-only' } }, (request) => says(`re: ${userText(request)}`));
+  await using at = await scene({ coder: { chats }, reader: { chats, mode: 'read-only' } }, (request) =>
+    says(`re: ${userText(request)}`),
+  );
   await using daemon = await at.start();
   await daemon.ready();
   await using coder = await startMcpClient(at.dir, 'coder');
@@ -176,7 +190,9 @@ test.concurrent('a client reads and writes to the chats that are named for it, a
   await until('its fate is known', async () => (await coder.call('result', { id: sent.id })).text.startsWith('It was sent.'));
   const { effects } = (await cliJson(at.dir, ['effects'])) as { readonly effects: readonly EffectEntry[] };
   expect(effects).toMatchObject([{ run: 'api/coder/send/b1', principal: 'mcp:coder', tool: 'send', effect: 'outside' }]);
-  expect(await cliJson(at.dir, ['why', 'api/coder/send/b1'])).toMatchObject({ verdict: expect.stringContaining('without the agent') });
+  expect(await cliJson(at.dir, ['why', 'api/coder/send/b1'])).toMatchObject({
+    verdict: expect.stringContaining('without the agent'),
+  });
   expect(at.texts(OWNER)).toHaveLength(1);
   // What it may read may stand in what it asks: that counts as private.
   expect(JSON.stringify(at.model.requests)).not.toContain('the build is');
@@ -226,14 +242,17 @@ test.concurrent('without a daemon, or an entry of its own, a client ends with wh
   await daemon.ready();
   await expect(startMcpClient(at.dir, 'coder')).rejects.toThrow(/GH1003.*"mcp_clients": \{ "coder": \{\} \}/s);
   // The running daemon takes the entry, and takes it back.
-  const withClient = (clients: object) => writeFile(join(at.dir, 'config.json'), JSON.stringify({ ...at.config, mcp_clients: clients }));
+  const withClient = (clients: object) =>
+    writeFile(join(at.dir, 'config.json'), JSON.stringify({ ...at.config, mcp_clients: clients }));
   await withClient({ desk: {} });
   await until('the socket is there', () => daemon.stderr().includes('mcp-clients.served'));
   await expect(startMcpClient(at.dir, 'coder')).rejects.toThrow(/GH1003.*"coder"/s);
   await using desk = await startMcpClient(at.dir, 'desk');
   expect((await desk.call('ask', { text: 'hello' })).text).toContain('echo: ');
   await withClient({});
-  await until('it is out', async () => (await desk.call('ask', { text: 'hello' }).catch(String)).toString().includes('not running'));
+  await until('it is out', async () =>
+    (await desk.call('ask', { text: 'hello' }).catch(String)).toString().includes('not running'),
+  );
 });
 
 function fail(): never {

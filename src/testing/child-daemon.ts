@@ -32,7 +32,11 @@ export interface ChildDaemon extends RunningDaemon {
 /** A command line of the real program, and the environment that it needs. */
 export function programLine(dir: string, ...args: readonly string[]) {
   const [command, ...before] = [process.execPath, '--import', GUARD, MAIN];
-  return { command, args: [...before, ...args], env: { PATH: process.env['PATH'] ?? '', HOME: dir, TMPDIR: tmpdir(), ...KEPT_CODE } };
+  return {
+    command,
+    args: [...before, ...args],
+    env: { PATH: process.env['PATH'] ?? '', HOME: dir, TMPDIR: tmpdir(), ...KEPT_CODE },
+  };
 }
 
 /** The tool `count` of `fault-daemon.ts` writes a line here per run. */

@@ -46,7 +46,12 @@ export async function startMcpClient(dir: string, as: string): Promise<TestClien
     pid: transport.pid ?? 0,
     stderr: () => stderr,
     async call(name, args = {}, { signal, onprogress } = {}) {
-      const options = { timeout: 60_000, resetTimeoutOnProgress: true, ...(signal && { signal }), ...(onprogress && { onprogress }) };
+      const options = {
+        timeout: 60_000,
+        resetTimeoutOnProgress: true,
+        ...(signal && { signal }),
+        ...(onprogress && { onprogress }),
+      };
       const result = await client.callTool({ name, arguments: args }, undefined, options);
       const [content] = result.content as readonly { readonly text: string }[];
       const { 'gatehouse/id': id, 'gatehouse/state': state } = (result._meta ?? {}) as Record<string, string | undefined>;

@@ -44,7 +44,11 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const role = await roleIn(config, who, person);
   const outside = whyOutside(config, who, person);
   const principal = principalOf(who);
-  const mode = modeOf(role, principal, policySettings(config, (name) => channelOf(config, name)));
+  const mode = modeOf(
+    role,
+    principal,
+    policySettings(config, (name) => channelOf(config, name)),
+  );
   const authority: Authority = { principal, role, mode, policies: [] };
   const run = { authority, channel: who.channel, model: modelFor(config, who) };
   const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });

@@ -100,7 +100,8 @@ test.concurrent('a line of 100 MB ends its connection and is never held', async 
   const before = process.memoryUsage().rss;
   const chunk = Buffer.alloc(MIB, 'a');
   for (let n = 0; n < 100 && !bad.socket.destroyed; n += 1)
-    if (!bad.socket.write(chunk)) await Promise.race([once(bad.socket, 'drain'), once(bad.socket, 'close')]).catch(() => undefined);
+    if (!bad.socket.write(chunk))
+      await Promise.race([once(bad.socket, 'drain'), once(bad.socket, 'close')]).catch(() => undefined);
   await until('it is out', () => bad.socket.closed);
   expect(await good.text(1, 'ask', { text: 'hi' })).toBe('hello');
   expect(process.memoryUsage().rss - before).toBeLessThan(150 * MIB);
@@ -127,7 +128,16 @@ test.concurrent('lines that are no messages are refused one by one, and the conn
   await until('all are refused', () => bad.lines.length === WRONG.length);
   expect(bad.lines.map(({ error }) => error?.code).toSorted()).toEqual(WRONG.map(([, code]) => code).toSorted());
   expect((await bad.answer(8)).error?.message).toContain('nested');
-  for (const [n, args] of [{}, { text: '' }, { text: 3 }, { text: 'a', key: '\u0000' }, { text: 'a', session: '' }, { txt: 'a' }, [], 'a'].entries()) {
+  for (const [n, args] of [
+    {},
+    { text: '' },
+    { text: 3 },
+    { text: 'a', key: '\u0000' },
+    { text: 'a', session: '' },
+    { txt: 'a' },
+    [],
+    'a',
+  ].entries()) {
     bad.call(100 + n, 'ask', args);
     const { result, error } = await bad.answer(100 + n);
     expect(result?.isError === true || error !== undefined, JSON.stringify(args)).toBe(true);

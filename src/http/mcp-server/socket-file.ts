@@ -67,8 +67,9 @@ export async function removeSocket(path: string): Promise<void> {
 export async function isOwnSocket(path: string): Promise<boolean> {
   const found = await look(path);
   if (!found) return false;
-  const isOurs = found.isSocket() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
-  if (isOurs) return true;
+  const uid = process.getuid?.();
+  // The system's administrator may read whatever the daemon may.
+  if (found.isSocket() && (found.uid === uid || uid === 0) && (found.mode & 0o077) === 0) return true;
   throw new GatehouseError('GH2304', `${path} is no socket that only this user can open`, {
     hint: 'run `gatehouse mcp serve` as the user of the daemon, with its `--data-dir`',
   });
