@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isBlockedVariable } from '../../src/lib/blocked-variables.ts';
 import { environmentName } from '../../src/lib/environment-name.ts';
+import { mcpOAuth, oauthProblems } from './mcp-oauth.ts';
 import { baseUrl } from './model.ts';
 
 const SERVER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?$/;
@@ -46,6 +47,7 @@ const entry = z.strictObject({
     .record(headerName, environmentName)
     .default({})
     .describe('Further headers: by the name of each, the name of the variable that holds its value.'),
+  oauth: mcpOAuth.optional(),
   allow_private: z
     .boolean()
     .default(false)
@@ -80,7 +82,7 @@ type Entry = z.output<typeof entry>;
 
 /** Keys that only one of the two kinds of server has. */
 const OF_PROGRAM = ['args', 'env', 'cwd'] as const;
-const OF_ADDRESS = ['bearer_env', 'headers_env', 'allow_private'] as const;
+const OF_ADDRESS = ['bearer_env', 'headers_env', 'oauth', 'allow_private'] as const;
 
 function checkKind(server: Entry, context: z.RefinementCtx<Entry>): void {
   const { command, url } = server;
@@ -97,6 +99,7 @@ function checkKind(server: Entry, context: z.RefinementCtx<Entry>): void {
     const isGiven = typeof value === 'object' ? Object.keys(value).length > 0 : value !== undefined && value !== false;
     if (isGiven) issue([key], `does nothing beside ${command === undefined ? '"url"' : '"command"'}`, 'remove it');
   }
+  for (const { path, message, hint } of oauthProblems(server)) issue(path, message, hint);
 }
 
 /** Section `mcp_servers` (spec G9). */

@@ -159,6 +159,7 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
     terminal: terminal(options, screen),
     programEnv: programEnv(env),
     redact: createRedactor(secrets.all),
+    addSecrets: secrets.addLater,
     ...(options.observe ? { observe: options.observe } : {}),
     onFatal: (error) => {
       logger.error('journal.fatal', { code: error.code, detail: errorText(error), hint: error.hint });

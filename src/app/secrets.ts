@@ -6,13 +6,13 @@ import type { FoundModels } from './find-models.ts';
 export class Secrets {
   readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #known = new Set<string>();
-  #later = (): readonly string[] => [];
+  readonly #later: (() => readonly string[])[] = [];
 
   constructor(env: Readonly<Record<string, string | undefined>>) {
     this.#env = env;
   }
 
-  readonly all = (): readonly string[] => [...this.#known, ...this.#later()];
+  readonly all = (): readonly string[] => [...this.#known, ...this.#later.flatMap((secrets) => secrets())];
 
   readonly secret: ReadSecret = (variable, shown = []) => {
     const value = this.#env[variable];
@@ -22,9 +22,9 @@ export class Secrets {
   };
 
   /** Secrets that change while the process runs. */
-  addLater(secrets: () => readonly string[]): void {
-    this.#later = secrets;
-  }
+  readonly addLater = (secrets: () => readonly string[]): void => {
+    this.#later.push(secrets);
+  };
 
   addModels({ detected, fallbacks, named }: FoundModels): void {
     for (const { target, key } of [detected, ...fallbacks, ...named]) {

@@ -18,7 +18,7 @@ function degradedParts(daemon: Daemon): readonly string[] {
     ...daemon.channels
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
-    ...daemon.mcp.status().flatMap(({ server, state }) => (state === 'down' ? [`mcp:${server}`] : [])),
+    ...daemon.mcp.status().flatMap(({ server, state }) => (state === 'down' || state === 'login' ? [`mcp:${server}`] : [])),
     ...(daemon.observations.journalFailing ? ['journal'] : []),
     ...(daemon.programs.status && 'problem' in daemon.programs.status ? ['sandbox'] : []),
     ...daemon.observations.held(systemClock.now()).map((channel) => `intake:${channel}`),

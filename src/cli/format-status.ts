@@ -77,7 +77,7 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
 function formatMcp({ server, state, detail = '', offered, waiting }: McpStatus, { out }: View): string {
   const approve = waiting.length === 0 ? '' : `, ${waiting.length} not approved   → gatehouse mcp approve ${server}`;
   const what = state === 'up' ? `${counted(offered.length, 'tool')}${approve}` : `${state} ${printable(detail)}`;
-  return `${out.mark(state === 'down' || approve ? 'warn' : 'ok')} mcp       ${printable(server)}  ${what}`;
+  return `${out.mark(['down', 'login'].includes(state) || approve ? 'warn' : 'ok')} mcp       ${printable(server)}  ${what}`;
 }
 
 /** Nothing where there are none. */

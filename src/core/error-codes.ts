@@ -144,7 +144,12 @@ export const ERROR_CODES = {
     title: 'tools of an MCP server are not approved',
     hint: 'look at them with `gatehouse mcp test NAME`, then `gatehouse mcp approve NAME`',
   },
-  GH2304: {
+  GH2304: { title: 'an MCP server wants a login', hint: 'run `gatehouse mcp login NAME`' },
+  GH2305: {
+    title: 'the login at an MCP server does not reach far enough',
+    hint: 'log in again with the permissions that the message names: `gatehouse mcp login NAME --scope SCOPE`',
+  },
+  GH2306: {
     title: 'MCP clients cannot reach the daemon',
     hint: 'see what the message names; docs/tools.md says how they connect',
   },

@@ -77,8 +77,9 @@ export interface ConfigStatus {
 /** A server of `mcp_servers` that is not turned off. */
 export interface McpStatus {
   readonly server: string;
-  readonly state: 'starting' | 'up' | 'down';
-  /** Why it is down, or what of its list was not read. */
+  /** login: it works again once a person has run `gatehouse mcp login`. */
+  readonly state: 'starting' | 'up' | 'down' | 'login';
+  /** Why it is not up, or what of its list was not read. */
   readonly detail?: string;
   /** Names of the tools that are offered. */
   readonly offered: readonly string[];

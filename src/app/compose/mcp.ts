@@ -30,6 +30,7 @@ export async function composeMcp(
     record: recordIn(journal, logger),
     version: packageVersion(),
   });
+  options.addSecrets?.(() => servers.secrets());
   await servers.apply(config.mcp_servers);
   journal.onOutsideChange(() => servers.look());
   return servers;

@@ -34,6 +34,8 @@ export interface DaemonOptions {
   readonly programEnv?: Readonly<Record<string, string>>;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;
+  /** Takes secrets that come while the daemon runs, for `redact` and the log. */
+  readonly addSecrets?: (secrets: () => readonly string[]) => void;
   readonly terminal?: Terminal;
   readonly clock: Clock;
   /**

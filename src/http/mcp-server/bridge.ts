@@ -54,7 +54,7 @@ export class Bridge {
 
   /**
    * Until the client's input ends or `stop` aborts. Rejects with GH1002 where no daemon listens, GH1003 where
-   * it does not know the client, GH2304 where it cannot be reached for another reason: all of it before anything
+   * it does not know the client, GH2306 where it cannot be reached for another reason: all of it before anything
    * was read.
    */
   async run(stop: AbortSignal): Promise<void> {

@@ -24,13 +24,13 @@ export type Welcome =
   | { readonly ok: true }
   | { readonly ok: false; readonly code: string; readonly message: string; readonly hint: string };
 
-/** Throws where the daemon does not let the client in, with its reason, or GH2304 where that is no daemon. */
+/** Throws where the daemon does not let the client in, with its reason, or GH2306 where that is no daemon. */
 export function checkWelcome(line: string): void {
   const { ok, code, message, hint } = parsed(line);
   if (ok === true) return;
   if (ok !== false || typeof message !== 'string' || typeof hint !== 'string')
-    throw new GatehouseError('GH2304', 'what listens at the socket is no daemon of this version');
-  throw new GatehouseError(isCode(code) ? code : 'GH2304', message, { hint });
+    throw new GatehouseError('GH2306', 'what listens at the socket is no daemon of this version');
+  throw new GatehouseError(isCode(code) ? code : 'GH2306', message, { hint });
 }
 
 /** No such client: with the lines that make it one. */

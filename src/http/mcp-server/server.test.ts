@@ -186,7 +186,7 @@ test.concurrent('who is not in the config, says nothing that makes sense, or has
   await using ninth = new Raw(path);
   ninth.write({ as: 'coder', id: 'raw' });
   await until('it is refused', () => ninth.socket.closed);
-  expect(ninth.lines).toMatchObject([{ ok: false, code: 'GH2304' }]);
+  expect(ninth.lines).toMatchObject([{ ok: false, code: 'GH2306' }]);
 });
 
 test.concurrent('the socket is for the user of the daemon alone, takes the place of one that was left, and goes with the daemon', async () => {
@@ -214,7 +214,7 @@ test.concurrent('the socket is for the user of the daemon alone, takes the place
   // What is no socket is not ours to remove.
   await writeFile(path, 'mine');
   await using rig = await daemonIn(dir.path, { coder: {} });
-  expect(rig.logger.lines.find(({ event }) => event === 'mcp-clients.not-served')?.data).toMatchObject({ code: 'GH2304' });
+  expect(rig.logger.lines.find(({ event }) => event === 'mcp-clients.not-served')?.data).toMatchObject({ code: 'GH2306' });
   expect(await readFile(path, 'utf8')).toBe('mine');
   await rm(path);
 });
@@ -225,7 +225,7 @@ test.concurrent('a data directory whose path is too long for a socket costs the 
   await mkdir(long);
   await using rig = await daemonIn(long, { coder: {} });
   const told = rig.logger.lines.find(({ event }) => event === 'mcp-clients.not-served')?.data;
-  expect(told).toMatchObject({ code: 'GH2304', hint: expect.stringContaining('ln -s') });
+  expect(told).toMatchObject({ code: 'GH2306', hint: expect.stringContaining('ln -s') });
   await rig.channel.deliver({ text: 'hi' });
   await rig.daemon.gateway.idle();
   expect(rig.channel.texts()).toEqual(['hello']);

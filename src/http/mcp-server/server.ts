@@ -85,7 +85,7 @@ export class ClientServer implements AsyncDisposable {
       if (isWanted && !this.#listening) await this.#listen(socketPath(dataDir));
       if (!isWanted && this.#listening) await this.#stop(socketPath(dataDir));
     } catch (error) {
-      const { code, hint } = isGatehouseError(error) ? error : { code: 'GH2304', hint: ERROR_CODES.GH2304.hint };
+      const { code, hint } = isGatehouseError(error) ? error : { code: 'GH2306', hint: ERROR_CODES.GH2306.hint };
       logger.warn('mcp-clients.not-served', { code, detail: errorText(error), hint });
     }
   }
@@ -161,7 +161,7 @@ export class ClientServer implements AsyncDisposable {
     if (!Object.hasOwn(this.#options.clients(), as)) return unknownClient(as);
     if ([...this.#connected].filter(({ client }) => client === as).length < MOST_OF_CLIENT) return undefined;
     const hint = 'end some of the programs that have started `gatehouse mcp serve` under this name';
-    return new GatehouseError('GH2304', `${as} has ${MOST_OF_CLIENT} connections already`, { hint });
+    return new GatehouseError('GH2306', `${as} has ${MOST_OF_CLIENT} connections already`, { hint });
   }
 
   async #serverFor({ as, id }: Hello, connection: ClientConnection): Promise<SdkServer> {

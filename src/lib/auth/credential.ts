@@ -15,6 +15,8 @@ export interface Credential {
   /** Where and by which client it is renewed; both are needed beside a refresh token. */
   readonly issuer?: string | undefined;
   readonly clientId?: string | undefined;
+  /** What else a renewal needs, by names of its own. `client_secret` of it is as secret as the tokens. */
+  readonly binding?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Far above any token; servers take header fields of 8 to 16 kB. */
@@ -35,6 +37,7 @@ const CREDENTIAL = z.looseObject({
   auth_method: z.enum(['oauth', 'device_code', 'paste_token']),
   issuer: z.string().optional(),
   client_id: z.string().optional(),
+  binding: z.record(z.string(), z.string()).optional(),
 });
 
 /** The file as spec L1 has it. Keys unknown here are kept by every write. */
@@ -67,11 +70,12 @@ export function fromStored(provider: string, stored: StoredCredential): Credenti
     expiresAt: stored.expires_at === undefined ? undefined : Date.parse(stored.expires_at),
     issuer: stored.issuer,
     clientId: stored.client_id,
+    binding: stored.binding,
   };
 }
 
 export function toStored(credential: Credential): StoredCredential {
-  const { provider, accessToken, refreshToken, expiresAt, authMethod, issuer, clientId } = credential;
+  const { provider, accessToken, refreshToken, expiresAt, authMethod, issuer, clientId, binding } = credential;
   return {
     access_token: accessToken,
     refresh_token: refreshToken,
@@ -80,5 +84,6 @@ export function toStored(credential: Credential): StoredCredential {
     auth_method: authMethod,
     issuer,
     client_id: clientId,
+    binding,
   };
 }

@@ -1,6 +1,7 @@
 import type { Configuration, CustomFetch } from 'openid-client';
 import { GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports.ts';
+import { isLoopbackName } from '../loopback-name.ts';
 import { printable } from '../printable.ts';
 import { readAtMost } from '../read-at-most.ts';
 import { createRedactor } from '../redact.ts';
@@ -103,7 +104,7 @@ function parseIssuer(issuer: string): URL {
 /** RFC 8252 8.3, RFC 6749 3.1.2.1: codes and tokens travel encrypted, or do not leave this machine. */
 export function mustBeSafe(url: URL): URL {
   if (url.protocol === 'https:') return url;
-  if (url.protocol === 'http:' && /^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(url.hostname)) return url;
+  if (url.protocol === 'http:' && isLoopbackName(url.hostname)) return url;
   throw failed(`${printable(url.origin)} is not an encrypted address`, 'use an issuer with https; http is for this machine only');
 }
 

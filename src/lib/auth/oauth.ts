@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { DeviceAuthorizationResponse, TokenEndpointResponse } from 'openid-client';
 import { errorText, type GatehouseError } from '../../core/errors.ts';
+import { openCallbackServer } from '../callback-server.ts';
 import { printable } from '../printable.ts';
 import { timeLimit } from '../time-limit.ts';
-import { openCallbackServer } from './callback-server.ts';
+import type { Credential } from './credential.ts';
 import { connect, failed, isPassing, mustBeSafe, type OAuthOptions, type Oidc } from './oauth-client.ts';
 
 export const DEFAULT_ISSUER = 'https://auth.openai.com';
@@ -63,6 +64,7 @@ export interface DeviceLoginOptions extends LoginOptions {
 
 export interface RenewOptions extends OAuthOptions {
   readonly refreshToken: string;
+  readonly binding?: Credential['binding'];
 }
 
 /** `final`: the issuer refused this refresh token; only a new login helps. */

@@ -173,9 +173,8 @@ export class AuthStore implements AsyncDisposable {
     return unsaved?.replaces === credential.accessToken ? unsaved.credential : credential;
   }
 
-  #remember({ accessToken, refreshToken }: Credential): void {
-    this.#secrets.add(accessToken);
-    if (refreshToken !== undefined) this.#secrets.add(refreshToken);
+  #remember({ accessToken, refreshToken, binding }: Credential): void {
+    for (const secret of [accessToken, refreshToken, binding?.['client_secret']]) if (secret) this.#secrets.add(secret);
     // The oldest first: a token that is renewed every hour must not fill the memory.
     for (const old of this.#secrets) {
       if (this.#secrets.size <= MAX_SECRETS) return;
@@ -224,8 +223,8 @@ export class AuthStore implements AsyncDisposable {
     return await this.#change(limit.signal, async () => {
       const credential = await this.#read(provider);
       if (!credential || !this.#isDue(credential) || !canRenew(credential)) return credential;
-      const { issuer, clientId, refreshToken } = credential;
-      const outcome = await renew({ issuer, clientId, refreshToken, clock, signal: limit.signal });
+      const { issuer, clientId, refreshToken, binding } = credential;
+      const outcome = await renew({ issuer, clientId, refreshToken, binding, clock, signal: limit.signal });
       if (!outcome.ok) return this.#failedToRenew(credential, outcome.reason, outcome.final);
       // In the file, one entry that cannot be read would cost every other login.
       if (!areTokens(outcome.tokens)) return this.#failedToRenew(credential, 'the issuer sent what is no token', false);

@@ -30,6 +30,19 @@ export function loadServerSdk() {
   });
 }
 
+/** What of it speaks to authorization servers, for entries with a section `oauth`. Rejects as `loadSdk`. */
+export async function loadOAuth() {
+  return await installed(async () => {
+    const [auth, { createPrivateKeyJwtAuth }, { checkResourceAllowed }, { OAuthError, ServerError }] = await Promise.all([
+      import('@modelcontextprotocol/sdk/client/auth.js'),
+      import('@modelcontextprotocol/sdk/client/auth-extensions.js'),
+      import('@modelcontextprotocol/sdk/shared/auth-utils.js'),
+      import('@modelcontextprotocol/sdk/server/auth/errors.js'),
+    ]);
+    return { ...auth, createPrivateKeyJwtAuth, checkResourceAllowed, OAuthError, ServerError };
+  });
+}
+
 async function installed<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();

@@ -4,16 +4,24 @@ import type { McpServerEntry } from '../../../config/sections/mcp.ts';
 import { errorText } from '../../core/errors.ts';
 import type { McpStatus } from '../../core/status.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
+import { loginFor, type ServerLogin } from './oauth/server-login.ts';
 import { McpSource, type McpSourceOptions } from './source.ts';
+import type { Wire } from './transport.ts';
 import { type WireOptions, wireFor } from './wire.ts';
 
 export type McpEntries = Readonly<Record<string, McpServerEntry>>;
 
 export type McpServersOptions = WireOptions & Pick<McpSourceOptions, 'version' | 'pins' | 'journal' | 'redact'>;
 
+interface Running {
+  readonly entry: McpServerEntry;
+  readonly source: McpSource;
+  readonly login: ServerLogin | undefined;
+}
+
 export class McpServers implements AsyncDisposable {
   readonly #options: McpServersOptions;
-  #running: ReadonlyMap<string, { readonly entry: McpServerEntry; readonly source: McpSource }> = new Map();
+  #running: ReadonlyMap<string, Running> = new Map();
 
   constructor(options: McpServersOptions) {
     this.#options = options;
@@ -51,7 +59,12 @@ export class McpServers implements AsyncDisposable {
     return cut;
   }
 
-  /** Another process may have approved something. */
+  /** Tokens of logins, for a redactor. */
+  secrets(): readonly string[] {
+    return [...this.#running.values()].flatMap(({ login }) => login?.secrets() ?? []);
+  }
+
+  /** Another process may have approved something, or logged in. */
   look(): void {
     for (const { source } of this.#running.values())
       source
@@ -65,6 +78,9 @@ export class McpServers implements AsyncDisposable {
 
   #make(server: string, entry: McpServerEntry) {
     const options = this.#options;
-    return { entry, source: new McpSource({ ...options, server, entry, wire: () => wireFor(server, entry, options) }) };
+    // Of the server and not of a connection: a login that was refused is not tried again with each of them.
+    const login = loginFor(server, entry, options);
+    const wire = (): Promise<Wire> => wireFor(server, entry, { ...options, login });
+    return { entry, login, source: new McpSource({ ...options, server, entry, wire }) };
   }
 }

@@ -4,12 +4,14 @@
 import type { McpServerEntry } from '../../../config/sections/mcp.ts';
 import { PRIVATE, UNTRUSTED } from '../../core/authority.ts';
 import type { Commits } from '../../core/commit.ts';
-import { errorText, isGatehouseError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/error-codes.ts';
+import { errorText, type GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { Pins } from '../../core/pin.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { McpStatus } from '../../core/status.ts';
 import type { Tool, ToolContext, ToolResult } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
+import { linkedSignal } from '../../lib/linked-signal.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { settledOrAborted } from '../../lib/time-limit.ts';
 import { CallRefused, McpConnection } from './client.ts';
@@ -56,6 +58,8 @@ export class McpSource implements ToolSource {
   #offered: ReadonlyMap<string, ServerTool> = new Map();
   #tools: readonly Tool[] = [];
   #told = '';
+  /** Ends the wait for the next attempt. */
+  #retry = new AbortController();
   #calls = 0;
 
   constructor(options: McpSourceOptions) {
@@ -90,8 +94,9 @@ export class McpSource implements ToolSource {
     return this.#calls;
   }
 
-  /** Approvals may have changed. */
+  /** Approvals may have changed, or a person has logged in. */
   async look(): Promise<void> {
+    if (this.#state !== 'up') this.#retry.abort();
     const { server, pins } = this.#options;
     this.#approved = await approvedOf(server, pins);
     this.#offer();
@@ -107,12 +112,15 @@ export class McpSource implements ToolSource {
     const { signal } = this.#stop;
     for (let failures = 0; !signal.aborted; failures += 1) {
       const began = clock.monotonic();
+      // Before the attempt: a login meanwhile counts.
+      this.#retry = new AbortController();
       const reason = await this.#connected(signal);
       if (signal.aborted) return;
       if (clock.monotonic() - began > STEADY_MS) failures = 0;
-      const waitMs = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+      const waitMs = hasCode(reason, 'GH2304') ? LONGEST_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
       this.#lost(reason, waitMs);
-      await clock.sleep(waitMs, signal).catch(() => undefined); // closed meanwhile
+      using wait = linkedSignal(signal, this.#retry.signal);
+      await clock.sleep(waitMs, wait.signal).catch(() => undefined); // closed or asked to try again meanwhile
     }
   }
 
@@ -193,11 +201,15 @@ export class McpSource implements ToolSource {
 
   #lost(reason: unknown, waitMs: number): void {
     const { logger, server, redact } = this.#options;
-    this.#state = 'down';
-    this.#detail = redact(errorText(reason));
-    const code = isGatehouseError(reason) ? reason.code : 'GH2302';
-    const hint = isGatehouseError(reason) ? { hint: reason.hint } : {};
-    logger.warn('mcp.down', { server, code, detail: this.#detail, retryMs: waitMs, ...hint });
+    const { code = 'GH2302', hint } = isGatehouseError(reason) ? reason : {};
+    const needsLogin = code === 'GH2304';
+    const detail = redact(errorText(reason));
+    this.#detail = needsLogin ? `${detail} → ${hint}` : detail;
+    const isTold = needsLogin && this.#state === 'login';
+    this.#state = needsLogin ? 'login' : 'down';
+    // A person who does not come is not called each time.
+    if (isTold) return;
+    logger.warn('mcp.down', { server, code, detail, retryMs: waitMs, ...(hint === undefined ? {} : { hint }) });
   }
 
   #toTool(tool: ServerTool): Tool {
@@ -234,15 +246,28 @@ export class McpSource implements ToolSource {
       if (signal.aborted) throw signal.reason;
       const detail = oneLine(redact(errorText(error)), MAX_ERROR);
       if (error instanceof CallRefused) return failed(`the MCP server ${server} refused the call: ${detail}`);
+      if (hasCode(error, 'GH2304', 'GH2305')) return this.#refused(error, detail);
       return failed(`the MCP server ${server} gave no answer (${detail}); whether the call took effect is unknown`);
     } finally {
       this.#calls -= 1;
     }
   }
+
+  /** The server did not act, and only a person can change that: the operator reads how, the model that it is so. */
+  #refused({ code, hint }: GatehouseError, detail: string): ToolResult {
+    const { server, logger } = this.#options;
+    if (code === 'GH2305') logger.warn('mcp.scope', { server, code, detail, hint });
+    return failed(`the MCP server ${server} refused the call: ${detail}; the operator has to ${hint}`);
+  }
 }
 
-function hasCredential({ command, bearer_env: bearer, headers_env: headers, allow_private: isPrivate }: McpServerEntry): boolean {
-  return command !== undefined || bearer !== undefined || Object.keys(headers).length > 0 || isPrivate;
+function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is GatehouseError {
+  return isGatehouseError(error) && codes.includes(error.code);
+}
+
+function hasCredential(entry: McpServerEntry): boolean {
+  const { command, bearer_env: bearer, headers_env: headers, oauth, allow_private: isPrivate } = entry;
+  return command !== undefined || (bearer ?? oauth) !== undefined || Object.keys(headers).length > 0 || isPrivate;
 }
 
 function failed(reason: string): ToolResult {

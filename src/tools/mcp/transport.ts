@@ -157,6 +157,8 @@ export class HttpTransport implements Wire {
       // Of a server that forgot the session, as after its restart: only a new one helps.
       if (this.sessionId !== undefined && Reflect.get(error, 'code') === 404)
         this.#fail(new Error('it knows the session no more'));
+      // Nothing more can be asked until a person has logged in.
+      if (Reflect.get(error, 'code') === 'GH2304') this.#fail(error);
       this.onerror?.(error);
     };
     this.#inner.onmessage = (message, extra) => {

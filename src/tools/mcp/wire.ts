@@ -6,6 +6,8 @@ import type { ReadSecret } from '../../core/channel.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import { isBlockedVariable } from '../../lib/blocked-variables.ts';
 import { addressedFetch, limitedFetch, type McpFetch } from './http.ts';
+import { authorizedFetch, unauthorizedFetch } from './oauth/authorized-fetch.ts';
+import { loginFor, type ServerLogin } from './oauth/server-login.ts';
 import { loadSdk } from './sdk.ts';
 import type { RecordProcess } from './stdio-process.ts';
 import { HttpTransport, StdioTransport, type Wire } from './transport.ts';
@@ -26,13 +28,17 @@ export interface WireOptions {
   readonly logger: Logger;
   /** Of programs that are started; see `LineProgram.record`. */
   readonly record?: RecordProcess;
+  /** Where tokens come from. Default: what the entry's section `oauth` says. */
+  readonly login?: ServerLogin | undefined;
   /** Default: the platform's, kept to public addresses unless the entry allows others. */
   readonly fetch?: (allowPrivate: boolean) => McpFetch;
 }
 
 /** Rejects with GH1103 where a variable is not set, and with GH2301. Nothing is started yet. */
 export async function wireFor(name: string, entry: McpServerEntry, options: WireOptions): Promise<Wire> {
-  return entry.command === undefined ? await httpWire(entry, options) : await stdioWire(name, entry.command, entry, options);
+  return entry.command === undefined
+    ? await httpWire(name, entry, options)
+    : await stdioWire(name, entry.command, entry, options);
 }
 
 async function stdioWire(name: string, command: string, entry: McpServerEntry, options: WireOptions): Promise<Wire> {
@@ -65,13 +71,16 @@ function saidBy(server: string, logger: Logger, clock: Clock): (text: string) =>
   };
 }
 
-async function httpWire(entry: McpServerEntry, { secret, clock, fetch = addressedFetch }: WireOptions): Promise<Wire> {
+async function httpWire(name: string, entry: McpServerEntry, options: WireOptions): Promise<Wire> {
+  const { secret, clock, fetch = addressedFetch, login = loginFor(name, entry, options) } = options;
   const { url = '', bearer_env: bearer, headers_env: named, allow_private: allowPrivate } = entry;
   const headers = new Headers(Object.entries(named).map(([header, variable]) => [header, secret(variable)]));
   if (bearer !== undefined) headers.set('authorization', `Bearer ${secret(bearer)}`);
+  const limited = limitedFetch(fetch(allowPrivate), () => clock.monotonic());
+  const own = bearer ?? Object.entries(named).find(([header]) => header.toLowerCase() === 'authorization')?.[1];
   const { StreamableHTTPClientTransport } = await loadSdk();
   const inner = new StreamableHTTPClientTransport(new URL(url), {
-    fetch: limitedFetch(fetch(allowPrivate), () => clock.monotonic()),
+    fetch: login ? authorizedFetch(limited, { server: name, url }, login) : unauthorizedFetch(limited, name, own),
     requestInit: { headers },
   });
   return new HttpTransport(inner, clock);

@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { errorText, GatehouseError } from '../../core/errors.ts';
-import { settledOrAborted } from '../time-limit.ts';
+import { errorText, GatehouseError } from '../core/errors.ts';
+import { settledOrAborted } from './time-limit.ts';
 
 export interface CallbackServerOptions {
   /** 0 = any free one. */
