@@ -6,6 +6,10 @@ import { baseUrl } from './model.ts';
 
 const SERVER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?$/;
 
+export function isServerName(name: string): boolean {
+  return SERVER_NAME.test(name);
+}
+
 /** What a connection is made of is not the operator's to say. */
 const OWN_HEADERS = /^(?:accept|host|connection|content-.*|transfer-encoding|mcp-.*|last-event-id|cookie2?|proxy-.*)$/i;
 

@@ -1,12 +1,10 @@
 // config -> server, asked once -> what it says, beside what was approved of it
 import type { McpServerEntry } from '../../../config/sections/mcp.ts';
-import { Secrets } from '../../app/secrets.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { McpStatus } from '../../core/status.ts';
+import type { LoginState } from '../../lib/auth/store.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable, printableBlock } from '../../lib/printable.ts';
-import { programEnv } from '../../lib/program-env.ts';
-import { createRedactor } from '../../lib/redact.ts';
 import { spellOut } from '../../lib/spell-out.ts';
 import { type Listed, probe } from '../../tools/mcp/look.ts';
 import type { ServerTool, SkippedTool } from '../../tools/mcp/offered.ts';
@@ -14,6 +12,7 @@ import { type Approved, approve, approvedOf, forget, type Standing, standingOf }
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
+import { loginOf, serverOf } from '../mcp-server.ts';
 import { formatTable } from '../output.ts';
 import { withQuestions } from '../questions.ts';
 import { openOrMake, withJournal } from '../read-journal.ts';
@@ -21,14 +20,6 @@ import { openOrMake, withJournal } from '../read-journal.ts';
 const BY = 'cli';
 /** For the start of a program, the handshake and the list. */
 const LIMIT_MS = 60_000;
-const SILENT = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => SILENT,
-};
-
 interface Named {
   readonly name: string;
 }
@@ -47,21 +38,27 @@ export const mcpList: Command<unknown> = async (context) => {
   const daemon = await askDaemon(dataDirOf(context));
   const states = daemon.kind === 'up' ? (daemon.status.mcp ?? []) : [];
   const approved = await withJournal(context, async ({ pins }) => await pins.of('mcp'));
-  const servers = Object.entries(loaded.config.mcp_servers).map(([name, entry]) => ({
-    name,
-    ...placeOf(entry),
-    enabled: entry.enabled,
-    approved: (approved ?? []).filter((pin) => pin.name.startsWith(`${name}/`)).length,
-    ...stateOf(states.find(({ server }) => server === name)),
-  }));
+  const servers = await Promise.all(
+    Object.entries(loaded.config.mcp_servers).map(async ([name, entry]) => ({
+      name,
+      ...placeOf(entry),
+      enabled: entry.enabled,
+      approved: (approved ?? []).filter((pin) => pin.name.startsWith(`${name}/`)).length,
+      ...(entry.oauth?.grant === 'authorization_code' ? { login: await loginState(context, name, entry) } : {}),
+      ...stateOf(states.find(({ server }) => server === name)),
+    })),
+  );
   out.document({ servers });
   if (servers.length === 0) out.data('no MCP server is configured: add one under mcp_servers');
   else {
-    const rows = servers.map(({ name, place, enabled, approved: count, state, waiting = 0, detail = '' }) => {
+    const rows = servers.map(({ name, place, enabled, approved: count, state, login, waiting = 0, detail = '' }) => {
       const now = enabled ? (state ?? 'no daemon runs') : 'off';
-      return [name, now, `${count} approved`, waiting === 0 ? '' : `${waiting} waiting`, detail || place].map(printable);
+      const who = login === undefined ? '' : login === 'none' ? 'no login' : `login ${login}`;
+      return [name, now, `${count} approved`, waiting === 0 ? '' : `${waiting} waiting`, who, detail || place].map(printable);
     });
-    out.data(formatTable([['SERVER', 'STATE', 'TOOLS', '', ''], ...rows]));
+    out.data(formatTable([['SERVER', 'STATE', 'TOOLS', '', '', ''], ...rows]));
+    const without = servers.find(({ login }) => login === 'none' || login === 'expired');
+    if (without) out.say(`→ gatehouse mcp login ${without.name}`);
     if (servers.some(({ waiting = 0 }) => waiting > 0)) out.say('→ gatehouse mcp approve SERVER');
   }
   return EXIT.ok;
@@ -69,6 +66,11 @@ export const mcpList: Command<unknown> = async (context) => {
 
 function placeOf({ command, url }: McpServerEntry): { readonly kind: 'stdio' | 'http'; readonly place: string } {
   return url === undefined ? { kind: 'stdio', place: command ?? '' } : { kind: 'http', place: new URL(url).origin };
+}
+
+/** Of an entry that a person logs in for. */
+async function loginState(context: CommandContext, name: string, entry: McpServerEntry): Promise<LoginState | 'none'> {
+  return (await loginOf(context, name, entry))?.state ?? 'none';
 }
 
 interface State {
@@ -161,30 +163,12 @@ export const mcpRemove: Command<Named> = async (context, { name }) => {
 };
 
 async function look(context: CommandContext, name: string): Promise<{ readonly listed: Listed; readonly approved: Approved }> {
-  const { deps, out } = context;
-  const loaded = await readConfig(context);
-  sayWarnings(context, loaded);
-  const servers = loaded.config.mcp_servers;
-  const entry = Object.hasOwn(servers, name) ? servers[name] : undefined;
-  if (!entry)
-    throw new GatehouseError('GH1003', `the config has no MCP server ${printable(name.slice(0, 80))}`, {
-      hint: 'see `gatehouse mcp list`',
-    });
+  const { out } = context;
+  const { entry, options, redact } = await serverOf(context, name);
   out.say(`asking ${printable(name)} …`);
-  const secrets = new Secrets(deps.env);
-  const { version, clock } = deps;
-  const options = {
-    version,
-    clock,
-    dataDir: dataDirOf(context),
-    env: programEnv(deps.env),
-    secret: secrets.secret,
-    logger: SILENT,
-  };
   const listed = await probe(name, entry, options, AbortSignal.timeout(LIMIT_MS)).catch((error: unknown) => {
     if (isGatehouseError(error)) throw error;
-    const detail = createRedactor(secrets.all)(errorText(error));
-    throw new GatehouseError('GH2302', `${printable(name)} does not work: ${printable(detail)}`, {
+    throw new GatehouseError('GH2302', `${printable(name)} does not work: ${printable(redact(errorText(error)))}`, {
       hint: 'check its entry in mcp_servers, and what the program says where it is started by hand',
       cause: error,
     });

@@ -1,4 +1,5 @@
 import type { ApproveOptions } from '../commands/mcp.ts';
+import type { McpLoginOptions } from '../commands/mcp-login.ts';
 import type { McpServeOptions } from '../commands/mcp-serve.ts';
 import { type Commander, examples, type Run, reporting } from './group.ts';
 
@@ -22,14 +23,26 @@ export function addMcpCommands(program: Commander, run: Run): void {
     'gatehouse mcp approve files --yes',
   ])
     .argument('<name>', 'as in mcp_servers')
-    .option(
-      '--tool <name>',
-      'this one alone, as the server names it; may be given again',
-      (value: string, before: readonly string[] = []) => [...before, value],
-    )
+    .option('--tool <name>', 'this one alone, as the server names it; may be given again', again)
     .option('--yes', 'do not ask')
     .action((name: string, options: Omit<ApproveOptions, 'name'>, command: Commander) =>
       run(async () => (await import('../commands/mcp.ts')).mcpApprove, { name, ...options }, command),
+    );
+  reporting(group, 'login', 'log in to one that wants OAuth, in a browser', [
+    'gatehouse mcp login tickets',
+    'gatehouse mcp login tickets --no-browser',
+    'gatehouse mcp login tickets --scope tickets:write',
+  ])
+    .argument('<name>', 'as in mcp_servers')
+    .option('--no-browser', 'only print the address of the page')
+    .option('--scope <scope>', 'ask for this too; may be given again', again)
+    .action((name: string, options: Omit<McpLoginOptions, 'name'>, command: Commander) =>
+      run(async () => (await import('../commands/mcp-login.ts')).mcpLogin, { name, ...options }, command),
+    );
+  reporting(group, 'logout', 'forget that login, and end it at the server', ['gatehouse mcp logout tickets'])
+    .argument('<name>', 'as in mcp_servers, or as it was there')
+    .action((name: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/mcp-login.ts')).mcpLogout, { name }, command),
     );
   reporting(group, 'remove', 'take back all that was approved of one', ['gatehouse mcp remove files'])
     .argument('<name>', 'as in mcp_servers, or as it was there')
@@ -53,3 +66,8 @@ In the config of the program, such as Claude Desktop or Cursor:
 In the config of the daemon, which has to run:
   { "mcp_clients": { "coder": {} } }
 `;
+
+/** Of an option that may be given more than once. */
+function again(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

@@ -32,7 +32,7 @@ export interface LoginOptions {
   readonly fetch?: (allowPrivate: boolean) => McpFetch;
 }
 
-type OAuthEntry = McpServerEntry & { readonly url: string; readonly oauth: McpOAuth };
+export type OAuthEntry = McpServerEntry & { readonly url: string; readonly oauth: McpOAuth };
 
 /** Whether the entry says that its server wants a login. */
 export function wantsLogin(entry: McpServerEntry): entry is OAuthEntry {
