@@ -1,6 +1,6 @@
 /** Forgets what is stored of a server, and tells the authorization server where it wants to know (RFC 7009). */
 import type { McpServerEntry } from '../../../../config/sections/mcp.ts';
-import { errorText } from '../../../core/errors.ts';
+import { errorText, isGatehouseError } from '../../../core/errors.ts';
 import type { Credential } from '../../../lib/auth/credential.ts';
 import { addressedFetch, type McpFetch } from '../http.ts';
 import { loginFailed, oauthFetch } from './fetch.ts';
@@ -42,7 +42,7 @@ export async function logOut(server: string, entry: McpServerEntry | undefined, 
       revoked.push(host);
     } catch (error) {
       signal.throwIfAborted();
-      kept.push(`${host}: ${errorText(error)}`);
+      kept.push(`${host}: ${isGatehouseError(error) ? error.message : errorText(error)}`);
     }
   }
   return { forgotten, revoked, kept };

@@ -64,7 +64,10 @@ class StoredLogin implements ServerLogin {
     try {
       return await this.#store.get(this.#key, signal);
     } catch (error) {
-      throw isGatehouseError(error) && error.code === 'GH2202' ? loginNeeded(this.#server, error.message) : error;
+      if (!isGatehouseError(error)) throw error;
+      const { code, hint } = error;
+      const message = error.message.replace(this.#key, this.#server);
+      throw code === 'GH2202' ? loginNeeded(this.#server, message) : new GatehouseError(code, message, { hint });
     }
   }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { McpOAuth } from '../../../../config/sections/mcp-oauth.ts';
 import type { ReadSecret } from '../../../core/channel.ts';
-import { errorText } from '../../../core/errors.ts';
+import { errorText, isGatehouseError } from '../../../core/errors.ts';
 import type { Clock, Logger } from '../../../core/ports.ts';
 import { AuthFile } from '../../../lib/auth/auth-file.ts';
 import { type Credential, fromStored } from '../../../lib/auth/credential.ts';
@@ -129,7 +129,7 @@ async function renew(options: RenewOptions, renewer: Renewer): Promise<Renewal> 
     return { ok: true, tokens: plain };
   } catch (error) {
     signal.throwIfAborted();
-    return { ok: false, reason: errorText(error), final: error instanceof Refused };
+    return { ok: false, reason: isGatehouseError(error) ? error.message : errorText(error), final: error instanceof Refused };
   }
 }
 
