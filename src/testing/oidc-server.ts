@@ -15,11 +15,15 @@ export interface OidcServer extends AsyncDisposable {
   readonly tokens: Record<string, unknown>[];
   /** Answer of the token endpoint in place of the provider's, while set. */
   interfere: { status: number; body: string } | undefined;
+  /** Whether it gave this access token, and would still take it. */
+  knows(token: string): Promise<boolean>;
 }
 
 export interface OidcServerOptions {
   readonly accessTokenSeconds?: number;
   readonly deviceCodeSeconds?: number;
+  /** Scopes of the resource servers that it gives tokens for (RFC 8707); clients register themselves then (RFC 7591). */
+  readonly resourceScopes?: string;
 }
 
 export async function startOidcServer(options: OidcServerOptions = {}): Promise<OidcServer> {
@@ -44,6 +48,7 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
   });
   const result: OidcServer = Object.assign(state, {
     issuer,
+    knows: async (token: string) => (await provider.AccessToken.find(token)) !== undefined,
     [Symbol.asyncDispose]: async () => {
       const closed = once(server, 'close');
       server.close();
@@ -54,7 +59,7 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
   return result;
 }
 
-function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600 }: OidcServerOptions): Configuration {
+function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600, resourceScopes }: OidcServerOptions): Configuration {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   return {
     clients: [
@@ -70,7 +75,11 @@ function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600 }: O
     ],
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true, ...PAGES } },
+    features: {
+      devInteractions: { enabled: true },
+      deviceFlow: { enabled: true, ...PAGES },
+      ...(resourceScopes === undefined ? {} : resourceFeatures(resourceScopes, accessTokenSeconds)),
+    },
     claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
     findAccount: async (_context, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
     rotateRefreshToken: true,
@@ -83,6 +92,17 @@ function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600 }: O
       Interaction: 600,
       Session: 600,
       Grant: 86_400,
+    },
+  };
+}
+
+function resourceFeatures(scope: string, accessTokenTTL: number): Configuration['features'] {
+  return {
+    registration: { enabled: true },
+    revocation: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: async () => ({ scope, accessTokenFormat: 'opaque', accessTokenTTL }),
     },
   };
 }

@@ -78,12 +78,12 @@ function uiOf({ deps, out }: CommandContext, opens: boolean): LoginUi {
       );
       out.say(`It may do     ${printable(scopes.join(', ')) || 'what the server gives by itself'}`);
       out.say(`\nIf you know both, open this page and log in:\n\n  ${link}\n`);
-      out.say('If that browser is not on this machine, paste the address that it ends at, or the code: ');
+      out.say('If that browser is not on this machine, paste here the address that it ends at, or the code.');
       // Whether it opens or not, the address is on the screen.
       if (opens) deps.openUrl(link);
     },
     lines: (signal) => linesOf(deps.stdio.stdin, signal),
-    refuse: (why) => out.say(`${out.mark('warn', 'stderr')} ${why}; paste it again, or finish in the browser: `),
+    refuse: (why) => out.say(`${out.mark('warn', 'stderr')} ${why}; paste it again, or finish in the browser`),
   };
 }
 

@@ -53,7 +53,10 @@ export async function clientFor(
       'register Gatehouse there, and put "client_id" into "oauth"',
     );
   const { registerClient } = await loadOAuth();
-  const scope = found.scopes.join(' ');
+  // Some refuse to register scopes of a server behind them, and a list in part would shut out the rest.
+  const supported = metadata?.scopes_supported;
+  const isKnown = supported === undefined || found.scopes.every((one) => supported.includes(one));
+  const scope = isKnown ? found.scopes.join(' ') : '';
   const asked = {
     ...(metadata ? { metadata } : {}),
     clientMetadata: {
