@@ -8,6 +8,7 @@ import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { Uploads } from '../media/uploads.ts';
 import type { McpServers } from '../tools/mcp/servers.ts';
+import type { Plugins } from '../tools/plugins/plugins.ts';
 import { DiskQuota } from '../workspace/disk-quota.ts';
 import { auditedReload, auditStart } from './audited-config.ts';
 import type { ChannelSet } from './channels.ts';
@@ -21,6 +22,7 @@ import { composeMcpClients } from './compose/mcp-clients.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
+import { composePlugins } from './compose/plugins.ts';
 import { recover } from './compose/recovery.ts';
 import { composeRunner } from './compose/runner.ts';
 import { composePrograms } from './compose/sandbox.ts';
@@ -44,6 +46,7 @@ export interface Daemon {
   readonly observations: Observations;
   readonly models: ModelStack;
   readonly mcp: Pick<McpServers, 'status'>;
+  readonly plugins: Pick<Plugins, 'status'>;
   readonly programs: Pick<Programs, 'status'>;
   /**
    * Takes a changed config into use, all that can be without a restart of the process, or nothing of it. As
@@ -78,6 +81,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { channels, webhooks } = await composeChannels(options, events);
   const reloader = new Reloader(config);
   const mcp = await composeMcp(options, { opened, journal });
+  const plugins = await composePlugins(options, { opened, journal });
   const disk = new DiskQuota({ ...options, limits: () => reloader.running.disk });
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
@@ -90,7 +94,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       });
     },
     live: () => reloader.running,
-    sources: () => mcp.sources(),
+    sources: () => [...mcp.sources(), ...plugins.sources()],
   };
   const operator = createOperator({ ...base, chats: () => base.live().gateway.owner, redact: redactOf(options), clock, logger });
   const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator });
@@ -132,7 +136,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeParts({ stop, parts: closed, graceMs, clock, logger });
   };
   return {
-    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, programs },
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, plugins, programs },
     get models() {
       return models.current;
     },

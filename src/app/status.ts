@@ -9,7 +9,7 @@ import { startOfDay } from './observe.ts';
 
 /**
  * What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`,
- * `mcp:files`, `journal`, `intake:telegram` (its platform is asked to hold its messages).
+ * `mcp:files`, `plugin:greet`, `journal`, `intake:telegram` (its platform is asked to hold its messages).
  */
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
@@ -19,6 +19,7 @@ function degradedParts(daemon: Daemon): readonly string[] {
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
     ...daemon.mcp.status().flatMap(({ server, state }) => (state === 'down' || state === 'login' ? [`mcp:${server}`] : [])),
+    ...daemon.plugins.status().flatMap(({ plugin, state }) => (state === 'broken' ? [`plugin:${plugin}`] : [])),
     ...(daemon.observations.journalFailing ? ['journal'] : []),
     ...(daemon.programs.status && 'problem' in daemon.programs.status ? ['sandbox'] : []),
     ...daemon.observations.held(systemClock.now()).map((channel) => `intake:${channel}`),
@@ -84,6 +85,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
     removedChannels: removedChannels(daemon, journal),
     config,
     mcp: daemon.mcp.status(),
+    plugins: daemon.plugins.status(),
     journal,
     ...(sandbox ? { sandbox } : {}),
     jobs: await daemon.journal.jobs.counts(),

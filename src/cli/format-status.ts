@@ -1,6 +1,6 @@
 import type { JournalCounts } from '../core/journal.ts';
 import { changesText } from '../core/reload.ts';
-import type { ConfigStatus, McpStatus, SlotStatus, StatusDocument } from '../core/status.ts';
+import type { ConfigStatus, McpStatus, PluginStatus, SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { counted } from '../lib/counted.ts';
 import { printable } from '../lib/printable.ts';
@@ -32,6 +32,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
     ...(status.mcp ?? []).map((server) => formatMcp(server, view)),
+    ...(status.plugins ?? []).map((plugin) => formatPlugin(plugin, view)),
     ...formatRemoved(status.removedChannels ?? [], view),
     ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
@@ -78,6 +79,19 @@ function formatMcp({ server, state, detail = '', offered, waiting }: McpStatus, 
   const approve = waiting.length === 0 ? '' : `, ${waiting.length} not approved   → gatehouse mcp approve ${server}`;
   const what = state === 'up' ? `${counted(offered.length, 'tool')}${approve}` : `${state} ${printable(detail)}`;
   return `${out.mark(['down', 'login'].includes(state) || approve ? 'warn' : 'ok')} mcp       ${printable(server)}  ${what}`;
+}
+
+function formatPlugin({ plugin, state, detail = '', offered }: PluginStatus, { out }: View): string {
+  const enable = `→ gatehouse plugins enable ${printable(plugin)}`;
+  const what = {
+    enabled: counted(offered.length, 'tool'),
+    disabled: 'off',
+    new: `not approved   ${enable}`,
+    changed: `changed since it was approved   ${enable}`,
+    broken: `broken: ${printable(detail)}`,
+  }[state];
+  const mark = state === 'enabled' ? 'ok' : state === 'disabled' ? 'none' : 'warn';
+  return `${out.mark(mark)} plugin    ${printable(plugin)}  ${what}`;
 }
 
 /** Nothing where there are none. */

@@ -2,7 +2,7 @@
  * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON;
  * `docs/errors.md` is compared with this table by a test. GH10 command line, GH11 config, GH12 data
  * directory, GH13 journal, GH14 sessions, GH15 channels and media, GH16 delivery, GH17 schedules, GH20 agent
- * and tools, GH21 models, GH22 logins, GH23 MCP servers.
+ * and tools, GH21 models, GH22 logins, GH23 MCP servers, GH24 plugins.
  */
 export const ERROR_CODES = {
   GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },
@@ -152,6 +152,18 @@ export const ERROR_CODES = {
   GH2306: {
     title: 'MCP clients cannot reach the daemon',
     hint: 'see what the message names; docs/tools.md says how they connect',
+  },
+  GH2401: {
+    title: 'a plugin cannot be used',
+    hint: 'the message says what is wrong with it; its author has to mend it',
+  },
+  GH2402: {
+    title: 'a plugin is not approved',
+    hint: 'look at it and let the agent have it with `gatehouse plugins enable NAME`',
+  },
+  GH2403: {
+    title: 'an archive cannot be taken for a plugin',
+    hint: 'give a directory, or a .tar.gz of plain files and directories',
   },
 } as const satisfies Record<string, { title: string; hint: string }>;
 

@@ -36,7 +36,8 @@ export interface NewAuditEntry {
   /**
    * `pair.approved`, `pair.denied`, `person.revoked`, `person.blocked`, `person.unblocked`,
    * `question.allowed`, `question.denied`, `config.applied`, `job.added`, `job.changed`, `job.removed`,
-   * `mcp.approved`, `mcp.forgotten`, `mcp.logged-in`, `mcp.logged-out`.
+   * `mcp.approved`, `mcp.forgotten`, `mcp.logged-in`, `mcp.logged-out`, `plugin.approved`, `plugin.enabled`,
+   * `plugin.disabled`, `plugin.removed`.
    */
   readonly kind: string;
   /** Who or what it is about: a principal, the id of a question or of a job, `config`. */

@@ -1,9 +1,9 @@
 /** What was approved once, and must be approved again when it changes (runs.md M8). */
 
 export interface Pin {
-  /** `mcp`: a tool of an MCP server. */
-  readonly kind: 'mcp';
-  /** Of a tool: `server/tool`, the tool as the server names it. */
+  /** `mcp`: a tool of an MCP server. `plugin`: a plugin, or one thing that it may do. */
+  readonly kind: 'mcp' | 'plugin';
+  /** Of a tool: `server/tool`, the tool as the server names it. Of a plugin: see `tools/plugins/pin.ts`. */
   readonly name: string;
   /** SHA-256 of what was approved, hexadecimal. */
   readonly digest: string;

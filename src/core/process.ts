@@ -6,6 +6,11 @@ export interface Spawn {
   readonly argv: readonly string[];
   /** Absolute. Of a sandboxed program the only directory that it may write to, beside a `/tmp` of its own. */
   readonly cwd: string;
+  /**
+   * Absolute: a directory that holds the program itself. A sandboxed program may read it, beside what the config
+   * names; `argv[0]` lies below it.
+   */
+  readonly home?: string;
   /** The whole environment of the child; nothing is inherited. Names that make programs load code are left out. */
   readonly env: Readonly<Record<string, string>>;
   readonly sandbox: 'tool' | 'trusted';
@@ -64,8 +69,12 @@ export interface Processes {
   left(): Promise<readonly ProcessRow[]>;
 }
 
-/** A program of a tool. Its sandbox, network and bounds on memory are those of the config. */
-export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'stdin' | 'onLine' | 'onOutput'> {
+/** A program of a tool. Its sandbox and its bounds on memory are those of the config. */
+export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'home' | 'stdin' | 'onLine' | 'onOutput'> {
+  /** Beside PATH, HOME, LANG and TERM, which stay as they are. Default: nothing. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default: as the config says for all programs. */
+  readonly network?: boolean;
   readonly callId: string;
   readonly timeoutMs: number;
   readonly outputBytes: number;

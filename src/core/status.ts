@@ -39,6 +39,8 @@ export interface StatusDocument {
   readonly config?: ConfigStatus;
   /** Absent, too, in what an earlier version tells. */
   readonly mcp?: readonly McpStatus[];
+  /** Absent, too, in what an earlier version tells. */
+  readonly plugins?: readonly PluginStatus[];
   readonly journal: JournalCounts;
   /** What programs of tools run in. Absent: no section `sandbox` in the config, or an earlier version. */
   readonly sandbox?: SandboxStatus;
@@ -87,6 +89,17 @@ export interface McpStatus {
   readonly waiting: readonly { readonly tool: string; readonly standing: 'new' | 'changed' }[];
   /** Tools that are not offered at all, as the server names them. */
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** A directory of `plugins/`, or what was approved and is there no more. */
+export interface PluginStatus {
+  readonly plugin: string;
+  /** new: never approved. changed: its files are not those that were approved. disabled: turned off. */
+  readonly state: 'enabled' | 'disabled' | 'new' | 'changed' | 'broken';
+  /** Why it is broken. */
+  readonly detail?: string;
+  /** Names of the tools that are offered while programs can be run. */
+  readonly offered: readonly string[];
 }
 
 export type SandboxStatus =

@@ -25,8 +25,8 @@ export function canonicalName(name: string): string {
   return Object.hasOwn(ALIASES, name) ? (ALIASES[name] ?? name) : name;
 }
 
-/** Begins a tool of an MCP server: which there are is known only while it runs. */
-const MCP = 'mcp__';
+/** Begin the tools of MCP servers and of plugins: which there are is known only while the daemon runs. */
+const SOURCES = ['mcp__', 'plugin__'];
 
 const NAMES: readonly string[] = Object.values(GROUPS).flat();
 
@@ -39,8 +39,9 @@ export function entryFits(entry: string, name: string): boolean {
 /** Whether an entry can mean a tool at all. */
 export function isKnownEntry(entry: string): boolean {
   if (entry.startsWith('group:')) return groupOf(entry).length > 0;
-  if (entry.startsWith(MCP)) return true;
-  return NAMES.some((name) => entryFits(entry, name)) || (entry.endsWith('*') && MCP.startsWith(entry.slice(0, -1)));
+  if (SOURCES.some((source) => entry.startsWith(source))) return true;
+  const isWide = entry.endsWith('*') && SOURCES.some((source) => source.startsWith(entry.slice(0, -1)));
+  return isWide || NAMES.some((name) => entryFits(entry, name));
 }
 
 /** What an entry may be, for the hint to a misspelt one. */
@@ -55,9 +56,9 @@ function groupOf(entry: string): readonly string[] {
   return Object.hasOwn(GROUPS, name) ? (GROUPS[name] ?? []) : [];
 }
 
-/** The group that a tool is described with: a server of MCP has one of its own. */
+/** The group that a tool is described with: each MCP server and each plugin has one of its own. */
 export function groupNameOf(tool: string): string {
   const known = Object.entries(GROUPS).find(([, names]) => names.includes(tool));
   if (known) return known[0];
-  return tool.startsWith(MCP) ? tool.split('__', 2).join('__') : 'other';
+  return SOURCES.some((source) => tool.startsWith(source)) ? tool.split('__', 2).join('__') : 'other';
 }

@@ -5,11 +5,15 @@ import { seccompFilter } from './seccomp.ts';
 
 /** Where a program finds its directory, so that it does not learn where that lies. */
 export const WORKSPACE = '/workspace';
+/** Where a program with a home finds that. */
+export const PROGRAM_HOME = '/program';
 
 interface Jail {
   readonly argv: readonly string[];
   /** Absolute; the only directory of the machine that the program may write to. */
   readonly cwd: string;
+  /** Absolute; seen at `PROGRAM_HOME`, also where it lies in a hidden directory. */
+  readonly home?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly network: boolean;
   readonly readable: readonly string[];
@@ -49,7 +53,7 @@ const OF_SYSTEM = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
  * It sees the system read-only, its own processes, an empty `/tmp` and its directory, and nothing else.
  * bubblewrap watches over it: killed, it takes all with it.
  */
-export function bubblewrap({ argv, cwd, env, network, readable, hidden }: Jail): Command {
+export function bubblewrap({ argv, cwd, home, env, network, readable, hidden }: Jail): Command {
   const directory = realDirectory(cwd);
   const etc = [...OF_ETC, ...(network ? OF_NETWORK : [])].map((name) => `/etc/${name}`);
   const seen = ['/usr', ...readable.map(readablePath)];
@@ -62,12 +66,19 @@ export function bubblewrap({ argv, cwd, env, network, readable, hidden }: Jail):
     ...['--size', `${TMP_BYTES}`, '--tmpfs', '/tmp', '--dir', '/var', '--symlink', '../tmp', '/var/tmp', '--dir', '/run'],
     ...seen.slice(1).flatMap((path) => ['--ro-bind', path, path]),
     ...hidden.filter((path) => seen.some((shown) => isWithin(path, shown))).flatMap((path) => ['--tmpfs', path]),
+    ...(home === undefined ? [] : ['--ro-bind', realDirectory(home), PROGRAM_HOME]),
     ...['--bind', directory, WORKSPACE, '--chdir', WORKSPACE, '--remount-ro', '/', '--hostname', 'sandbox'],
   ];
   const filter = seccompFilter(process.arch);
   const seccomp = filter ? ['--seccomp', '4'] : [];
   const command = ['bwrap', ...args, ...seccomp, '--', ...argv];
-  return { argv: command, cwd: '/', env: { ...env, HOME: WORKSPACE }, isGuardian: true, ...(filter ? { fourth: filter } : {}) };
+  const own = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, seenAs(value, cwd, WORKSPACE)]));
+  return { argv: command, cwd: '/', env: { ...own, HOME: WORKSPACE }, isGuardian: true, ...(filter ? { fourth: filter } : {}) };
+}
+
+/** A path as a program finds it, where the directory is shown to it at another place; any other text as it is. */
+export function seenAs(text: string, directory: string, place: string): string {
+  return isWithin(text, directory) ? `${place}${text.slice(directory.length)}` : text;
 }
 
 function systemDirectory(path: string): readonly string[] {

@@ -1,7 +1,7 @@
 // a program and what may be seen of the machine -> the command that is really started
 import { GatehouseError } from '../core/errors.ts';
 import type { Spawn } from '../core/process.ts';
-import { bubblewrap } from './bwrap.ts';
+import { bubblewrap, PROGRAM_HOME, seenAs } from './bwrap.ts';
 import { dockerRun } from './docker.ts';
 import { childEnvironment } from './environment.ts';
 import { sandboxExec } from './macos.ts';
@@ -24,7 +24,7 @@ export interface Confinement {
 }
 
 /** What is needed of a program to confine it. */
-export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'env' | 'sandbox' | 'network'> & {
+export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' | 'network'> & {
   readonly memoryBytes?: number;
   readonly pids?: number;
 };
@@ -32,16 +32,18 @@ export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'env' | 'sandbox' | 'network
 /** Throws GH2010 for a directory or a path that the sandbox cannot take. */
 export function confine(program: Confined, confinement: Confinement): Command {
   const env = childEnvironment(program.env);
-  const { argv, cwd } = program;
+  const { argv, cwd, home } = program;
   if (program.sandbox === 'trusted' || confinement.mode === 'none') {
     return { argv: limited(program), cwd, env, isGuardian: false };
   }
   const network = program.network && confinement.network;
+  const own = home === undefined ? {} : { home };
   if (confinement.mode === 'macos')
-    return { argv: sandboxExec({ ...confinement, argv, cwd, network }), cwd, env, isGuardian: false };
+    return { argv: sandboxExec({ ...confinement, ...own, argv, cwd, network }), cwd, env, isGuardian: false };
+  const inside = home === undefined ? argv : argv.map((word) => seenAs(word, home, PROGRAM_HOME));
   if (confinement.mode === 'docker')
-    return dockerRun({ ...imageOf(confinement), ...program, env, network, fileBytes: FILE_BYTES });
-  return bubblewrap({ ...confinement, argv: limited(program), cwd, env, network });
+    return dockerRun({ ...imageOf(confinement), ...program, argv: inside, env, network, fileBytes: FILE_BYTES });
+  return bubblewrap({ ...confinement, ...own, argv: limited({ ...program, argv: inside }), cwd, env, network });
 }
 
 function imageOf({ image, readable, hidden }: Confinement) {

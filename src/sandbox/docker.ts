@@ -1,5 +1,5 @@
 import { GatehouseError } from '../core/errors.ts';
-import { readablePath, realDirectory, WORKSPACE } from './bwrap.ts';
+import { PROGRAM_HOME, readablePath, realDirectory, seenAs, WORKSPACE } from './bwrap.ts';
 import { PROCESS_MARK } from './kernel-process.ts';
 import type { Command } from './process-group.ts';
 
@@ -7,6 +7,8 @@ interface Container {
   readonly argv: readonly string[];
   /** Absolute; the only directory of the machine that the program may write to. */
   readonly cwd: string;
+  /** Absolute; seen at `PROGRAM_HOME`. */
+  readonly home?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly network: boolean;
   readonly readable: readonly string[];
@@ -47,7 +49,9 @@ export function dockerRun(container: Container): Command {
   if (id === undefined) throw new GatehouseError('GH2010', 'a program without an id cannot have a container');
   const [program = '', ...args] = argv;
   const own = Object.fromEntries(
-    Object.entries(env).filter(([name]) => !['HOME', 'PATH'].includes(name) && !OF_CLIENT.test(name)),
+    Object.entries(env)
+      .filter(([name]) => !['HOME', 'PATH'].includes(name) && !OF_CLIENT.test(name))
+      .map(([name, value]) => [name, seenAs(value, container.cwd, WORKSPACE)]),
   );
   const { uid, gid } = { uid: process.getuid?.() ?? 65_534, gid: process.getgid?.() ?? 65_534 };
   const run = [
@@ -68,12 +72,13 @@ export function dockerRun(container: Container): Command {
   return { argv: run, cwd: '/', env: client, isGuardian: false, cleanUp: removal(id) };
 }
 
-function mounts({ cwd, readable, hidden }: Container): readonly string[] {
+function mounts({ cwd, home, readable, hidden }: Container): readonly string[] {
   const shown = readable.map(readablePath);
   const covered = hidden.filter((path) => shown.some((one) => path === one || path.startsWith(`${one}/`)));
   return [
     ...shown.map((path) => `type=bind,src=${plain(path)},dst=${plain(path)},readonly`),
     ...covered.map((path) => `type=tmpfs,dst=${plain(path)}`),
+    ...(home === undefined ? [] : [`type=bind,src=${plain(realDirectory(home))},dst=${PROGRAM_HOME},readonly`]),
     `type=bind,src=${plain(realDirectory(cwd))},dst=${WORKSPACE}`,
   ].flatMap((mount) => ['--mount', mount]);
 }

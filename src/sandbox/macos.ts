@@ -3,6 +3,8 @@ import { GatehouseError } from '../core/errors.ts';
 interface Profile {
   readonly argv: readonly string[];
   readonly cwd: string;
+  /** Holds the program itself. */
+  readonly home?: string;
   readonly network: boolean;
   readonly readable: readonly string[];
   readonly hidden: readonly string[];
@@ -18,7 +20,7 @@ export function sandboxExec(profile: Profile): readonly string[] {
   return ['/usr/bin/sandbox-exec', '-p', profileText(profile), ...profile.argv];
 }
 
-export function profileText({ cwd, network, readable, hidden }: Omit<Profile, 'argv'>): string {
+export function profileText({ cwd, home, network, readable, hidden }: Omit<Profile, 'argv'>): string {
   const below = (paths: readonly string[]): string => paths.map((path) => `(subpath ${quoted(path)})`).join(' ');
   return [
     '(version 1)',
@@ -31,6 +33,7 @@ export function profileText({ cwd, network, readable, hidden }: Omit<Profile, 'a
     `(allow file-read* (literal "/") ${below([...SYSTEM, ...readable])})`,
     ...(hidden.length === 0 ? [] : [`(deny file-read* ${below(hidden)})`]),
     // The last rule that fits decides.
+    ...(home === undefined ? [] : [`(allow file-read* ${below([home])})`]),
     `(allow file-read* file-write* ${below([cwd])})`,
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero"))',
     ...(network ? ['(allow network*)', '(allow system-socket)'] : []),

@@ -20,6 +20,7 @@ const confinement = z.strictObject({
 const program = z.strictObject({
   argv: z.array(z.string()).min(1).max(4096),
   cwd: z.string(),
+  home: z.string().optional(),
   env: z.record(z.string(), z.string()),
   sandbox: z.enum(['tool', 'trusted']),
   network: z.boolean(),

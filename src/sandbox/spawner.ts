@@ -96,7 +96,7 @@ export class WorkerSpawner implements Spawner, Disposable {
     this.#client = undefined;
   }
 
-  #requestOf({ argv, cwd, env, sandbox, network, stdin, limits }: Spawn, id: string): RunRequest {
+  #requestOf({ argv, cwd, home, env, sandbox, network, stdin, limits }: Spawn, id: string): RunRequest {
     const { memoryBytes, pids, timeoutMs, outputBytes } = limits;
     const bytes = stdin === undefined ? undefined : Buffer.from(stdin);
     if (bytes && bytes.length > MAX_STDIN_BYTES)
@@ -105,6 +105,7 @@ export class WorkerSpawner implements Spawner, Disposable {
     return {
       program: {
         ...{ argv: [...argv], cwd, env: { ...env, [PROCESS_MARK]: id }, sandbox, network },
+        ...(home === undefined ? {} : { home }),
         ...(memoryBytes === undefined ? {} : { memoryBytes }),
         ...(pids === undefined ? {} : { pids }),
       },

@@ -94,9 +94,10 @@ class Connection {
       clock: this.#clock,
     };
     try {
-      const { memoryBytes, pids, ...rest } = program;
+      const { memoryBytes, pids, home, ...rest } = program;
       const bounds = { ...(memoryBytes === undefined ? {} : { memoryBytes }), ...(pids === undefined ? {} : { pids }) };
-      const exit = await runGroup(confine({ ...rest, ...bounds }, confinement), options, stop);
+      const own = home === undefined ? {} : { home };
+      const exit = await runGroup(confine({ ...rest, ...own, ...bounds }, confinement), options, stop);
       send(this.#stream, { type: 'end', id, exit });
     } catch (error) {
       const hint = isGatehouseError(error) ? { hint: error.hint } : {};

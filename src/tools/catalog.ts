@@ -1,5 +1,5 @@
 /** The gateway's own tools and those of every source, by one name each. */
-import type { Tool } from '../core/tool.ts';
+import type { RunScope, Tool } from '../core/tool.ts';
 import type { ToolSource } from '../core/tool-source.ts';
 
 /** A tool that no run is offered, because its name is taken. */
@@ -16,12 +16,13 @@ export interface RefusedTool {
 export function joinTools(
   own: readonly Tool[],
   sources: readonly ToolSource[],
+  scope: RunScope,
 ): { readonly tools: readonly Tool[]; readonly refused: readonly RefusedTool[] } {
   const holders = new Map(own.map(({ name }) => [name.toLowerCase(), 'the gateway itself']));
   const tools = [...own];
   const refused: RefusedTool[] = [];
   for (const source of sources) {
-    for (const tool of source.tools()) {
+    for (const tool of source.tools(scope)) {
       const name = tool.name.toLowerCase();
       const holder = holders.get(name);
       if (holder !== undefined) {

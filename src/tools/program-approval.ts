@@ -79,7 +79,10 @@ function ruleFor(command: string): string | undefined {
 }
 
 /** Of the names, kinds and last changes of all that is below; nothing is opened, and no link is followed. */
-async function treeDigest(root: string, signal: AbortSignal): Promise<{ readonly digest: string; readonly entries: number }> {
+export async function treeDigest(
+  root: string,
+  signal: AbortSignal,
+): Promise<{ readonly digest: string; readonly entries: number }> {
   const lines: string[] = [];
   const waiting = [root];
   for (let dir = waiting.pop(); dir !== undefined; dir = waiting.pop()) {

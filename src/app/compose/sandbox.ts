@@ -46,7 +46,8 @@ export async function composePrograms(options: DaemonOptions, journal: Journal):
     logger.warn('sandbox.none', { code: 'GH2012', detail: found.problem, hint: found.hint });
     return { of: () => undefined, spawner, status: found, [Symbol.asyncDispose]: close };
   }
-  confinement = { ...jail, mode: found.mode };
+  // Each program says whether it has the network: a plugin has it where that was approved.
+  confinement = { ...jail, network: true, mode: found.mode };
   const status = statusOf(found, jail.network);
   logger.info('sandbox', { ...status });
   return { of: (run) => runSpawner(run, spawner, { found, sandbox }), spawner, status, [Symbol.asyncDispose]: close };
@@ -86,12 +87,12 @@ function runSpawner(run: string, spawner: WorkerSpawner, { found, sandbox }: InF
   return {
     isContained: found.mode !== 'none' && !network,
     programs: new Set(found.programs),
-    run: ({ callId, timeoutMs, outputBytes, ...program }: ToolProgram, signal) =>
+    run: ({ callId, timeoutMs, outputBytes, env, ...program }: ToolProgram, signal) =>
       spawner.run(
         {
-          ...program,
-          ...{ sandbox: 'tool', network, owner: { run, callId } },
-          env: { PATH: PROGRAM_PATH, HOME: program.cwd, LANG: 'C.UTF-8', TERM: 'dumb' },
+          ...{ network, ...program },
+          ...{ sandbox: 'tool', owner: { run, callId } },
+          env: { ...env, PATH: PROGRAM_PATH, HOME: program.cwd, LANG: 'C.UTF-8', TERM: 'dumb' },
           limits: { timeoutMs, outputBytes, memoryBytes: memory * MIB, ...(found.mode === 'none' ? {} : { pids }) },
         },
         signal,

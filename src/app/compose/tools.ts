@@ -53,7 +53,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
     const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...reach };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
     const own = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));
-    const { tools, refused } = joinTools(own, base.sources());
+    const { tools, refused } = joinTools(own, base.sources(), scope);
     for (const each of refused) tellOnce(each);
     return tools.map((tool) => keepingLarge(tool, large));
   };

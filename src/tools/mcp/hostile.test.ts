@@ -8,7 +8,7 @@ import type { Tool, ToolResult } from '../../core/tool.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
 import { quickClock } from '../../testing/channel-host.ts';
 import { MemoryLogger, tempDir, until } from '../../testing/fakes.ts';
-import { toolCall } from '../../testing/tool-scope.ts';
+import { runScope, toolCall } from '../../testing/tool-scope.ts';
 import { McpServers } from './servers.ts';
 
 const SERVER = join(import.meta.dirname, '../../testing/mcp-server.ts');
@@ -69,7 +69,7 @@ async function settled(name: string): Promise<McpStatus> {
 function toolOf(id: string): Tool {
   const tool = servers
     .sources()
-    .flatMap((source) => source.tools())
+    .flatMap((source) => source.tools(runScope()))
     .find(({ name }) => name === id);
   if (!tool) throw new Error(`no tool ${id}`);
   return tool;

@@ -6,10 +6,8 @@ import { isDeep } from '../../lib/json-depth.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { visibleText } from '../../lib/visible-text.ts';
 import { isReservedName } from '../reserved-names.ts';
+import { schemaProblem } from '../schema-problem.ts';
 
-/** Spec G9. */
-const MAX_DEPTH = 10;
-const MAX_SCHEMA_BYTES = 64 * 1024;
 /** UTF-16 units. A description is sent with each call of a model. */
 const MAX_DESCRIPTION = 2_000;
 /** What all providers take as the name of a tool. */
@@ -113,24 +111,4 @@ function judge(server: string, item: unknown): ServerTool | SkippedTool {
 
 function shortened(text: string): string {
   return text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION).toWellFormed()}…`;
-}
-
-function schemaProblem(schema: Readonly<Record<string, unknown>>): string | undefined {
-  if (isDeep(schema, MAX_DEPTH)) return `is nested more than ${MAX_DEPTH} levels deep`;
-  const json = JSON.stringify(schema);
-  if (Buffer.byteLength(json) > MAX_SCHEMA_BYTES) return `has more than ${MAX_SCHEMA_BYTES} bytes`;
-  const texts = [...textsIn(schema)];
-  if (texts.some(({ text }) => visibleText(text) !== text)) return 'holds characters that people cannot see';
-  if (texts.some(({ key, text }) => key === '$ref' && !text.startsWith('#'))) return 'refers to another document';
-  return undefined;
-}
-
-/** Every key and text of a schema whose depth was checked. */
-function* textsIn(node: unknown, key = ''): Generator<{ readonly key: string; readonly text: string }> {
-  if (typeof node === 'string') yield { key, text: node };
-  if (typeof node !== 'object' || node === null) return;
-  for (const [name, child] of Object.entries(node)) {
-    yield { key: '', text: name };
-    yield* textsIn(child, Array.isArray(node) ? '' : name);
-  }
 }

@@ -5,18 +5,13 @@ import type { McpServerEntry } from '../../../config/sections/mcp.ts';
 import type { ReadSecret } from '../../core/channel.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import { isBlockedVariable } from '../../lib/blocked-variables.ts';
+import { saidLines } from '../said-lines.ts';
 import { addressedFetch, limitedFetch, type McpFetch } from './http.ts';
 import { authorizedFetch, unauthorizedFetch } from './oauth/authorized-fetch.ts';
 import { loginFor, type ServerLogin } from './oauth/server-login.ts';
 import { loadSdk } from './sdk.ts';
 import type { RecordProcess } from './stdio-process.ts';
 import { HttpTransport, StdioTransport, type Wire } from './transport.ts';
-
-/** Longest piece of a server's standard error in one line of the log. UTF-16 units. */
-const MAX_SAID = 1_000;
-/** Lines of it in one minute. */
-const MAX_LINES = 60;
-const MINUTE_MS = 60_000;
 
 export interface WireOptions {
   /** Directories of servers without one are made below. */
@@ -52,23 +47,9 @@ async function stdioWire(name: string, command: string, entry: McpServerEntry, o
     env,
     cwd,
     clock,
-    onError: saidBy(name, logger, clock),
+    onError: saidLines({ event: 'mcp.said', about: { server: name }, logger, clock }),
     record: options.record,
   });
-}
-
-/** Standard error of a server, for who looks for a fault: at debug, and bounded. */
-function saidBy(server: string, logger: Logger, clock: Clock): (text: string) => void {
-  let since = Number.NEGATIVE_INFINITY;
-  let lines = 0;
-  return (text) => {
-    if (logger.isDebugEnabled?.() === false) return;
-    const now = clock.monotonic();
-    if (now - since > MINUTE_MS) [since, lines] = [now, 0];
-    lines += 1;
-    if (lines <= MAX_LINES) logger.debug('mcp.said', { server, text: text.trimEnd().slice(0, MAX_SAID) });
-    else if (lines === MAX_LINES + 1) logger.debug('mcp.said', { server, text: '(more of it is not logged within this minute)' });
-  };
 }
 
 async function httpWire(name: string, entry: McpServerEntry, options: WireOptions): Promise<Wire> {

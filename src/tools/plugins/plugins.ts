@@ -1,0 +1,153 @@
+/** All plugins of the data directory: what of them is approved now, as a source of tools each. */
+import type { ReadSecret } from '../../core/channel.ts';
+import { errorText } from '../../core/errors.ts';
+import type { Pins } from '../../core/pin.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
+import type { PluginStatus } from '../../core/status.ts';
+import type { RunScope, Tool } from '../../core/tool.ts';
+import type { ToolSource } from '../../core/tool-source.ts';
+import { treeDigest } from '../program-approval.ts';
+import { saidLines } from '../said-lines.ts';
+import { pluginTool, type UsablePlugin } from './call.ts';
+import { pluginToolId } from './manifest.ts';
+import { approvalsOf } from './pin.ts';
+import { knownPlugins, type PluginState, pluginState } from './state.ts';
+import { copyDirectory, pluginDirectory } from './store.ts';
+
+export interface PluginsOptions {
+  readonly dataDir: string;
+  readonly pins: Pins;
+  readonly secret: ReadSecret;
+  /** Takes every secret out of a text. */
+  readonly redact: (text: string) => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Known {
+  readonly state: PluginState;
+  /** Of its directory and of what is run, taken before they were read. Absent = one of them is not there. */
+  readonly stamp: string | undefined;
+}
+
+export class Plugins {
+  readonly #options: PluginsOptions;
+  #known: ReadonlyMap<string, Known> = new Map();
+  #looking: Promise<void> = Promise.resolve();
+  #told = '';
+
+  constructor(options: PluginsOptions) {
+    this.#options = options;
+  }
+
+  /** In the order of their names: a list of tools that stays the same is cheaper. */
+  sources(): readonly ToolSource[] {
+    return [...this.#known.values()].flatMap(({ state }) => {
+      const plugin = usable(state);
+      return plugin ? [this.#sourceOf(plugin)] : [];
+    });
+  }
+
+  status(): readonly PluginStatus[] {
+    return [...this.#known.values()].map(({ state: { name, standing, detail, code } }) => ({
+      ...{ plugin: name, state: standing, ...(detail === undefined ? {} : { detail }) },
+      offered: standing === 'enabled' && code ? code.manifest.tools.map((tool) => pluginToolId(name, tool.name)) : [],
+    }));
+  }
+
+  /** Reads directories and approvals anew, one look after the other. Never rejects. */
+  look(): Promise<void> {
+    this.#looking = this.#looking.then(() =>
+      this.#look().catch((error) => {
+        // What cannot be looked at is not run.
+        this.#known = new Map();
+        this.#options.logger.error('plugins.look-failed', { detail: errorText(error) });
+      }),
+    );
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { dataDir, pins } = this.#options;
+    const approvals = await approvalsOf(pins);
+    const known = new Map<string, Known>();
+    for (const name of await knownPlugins(dataDir, approvals)) {
+      const approval = approvals.get(name);
+      // Before it is read: a change meanwhile counts.
+      const stamp = approval && (await this.#stamp(name, approval.digest));
+      known.set(name, { stamp, state: await pluginState(dataDir, name, approval) });
+    }
+    this.#known = known;
+    this.#tell();
+  }
+
+  /** The same is told once. */
+  #tell(): void {
+    const { logger } = this.#options;
+    const all = this.status();
+    const about = JSON.stringify(all);
+    if (about === this.#told) return;
+    this.#told = about;
+    for (const { plugin, state, detail, offered } of all) {
+      if (state === 'enabled') logger.info('plugin.up', { plugin, tools: offered.length });
+      else if (state === 'broken') logger.warn('plugin.broken', { plugin, code: 'GH2401', detail });
+      else if (state !== 'disabled') {
+        const hint = `look at it with \`gatehouse plugins enable ${plugin}\``;
+        logger.warn('plugin.not-approved', { plugin, code: 'GH2402', standing: state, hint });
+      }
+    }
+  }
+
+  #sourceOf(plugin: UsablePlugin): ToolSource {
+    return {
+      name: `plugin:${plugin.name}`,
+      tools: (scope) => this.#tools(plugin, scope),
+      // The list is asked for at each run.
+      onChange: () => ({ [Symbol.dispose]: () => undefined }),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+
+  #tools(plugin: UsablePlugin, { spawner }: RunScope): readonly Tool[] {
+    if (!spawner) return [];
+    const { secret, redact, logger, clock } = this.#options;
+    const said = saidLines({ event: 'plugin.said', about: { plugin: plugin.name }, logger, clock });
+    const deps = {
+      spawner,
+      secret,
+      redact,
+      problem: () => this.#problem(plugin),
+      onProgress: (line: string) => said(redact(line)),
+    };
+    return plugin.code.manifest.tools.map((tool) => pluginTool(plugin, tool, deps));
+  }
+
+  /** Why what a run began with may not run any more. Where a file was touched, all of it is read again. */
+  async #problem({ name, code, approval }: UsablePlugin): Promise<string | undefined> {
+    const known = this.#known.get(name);
+    const stamp = await this.#stamp(name, code.digest);
+    if (stamp === undefined || known?.stamp !== stamp) await this.look();
+    const now = this.#known.get(name)?.state;
+    const isSame =
+      now?.standing === 'enabled' &&
+      now.approval?.digest === approval.digest &&
+      now.approval.network === approval.network &&
+      now.approval.effects === approval.effects;
+    return isSame ? undefined : `plugin ${name} is not what was approved any more; the operator has to approve it again`;
+  }
+
+  async #stamp(name: string, digest: string): Promise<string | undefined> {
+    const { dataDir } = this.#options;
+    const { signal } = new AbortController();
+    try {
+      const both = [pluginDirectory(dataDir, name), copyDirectory(dataDir, { name, digest })];
+      return (await Promise.all(both.map((path) => treeDigest(path, signal)))).map((tree) => tree.digest).join();
+    } catch {
+      return undefined; // what is wrong with it is said where it is read
+    }
+  }
+}
+
+function usable({ name, standing, code, approval, home }: PluginState): UsablePlugin | undefined {
+  return standing === 'enabled' && code && approval && home !== undefined ? { name, code, approval, home } : undefined;
+}
