@@ -16,8 +16,10 @@ const REASON_CHARS = 500;
 const TOLD_AT_ONCE = 4;
 const MAX_UNTOLD = 1_000;
 
-/** One hook of the config. */
+/** One hook of the config or of a plugin. */
 export interface HookSettings {
+  /** Where it is said. Default: `hooks[N]`, by its place in the list. */
+  readonly key?: string;
   readonly event: HookEvent;
   /** Program and arguments; no shell. A leading `~` is the home directory. */
   readonly command: readonly string[];
@@ -89,7 +91,7 @@ export class HookRunner implements Hooks {
   #hooksFor({ event, tool_name: tool }: HookFacts): readonly Hook[] {
     return this.#options
       .settings()
-      .map((hook, at) => ({ ...hook, key: `hooks[${at}]`, id: JSON.stringify(hook) }))
+      .map((hook, at) => ({ ...hook, key: hook.key ?? `hooks[${at}]`, id: JSON.stringify(hook) }))
       .filter(
         (hook) =>
           hook.event === event &&

@@ -17,16 +17,15 @@ import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway, type GatewayParts } from './compose/gateway.ts';
-import { composeMcp } from './compose/mcp.ts';
 import { composeMcpClients } from './compose/mcp-clients.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
-import { composePlugins } from './compose/plugins.ts';
 import { recover } from './compose/recovery.ts';
 import { composeRunner } from './compose/runner.ts';
 import { composePrograms } from './compose/sandbox.ts';
 import { composeTicker } from './compose/schedule.ts';
+import { composeSources } from './compose/sources.ts';
 import { composeStores } from './compose/store.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
@@ -80,8 +79,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const programs = await composePrograms(options, journal);
   const { channels, webhooks } = await composeChannels(options, events);
   const reloader = new Reloader(config);
-  const mcp = await composeMcp(options, { opened, journal });
-  const plugins = await composePlugins(options, { opened, journal });
+  const { mcp, plugins, found } = await composeSources(options, { opened, journal });
   const disk = new DiskQuota({ ...options, limits: () => reloader.running.disk });
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
@@ -94,7 +92,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       });
     },
     live: () => reloader.running,
-    sources: () => [...mcp.sources(), ...plugins.sources()],
+    ...found,
   };
   const operator = createOperator({ ...base, chats: () => base.live().gateway.owner, redact: redactOf(options), clock, logger });
   const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator });

@@ -55,6 +55,7 @@ test('a tool of an approved plugin is run in the sandbox, with its arguments, in
   await at.channel.deliver({ platformId: 'm1', text: 'greet' });
   await at.daemon.gateway.idle();
   expect(at.told()).toEqual(['hello in /workspace']);
-  const [note = ''] = await Array.fromAsync(glob('workspaces/*/*/note', { cwd: dataDir }));
-  expect(await readFile(join(dataDir, note), 'utf8')).toBe('{"text":"hi"}');
+  const notes: string[] = [];
+  for await (const path of glob('workspaces/*/*/note', { cwd: dataDir })) notes.push(path);
+  expect(await readFile(join(dataDir, notes[0] ?? ''), 'utf8')).toBe('{"text":"hi"}');
 });

@@ -1,4 +1,4 @@
-/** An entry of `mcp_servers`, and what the command line asks its server with. */
+/** An entry of `mcp_servers` or of a plugin, and what the command line asks its server with. */
 import type { McpServerEntry } from '../../config/sections/mcp.ts';
 import { Secrets } from '../app/secrets.ts';
 import { GatehouseError } from '../core/errors.ts';
@@ -11,6 +11,7 @@ import type { ProbeOptions } from '../tools/mcp/look.ts';
 import { loginFor, wantsLogin } from '../tools/mcp/oauth/server-login.ts';
 import { loginKey, openLogins } from '../tools/mcp/oauth/stored-login.ts';
 import { type CommandContext, dataDirOf, readConfig, sayWarnings } from './context.ts';
+import { allServers } from './plugin-parts.ts';
 
 const SILENT: Logger = {
   debug: () => undefined,
@@ -31,7 +32,7 @@ export interface ServerOf {
 export async function serverOf(context: CommandContext, name: string): Promise<ServerOf> {
   const loaded = await readConfig(context);
   sayWarnings(context, loaded);
-  const servers = loaded.config.mcp_servers;
+  const servers = await allServers(context, loaded.config);
   const entry = Object.hasOwn(servers, name) ? servers[name] : undefined;
   if (!entry)
     throw new GatehouseError('GH1003', `the config has no MCP server ${printable(name.slice(0, 80))}`, {

@@ -16,6 +16,7 @@ import { addMcpCommands } from './groups/mcp.ts';
 import { addModelsCommands } from './groups/models.ts';
 import { addPairCommands } from './groups/pair.ts';
 import { addPeopleCommands } from './groups/people.ts';
+import { addPluginsCommands } from './groups/plugins.ts';
 import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
 import { addToolsCommands } from './groups/tools.ts';
@@ -85,6 +86,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addPairCommands(program, run);
   addToolsCommands(program, run);
   addMcpCommands(program, run);
+  addPluginsCommands(program, run);
   addChannelsCommands(program, run);
   addModelsCommands(program, run);
   addConfigCommands(program, run);

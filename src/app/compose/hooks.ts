@@ -5,10 +5,11 @@ import type { Base, Config } from './options.ts';
 /** Of the daemon's own environment a hook is given these. */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ'];
 
-export function composeHooks({ options, programs, live }: Base): Hooks {
+export function composeHooks({ options, programs, live, pluginHooks }: Base): Hooks {
   const { env = {}, dataDir: cwd, logger } = options;
   return new HookRunner({
-    settings: () => live().hooks.map(settingsOf),
+    // Those of the config first: their places are their keys.
+    settings: () => [...live().hooks.map(settingsOf), ...pluginHooks().map(({ key, hook }) => ({ key, ...settingsOf(hook) }))],
     ...{ spawner: programs.spawner, cwd, logger },
     env: Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name] ?? '']]))),
   });

@@ -7,14 +7,15 @@ import { packageVersion } from '../../lib/package-info.ts';
 import { startOf } from '../../sandbox/kernel-process.ts';
 import { McpServers } from '../../tools/mcp/servers.ts';
 import type { RecordProcess } from '../../tools/mcp/stdio-process.ts';
+import type { Plugins } from '../../tools/plugins/plugins.ts';
 import { type DaemonOptions, redactOf } from './options.ts';
 import { processBook } from './sandbox.ts';
 import type { Stores } from './store.ts';
 
-/** The MCP servers of the config, which are being started; a daemon without any loads nothing for them. */
+/** The MCP servers of the config and of plugins, which are being started; a daemon without any loads nothing for them. */
 export async function composeMcp(
   options: DaemonOptions,
-  { opened, journal }: Pick<Stores, 'opened' | 'journal'>,
+  { opened, journal, plugins }: Pick<Stores, 'opened' | 'journal'> & { readonly plugins: Plugins },
 ): Promise<McpServers> {
   const { config, dataDir, clock, logger, secret, programEnv: env = {} } = options;
   const redact = redactOf(options);
@@ -29,10 +30,14 @@ export async function composeMcp(
     pins: opened.pins,
     record: recordIn(journal, logger),
     version: packageVersion(),
+    others: () => plugins.servers(),
   });
   options.addSecrets?.(() => servers.secrets());
   await servers.apply(config.mcp_servers);
   journal.onOutsideChange(() => servers.look());
+  plugins.onChange(() => {
+    servers.again().catch((error: unknown) => logger.warn('mcp.not-changed', { detail: errorText(error) }));
+  });
   return servers;
 }
 

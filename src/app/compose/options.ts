@@ -16,6 +16,7 @@ import type { ToolSource } from '../../core/tool-source.ts';
 import type { Connector } from '../../egress/connect.ts';
 import type { Uploads } from '../../media/uploads.ts';
 import { ownTimezone } from '../../schedule/next.ts';
+import type { PluginHook } from '../../tools/plugins/parts.ts';
 import type { DiskQuota } from '../../workspace/disk-quota.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
@@ -129,6 +130,8 @@ export interface Base {
   readonly disk: DiskQuota;
   /** Tools that come and go, to be asked at each use. */
   readonly sources: () => readonly ToolSource[];
+  /** Approved hooks of plugins, to be asked at each use. */
+  readonly pluginHooks: () => readonly PluginHook[];
   readonly programs: Programs;
   /** Parts are on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;

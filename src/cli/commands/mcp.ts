@@ -14,12 +14,14 @@ import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { loginOf, serverOf } from '../mcp-server.ts';
 import { formatTable } from '../output.ts';
+import { allServers } from '../plugin-parts.ts';
 import { withQuestions } from '../questions.ts';
 import { openOrMake, withJournal } from '../read-journal.ts';
 
 const BY = 'cli';
 /** For the start of a program, the handshake and the list. */
 const LIMIT_MS = 60_000;
+
 interface Named {
   readonly name: string;
 }
@@ -30,7 +32,7 @@ export interface ApproveOptions extends Named {
   readonly yes?: boolean;
 }
 
-/** The servers of the config, and how the running daemon has them. */
+/** The servers of the config and of plugins, and how the running daemon has them. */
 export const mcpList: Command<unknown> = async (context) => {
   const { out } = context;
   const loaded = await readConfig(context);
@@ -39,7 +41,7 @@ export const mcpList: Command<unknown> = async (context) => {
   const states = daemon.kind === 'up' ? (daemon.status.mcp ?? []) : [];
   const approved = await withJournal(context, async ({ pins }) => await pins.of('mcp'));
   const servers = await Promise.all(
-    Object.entries(loaded.config.mcp_servers).map(async ([name, entry]) => ({
+    Object.entries(await allServers(context, loaded.config)).map(async ([name, entry]) => ({
       name,
       ...placeOf(entry),
       enabled: entry.enabled,

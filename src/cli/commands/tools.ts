@@ -11,11 +11,13 @@ import { printable } from '../../lib/printable.ts';
 import { roleOf } from '../../operator/authority.ts';
 import { BUILT_IN } from '../../tools/index.ts';
 import { toolId } from '../../tools/mcp/offered.ts';
+import { pluginToolId } from '../../tools/plugins/manifest.ts';
 import { createPolicy, modeOf } from '../../tools/policy.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isTerminal, type KnownPerson, knownPeople, letsAllIn, personOf } from '../known-people.ts';
 import { formatTable } from '../output.ts';
+import { allServers, pluginsHere } from '../plugin-parts.ts';
 import { withJournal } from '../read-journal.ts';
 import { whyNoPrograms } from '../why-no-programs.ts';
 
@@ -52,7 +54,7 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const authority: Authority = { principal, role, mode, policies: [] };
   const run = { authority, channel: who.channel, model: modelFor(config, who) };
   const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });
-  const tools = [...BUILT_IN, ...(await toolsOfServers(context, config))].map((tool) => ({
+  const tools = [...BUILT_IN, ...(await toolsOfServers(context, config)), ...(await toolsOfPlugins(context))].map((tool) => ({
     name: tool.name,
     ...(outside ?? whyNot(tool) ?? whyNoSearch(config, tool) ?? verdictOf(config, tool, run)),
   }));
@@ -67,13 +69,29 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
 };
 
 /** What was approved of the MCP servers of the config; a server that takes a tool back offers it no more. */
-async function toolsOfServers(context: CommandContext, { mcp_servers: servers }: Config): Promise<readonly Judged[]> {
+async function toolsOfServers(context: CommandContext, config: Config): Promise<readonly Judged[]> {
+  const servers = await allServers(context, config);
   const approved = (await withJournal(context, async ({ pins }) => await pins.of('mcp'))) ?? [];
   return approved.flatMap(({ name }) => {
     const [server = '', ...rest] = name.split('/');
     if (!Object.hasOwn(servers, server) || servers[server]?.enabled !== true) return [];
     return [{ name: toolId(server, rest.join('/')), effect: 'outside', act: 'network', tags: ['mcp', `mcp:${server}`] } as const];
   });
+}
+
+/** Of plugins that are enabled. What the operator believes of their effects counts in a sandbox alone. */
+async function toolsOfPlugins(context: CommandContext): Promise<readonly Judged[]> {
+  return (await pluginsHere(context)).flatMap(({ name, standing, code }) =>
+    standing === 'enabled' && code
+      ? code.manifest.tools.map(
+          (tool) =>
+            ({
+              ...{ name: pluginToolId(name, tool.name), effect: 'outside', act: 'program', needs: 'sh' },
+              tags: ['plugin', `plugin:${name}`],
+            }) as const,
+        )
+      : [],
+  );
 }
 
 function whyNoSearch({ web }: Config, { name }: Judged): Verdict | undefined {

@@ -11,7 +11,11 @@ import { type WireOptions, wireFor } from './wire.ts';
 
 export type McpEntries = Readonly<Record<string, McpServerEntry>>;
 
-export type McpServersOptions = WireOptions & Pick<McpSourceOptions, 'version' | 'pins' | 'journal' | 'redact'>;
+export type McpServersOptions = WireOptions &
+  Pick<McpSourceOptions, 'version' | 'pins' | 'journal' | 'redact'> & {
+    /** Servers beside those of the config, whose names the config cannot have. Asked whenever either may have changed. */
+    readonly others?: () => McpEntries;
+  };
 
 interface Running {
   readonly entry: McpServerEntry;
@@ -21,6 +25,8 @@ interface Running {
 
 export class McpServers implements AsyncDisposable {
   readonly #options: McpServersOptions;
+  #entries: McpEntries = {};
+  #isClosed = false;
   #running: ReadonlyMap<string, Running> = new Map();
 
   constructor(options: McpServersOptions) {
@@ -42,7 +48,8 @@ export class McpServers implements AsyncDisposable {
    * cut off. Does not wait for the new ones.
    */
   async apply(entries: McpEntries): Promise<ReadonlyMap<string, number>> {
-    const wanted = Object.entries(entries)
+    this.#entries = entries;
+    const wanted = Object.entries(this.#isClosed ? {} : { ...entries, ...this.#options.others?.() })
       .filter(([, { enabled }]) => enabled)
       .toSorted(([a], [b]) => (a < b ? -1 : 1));
     const before = this.#running;
@@ -64,6 +71,11 @@ export class McpServers implements AsyncDisposable {
     return [...this.#running.values()].flatMap(({ login }) => login?.secrets() ?? []);
   }
 
+  /** The other servers may have changed. */
+  async again(): Promise<void> {
+    await this.apply(this.#entries);
+  }
+
   /** Another process may have approved something, or logged in. */
   look(): void {
     for (const { source } of this.#running.values())
@@ -73,6 +85,7 @@ export class McpServers implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     await this.apply({});
   }
 

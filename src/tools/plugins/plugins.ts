@@ -1,4 +1,5 @@
 /** All plugins of the data directory: what of them is approved now, as a source of tools each. */
+import { isDeepStrictEqual } from 'node:util';
 import type { ReadSecret } from '../../core/channel.ts';
 import { errorText } from '../../core/errors.ts';
 import type { Pins } from '../../core/pin.ts';
@@ -10,6 +11,7 @@ import { treeDigest } from '../program-approval.ts';
 import { saidLines } from '../said-lines.ts';
 import { pluginTool, type UsablePlugin } from './call.ts';
 import { pluginToolId } from './manifest.ts';
+import { type PluginHook, pluginHooks, pluginServers } from './parts.ts';
 import { approvalsOf } from './pin.ts';
 import { knownPlugins, type PluginState, pluginState } from './state.ts';
 import { copyDirectory, pluginDirectory } from './store.ts';
@@ -34,6 +36,7 @@ export class Plugins {
   readonly #options: PluginsOptions;
   #known: ReadonlyMap<string, Known> = new Map();
   #looking: Promise<void> = Promise.resolve();
+  readonly #listeners: (() => void)[] = [];
   #told = '';
 
   constructor(options: PluginsOptions) {
@@ -55,12 +58,28 @@ export class Plugins {
     }));
   }
 
+  /** As `pluginServers`. */
+  servers(): ReturnType<typeof pluginServers> {
+    return pluginServers([...this.#known.values()].map(({ state }) => state));
+  }
+
+  /** Asked at each use. */
+  hooks(): readonly PluginHook[] {
+    return pluginHooks([...this.#known.values()].map(({ state }) => state));
+  }
+
+  /** Called after each look that found something else. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** Reads directories and approvals anew, one look after the other. Never rejects. */
   look(): Promise<void> {
     this.#looking = this.#looking.then(() =>
       this.#look().catch((error) => {
         // What cannot be looked at is not run.
         this.#known = new Map();
+        for (const listener of this.#listeners) listener();
         this.#options.logger.error('plugins.look-failed', { detail: errorText(error) });
       }),
     );
@@ -77,8 +96,11 @@ export class Plugins {
       const stamp = approval && (await this.#stamp(name, approval.digest));
       known.set(name, { stamp, state: await pluginState(dataDir, name, approval) });
     }
+    const before = this.#known;
     this.#known = known;
     this.#tell();
+    const isSame = isDeepStrictEqual([...before].map(ofState), [...known].map(ofState));
+    if (!isSame) for (const listener of this.#listeners) listener();
   }
 
   /** The same is told once. */
@@ -146,6 +168,10 @@ export class Plugins {
       return undefined; // what is wrong with it is said where it is read
     }
   }
+}
+
+function ofState([, { state }]: readonly [string, Known]): PluginState {
+  return state;
 }
 
 function usable({ name, standing, code, approval, home }: PluginState): UsablePlugin | undefined {

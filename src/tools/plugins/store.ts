@@ -120,3 +120,10 @@ function ignoreMissing(error: unknown): undefined {
   if (isErrno(error, 'ENOENT')) return undefined;
   throw error;
 }
+
+/** Of what was unpacked: many archives hold one directory with all of it. */
+export async function pluginRoot(unpacked: string): Promise<string> {
+  const entries = await readdir(unpacked, { withFileTypes: true });
+  const [only] = entries;
+  return entries.length === 1 && only?.isDirectory() ? join(unpacked, only.name) : unpacked;
+}

@@ -1,0 +1,39 @@
+/** MCP servers and hooks of plugins, as if the config had them: of each only what was approved by itself. */
+import { join } from 'node:path';
+import type { McpServerEntry } from '../../../config/sections/mcp.ts';
+import type { Manifest } from './manifest.ts';
+import type { PluginState } from './state.ts';
+
+export interface PluginHook {
+  /** `plugins.NAME.hooks[N]`. */
+  readonly key: string;
+  readonly hook: Manifest['hooks'][number];
+}
+
+/** By `PLUGIN_SERVER`: the config has no name with `_`, and neither has a plugin. */
+export function pluginServers(states: readonly PluginState[]): Readonly<Record<string, McpServerEntry>> {
+  return Object.fromEntries(
+    states.flatMap(({ name, code, approval, home }) =>
+      Object.entries(home === undefined ? {} : (code?.manifest.mcp_servers ?? {})).flatMap(([server, entry]) =>
+        approval?.servers.has(server) ? [[`${name}_${server}`, placed(entry, home ?? '')] as const] : [],
+      ),
+    ),
+  );
+}
+
+export function pluginHooks(states: readonly PluginState[]): readonly PluginHook[] {
+  return states.flatMap(({ name, code, approval, home }) =>
+    home === undefined
+      ? []
+      : (code?.manifest.hooks ?? []).flatMap((hook, at) => {
+          const [program = '', ...args] = hook.command;
+          const placedHook = { ...hook, command: [join(home, program), ...args] };
+          return approval?.hooks.has(at) ? [{ key: `plugins.${name}.hooks[${at}]`, hook: placedHook }] : [];
+        }),
+  );
+}
+
+/** What is started is the copy that was approved. */
+function placed(entry: McpServerEntry, home: string): McpServerEntry {
+  return entry.command === undefined ? entry : { ...entry, command: join(home, entry.command) };
+}
