@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { GatehouseError } from '../../core/errors.ts';
 import { oneLine } from '../../lib/one-line.ts';
-import { isPlainName, LIMITS } from './tree.ts';
+import { isPlainName, LIMITS, type Limits } from './tree.ts';
 
 const BLOCK = 512;
 /** Of a header that says more about the next one: a long name, attributes. */
@@ -16,10 +16,10 @@ const SET_ID = 0o6000;
 /**
  * Unpacks into `target`, a directory that is there, empty and private. Rejects with GH2403 for anything but
  * plain files and directories with relative names: links, devices, `..`, absolute names, names that are there
- * twice, rights of another user, and more than `LIMITS`. What was unpacked by then stays; the caller removes it.
+ * twice, rights of another user, and more than the limits. What was unpacked by then stays; the caller removes it.
  */
-export async function unpack(archive: string, target: string): Promise<void> {
-  const unpacker = new Unpacker(target);
+export async function unpack(archive: string, target: string, limits: Limits = LIMITS): Promise<void> {
+  const unpacker = new Unpacker(target, limits);
   const packed = createReadStream(archive);
   const bytes = createGunzip();
   packed.on('error', (error) => bytes.destroy(error));
@@ -53,6 +53,7 @@ type Part =
 
 class Unpacker {
   readonly #target: string;
+  readonly #limits: Limits;
   readonly #seen = new Set<string>();
   #part: Part = { kind: 'header' };
   #rest: Buffer = Buffer.alloc(0);
@@ -61,14 +62,15 @@ class Unpacker {
   /** Of the next file, from what came before it. */
   #longPath: string | undefined;
 
-  constructor(target: string) {
+  constructor(target: string, limits: Limits) {
     this.#target = target;
+    this.#limits = limits;
   }
 
   async take(chunk: Buffer): Promise<void> {
     this.#bytes += chunk.length;
-    if (this.#bytes > LIMITS.bytes + LIMITS.files * 2 * BLOCK)
-      throw refused(`it unpacks to more than ${LIMITS.bytes / 1024 ** 2} MiB`);
+    const { bytes: most, files } = this.#limits;
+    if (this.#bytes > most + files * 2 * BLOCK) throw refused(`it unpacks to more than ${most / 1024 ** 2} MiB`);
     let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     for (let before = -1; before !== bytes.length; ) {
       before = bytes.length;
@@ -118,7 +120,9 @@ class Unpacker {
     const { path, type, bytes, mode } = headerOf(block);
     const padding = (BLOCK - (bytes % BLOCK)) % BLOCK;
     this.#entries += 1;
-    if (this.#entries > 2 * LIMITS.files) throw refused(`it has more than ${LIMITS.files} files`);
+    const { files } = this.#limits;
+    // Directories and long names are entries, too.
+    if (this.#entries > 2 * files) throw refused(`it has more than ${files} files`);
     if (type === 'L' || type === 'x' || type === 'g') {
       if (bytes > MAX_EXTENDED_BYTES) throw refused('a name in it is too long');
       await this.#next({ kind: 'extended', type, chunks: [], left: bytes, padding });
@@ -139,7 +143,8 @@ class Unpacker {
       return;
     }
     if (names.length === 0) throw refused('a file in it has no name');
-    if (bytes > LIMITS.fileBytes) throw refused(`${shown} has more than ${LIMITS.fileBytes / 1024 ** 2} MiB`);
+    const { fileBytes: most } = this.#limits;
+    if (bytes > most) throw refused(`${shown} has more than ${most / 1024 ** 2} MiB`);
     // Also where a file system takes two names for one.
     const key = names.join('/').toLowerCase().normalize('NFKC');
     if (this.#seen.has(key)) throw refused(`it has ${shown} twice`);

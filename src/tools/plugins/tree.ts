@@ -10,13 +10,15 @@ import { PathRefusal, WorkspaceDirectory } from '../../workspace/path.ts';
 import { MANIFEST, MAX_MANIFEST_BYTES } from './manifest.ts';
 
 /** Of a directory or an archive of a plugin. */
-export const LIMITS = {
-  files: 2_000,
+export interface Limits {
+  readonly files: number;
   /** Of one file: an executable is no larger. */
-  fileBytes: 100 * 1024 ** 2,
-  bytes: 200 * 1024 ** 2,
-  depth: 16,
-} as const;
+  readonly fileBytes: number;
+  readonly bytes: number;
+  readonly depth: number;
+}
+
+export const LIMITS: Limits = { files: 2_000, fileBytes: 100 * 1024 ** 2, bytes: 200 * 1024 ** 2, depth: 16 };
 
 const BLOCK_BYTES = 256 * 1024;
 const SET_ID = 0o6000;
