@@ -188,6 +188,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
     workspace: run.workspace,
     clock: run.clock,
     taint: batch.taint,
+    progress: (text: string) => emit({ type: 'tool.progress', tool: call.name, callId: call.id, text }),
     signal,
   };
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });

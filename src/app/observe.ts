@@ -111,13 +111,13 @@ function hintFor(event: RunEvent): { hint?: string } {
 }
 
 /**
- * One log line per event, without message content. Streamed text is not logged at all; of dropped messages
+ * One log line per event, without message content. Streamed text and words of tools are not logged; of dropped messages
  * see `DropCounts`.
  */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
   const drops = new DropCounts();
   return (event) => {
-    if (event.type === 'model.text') return;
+    if (event.type === 'model.text' || event.type === 'tool.progress') return;
     for (const more of drops.over(event.at)) logger.info('dropped.more', { ...more });
     const { type } = event;
     const isRefusedLogin = event.type === 'part.retry' && isLoginRefused(event.reason);

@@ -6,6 +6,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { mcpServers } from '../../config/sections/mcp.ts';
+import type { RunEvent } from '../core/events.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
@@ -13,8 +15,12 @@ import { needs } from '../testing/needs.ts';
 import { type MadePlugin, makePlugin, toolNamed } from '../testing/plugin.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
-import { approvePlugin } from '../tools/plugins/pin.ts';
+import { probe } from '../tools/mcp/look.ts';
+import { approve as approveServer } from '../tools/mcp/pin.ts';
+import { readPlugin } from '../tools/plugins/code.ts';
+import { approvePart, approvePlugin, forgetPlugin, type Part } from '../tools/plugins/pin.ts';
 import { StagedPlugin } from '../tools/plugins/store.ts';
+import type { DaemonOptions } from './daemon.ts';
 
 const OWNER = { owner: [{ channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] }] };
 
@@ -35,7 +41,7 @@ async function scene(
   dataDir: string,
   script: Script,
   sections: Record<string, unknown> = { sandbox: {} },
-  daemon: { readonly secret?: () => string } = {},
+  daemon: Partial<DaemonOptions> & { readonly secret?: () => string } = {},
 ) {
   const model = scriptedModel(script);
   const secret = daemon.secret?.() ?? 'none';
@@ -63,10 +69,16 @@ test('a tool of an approved plugin is run in the sandbox, with its arguments, in
   const script =
     '#!/bin/sh\ncat > note; echo working >&2; printf \'{"output":"%s in %s","success":true}\' "$1" "$GATEHOUSE_WORK_DIR"\n';
   await approve(dataDir, { name: 'greet', script });
-  await using at = await scene(dataDir, [hello({ text: 'hi' }), 'done']);
+  const events: RunEvent[] = [];
+  await using at = await scene(dataDir, [hello({ text: 'hi' }), 'done'], undefined, {
+    observe: (event) => void events.push(event),
+  });
   await at.channel.deliver({ platformId: 'm1', text: 'greet' });
   await at.daemon.gateway.idle();
   expect(at.told()).toEqual(['hello in /workspace']);
+  expect(events.filter(({ type }) => type === 'tool.progress')).toMatchObject([
+    { tool: 'plugin__greet__hello', text: 'working' },
+  ]);
   const notes: string[] = [];
   for await (const path of glob('workspaces/*/*/note', { cwd: dataDir })) notes.push(path);
   expect(await readFile(join(dataDir, notes[0] ?? ''), 'utf8')).toBe('{"text":"hi"}');
@@ -163,17 +175,17 @@ test('A39 what floods, never ends or hides what it started ends within its limit
     forks: `trap "" TERM; (setsid sleep ${mark} & ) ; (nohup sleep ${mark} >/dev/null 2>&1 & ) ; sleep ${mark}`,
     leaves: `(setsid sleep ${mark} >/dev/null 2>&1 &) ; echo gone`,
   };
-  await greetWith(dataDir, cases, { timeout_secs: 4 });
+  await greetWith(dataDir, cases, { timeout_secs: 3 });
   const before = process.memoryUsage().rss;
   await using at = await scene(dataDir, calls(...Object.keys(cases)));
   await at.channel.deliver({ platformId: 'm1', text: 'go on' });
   await at.daemon.gateway.idle();
   const [flood = '', progress, forks, leaves] = at.told();
   // Either it was quick enough and its middle is left out, or its time was over: in both cases little is kept.
-  expect(flood).toMatch(/bytes omitted|timed out after 4 s/);
+  expect(flood).toMatch(/bytes omitted|timed out after 3 s/);
   expect(Buffer.byteLength(flood)).toBeLessThan(51_000);
-  expect(progress).toMatch(/still here|timed out after 4 s/);
-  expect(forks).toContain('timed out after 4 s');
+  expect(progress).toMatch(/still here|timed out after 3 s/);
+  expect(forks).toContain('timed out after 3 s');
   expect(leaves).toBe('gone');
   const { stdout } = await promisify(execFile)('ps', ['-eo', 'args']);
   expect(stdout.split('\n').filter((line) => line.includes(mark))).toEqual([]);
@@ -273,4 +285,61 @@ test('without a sandbox no tool of a plugin is offered', async () => {
   await at.daemon.gateway.idle();
   expect(at.told()[0]).toMatch(/^Error: unknown tool plugin__greet__hello/);
   expect(at.daemon.plugins.status()).toMatchObject([{ state: 'enabled' }]);
+});
+
+test('servers and hooks of a plugin run once each was approved by itself, and end with that of the plugin', async () => {
+  const dataDir = await dataDirectory();
+  const memory = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/server-memory/dist/index.js');
+  const files = {
+    server: `#!/bin/sh\nexec ${process.execPath} ${memory} "$@"\n`,
+    hook: '#!/bin/sh\ngrep -q forbidden && { echo "the plugin says no"; exit 1; }; exit 0\n',
+  };
+  const manifest = {
+    tools: [],
+    mcp_servers: { notes: { command: './server' } },
+    hooks: [{ event: 'message_in', command: ['./hook'] }],
+  };
+  await approve(dataDir, { name: 'greet', script: '', manifest, files });
+  const PATH = process.env['PATH'] ?? '';
+  const script: Script = ({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? `it has ${messages.at(-1)?.content}`
+      : { toolCalls: [{ name: 'mcp__greet_notes__read_graph', arguments: {} }] };
+  await using at = await scene(dataDir, script, {}, { programEnv: { PATH }, env: { PATH } });
+  const said = async (id: string, text: string) => {
+    await at.channel.deliver({ platformId: `${id}a`, text: '/reset' });
+    await at.channel.deliver({ platformId: id, text });
+    await at.daemon.gateway.idle();
+    return at.channel.sent.at(-1)?.text;
+  };
+  const digest = (await readPlugin(join(dataDir, 'plugins/greet'))).digest;
+  const decide = async (part: Part) => {
+    await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+    await approvePart(opened.journal, { name: 'greet', digest }, part, 'cli');
+  };
+  expect(await said('m1', 'something forbidden')).toContain('it has Error: unknown tool');
+  expect(at.daemon.mcp.status()).toEqual([]);
+
+  await decide('server/notes');
+  const server = await until('it is up', () => at.daemon.mcp.status().find(({ state }) => state === 'up'));
+  // Its words are approved as those of any server.
+  expect(server).toMatchObject({ server: 'greet_notes', offered: [] });
+  const { entry } = mcpServers.parse({ entry: { command: join(dataDir, 'plugins/greet/server') } });
+  const known = { dataDir, env: { PATH }, secret: (name: string) => name, clock: systemClock, logger: at.logger, version: '1' };
+  const { tools } = await probe('greet_notes', entry ?? expect.fail(), known, AbortSignal.timeout(30_000));
+  {
+    await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+    await approveServer(opened.journal, 'greet_notes', tools, 'cli');
+  }
+  await until('its tools are offered', () => at.daemon.mcp.status()[0]?.offered.includes('mcp__greet_notes__read_graph'));
+  expect(await said('m2', 'something forbidden')).toContain('"entities"');
+
+  await decide('hook/0');
+  await until('the hook is asked', async () => (await said(`h${Math.random()}`, 'forbidden'))?.includes('the plugin says no'));
+  expect(await said('m3', 'allowed')).toContain('"entities"');
+
+  await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+  await forgetPlugin(opened, 'greet', 'cli');
+  await until('the server is gone', () => at.daemon.mcp.status().length === 0);
+  expect(await said('m4', 'something forbidden')).toContain('it has Error: unknown tool');
 });

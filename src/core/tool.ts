@@ -51,6 +51,11 @@ export interface ToolContext {
   readonly clock: Pick<Clock, 'now'>;
   /** Bits of what the run has read by now (`authority.ts`). Default 0. */
   readonly taint?: number;
+  /**
+   * Says in one line how far the call is, to the chat that waits for it. Of text that comes from elsewhere a
+   * tool takes out secrets, bounds the length, and calls at most twice a second. Absent = nobody watches.
+   */
+  readonly progress?: (text: string) => void;
   /** Aborts when the call is over, however it ended. */
   readonly signal: AbortSignal;
 }

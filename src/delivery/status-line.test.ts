@@ -53,6 +53,19 @@ test('a tool under way is named, and its name is no markup', async () => {
   expect(status.text()).toBe('✦ Thinking… (3s)');
 });
 
+test('what a tool says of its progress is shown behind its name, as no markup, until it is over', async () => {
+  const { clock, status, see } = line();
+  await clock.advance(3_000);
+  see({ type: 'tool.started', tool: 'plugin__a__b', callId: '1' });
+  see({ type: 'tool.progress', tool: 'plugin__a__b', callId: '1', text: 'page `3`\n**of** 7' });
+  expect(status.text()).toBe('⚙ `plugin__a__b` `page 3 **of** 7`… (3s)');
+  see({ type: 'tool.progress', tool: 'plugin__a__b', callId: '1', text: 'x'.repeat(1_000) });
+  expect(status.text()?.length).toBeLessThan(120);
+  see({ type: 'tool.done', tool: 'plugin__a__b', callId: '1', ok: true, ms: 1 });
+  see({ type: 'tool.progress', tool: 'plugin__a__b', callId: '1', text: 'late' });
+  expect(status.text()).toBe('✦ Thinking… (3s)');
+});
+
 test('a wait goes before another model, that before a repeat, and all before a tool', async () => {
   const { clock, status, see } = line();
   await clock.advance(3_000);

@@ -4,6 +4,7 @@
  */
 import type { RunEvent } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
+import { oneLine } from '../lib/one-line.ts';
 
 /** Without text of the model for so long, the line is shown (spec D3). */
 const QUIET_MS = 2_000;
@@ -11,6 +12,8 @@ const WORD_MS = 8_000;
 const WORDS = ['Thinking', 'Considering', 'Looking into it', 'Working', 'Putting it together'] as const;
 /** A tool's name is the operator's or a server's to choose. */
 const NAME_LENGTH = 40;
+/** Of what a tool says of its progress. */
+const TEXT_LENGTH = 80;
 
 /**
  * The status of one run. What is newest in the run and matters most is named: a tool, a wait, another model,
@@ -20,7 +23,7 @@ export class StatusLine {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #startedAt: number;
   #quietSince: number;
-  /** Tools that run now, by their call. */
+  /** What is shown of the tools that run now, by their call. */
   readonly #tools = new Map<string, string>();
   #waitsUntil = 0;
   #isRetry = false;
@@ -58,7 +61,12 @@ export class StatusLine {
         [this.#isRetry, this.#isSwitched] = [false, false];
         return;
       case 'tool.started':
-        this.#tools.set(event.callId, event.tool);
+        this.#tools.set(event.callId, nameOf(event.tool));
+        return;
+      case 'tool.progress':
+        // Of a call that is over nothing is shown.
+        if (this.#tools.has(event.callId))
+          this.#tools.set(event.callId, `${nameOf(event.tool)} ${asCode(event.text, TEXT_LENGTH)}`);
         return;
       case 'tool.done':
       case 'tool.unknown':
@@ -84,14 +92,18 @@ export class StatusLine {
     if (this.#isRetry) return '⟳ Trying again';
     const [tool, more] = this.#tools.values();
     const others = more === undefined ? '' : ` and ${this.#tools.size - 1} more`;
-    if (tool !== undefined) return `⚙ ${nameOf(tool)}${others}`;
+    if (tool !== undefined) return `⚙ ${tool}${others}`;
     return `✦ ${WORDS[Math.floor((now - this.#startedAt) / WORD_MS) % WORDS.length]}`;
   }
 }
 
-/** As code, so that no sign of a name is taken for markup. */
 function nameOf(tool: string): string {
-  return `\`${tool.replace(/[`\s]/g, '').slice(0, NAME_LENGTH)}\``;
+  return asCode(tool.replace(/\s/g, ''), NAME_LENGTH);
+}
+
+/** So that no sign of foreign words is taken for markup. */
+function asCode(text: string, length: number): string {
+  return `\`${oneLine(text, length).replaceAll('`', '')}\``;
 }
 
 /** `350`, `1.2k`. */

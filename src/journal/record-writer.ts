@@ -9,8 +9,8 @@ import { toRows } from './event-rows.ts';
 import { RefusalRows } from './refusal-rows.ts';
 import type { Refusal } from './store.ts';
 
-/** Pieces of answers, and what the commit of the fact writes itself. */
-const PASSED_OVER: ReadonlySet<string> = new Set([...COMMITTED_EVENTS, 'model.text']);
+/** Pieces of answers, words of tools, and what the commit of the fact writes itself. */
+const PASSED_OVER: ReadonlySet<string> = new Set([...COMMITTED_EVENTS, 'model.text', 'tool.progress']);
 /** Events that wait for a commit while the disk is full. The oldest are given up. */
 const MOST_PENDING = 10_000;
 

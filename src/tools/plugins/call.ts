@@ -35,8 +35,8 @@ export interface CallDeps {
   readonly redact: (text: string) => string;
   /** Why what was approved may not run any more; asked before each call. */
   readonly problem: () => Promise<string | undefined>;
-  /** A line of its standard error. */
-  readonly onProgress: (line: string) => void;
+  /** Takes lines of its standard error as they come, of which there may be any number. */
+  readonly onProgress: (line: string, show: ToolContext['progress']) => void;
 }
 
 /** A tool of an approved plugin for the calls of one run. */
@@ -79,7 +79,7 @@ async function call(
   tool: ManifestTool,
   deps: CallDeps & { readonly network: boolean },
   args: unknown,
-  { callId, workspace: cwd, signal }: ToolContext,
+  { callId, workspace: cwd, signal, progress }: ToolContext,
 ): Promise<{ readonly ok: boolean; readonly output: string }> {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
     throw new ToolFailure('the arguments must be one JSON object');
@@ -96,7 +96,7 @@ async function call(
       env: { ...env, GATEHOUSE_WORK_DIR: cwd },
       stdin: JSON.stringify(args),
       onLine: (stream, line) => {
-        if (stream === 'err') deps.onProgress(line);
+        if (stream === 'err') deps.onProgress(line, progress);
       },
     },
     signal,

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { canonicalName, entryFits, groupNameOf, isKnownEntry, KNOWN_ENTRIES } from '../../core/tool-groups.ts';
-import { type TempDir, tempDir } from '../../testing/fakes.ts';
+import { tempDir } from '../../testing/fakes.ts';
 import { makePlugin, toolNamed } from '../../testing/plugin.ts';
 import { type TarEntry, tarGz } from '../../testing/tar.ts';
 import { BUILT_IN } from '../index.ts';
@@ -21,7 +21,7 @@ import { LIMITS } from './tree.ts';
 
 const SCRIPT = '#!/bin/sh\necho harmless\n';
 
-let dir: TempDir;
+let dir: Awaited<ReturnType<typeof tempDir>>;
 
 beforeEach(async () => {
   dir = await tempDir();

@@ -7,14 +7,20 @@ import type { Clock, Logger } from '../../core/ports.ts';
 import type { PluginStatus } from '../../core/status.ts';
 import type { RunScope, Tool } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
+import { oneLine } from '../../lib/one-line.ts';
 import { treeDigest } from '../program-approval.ts';
 import { saidLines } from '../said-lines.ts';
-import { pluginTool, type UsablePlugin } from './call.ts';
+import { type CallDeps, pluginTool, type UsablePlugin } from './call.ts';
 import { pluginToolId } from './manifest.ts';
 import { type PluginHook, pluginHooks, pluginServers } from './parts.ts';
 import { approvalsOf } from './pin.ts';
 import { knownPlugins, type PluginState, pluginState } from './state.ts';
 import { copyDirectory, pluginDirectory } from './store.ts';
+
+/** Between two lines of its progress that are shown. ms. */
+const PROGRESS_EVERY_MS = 500;
+/** Of such a line. UTF-16 units. */
+const MAX_SAID = 200;
 
 export interface PluginsOptions {
   readonly dataDir: string;
@@ -134,13 +140,17 @@ export class Plugins {
     if (!spawner) return [];
     const { secret, redact, logger, clock } = this.#options;
     const said = saidLines({ event: 'plugin.said', about: { plugin: plugin.name }, logger, clock });
-    const deps = {
-      spawner,
-      secret,
-      redact,
-      problem: () => this.#problem(plugin),
-      onProgress: (line: string) => said(redact(line)),
+    let shownAt = Number.NEGATIVE_INFINITY;
+    const onProgress: CallDeps['onProgress'] = (line, show) => {
+      // First: there may be millions of lines.
+      if (clock.monotonic() - shownAt < PROGRESS_EVERY_MS) return;
+      shownAt = clock.monotonic();
+      const text = oneLine(redact(line), MAX_SAID);
+      if (text === '') return;
+      said(text);
+      show?.(text);
     };
+    const deps = { spawner, secret, redact, problem: () => this.#problem(plugin), onProgress };
     return plugin.code.manifest.tools.map((tool) => pluginTool(plugin, tool, deps));
   }
 
