@@ -15,7 +15,7 @@ COPY --from=build /app/package.json /app/LICENSE /app/README.md ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # What is mounted here begins as it is here: for the user of both services of compose.yaml, and no other.
-RUN install -d -m 700 -o 10001 -g 10001 /data /data/workspaces /run/gatehouse-tools
+RUN install -d -m 700 -o 10001 -g 10001 /data /data/workspaces /data/plugin-copies /run/gatehouse-tools
 USER 10001:10001
 VOLUME /data
 # For Twilio, WeCom, or Feishu, Slack or Telegram by webhook set `gateway.webhooks.host` to `0.0.0.0` and publish 7781.

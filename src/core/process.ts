@@ -25,6 +25,8 @@ export interface Spawn {
   };
   readonly owner: { readonly run: string; readonly callId: string } | 'daemon';
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+  /** In place of `onLine`: a line of standard error, two a second at most. The others are dropped where it runs. */
+  readonly onProgress?: (line: string) => void;
   /** All of the output as it comes. While what it returns has not resolved, the program may have to wait. */
   readonly onOutput?: (bytes: Uint8Array) => Promise<void>;
 }
@@ -70,7 +72,7 @@ export interface Processes {
 }
 
 /** A program of a tool. Its sandbox and its bounds on memory are those of the config. */
-export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'home' | 'stdin' | 'onLine' | 'onOutput'> {
+export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'home' | 'stdin' | 'onLine' | 'onProgress' | 'onOutput'> {
   /** Beside PATH, HOME, LANG and TERM, which stay as they are. Default: nothing. */
   readonly env?: Readonly<Record<string, string>>;
   /** Default: as the config says for all programs. */

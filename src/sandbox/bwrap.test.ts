@@ -60,6 +60,25 @@ it('A24 A28 it sees nothing of the machine but the system: no home, no state, no
   expect(Number(processes)).toBeLessThan(10);
 });
 
+it('a program with a home is found there, read-only and at another place, also where the config hides or shows what is around it', async (context) => {
+  needsBwrap(context);
+  // The directory of the other tests may lie in /dev.
+  await using dir = await tempDir('/var/tmp');
+  const [cwd, home] = [join(dir.path, 'state/workspace'), join(dir.path, 'state/plugins/greet')];
+  for (const path of [cwd, home]) await mkdir(path, { recursive: true });
+  await writeFile(join(dir.path, 'state/secret'), 'CANARY');
+  await writeFile(join(home, 'main'), `#!/bin/sh\necho "$0 $1 $PLACE"; cat ${dir.path}/state/secret; echo x >/program/main`, {
+    mode: 0o500,
+  });
+  const program = { argv: [join(home, 'main'), 'word'], home, env: { PATH: '/usr/bin:/bin', PLACE: cwd } };
+  for (const readable of [[], [dir.path]]) {
+    const { out, code } = await sandboxed('', { cwd, jail: { hidden: [join(dir.path, 'state')], readable }, program });
+    expect({ out, code }).toEqual({ out: '/program/main word /workspace\n', code: 2 });
+  }
+  await symlink(home, join(dir.path, 'link'));
+  await expect(sandboxed('', { cwd, program: { ...program, home: join(dir.path, 'link') } })).rejects.toThrow('is a link');
+});
+
 it('A22 A24 nothing outside its directory can be changed', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();

@@ -17,6 +17,12 @@ it('the profile for macOS refuses all but what is named in it', async () => {
   expect(sandboxExec({ ...JAIL, argv: ['ls'] })).toEqual(['/usr/bin/sandbox-exec', '-p', golden, 'ls']);
 });
 
+it('a program with a home may read that, in the hidden directory too', () => {
+  const text = profileText({ ...JAIL, home: '/Users/ada/.gatehouse/plugin-copies/x' });
+  const rule = '(allow file-read* (subpath "/Users/ada/.gatehouse/plugin-copies/x"))';
+  expect(text.indexOf(rule)).toBeGreaterThan(text.indexOf('(deny file-read*'));
+});
+
 it.each(['/a"b', '/a(b', '/a)b', '/a\\b', '/a\nb', 'a', '/a\u007f'])('a directory called %j is refused', (cwd) => {
   expect(() => profileText({ ...JAIL, cwd })).toThrow('takes no path');
 });

@@ -34,7 +34,8 @@ export const toWorker = z.discriminatedUnion('type', [
     stdin: z.base64().optional(),
     timeoutMs: z.int().min(1),
     outputBytes: z.int().min(1).max(MAX_OUTPUT_BYTES),
-    lines: z.boolean(),
+    /** Which are told as they come. */
+    lines: z.enum(['none', 'all', 'progress']),
     /** Whether standard output is told as it comes. */
     output: z.boolean(),
   }),

@@ -106,6 +106,17 @@ it('several run at once, each with its own lines, and an abort ends only its own
   expect(lines.sort()).toEqual(['err three', 'out begun', 'out two']);
 });
 
+it('of a flood of progress two lines a second are told at most, and of standard output none', async () => {
+  using spawner = spawnerOn(child());
+  const lines: string[] = [];
+  const script = 'yes out | head -n 100000; yes err | head -n 100000 >&2; sleep 1; echo last >&2';
+  const begun = performance.now();
+  await spawner.run(shell(script, { onProgress: (line) => lines.push(line) }), NEVER);
+  expect(lines[0]).toBe('err');
+  expect(lines.at(-1)).toBe('last');
+  expect(lines.length).toBeLessThanOrEqual(2 + Math.ceil((performance.now() - begun) / 500));
+});
+
 it('a worker that is killed fails its calls with a reason, and the next call has a new one', async () => {
   using spawner = spawnerOn(child());
   const pids: number[] = [];

@@ -143,6 +143,6 @@ export class WorkerSpawner implements Spawner, Disposable {
   }
 }
 
-function hooksOf({ onLine, onOutput }: Spawn): Pick<RunHooks, 'onLine' | 'onOutput'> {
-  return { ...(onLine ? { onLine } : {}), ...(onOutput ? { onOutput } : {}) };
+function hooksOf({ onLine, onProgress, onOutput }: Spawn): Omit<RunHooks, 'onStart'> {
+  return { ...(onLine ? { onLine } : {}), ...(onProgress ? { onProgress } : {}), ...(onOutput ? { onOutput } : {}) };
 }

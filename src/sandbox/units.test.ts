@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { chown, mkdir, readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { expect, it, onTestFinished, type TestContext } from 'vitest';
+import type { Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
@@ -37,11 +38,15 @@ async function scene(context: TestContext): Promise<Scene> {
   for (const path of [
     'lib/private/gatehouse/workspaces/ann/a1',
     'lib/private/gatehouse/workspaces/bob/b1',
+    'lib/private/gatehouse/plugin-copies/greet',
     'lib/gatehouse',
     'run',
   ])
     await mkdir(join(dir.path, path), { recursive: true, mode: 0o700 });
   await mkdir(join(state, 'users/ann/sessions'), { recursive: true });
+  await writeFile(join(state, 'plugin-copies/greet/main'), '#!/bin/sh\necho "$0 $1"; echo x > /program/main || echo kept', {
+    mode: 0o500,
+  });
   await writeFile(join(state, 'journal.db'), 'canary of the journal');
   await writeFile(join(state, 'users/ann/sessions/default.jsonl'), 'canary of the store');
   await writeFile(join(state, 'workspaces/bob/b1/note'), 'canary of another session');
@@ -119,11 +124,12 @@ async function worksAndHides({ state, run: writable, node, sources }: Scene, rep
   using spawner = new WorkerSpawner({
     ...{ connect: socketWorker(socket), confinement, book, newId: randomUUID, clock: systemClock, logger: new MemoryLogger() },
   });
-  const run = (script: string, sandbox: 'tool' | 'trusted') =>
+  const run = (script: string, sandbox: 'tool' | 'trusted', plugin: Partial<Spawn> = {}) =>
     spawner.run(
       {
         ...{ argv: ['/bin/sh', '-c', script], cwd: join(state, 'workspaces/ann/a1'), env: { PATH: PROGRAM_PATH }, sandbox },
         ...{ network: false, owner: 'daemon', limits: { timeoutMs: 20_000, outputBytes: 10_000 } },
+        ...plugin,
       },
       NEVER,
     );
@@ -136,6 +142,9 @@ async function worksAndHides({ state, run: writable, node, sources }: Scene, rep
   expect(rights.out.match(/\d+$/gm)).toEqual(['0000000000000000', '0000000000000000', '1', '2']);
   // Even without its sandbox: the unit itself hides them.
   const bare = await run(`ls ${state}; cat ${state}/journal.db ${state}/users/ann/sessions/default.jsonl`, 'trusted');
-  expect(bare.out).toBe('workspaces\n');
+  expect(bare.out).toBe('plugin-copies\nworkspaces\n');
+  const home = join(state, 'plugin-copies/greet');
+  expect((await run('', 'tool', { argv: [join(home, 'main'), 'hello'], home })).out).toBe('/program/main hello\nkept\n');
+  expect((await run(`echo x > ${home}/more || echo read-only`, 'trusted')).out).toBe('read-only\n');
   expect(bare.err).not.toContain('canary');
 }

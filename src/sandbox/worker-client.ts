@@ -8,12 +8,15 @@ import type { Confinement, SandboxMode } from './confine.ts';
 import { type FromWorker, fromWorker, receive, send, type ToWorker } from './messages.ts';
 import type { Probed } from './probe.ts';
 
-export type RunRequest = Omit<Extract<ToWorker, { readonly type: 'run' }>, 'type' | 'id' | 'lines' | 'output'>;
+type RunMessage = Extract<ToWorker, { readonly type: 'run' }>;
+export type RunRequest = Omit<RunMessage, 'type' | 'id' | 'lines' | 'output'>;
 
 export interface RunHooks {
   /** The program begins once it has resolved, and never when it rejects. */
   readonly onStart: (process: { readonly pid: number; readonly started: string }) => Promise<void>;
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
+  /** As `Spawn.onProgress`. */
+  readonly onProgress?: (line: string) => void;
   /** Nothing more is taken from the worker until it has resolved. */
   readonly onOutput?: (bytes: Uint8Array) => Promise<void>;
 }
@@ -77,7 +80,7 @@ export class WorkerClient implements Disposable {
     };
     const take = (message: FromWorker): void => {
       if (message.type === 'started') void start(message);
-      else if (message.type === 'line') hooks.onLine?.(message.stream, message.line);
+      else if (message.type === 'line') tellLine(hooks, message);
       else if (message.type === 'output') void this.#hold(hooks.onOutput?.(Buffer.from(message.bytes, 'base64')));
       else if (message.type === 'end') ended.resolve(message.exit);
       else if (message.type === 'failed') ended.reject(new GatehouseError('GH2010', message.message, hintOf(message)));
@@ -92,7 +95,7 @@ export class WorkerClient implements Disposable {
       this.#ask(
         id,
         { take, fail: ended.reject },
-        { type: 'run', id, lines: hooks.onLine !== undefined, output: hooks.onOutput !== undefined, ...request },
+        { type: 'run', id, lines: linesFor(hooks), output: hooks.onOutput !== undefined, ...request },
       );
       return await ended.promise;
     } catch (error) {
@@ -153,6 +156,16 @@ export class WorkerClient implements Disposable {
     const detail = this.#reason ? `: ${errorText(this.#reason)}` : '';
     return new GatehouseError('GH2011', `the process that runs programs is gone${detail}`, { cause: this.#reason });
   }
+}
+
+function linesFor({ onLine, onProgress }: RunHooks): RunMessage['lines'] {
+  if (onLine) return 'all';
+  return onProgress ? 'progress' : 'none';
+}
+
+function tellLine({ onLine, onProgress }: RunHooks, { stream, line }: Extract<FromWorker, { readonly type: 'line' }>): void {
+  if (onLine) onLine(stream, line);
+  else onProgress?.(line);
 }
 
 function hintOf({ hint }: { readonly hint?: string | undefined }): { readonly hint?: string } {

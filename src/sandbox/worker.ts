@@ -12,6 +12,9 @@ const MAX_RUNNING = 64;
 /** Lines and bytes that the daemon has not taken: above it the program has to wait. */
 const MAX_UNSENT_BYTES = 4 * 1024 ** 2;
 
+/** Between two lines of progress. ms. */
+const PROGRESS_EVERY_MS = 500;
+
 type RunMessage = Extract<ToWorker, { readonly type: 'run' }>;
 
 /**
@@ -88,7 +91,7 @@ class Connection {
         send(this.#stream, { type: 'started', id, ...process });
         await go;
       },
-      ...(lines ? { onLine: (stream, line) => send(this.#stream, { type: 'line', id, stream, line }) } : {}),
+      ...(lines === 'none' ? {} : { onLine: this.#teller(id, lines) }),
       ...(output ? { onOutput: (bytes) => send(this.#stream, { type: 'output', id, bytes: bytes.toString('base64') }) } : {}),
       drained: () => this.#drained(),
       clock: this.#clock,
@@ -103,6 +106,18 @@ class Connection {
       const hint = isGatehouseError(error) ? { hint: error.hint } : {};
       send(this.#stream, { type: 'failed', id, message: errorText(error), ...hint });
     }
+  }
+
+  #teller(id: number, lines: 'all' | 'progress'): NonNullable<GroupOptions['onLine']> {
+    let toldAt = Number.NEGATIVE_INFINITY;
+    return (stream, line) => {
+      if (lines === 'progress') {
+        const now = this.#clock.monotonic();
+        if (stream === 'out' || now - toldAt < PROGRESS_EVERY_MS) return;
+        toldAt = now;
+      }
+      send(this.#stream, { type: 'line', id, stream, line });
+    };
   }
 
   #drained(): Promise<void> | undefined {

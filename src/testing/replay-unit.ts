@@ -46,6 +46,10 @@ export function replayUnit(text: string, { place, writable, program }: ReplayOpt
       // Made beforehand as systemd makes it: bubblewrap closes it to others if what it binds is.
       return ['--dir', dirname(place(to)), '--bind', place(from), place(to)];
     }),
+    ...values('BindReadOnlyPaths').flatMap((value) => {
+      const [from = '', to = from] = value.replace(/^-/, '').split(':');
+      return ['--dir', dirname(place(to)), '--ro-bind-try', place(from), place(to)];
+    }),
     ...WITHOUT_RIGHTS,
   ];
   const errno = values('SystemCallErrorNumber')[0];
@@ -70,7 +74,7 @@ const WITHOUT_RIGHTS = [
   '--',
 ];
 
-/** A service of `compose.yaml` with its profile: of `state` it has the workspaces. */
+/** A service of `compose.yaml` with its profile: of `state` it has the workspaces, and the copies of plugins to read. */
 export function replayContainer(profile: string, { state, writable, program }: ContainerOptions): ReplayedUnit {
   const { defaultErrnoRet, syscalls } = JSON.parse(profile) as {
     readonly defaultErrnoRet: number;
@@ -79,7 +83,8 @@ export function replayContainer(profile: string, { state, writable, program }: C
   const argv = [
     ...['bwrap', '--ro-bind', '/', '/', '--dev-bind', '/dev', '/dev', '--bind', '/proc', '/proc', '--unshare-net'],
     ...['--ro-bind', program, '/mnt', '--bind', writable, writable, '--tmpfs', state],
-    ...['--bind', `${state}/workspaces`, `${state}/workspaces`, ...WITHOUT_RIGHTS],
+    ...['--bind', `${state}/workspaces`, `${state}/workspaces`],
+    ...['--ro-bind', `${state}/plugin-copies`, `${state}/plugin-copies`, ...WITHOUT_RIGHTS],
   ];
   const allow = syscalls.flatMap(({ names }) => names);
   return { argv, fourth: systemCalls({ allow, errno: defaultErrnoRet, namespaces: true }) };

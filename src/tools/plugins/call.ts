@@ -35,7 +35,7 @@ export interface CallDeps {
   readonly redact: (text: string) => string;
   /** Why what was approved may not run any more; asked before each call. */
   readonly problem: () => Promise<string | undefined>;
-  /** Takes lines of its standard error as they come, of which there may be any number. */
+  /** Takes what it says of its progress. */
   readonly onProgress: (line: string, show: ToolContext['progress']) => void;
 }
 
@@ -95,9 +95,7 @@ async function call(
       ...{ argv: [join(home, executable), tool.name], cwd, home, callId, network, timeoutMs, outputBytes: OUTPUT_BYTES },
       env: { ...env, GATEHOUSE_WORK_DIR: cwd },
       stdin: JSON.stringify(args),
-      onLine: (stream, line) => {
-        if (stream === 'err') deps.onProgress(line, progress);
-      },
+      onProgress: (line) => deps.onProgress(line, progress),
     },
     signal,
   );

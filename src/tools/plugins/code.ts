@@ -1,7 +1,7 @@
 /** A plugin as its files say it is. */
 import { GatehouseError } from '../../core/errors.ts';
 import { MANIFEST, type Manifest, parseManifest } from './manifest.ts';
-import { readTree, type Tree } from './tree.ts';
+import { type CopyOptions, readTree, type Tree } from './tree.ts';
 
 export interface PluginCode {
   readonly manifest: Manifest;
@@ -14,7 +14,7 @@ export interface PluginCode {
 }
 
 /** As `readTree`; rejects with GH2401 also where the files are not those of a plugin. */
-export async function readPlugin(root: string, options: Parameters<typeof readTree>[1] = {}): Promise<PluginCode> {
+export async function readPlugin(root: string, options: CopyOptions = {}): Promise<PluginCode> {
   return judgeTree(await readTree(root, options));
 }
 

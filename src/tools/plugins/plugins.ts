@@ -17,9 +17,7 @@ import { approvalsOf } from './pin.ts';
 import { knownPlugins, type PluginState, pluginState } from './state.ts';
 import { copyDirectory, pluginDirectory } from './store.ts';
 
-/** Between two lines of its progress that are shown. ms. */
-const PROGRESS_EVERY_MS = 500;
-/** Of such a line. UTF-16 units. */
+/** Of a line of its progress. UTF-16 units. */
 const MAX_SAID = 200;
 
 export interface PluginsOptions {
@@ -140,11 +138,7 @@ export class Plugins {
     if (!spawner) return [];
     const { secret, redact, logger, clock } = this.#options;
     const said = saidLines({ event: 'plugin.said', about: { plugin: plugin.name }, logger, clock });
-    let shownAt = Number.NEGATIVE_INFINITY;
     const onProgress: CallDeps['onProgress'] = (line, show) => {
-      // First: there may be millions of lines.
-      if (clock.monotonic() - shownAt < PROGRESS_EVERY_MS) return;
-      shownAt = clock.monotonic();
       const text = oneLine(redact(line), MAX_SAID);
       if (text === '') return;
       said(text);

@@ -1,11 +1,12 @@
 // plugins/NAME, which the operator fills -> plugin-copies/NAME-DIGEST, which runs
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { lchown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatehouseError } from '../../core/errors.ts';
 import { syncDirectory } from '../../lib/atomic-file.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { type PluginCode, readPlugin } from './code.ts';
+import type { Owner } from './tree.ts';
 
 const PLUGINS = 'plugins';
 const COPIES = 'plugin-copies';
@@ -44,7 +45,7 @@ export class StagedPlugin implements AsyncDisposable {
   static async of(dataDir: string, source: string): Promise<StagedPlugin> {
     const path = await emptyDirectory(dataDir, COPIES);
     try {
-      return new StagedPlugin(dataDir, path, await readPlugin(source, { copyTo: path }));
+      return new StagedPlugin(dataDir, path, await readPlugin(source, { copyTo: path, owner: await ownerFor(dataDir) }));
     } catch (error) {
       await rm(path, { recursive: true, force: true });
       throw error;
@@ -58,7 +59,7 @@ export class StagedPlugin implements AsyncDisposable {
     const next = await emptyDirectory(this.#dataDir, PLUGINS);
     const old = `${next}-old`;
     try {
-      const { digest } = await readPlugin(this.#path, { copyTo: next });
+      const { digest } = await readPlugin(this.#path, { copyTo: next, owner: await ownerFor(this.#dataDir) });
       if (digest !== this.code.digest) throw new GatehouseError('GH2401', 'the plugin changed while it was copied');
       await rename(place, old).catch(ignoreMissing);
       await rename(next, place);
@@ -108,7 +109,16 @@ export async function removePlugin(dataDir: string, name: string): Promise<boole
 async function emptyDirectory(dataDir: string, parent: string): Promise<string> {
   const path = join(dataDir, parent, `.new-${randomBytes(8).toString('hex')}`);
   await mkdir(path, { recursive: true, mode: 0o700 });
+  const owner = await ownerFor(dataDir);
+  if (owner) for (const made of [join(dataDir, parent), path]) await lchown(made, owner.uid, owner.gid);
   return path;
+}
+
+/** The daemon may be another user than root, who decides: it must be able to read what is approved. */
+async function ownerFor(dataDir: string): Promise<Owner | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const { uid, gid } = await stat(dataDir);
+  return { uid, gid };
 }
 
 /** For an archive that is unpacked; the caller removes it. */

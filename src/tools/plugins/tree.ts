@@ -1,7 +1,7 @@
 // directory of a plugin -> every byte of it read once, by descriptor: counted, hashed, and copied where asked
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, opendir } from 'node:fs/promises';
+import { type FileHandle, lchown, mkdir, open, opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { GatehouseError } from '../../core/errors.ts';
 import { syncDirectory } from '../../lib/atomic-file.ts';
@@ -39,15 +39,26 @@ export interface Tree {
   readonly manifest?: Uint8Array;
 }
 
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface CopyOptions {
+  readonly copyTo?: string;
+  /** Of the copy. Default: who makes it. */
+  readonly owner?: Owner | undefined;
+}
+
 /**
  * Reads a whole directory. What it holds beside plain files and directories is refused: links, devices,
  * pipes, sockets, and files that take another user's rights. With `copyTo`, a directory that is there and
  * empty, what was hashed is written there as it is read, so that the copy is what the digest says whatever
  * happens to the original meanwhile: files 0500 where they may be run, else 0400. Rejects with GH2401.
  */
-export async function readTree(root: string, { copyTo }: { readonly copyTo?: string } = {}): Promise<Tree> {
+export async function readTree(root: string, { copyTo, owner }: CopyOptions = {}): Promise<Tree> {
   try {
-    const reader = new Reader();
+    const reader = new Reader(owner);
     // From its parent on: it must be no link itself.
     await using directory = await WorkspaceDirectory.open(dirname(root), [basename(root)]);
     await reader.read(directory, [], copyTo);
@@ -60,9 +71,14 @@ export async function readTree(root: string, { copyTo }: { readonly copyTo?: str
 
 class Reader {
   readonly #files: TreeFile[] = [];
+  readonly #owner: Owner | undefined;
   #manifest: Uint8Array | undefined;
   #entries = 0;
   #bytes = 0;
+
+  constructor(owner: Owner | undefined) {
+    this.#owner = owner;
+  }
 
   async read(directory: WorkspaceDirectory, at: readonly string[], copyTo: string | undefined): Promise<void> {
     if (at.length > LIMITS.depth) throw refused(`it is more than ${LIMITS.depth} directories deep`);
@@ -88,7 +104,10 @@ class Reader {
     const below = await enterIfDirectory(directory, name);
     if (below) {
       await using _ = below;
-      if (target !== undefined) await mkdir(target, { mode: 0o700 });
+      if (target !== undefined) {
+        await mkdir(target, { mode: 0o700 });
+        if (this.#owner) await lchown(target, this.#owner.uid, this.#owner.gid);
+      }
       await this.read(below, at, target);
       return;
     }
@@ -122,6 +141,7 @@ class Reader {
       hash.update(read);
       await copy?.writeFile(read);
     }
+    if (this.#owner) await copy?.chown(this.#owner.uid, this.#owner.gid);
     await copy?.chmod(executable ? 0o500 : 0o400);
     await copy?.sync();
     if (kept) this.#manifest = Buffer.concat(kept);
