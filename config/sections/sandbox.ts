@@ -15,7 +15,10 @@ export const sandboxSection = z
       .describe(
         'What programs of the agent run in. auto: bubblewrap on Linux, sandbox-exec on macOS, else containers where `image` is set; where none works the tools are left out, and `gatehouse status` says why. docker: a container of `image` for each program. none: in nothing, with all that the user of the daemon may do. off: no tool runs programs.',
       ),
-    allow_network: z.boolean().default(false).describe('Whether programs of the agent have the network. Plugins have it where you approved that, and only there.'),
+    allow_network: z
+      .boolean()
+      .default(false)
+      .describe('Whether programs of the agent have the network. Plugins have it where you approved that, and only there.'),
     read_allow_paths: z
       .array(readable)
       .max(64)
@@ -56,4 +59,6 @@ export const sandboxSection = z
         params: { hint: 'remove it, or set "mode": "docker"' },
       });
   })
-  .describe('Tools that run programs, such as `shell`, `grep` and those of plugins, and what these may reach. Without this section there are none.');
+  .describe(
+    'Tools that run programs, such as `shell`, `grep` and those of plugins, and what these may reach. Without this section there are none.',
+  );

@@ -30,8 +30,12 @@ function needsSandbox(context: TestContext): void {
 
 async function approve(dataDir: string, made: MadePlugin, flags: readonly ('network' | 'effects')[] = []): Promise<void> {
   await mkdir(join(dataDir, 'plugins'), { recursive: true });
-  const directory = await makePlugin(join(dataDir, 'plugins'), made);
-  await using staged = await StagedPlugin.of(dataDir, directory);
+  await makePlugin(join(dataDir, 'plugins'), made);
+  await approveFiles(dataDir, made.name, flags);
+}
+
+async function approveFiles(dataDir: string, name: string, flags: readonly ('network' | 'effects')[] = []): Promise<void> {
+  await using staged = await StagedPlugin.of(dataDir, join(dataDir, 'plugins', name));
   await staged.keep();
   await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
   await approvePlugin(opened, staged.code, { flags, by: 'cli' });
@@ -82,6 +86,20 @@ test('a tool of an approved plugin is run in the sandbox, with its arguments, in
   const notes: string[] = [];
   for await (const path of glob('workspaces/*/*/note', { cwd: dataDir })) notes.push(path);
   expect(await readFile(join(dataDir, notes[0] ?? ''), 'utf8')).toBe('{"text":"hi"}');
+});
+
+test('the plugin of docs/tools.md works as it is written there', async (context) => {
+  needsSandbox(context);
+  const dataDir = await dataDirectory();
+  await mkdir(join(dataDir, 'plugins'), { recursive: true });
+  const page = await readFile(join(import.meta.dirname, '../../docs/tools.md'), 'utf8');
+  const [, make = ''] = /^```sh\n(mkdir greet .*?)^gatehouse plugins add/ms.exec(page) ?? [];
+  await promisify(execFile)('/bin/sh', ['-ec', make], { cwd: join(dataDir, 'plugins') });
+  await approveFiles(dataDir, 'greet');
+  await using at = await scene(dataDir, [hello({ name: 'Ada' }), 'done']);
+  await at.channel.deliver({ platformId: 'm1', text: 'greet' });
+  await at.daemon.gateway.idle();
+  expect(at.told()).toEqual(['Good morning, Ada']);
 });
 
 /** Tools that are believed to stay in the workspace, so that no call of theirs is asked about: one a case of the script. */
@@ -275,6 +293,17 @@ console.log(JSON.stringify({ output: shout(JSON.parse(text).text), success: true
   await at.channel.deliver({ platformId: 'm1', text: 'greet' });
   await at.daemon.gateway.idle();
   expect(at.told()).toEqual(['GOOD MORNING']);
+});
+
+test('where the config has no sandbox for programs on purpose, a plugin runs bare', async () => {
+  const dataDir = await dataDirectory();
+  await approve(dataDir, { name: 'greet', script: '#!/bin/sh\necho "$GATEHOUSE_WORK_DIR"; pwd\n' });
+  await using at = await scene(dataDir, [hello(), 'done'], { sandbox: { mode: 'none' } });
+  await at.channel.deliver({ platformId: 'm1', text: 'greet' });
+  await at.daemon.gateway.idle();
+  const [place, cwd] = at.told()[0]?.split('\n') ?? [];
+  expect(place).toBe(cwd);
+  expect(place).toContain(join(dataDir, 'workspaces'));
 });
 
 test('without a sandbox no tool of a plugin is offered', async () => {

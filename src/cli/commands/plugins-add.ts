@@ -88,6 +88,7 @@ export async function decide(
   const { code } = staged;
   const { name, requires_network: wantsNetwork } = code.manifest;
   out.data(pluginText(code));
+  if (grants.trustEffects) out.data('  what it says its tools change is believed, while it is shut in');
   if (grants.network === true && !wantsNetwork)
     throw new GatehouseError('GH1001', `${name} does not want the network`, { hint: 'leave out `--network`' });
   const asked = await ask(context, code, grants);

@@ -2,6 +2,7 @@
 import { GatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
+import { approvedOf, forget } from '../../tools/mcp/pin.ts';
 import type { PluginCode } from '../../tools/plugins/code.ts';
 import { pluginToolId } from '../../tools/plugins/manifest.ts';
 import { approvePart, forgetPart, forgetPlugin, type Part } from '../../tools/plugins/pin.ts';
@@ -113,8 +114,15 @@ export const pluginsDisable: Command<DisableOptions> = async (context, { name, s
 
 /** Approvals first: what is left of a plugin then is not run. */
 export const pluginsRemove: Command<Named> = async (context, { name }) => {
-  await stateOf(context, name);
-  const forgotten = await withJournal(context, (opened) => forgetPlugin(opened, name, BY));
+  const state = await stateOf(context, name);
+  const servers = Object.keys(state.code?.manifest.mcp_servers ?? {});
+  const forgotten = await withJournal(context, async (opened) => {
+    for (const server of servers.map((one) => `${name}_${one}`)) {
+      const words = await approvedOf(server, opened.pins);
+      if (words.size > 0) await forget(opened.journal, server, words, BY);
+    }
+    return await forgetPlugin(opened, name, BY);
+  });
   const removed = await removePlugin(dataDirOf(context), name);
   return done(context, { plugin: name, approvals: forgotten === true, files: removed }, `${name} is removed`);
 };

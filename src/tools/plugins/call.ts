@@ -99,9 +99,8 @@ async function call(
     },
     signal,
   );
-  const { ok, output } = resultOf(exit, name);
-  if (exit.timedOut) throw new ToolFailure(`timed out after ${manifest.timeout_secs} s, and ended with all that it started`);
-  return { ok, output: visibleText(redact(output)) };
+  const { ok, output } = resultOf(exit, { name, seconds: manifest.timeout_secs });
+  return { ok, output: redact(visibleText(output)) };
 }
 
 function environmentOf(names: readonly string[], secret: ReadSecret): Readonly<Record<string, string>> {
@@ -113,13 +112,20 @@ function environmentOf(names: readonly string[], secret: ReadSecret): Readonly<R
   }
 }
 
-function resultOf({ code, out, err }: Exit, plugin: string): { readonly ok: boolean; readonly output: string } {
+function resultOf(
+  { code, timedOut, out, err }: Exit,
+  { name, seconds }: { readonly name: string; readonly seconds: number },
+): { readonly ok: boolean; readonly output: string } {
   const answer = answerOf(out);
   const text = answer?.output ?? out.trimEnd();
   const said = err.trim().slice(-MAX_SAID);
-  if (code !== 0) {
+  if (timedOut || code !== 0) {
     const how = code === null ? 'was ended by a signal' : `ended with status ${code}`;
-    return { ok: false, output: [`Error: plugin ${plugin} ${how}`, text, said].filter((part) => part !== '').join('\n') };
+    const late = `timed out after ${seconds} s, and was ended with all that it started`;
+    return {
+      ok: false,
+      output: [`Error: plugin ${name} ${timedOut ? late : how}`, text, said].filter((part) => part !== '').join('\n'),
+    };
   }
   if (answer?.success === false) return { ok: false, output: `Error: ${text === '' ? 'the plugin gives no reason' : text}` };
   const changed = answer?.file_modified === undefined ? [] : [`(changed: ${answer.file_modified})`];

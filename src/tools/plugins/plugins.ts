@@ -8,12 +8,13 @@ import type { PluginStatus } from '../../core/status.ts';
 import type { RunScope, Tool } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
 import { oneLine } from '../../lib/one-line.ts';
+import { visibleText } from '../../lib/visible-text.ts';
 import { treeDigest } from '../program-approval.ts';
 import { saidLines } from '../said-lines.ts';
 import { type CallDeps, pluginTool, type UsablePlugin } from './call.ts';
 import { pluginToolId } from './manifest.ts';
 import { type PluginHook, pluginHooks, pluginServers } from './parts.ts';
-import { approvalsOf } from './pin.ts';
+import { type Approval, approvalsOf } from './pin.ts';
 import { knownPlugins, type PluginState, pluginState } from './state.ts';
 import { copyDirectory, pluginDirectory } from './store.ts';
 
@@ -97,8 +98,15 @@ export class Plugins {
     for (const name of await knownPlugins(dataDir, approvals)) {
       const approval = approvals.get(name);
       // Before it is read: a change meanwhile counts.
-      const stamp = approval && (await this.#stamp(name, approval.digest));
-      known.set(name, { stamp, state: await pluginState(dataDir, name, approval) });
+      const stamp = await this.#stamp(name, approval);
+      const before = this.#known.get(name);
+      // What makes it broken may lie elsewhere.
+      const isSame =
+        stamp !== undefined &&
+        before?.stamp === stamp &&
+        before.state.standing !== 'broken' &&
+        isDeepStrictEqual(before.state.approval, approval);
+      known.set(name, isSame ? before : { stamp, state: await pluginState(dataDir, name, approval) });
     }
     const before = this.#known;
     this.#known = known;
@@ -139,7 +147,7 @@ export class Plugins {
     const { secret, redact, logger, clock } = this.#options;
     const said = saidLines({ event: 'plugin.said', about: { plugin: plugin.name }, logger, clock });
     const onProgress: CallDeps['onProgress'] = (line, show) => {
-      const text = oneLine(redact(line), MAX_SAID);
+      const text = oneLine(redact(visibleText(line)), MAX_SAID);
       if (text === '') return;
       said(text);
       show?.(text);
@@ -149,25 +157,29 @@ export class Plugins {
   }
 
   /** Why what a run began with may not run any more. Where a file was touched, all of it is read again. */
-  async #problem({ name, code, approval }: UsablePlugin): Promise<string | undefined> {
-    const known = this.#known.get(name);
-    const stamp = await this.#stamp(name, code.digest);
-    if (stamp === undefined || known?.stamp !== stamp) await this.look();
-    const now = this.#known.get(name)?.state;
+  async #problem({ name, approval }: UsablePlugin): Promise<string | undefined> {
+    const stamp = await this.#stamp(name, approval);
+    const isAsRead = stamp !== undefined && this.#known.get(name)?.stamp === stamp;
+    // Read from the journal: a command may have taken it back a moment ago.
+    const now = (await approvalsOf(this.#options.pins)).get(name);
+    if (!isAsRead || !isDeepStrictEqual(this.#known.get(name)?.state.approval, now)) await this.look();
     const isSame =
-      now?.standing === 'enabled' &&
-      now.approval?.digest === approval.digest &&
-      now.approval.network === approval.network &&
-      now.approval.effects === approval.effects;
+      this.#known.get(name)?.state.standing === 'enabled' &&
+      now?.digest === approval.digest &&
+      now.network === approval.network &&
+      now.effects === approval.effects;
     return isSame ? undefined : `plugin ${name} is not what was approved any more; the operator has to approve it again`;
   }
 
-  async #stamp(name: string, digest: string): Promise<string | undefined> {
+  async #stamp(name: string, approval: Approval | undefined): Promise<string | undefined> {
     const { dataDir } = this.#options;
     const { signal } = new AbortController();
     try {
-      const both = [pluginDirectory(dataDir, name), copyDirectory(dataDir, { name, digest })];
-      return (await Promise.all(both.map((path) => treeDigest(path, signal)))).map((tree) => tree.digest).join();
+      const places = [
+        pluginDirectory(dataDir, name),
+        ...(approval ? [copyDirectory(dataDir, { name, digest: approval.digest })] : []),
+      ];
+      return (await Promise.all(places.map((path) => treeDigest(path, signal)))).map((tree) => tree.digest).join();
     } catch {
       return undefined; // what is wrong with it is said where it is read
     }

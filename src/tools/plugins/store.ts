@@ -73,6 +73,9 @@ export class StagedPlugin implements AsyncDisposable {
   async keep(): Promise<void> {
     const { manifest, digest } = this.code;
     const place = copyDirectory(this.#dataDir, { name: manifest.name, digest });
+    // Where it is there already, programs may be running from it.
+    const before = await readPlugin(place).catch(() => undefined);
+    if (before?.digest === digest) return;
     await rm(place, { recursive: true, force: true });
     await rename(this.#path, place);
     await syncDirectory(join(this.#dataDir, COPIES));
@@ -86,10 +89,12 @@ export class StagedPlugin implements AsyncDisposable {
 /** Removes the copies of a plugin but for the one that is named. */
 export async function removeCopies(dataDir: string, name: string, except?: string): Promise<void> {
   const entries = await readdir(join(dataDir, COPIES)).catch(ignoreMissing);
-  const ofPlugin = new RegExp(`^${name}-[0-9a-f]{64}$`);
-  for (const entry of entries ?? [])
-    if (ofPlugin.test(entry) && entry !== `${name}-${except}`)
+  for (const entry of entries ?? []) {
+    const digest = entry.startsWith(`${name}-`) ? entry.slice(name.length + 1) : '';
+    // A plugin `greet-x` has a name that begins so, too.
+    if (/^[0-9a-f]{64}$/.test(digest) && digest !== except)
       await rm(join(dataDir, COPIES, entry), { recursive: true, force: true });
+  }
 }
 
 /** Whether there was one. */
