@@ -238,7 +238,7 @@ class AgentLoop {
     this.#shelf.used(calls, this.#iterations);
     const results = await runToolCalls(calls, batch);
     for (const { taint = 0 } of results) this.#taint |= taint;
-    const waits = waitsOf(calls, results);
+    const waits = waitsOf(this.#run, calls, results);
     if (waits.length > 0) return this.#parked(waits).outcome;
     this.#lines.push(this.#answerLine(asked, calls));
     for (const [i, call] of calls.entries()) {

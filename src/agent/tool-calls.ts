@@ -16,7 +16,7 @@ import { offered } from './offered.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
 import { argsHash, toolSignature } from './tool-signature.ts';
 import { NOT_RUN, UNKNOWN } from './turn-lines.ts';
-import { mayWait, settledResult } from './waiting.ts';
+import { goingOn, mayRunAgain, mayWait, settledResult } from './waiting.ts';
 
 export interface ToolBatch {
   readonly run: AgentRun;
@@ -106,13 +106,12 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
     recordDone(call, { ...step, endedAt: stored.at }, stored, batch).catch(() => undefined);
     return stored;
   }
-  if (recorded && !(tool && mayRunAgain(tool))) {
-    emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
-    return recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
-  }
+  const going = recorded && tool && goingOn(run, call, tool);
+  if (recorded && !going && !(tool && mayRunAgain(tool))) return await unknown(call, step, batch);
   if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, offered(run)), 'not-run'), batch);
   const { call: final, gate } = await gateFinal(call, recorded, { ...batch, tool });
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
+  if (gate.kind !== 'run' && going) return await unknown(call, step, batch);
   if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });
   if (!recorded) {
     const began = { tool: tool.name, effect: tool.effect, startedAt: run.clock.now() };
@@ -125,7 +124,9 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
     const notRun = notEnded(batch, NOT_RUN, 'not-run');
     return recordDone(call, { ...step, effect: 'none', endedAt: notRun.at }, notRun, batch);
   }
-  const result = await execute(tool, final, batch);
+  const went = going && (await execute(going.tool, final, batch));
+  if (going?.lost() === 'unknown') return await unknown(call, step, batch);
+  const result = went && going?.lost() === undefined ? went : await execute(tool, final, batch);
   // Left behind still running: STARTED without DONE is the truth about it.
   if (result === 'left') {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
@@ -134,6 +135,12 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   // STARTED stays: the result is what the wait comes to.
   if (result.result.wait) return result;
   return recordDone(call, { ...step, endedAt: result.at }, result, batch);
+}
+
+/** A call that began, and of which nothing more can be known. */
+async function unknown(call: ToolCall, step: Omit<StepRecord, 'state'>, batch: ToolBatch): Promise<StoredCall> {
+  batch.emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
+  return await recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
 }
 
 /** The call as it would run, which a hook may have changed, and whether it may. After a crash as it began. */
@@ -171,11 +178,6 @@ async function stopped(
   }
   batch.emit({ type: 'tool.denied', ...about });
   return await recordDone(call, { ...step, effect: 'none' }, notEnded(batch, gate.output, 'not-run'), batch);
-}
-
-/** Whether a call that was cut off may run a second time. */
-function mayRunAgain({ effect, idempotent }: Tool): boolean {
-  return effect === 'none' || idempotent === true;
 }
 
 async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<StoredCall | 'left'> {

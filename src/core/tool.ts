@@ -76,6 +76,8 @@ export interface RunScope {
   readonly origin?: Address;
   /** What may be added to the answer. Absent = no chat is told. */
   readonly answer?: AnswerScope;
+  /** Whom a tool may ask for words. Absent = no message of a person began the run. */
+  readonly asks?: Asker;
   /** Absent = there are no schedules. */
   readonly jobs?: JobBook;
   /** Called before a file of the workspace grows by so many bytes. Absent = no limit. */
@@ -95,6 +97,13 @@ export interface RunScope {
   /** Absent = no message began the run. */
   readonly modelBook?: ModelBook;
   readonly toolSettings?: ToolSettings;
+}
+
+/** The person whom a run works for. */
+export interface Asker {
+  readonly principal: string;
+  /** The chat in which they wrote. */
+  readonly to: Address;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */
@@ -142,8 +151,8 @@ export interface ToolResult {
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
   /**
-   * In place of a result: the run parks, and the value of this wait becomes the result. Only of a tool
-   * without an effect of its own: after a crash before the park it runs again.
+   * In place of a result: the run parks, and the value of this wait becomes the result, or goes to `resume`.
+   * A tool without `resume` may wait only if it has no effect: after a crash before the park it runs again.
    */
   readonly wait?: Wanted;
   /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
@@ -195,7 +204,14 @@ export interface Tool {
    * throw: a failed result then.
    */
   run(args: unknown, context: ToolContext): Promise<ToolResult>;
+  /**
+   * Goes on with a call that began, in place of `run`: when the wait that it returned is settled, and after a
+   * crash. `values`: what its waits came to, oldest first; none = it was cut off before the first was settled.
+   * Called with the same values again where it was cut off since. May return a further wait. Undefined = this
+   * process knows nothing of the call, so its outcome is unknown.
+   */
+  resume?(values: readonly ToolResult[], args: unknown, context: ToolContext): Promise<ToolResult | undefined>;
 }
 
 /** A tool without its work: what policies judge. */
-export type ToolFacts = Omit<Tool, 'run'>;
+export type ToolFacts = Omit<Tool, 'run' | 'resume'>;

@@ -38,6 +38,11 @@ export interface Question {
   readonly digest?: string;
   /** Absent = a yes holds for this once. */
   readonly grant?: SessionGrant;
+  /**
+   * Words are an answer only with the code of the question, or in reply to it; the next message of the person
+   * is none. For answers that leave this machine.
+   */
+  readonly named?: true;
   /** Epoch ms. */
   readonly expiresAt: number;
   /** Kept for the part of the program that asks; no person is shown it. */
@@ -98,6 +103,11 @@ export type NewWait = Wanted & {
 /** The id of a wait is the same on every attempt. */
 export function waitId(run: string, callId: string): string {
   return `${run}#${callId}`;
+}
+
+/** The id of the nth wait, from 1, of a call that waits again and again; `id`: that of its first. */
+export function nthWait(id: string, n: number): string {
+  return n === 1 ? id : `${id}~${n}`;
 }
 
 /**
@@ -182,6 +192,9 @@ export interface Dated {
   /** Does what is due at `now`; what it could not write it does the next time. */
   fire(now: number): Promise<void>;
 }
+
+/** What a question for words, or a choice, comes to where its person does not want to answer. */
+export const DECLINED: WaitValue = { ok: false, output: 'Error: the person declined to answer' };
 
 /** What a wait comes to that nothing ended in time. */
 export function lateResult({ late }: { readonly late?: WaitValue }): WaitValue {

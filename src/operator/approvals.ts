@@ -6,7 +6,7 @@ import { chatKey, principalOf } from '../core/ids.ts';
 import type { ChatRef, InboundMessage, Json } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ToolResult } from '../core/tool.ts';
-import type { Question, Settled, StoredWait, Waits } from '../core/wait.ts';
+import { DECLINED, type Question, type Settled, type StoredWait, type Waits } from '../core/wait.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
@@ -208,7 +208,7 @@ export class Approvals {
     for (const wait of open) if (this.#mayAnswer(wait, message)) here.push(wait);
     if (!message.replyTo)
       return ofWords(
-        here.find(({ question }) => question?.answer === 'text'),
+        here.find(({ question }) => question?.answer === 'text' && !question.named),
         message,
       );
     const { fromBot, text: quoted } = message.replyTo;
@@ -216,7 +216,7 @@ export class Approvals {
     if (quoted !== undefined) return await this.#readReply(message, quoted);
     // A reply to words of ours that the platform does not repeat: they may have been any question of this
     // chat.
-    const meant = here.filter((wait) => ofWords(wait, message));
+    const meant = here.filter((wait) => !wait.question?.named && ofWords(wait, message));
     // The number may be meant for what the agent offered there last.
     const isOfTwoLists = /^\d/.test(firstLine(message.text).trim()) && this.#offering.has(chatKey(message));
     if (meant.length > 1 || (meant.length > 0 && isOfTwoLists)) return { outcome: 'unclear', answer: whichOf(meant) };
@@ -224,7 +224,8 @@ export class Approvals {
   }
 
   async #readReply(message: InboundMessage, quoted: string): Promise<Decision | undefined> {
-    for (const code of codesIn(quoted)) {
+    // The question ends with its own; what stands above may be words of others.
+    for (const code of codesIn(quoted).toReversed()) {
       const wait = await this.#options.journal.waits.byCode(code);
       if (wait && this.#mayAnswer(wait, message)) return ofWords(wait, message);
     }
@@ -266,6 +267,7 @@ function isSession(command: string, words: readonly string[]): boolean {
 
 function read(wait: StoredWait, command: string, words: string, message: InboundMessage): Decision | undefined {
   const isApproval = wait.question?.answer === 'approve';
+  if (!isApproval && command === '/deny') return declined(wait, message);
   if (isApproval === (command === '/answer')) return undefined;
   return ofWords(wait, message, isApproval ? `${command.slice(1)} ${words}`.trim() : words);
 }
@@ -285,6 +287,12 @@ function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: 
   const settled = { wait: wait.id, value, by: principalOf(message) };
   if (!wait.question || !isForSession(wait.question, words)) return { outcome, answer: SAID[outcome], settled };
   return { outcome, answer: '✅ Allowed for this session.', settled: { ...settled, forSession: true } };
+}
+
+/** A person need not answer a question for words, or a choice. */
+function declined(wait: StoredWait, message: InboundMessage): Decision {
+  if (!wait.isOpen) return { outcome: 'deny', answer: overText(wait) };
+  return { outcome: 'deny', answer: '🛑 Declined.', settled: { wait: wait.id, value: DECLINED, by: principalOf(message) } };
 }
 
 const OWNER_ONLY = 'Only the owner may answer this.';

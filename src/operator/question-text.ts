@@ -62,13 +62,15 @@ export function isVerdict(words: string): boolean {
 /** What is shown to press, or listed to type. */
 export function choicesOf({ answer, choices = [], grant }: Question, code: string): readonly Choice[] {
   if (answer === 'approve') return grant ? [...verdictsOf(code), forSession(code)] : verdictsOf(code);
-  return answer === 'choice' ? choices.map(({ label }, n) => ({ label, value: `/answer ${code} ${n + 1}` })) : [];
+  return answer === 'choice' ? choices.map(({ label }, n) => ({ label, value: `/answer ${code} #${n + 1}` })) : [];
 }
 
 /** The question as it stands in a chat. */
-export function textOf({ text, answer, expiresAt, grant }: Question, code: string, now: number): string {
+export function textOf({ text, answer, expiresAt, grant, named }: Question, code: string, now: number): string {
   const session = grant ? ` (\`/allow ${code} ${SESSION}\` for the session)` : '';
-  const how = answer === 'approve' ? `\`/allow ${code}\`${session} or \`/deny ${code}\`` : `\`/answer ${code} …\``;
+  const deny = `or \`/deny ${code}\``;
+  const words = named ? `to this message, or \`/answer ${code} …\`, ${deny}` : `\`/answer ${code} …\``;
+  const how = answer === 'approve' ? `\`/allow ${code}\`${session} ${deny}` : words;
   return `${text} Reply ${how} within ${within(expiresAt - now)}.`;
 }
 
@@ -94,7 +96,10 @@ export function answerOf(question: Question, words: string): { readonly ok: true
   const { answer, choices = [] } = question;
   if (isForSession(question, words)) return ALLOWED;
   if (answer === 'text') return words.trim() === '' ? undefined : { ok: true, output: words.trim() };
-  const choice = readChoice(firstLine(words), answer === 'approve' ? verdictsOf('') : choices);
+  const place = answer === 'choice' ? /^#(\d{1,2})$/.exec(words.trim())?.[1] : undefined;
+  const choice = place
+    ? choices[Number(place) - 1]
+    : readChoice(firstLine(words), answer === 'approve' ? verdictsOf('') : choices);
   if (!choice) return undefined;
   if (answer === 'choice') return { ok: true, output: choice.value };
   return choice.value.startsWith('/allow') ? ALLOWED : DENIED;

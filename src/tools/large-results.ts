@@ -20,23 +20,32 @@ export interface LargeResultOptions {
  * pages by itself: what it says is in a file already.
  */
 export function keepingLarge(tool: Tool, options: LargeResultOptions): Tool {
+  const { resume } = tool;
   return {
     ...tool,
-    async run(args, context) {
-      const { stored: before, ...result } = await tool.run(args, context);
-      if (result.wait) return result;
-      const { output } = result;
-      const isReading = tool.name === 'read_file';
-      if (options.shape === 'task') {
-        if (output.length <= SHOWN_CHARS) return result;
-        if (isReading) return { ...result, output: page(output) };
-        const stored = before ?? (await store(tool, output, context, options)).stored;
-        return { ...result, output: tiered(output, stored) };
-      }
-      if (isReading || before || Buffer.byteLength(output, 'utf8') <= tool.outputBytes - PREFIX_BYTES) return result;
-      return { ...result, output: (await store(tool, output, context, options)).output };
-    },
+    run: async (args, context) => await kept(await tool.run(args, context), tool, context, options),
+    ...(resume && {
+      async resume(values, args, context) {
+        const result = await resume(values, args, context);
+        return result && (await kept(result, tool, context, options));
+      },
+    }),
   };
+}
+
+async function kept(all: ToolResult, tool: Tool, context: ToolContext, options: LargeResultOptions): Promise<ToolResult> {
+  const { stored: before, ...result } = all;
+  if (result.wait) return result;
+  const { output } = result;
+  const isReading = tool.name === 'read_file';
+  if (options.shape === 'task') {
+    if (output.length <= SHOWN_CHARS) return result;
+    if (isReading) return { ...result, output: page(output) };
+    const stored = before ?? (await store(tool, output, context, options)).stored;
+    return { ...result, output: tiered(output, stored) };
+  }
+  if (isReading || before || Buffer.byteLength(output, 'utf8') <= tool.outputBytes - PREFIX_BYTES) return result;
+  return { ...result, output: (await store(tool, output, context, options)).output };
 }
 
 async function store(

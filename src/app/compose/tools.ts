@@ -74,7 +74,10 @@ function scopeOf(row: RunRow, base: Base, delivery: Pick<Delivery, 'react'>): Ru
   const { session, authority } = row;
   const target = targetOf(row);
   const scope = { session, authority, channel: channelOf(row) };
-  return target ? { ...scope, origin: addressOf(target), answer: answerOf(row, base, delivery) } : scope;
+  if (!target) return scope;
+  const origin = addressOf(target);
+  const asks = row.message ? { asks: { principal: authority.principal, to: origin } } : {};
+  return { ...scope, origin, answer: answerOf(row, base, delivery), ...asks };
 }
 
 /** Of a message, its chat alone. */
