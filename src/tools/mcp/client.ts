@@ -3,22 +3,19 @@ import { z } from 'zod';
 import { errorText } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
-import { oneLine } from '../../lib/one-line.ts';
 import { startTimer } from '../../lib/timer.ts';
+import { CallLimit } from './call-limit.ts';
 import { callResourceTool, RESOURCE_TOOLS } from './resources.ts';
 import { loadSdk } from './sdk.ts';
+import { type OpenCall, ServerRequests } from './server-requests.ts';
 import type { Wire } from './transport.ts';
 
 /** Of the handshake and of each list. */
 const ANSWER_MS = 30_000;
 const MAX_PAGES = 50;
 const MAX_TOOLS = 500;
-/** A call that reports progress may last so many times its limit. */
-const PROGRESS_FACTOR = 10;
 /** Longest limit that a timer of Node takes: the limits here are kept by our own clock. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
-/** Longest question of a server that is repeated. UTF-16 units. */
-const MAX_SHOWN = 300;
 
 const pageSchema = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().max(10_000).nullish() });
 const anySchema = z.looseObject({});
@@ -29,7 +26,8 @@ export interface ToolList {
   readonly cut?: string;
 }
 
-export interface CallOptions {
+export interface CallOptions extends Pick<OpenCall, 'who' | 'elicit'> {
+  /** Without the time in which a person is asked. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -54,15 +52,9 @@ export interface ConnectOptions {
   readonly onListChanged: () => void;
   /** It asked for something that it is not given. */
   readonly onRefused: (method: string) => void;
+  /** The server may put questions to the people whom calls are made for. Default: it may not. */
+  readonly asksPeople?: boolean;
 }
-
-/** A method of a server's own request -> why it is refused, for the model and the log. */
-const REFUSED: Readonly<Record<string, string>> = {
-  'elicitation/create':
-    'Gatehouse does not pass questions of a server on to a person. Ask the person yourself, and call the tool again with the answer',
-  'sampling/createMessage': 'a server may not use the model',
-  'roots/list': 'a server is told of no directories',
-};
 
 type Client = InstanceType<Awaited<ReturnType<typeof loadSdk>>['Client']>;
 
@@ -70,28 +62,27 @@ export class McpConnection implements AsyncDisposable {
   readonly #client: Client;
   readonly #wire: Wire;
   readonly #clock: Clock;
-  /** Of the calls under way: what they are to tell. */
-  readonly #notes = new Set<string[]>();
+  readonly #requests: ServerRequests;
   /** Names of the tools that this end makes of the server's resources. */
   #resourceTools: ReadonlySet<string> = new Set();
 
-  private constructor(client: Client, wire: Wire, clock: Clock) {
+  private constructor(client: Client, wire: Wire, { clock, onRefused, asksPeople = false }: ConnectOptions) {
     this.#client = client;
     this.#wire = wire;
     this.#clock = clock;
+    this.#requests = new ServerRequests({ asksPeople, onRefused });
   }
 
   /** Rejects when the server cannot be reached, or does not answer as one; nothing of it is left then. */
   static async open(wire: Wire, options: ConnectOptions): Promise<McpConnection> {
     const { Client } = await loadSdk();
-    const { clock, signal, version, onListChanged, onRefused } = options;
-    // It can do nothing for a server: no sampling, no roots, no questions.
-    const client = new Client({ name: 'gatehouse', version }, { capabilities: {} });
-    const connection = new McpConnection(client, wire, clock);
-    client.fallbackRequestHandler = async ({ method, params }) => {
-      onRefused(method);
-      throw connection.#refuse(method, params);
-    };
+    const { clock, signal, version, onListChanged, asksPeople } = options;
+    // No sampling, no roots.
+    const capabilities = asksPeople ? { elicitation: { form: { applyDefaults: true } } } : {};
+    const client = new Client({ name: 'gatehouse', version }, { capabilities });
+    const connection = new McpConnection(client, wire, options);
+    client.fallbackRequestHandler = ({ method, params }, { signal: withdrawn }) =>
+      connection.#requests.answer(method, params, withdrawn);
     client.fallbackNotificationHandler = async ({ method }) => {
       if (method === 'notifications/tools/list_changed') onListChanged();
     };
@@ -154,19 +145,13 @@ export class McpConnection implements AsyncDisposable {
    * Rejects with `CallRefused`, with the signal's reason, or where no answer came: whether the call took
    * effect is unknown then. The server is told when it is given up.
    */
-  async call(name: string, args: unknown, { timeoutMs, signal }: CallOptions): Promise<CallAnswer> {
+  async call(name: string, args: unknown, { timeoutMs, signal, ...asks }: CallOptions): Promise<CallAnswer> {
     const notes: string[] = [];
-    using limit = linkedSignal(signal);
-    const over = (ms: number) => () => limit.abort(new Error(`no answer within ${Math.round(ms / 1_000)} s`));
-    let stop = startTimer(this.#clock, timeoutMs, over(timeoutMs));
-    const stopAll = startTimer(this.#clock, timeoutMs * PROGRESS_FACTOR, over(timeoutMs * PROGRESS_FACTOR));
-    const onprogress = (): void => {
-      stop();
-      stop = startTimer(this.#clock, timeoutMs, over(timeoutMs));
-    };
-    this.#notes.add(notes);
+    using ending = linkedSignal(signal);
+    using limit = new CallLimit(this.#clock, timeoutMs, (reason) => ending.abort(reason));
+    using _open = this.#requests.begin({ ...asks, notes, limit });
     try {
-      const options = { timeout: NO_LIMIT_MS, signal: limit.signal, onprogress };
+      const options = { timeout: NO_LIMIT_MS, signal: ending.signal, onprogress: () => limit.progress() };
       const ask = (method: string, params: Record<string, unknown>) =>
         this.#client.request({ method, params }, anySchema, options);
       const answer = this.#resourceTools.has(name)
@@ -174,12 +159,8 @@ export class McpConnection implements AsyncDisposable {
         : await ask('tools/call', { name, arguments: args });
       return { answer, notes };
     } catch (error) {
-      if (limit.signal.aborted) throw limit.signal.reason;
+      if (ending.signal.aborted) throw ending.signal.reason;
       throw isRefusal(error) ? new CallRefused(errorText(error), { cause: error }) : await endOr(error, this.#wire);
-    } finally {
-      stop();
-      stopAll();
-      this.#notes.delete(notes);
     }
   }
 
@@ -199,16 +180,6 @@ export class McpConnection implements AsyncDisposable {
     } finally {
       stop();
     }
-  }
-
-  /** A refusal that the server reads, and that each call under way tells its model. */
-  #refuse(method: string, params: unknown): Error {
-    const why = Object.hasOwn(REFUSED, method) ? REFUSED[method] : 'Gatehouse does not know it';
-    const said = typeof params === 'object' && params !== null ? Reflect.get(params, 'message') : undefined;
-    const asked = typeof said === 'string' ? ` (“${oneLine(said, MAX_SHOWN)}”)` : '';
-    const note = `[The server asked for ${oneLine(method, 60)}${asked} and was refused: ${why}.]`;
-    for (const notes of this.#notes) if (notes.length < 3) notes.push(note);
-    return Object.assign(new Error(why), { code: -32_601 });
   }
 }
 
