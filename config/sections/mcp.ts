@@ -76,6 +76,12 @@ const entry = z.strictObject({
     })
     .prefault({})
     .describe('Which of its tools are offered.'),
+  elicitation: z
+    .enum(['ask', 'refuse'])
+    .default('ask')
+    .describe(
+      'ask: what the server asks in the middle of a call is put to the person whom the call is made for, as a question in their chat. refuse: the server is told no.',
+    ),
   trust_annotations: z
     .boolean()
     .default(false)

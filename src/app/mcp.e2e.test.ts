@@ -254,7 +254,7 @@ test('a server that a killed daemon left, and that goes on without it, is ended 
 });
 
 /** Of the suite of the protocol's own makers, played against the client that the daemon uses. */
-test.each(['initialize', 'tools_call', 'sse-retry'])(
+test.each(['initialize', 'tools_call', 'sse-retry', 'elicitation-sep1034-client-defaults'])(
   'the conformance suite of MCP passes: %s',
   { timeout: 60_000 },
   async (scenario) => {

@@ -19,10 +19,14 @@ if (!entry) throw new Error('no entry');
 const { signal } = new AbortController();
 const options = { dataDir: '/nowhere', env: {}, secret: (name: string) => name, clock: systemClock, logger: new MemoryLogger() };
 await using connection = await McpConnection.open(await wireFor('peer', entry, options), {
-  ...{ version: '1', clock: systemClock, signal, onListChanged: () => undefined, onRefused: () => undefined },
+  ...{ version: '1', clock: systemClock, signal, onListChanged: () => undefined, onRefused: () => undefined, asksPeople: true },
 });
 await connection.listTools(signal);
 for (const [name, args] of Object.entries(CALLS[scenario] ?? {})) {
-  const { answer } = await connection.call(name, args, { timeoutMs: 20_000, signal });
+  const { answer } = await connection.call(name, args, {
+    timeoutMs: 20_000,
+    signal,
+    elicit: async () => ({ action: 'accept', content: {} }),
+  });
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

@@ -154,6 +154,25 @@ const CALLS: Readonly<Record<string, (message: Message) => void>> = {
   'asks-person': ({ id }) => ask(id, 'elicitation/create', { message: 'your password?', requestedSchema: object }),
   'asks-roots': ({ id }) => ask(id, 'roots/list', {}),
   'asks-all': ({ id }) => ask(id, 'shell/run', { command: 'id' }),
+  // Puts each question of a JSON list to a person, all at once or (`in-turn`) one after another.
+  asks: ({ id }) => {
+    const questions = JSON.parse(rest[0] ?? '[]') as readonly object[];
+    if (rest[1] !== 'in-turn') for (const question of questions) answers.push(put(question));
+    const all =
+      rest[1] === 'in-turn'
+        ? questions.reduce<Promise<unknown[]>>(
+            async (before, question) => [...(await before), await put(question)],
+            Promise.resolve([]),
+          )
+        : Promise.all(answers);
+    if (rest[1] === 'dies') setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300);
+    if (rest[1] === 'takes-back') {
+      setTimeout(() => {
+        send({ method: 'notifications/cancelled', params: { requestId: 'q1' } });
+        send({ id, result: text('done without') });
+      }, 300);
+    } else void all.then((results) => send({ id, result: text(`done with ${JSON.stringify(results)}`) }));
+  },
   environment: ({ id }) => send({ id, result: text(`${Object.keys(process.env).sort().join(' ')} in ${process.cwd()}`) }),
 };
 
@@ -185,6 +204,17 @@ let open: Message['id'];
 function ask(id: Message['id'], method: string, params: object): void {
   open = id;
   send({ id: 'question', method, params });
+}
+
+/** Questions that are put, by the number in their id, with what takes the answer. */
+const waiting = new Map<string, (answer: unknown) => void>();
+const answers: Promise<unknown>[] = [];
+let questions = 0;
+function put(params: object): Promise<unknown> {
+  questions += 1;
+  const id = `q${questions}`;
+  send({ id, method: 'elicitation/create', params });
+  return new Promise((resolve) => waiting.set(id, resolve));
 }
 
 function answerCall(message: Message): void {
@@ -238,6 +268,7 @@ function initialized(message: Message): void {
 function take(message: Message): void {
   if (message.method !== undefined || message.error !== undefined)
     received.push(`${message.method ?? 'error'} ${JSON.stringify(message.params ?? message.error)}`);
+  waiting.get(String(message.id))?.(message.error ?? message.result);
   if (message.id === 'question') send({ id: open, result: text(`done with ${JSON.stringify(message.error ?? message.result)}`) });
   if (message.method === 'initialize') initialized(message);
   if (message.method === 'tools/list') answerList(message);

@@ -33,6 +33,7 @@ export async function composeMcp(
     others: () => plugins.servers(),
   });
   options.addSecrets?.(() => servers.secrets());
+  await servers.closeLost();
   await servers.apply(config.mcp_servers);
   journal.onOutsideChange(() => servers.look());
   plugins.onChange(() => {

@@ -1,12 +1,24 @@
 /** A question of a server in form mode (MCP 2025-11-25, client/elicitation) -> fields, and words of a person -> values. */
 import { z } from 'zod';
 import { isDeep } from '../../lib/json-depth.ts';
+import { inMark } from '../../lib/marks.ts';
+import { spellOutText } from '../../lib/spell-out.ts';
 
 /** Of one question. */
 const MAX_FIELDS = 20;
 const MAX_OPTIONS = 30;
 const MAX_SCHEMA_BYTES = 64 * 1024;
 const MAX_NAME = 100;
+const MAX_LABEL = 60;
+/** Of what Gatehouse adds to choices, and of the two of a field that is yes or no. */
+export const YES = 'Yes';
+export const NO = 'No';
+export const LEAVE_OUT = 'Leave it out';
+export const DEFAULT = 'Take the default';
+export const DECLINE = 'Decline';
+const OWN_LABELS = [YES, NO, LEAVE_OUT, DEFAULT, DECLINE].map((label) => label.toLowerCase());
+/** What looks like the code of a question, which a reply to this one must not name. */
+const CODE = /\b[2-9A-HJKMNP-Z]{6}\b/g;
 /** Longest answer in words. Characters. */
 const MAX_WORDS = 4_000;
 /** A form must not ask for these (the same page, "Security considerations"): words of a chat are kept. */
@@ -17,6 +29,7 @@ export type FieldValue = string | number | boolean | readonly string[];
 
 export interface Option {
   readonly value: string;
+  /** In one line, with what people do not see spelt out. No two of a field look the same. */
   readonly label: string;
 }
 
@@ -48,12 +61,15 @@ type Format = 'email' | 'uri' | 'date' | 'date-time';
 
 const limit = z.number().optional();
 const options = z.array(z.string()).min(1).max(MAX_OPTIONS);
-const titled = z.array(z.object({ const: z.string(), title: z.string() })).min(1).max(MAX_OPTIONS);
+const titled = z
+  .array(z.object({ const: z.string(), title: z.string() }))
+  .min(1)
+  .max(MAX_OPTIONS);
 const property = z.object({
   type: z.enum(['string', 'number', 'integer', 'boolean', 'array']),
   title: z.string().optional(),
   description: z.string().default(''),
-  default: z.unknown(),
+  default: z.unknown().optional(),
   ...{ minLength: limit, maxLength: limit, minimum: limit, maximum: limit, minItems: limit, maxItems: limit },
   format: z.enum(['email', 'uri', 'date', 'date-time']).optional().catch(undefined),
   enum: options.optional(),
@@ -130,8 +146,13 @@ function optionsOf(
   names: readonly string[] | undefined,
   both: z.output<typeof titled> | undefined,
 ): readonly Option[] | undefined {
-  if (both) return both.map(({ const: value, title }) => ({ value, label: title }));
-  return values?.map((value, n) => ({ value, label: names?.[n] ?? value }));
+  const given = both?.map(({ const: value, title }) => ({ value, label: title }));
+  const all = (given ?? values?.map((value, n) => ({ value, label: names?.[n] ?? value })))?.map(({ value, label }) => ({
+    value,
+    label: inMark(spellOutText(label, MAX_LABEL).replaceAll('\n', ' ')).replace(CODE, (code) => code.toLowerCase()),
+  }));
+  const seen = new Set([...OWN_LABELS, ...(all ?? []).map(({ label }) => label.toLowerCase()), '']);
+  return all && seen.size === OWN_LABELS.length + all.length + 1 ? all : undefined;
 }
 
 /** What words of a person come to, or what is wrong with them, as a sentence for that person. */
@@ -159,12 +180,10 @@ function valueOf(field: Field, words: string): FieldValue | undefined {
   }
 }
 
-/** By its number in the list, from 1, or its label. */
+/** By its number in the list, from 1, also as `#1`, or its label. */
 function optionOf(all: readonly Option[], words: string): Option | undefined {
-  const number = /^(\d{1,2})\.?$/.exec(words)?.[1];
-  return number === undefined
-    ? all.find(({ label }) => label.toLowerCase() === words.toLowerCase())
-    : all[Number(number) - 1];
+  const number = /^#?(\d{1,2})\.?$/.exec(words)?.[1];
+  return number === undefined ? all.find(({ label }) => label.toLowerCase() === words.toLowerCase()) : all[Number(number) - 1];
 }
 
 function fits(field: Kind, value: unknown): boolean {

@@ -35,6 +35,8 @@ export async function probe(server: string, entry: McpServerEntry, options: Prob
     ...{ version, clock, signal },
     onListChanged: () => undefined,
     onRefused: () => undefined,
+    // Some servers list fewer tools to who cannot be asked.
+    asksPeople: entry.elicitation === 'ask',
   });
   return await listServer(connection, server, entry, signal);
 }

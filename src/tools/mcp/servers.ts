@@ -7,12 +7,14 @@ import type { ToolSource } from '../../core/tool-source.ts';
 import { loginFor, type ServerLogin } from './oauth/server-login.ts';
 import { McpSource, type McpSourceOptions } from './source.ts';
 import type { Wire } from './transport.ts';
+import { WaitingCalls, type WaitingCallsOptions } from './waiting-calls.ts';
 import { type WireOptions, wireFor } from './wire.ts';
 
 export type McpEntries = Readonly<Record<string, McpServerEntry>>;
 
 export type McpServersOptions = WireOptions &
-  Pick<McpSourceOptions, 'version' | 'pins' | 'journal' | 'redact'> & {
+  Pick<McpSourceOptions, 'version' | 'pins' | 'redact'> &
+  Pick<WaitingCallsOptions, 'journal'> & {
     /** Servers beside those of the config, whose names the config cannot have. Asked whenever either may have changed. */
     readonly others?: () => McpEntries;
   };
@@ -25,12 +27,19 @@ interface Running {
 
 export class McpServers implements AsyncDisposable {
   readonly #options: McpServersOptions;
+  readonly #waiting: WaitingCalls;
   #entries: McpEntries = {};
   #isClosed = false;
   #running: ReadonlyMap<string, Running> = new Map();
 
   constructor(options: McpServersOptions) {
     this.#options = options;
+    this.#waiting = new WaitingCalls(options);
+  }
+
+  /** At a start, see `WaitingCalls.closeLost`. Rejects as the journal does. */
+  closeLost(): Promise<void> {
+    return this.#waiting.closeLost();
   }
 
   /** In the order of their names: a list of tools that stays the same is cheaper. */
@@ -86,11 +95,12 @@ export class McpServers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    await this.#waiting[Symbol.asyncDispose]();
     await this.apply({});
   }
 
   #make(server: string, entry: McpServerEntry) {
-    const options = this.#options;
+    const options = { ...this.#options, waiting: this.#waiting };
     // Of the server and not of a connection: a login that was refused is not tried again with each of them.
     const login = loginFor(server, entry, options);
     const wire = (): Promise<Wire> => wireFor(server, entry, { ...options, login });

@@ -6,20 +6,23 @@ import { PRIVATE, UNTRUSTED } from '../../core/authority.ts';
 import type { Commits } from '../../core/commit.ts';
 import type { ErrorCode } from '../../core/error-codes.ts';
 import { errorText, type GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { chatKey } from '../../core/ids.ts';
 import type { Pins } from '../../core/pin.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { McpStatus } from '../../core/status.ts';
-import type { Tool, ToolContext, ToolResult } from '../../core/tool.ts';
+import type { Asker, RunScope, Tool, ToolContext, ToolResult } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { settledOrAborted } from '../../lib/time-limit.ts';
-import { CallRefused, McpConnection } from './client.ts';
+import { type CallOptions, CallRefused, McpConnection } from './client.ts';
 import { type Listed, listServer } from './look.ts';
 import type { ServerTool } from './offered.ts';
 import { type Approved, approve, approvedOf, standingOf } from './pin.ts';
 import { resultOf } from './result.ts';
+import type { Elicit } from './server-requests.ts';
 import type { Wire } from './transport.ts';
+import type { WaitingCalls } from './waiting-calls.ts';
 
 /** Between two attempts: doubled up to the longest, from the start again once a connection stood for a minute. ms. */
 const FIRST_WAIT_MS = 1_000;
@@ -38,6 +41,7 @@ export interface McpSourceOptions {
   readonly wire: () => Promise<Wire>;
   readonly pins: Pins;
   readonly journal: Commits;
+  readonly waiting: WaitingCalls;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Takes every secret out of a text. */
@@ -73,8 +77,9 @@ export class McpSource implements ToolSource {
   }
 
   /** What was approved, of what the server listed last. While it is away, calls say so. */
-  tools(): readonly Tool[] {
-    return this.#tools;
+  tools({ asks }: Pick<RunScope, 'asks'> = {}): readonly Tool[] {
+    if (!asks || this.#options.entry.elicitation !== 'ask') return this.#tools;
+    return [...this.#offered.values()].map((tool) => this.#toTool(tool, asks));
   }
 
   onChange(listener: () => void): Disposable {
@@ -126,13 +131,14 @@ export class McpSource implements ToolSource {
 
   /** One connection, from its start to its end; resolves with why it ended. */
   async #connected(signal: AbortSignal): Promise<unknown> {
-    const { clock, version, wire, logger, server } = this.#options;
+    const { clock, version, wire, logger, server, entry } = this.#options;
     let change = Promise.withResolvers<void>();
     try {
       await using connection = await McpConnection.open(await wire(), {
         ...{ clock, signal, version },
         onListChanged: () => change.resolve(),
         onRefused: (method) => logger.info('mcp.refused', { server, method }),
+        asksPeople: entry.elicitation === 'ask',
       });
       for (;;) {
         // Before it is listed: a change meanwhile counts.
@@ -212,8 +218,9 @@ export class McpSource implements ToolSource {
     logger.warn('mcp.down', { server, code, detail, retryMs: waitMs, ...(hint === undefined ? {} : { hint }) });
   }
 
-  #toTool(tool: ServerTool): Tool {
-    const { server, entry } = this.#options;
+  /** `asker`: the person whom the server may ask in mid-call. */
+  #toTool(tool: ServerTool, asker?: Asker): Tool {
+    const { server, entry, waiting } = this.#options;
     const { id, description, parameters, isReadOnly } = tool;
     return {
       name: id,
@@ -226,24 +233,38 @@ export class McpSource implements ToolSource {
       // A program of this machine reads what is on it, and one with a credential what is not public.
       reads: hasCredential(entry) ? UNTRUSTED | PRIVATE : UNTRUSTED,
       outputBytes: 50_000,
-      run: (args, context) => this.#call(tool, args, context),
+      run: (args, context) => this.#made(tool, args, context, asker),
+      ...(asker && { resume: (values, _args, { idempotencyKey, signal }) => waiting.resume(idempotencyKey, values, signal) }),
     };
   }
 
-  async #call(tool: ServerTool, args: unknown, { signal }: ToolContext): Promise<ToolResult> {
-    const { server, entry, redact } = this.#options;
+  async #made(tool: ServerTool, args: unknown, context: ToolContext, asker: Asker | undefined): Promise<ToolResult> {
+    const { server, waiting } = this.#options;
     if (typeof args !== 'object' || args === null || Array.isArray(args)) return failed('the arguments must be one JSON object');
     const connection = this.#connection;
     if (!connection) return failed(`the MCP server ${server} is not connected (${this.#detail ?? 'it is starting'})`);
     if (this.#offered.get(tool.id)?.digest !== tool.digest)
       return failed(`${tool.id} is not what was approved any more; the operator has to approve it again`);
+    const who = asker && { who: `${asker.principal}\n${chatKey(asker.to)}` };
+    const work = (elicit: Elicit | undefined, signal: AbortSignal): Promise<ToolResult> =>
+      this.#call(connection, tool, args, { ...who, ...(elicit && { elicit }), signal });
+    return await waiting.run({ key: context.idempotencyKey, server, asker, work }, context.signal);
+  }
+
+  async #call(
+    connection: McpConnection,
+    tool: ServerTool,
+    args: unknown,
+    asks: Omit<CallOptions, 'timeoutMs'>,
+  ): Promise<ToolResult> {
+    const { server, entry, redact } = this.#options;
     this.#calls += 1;
     try {
-      const { answer, notes } = await connection.call(tool.name, args, { timeoutMs: entry.timeout_secs * 1_000, signal });
+      const { answer, notes } = await connection.call(tool.name, args, { ...asks, timeoutMs: entry.timeout_secs * 1_000 });
       const result = resultOf(tool, answer, notes);
       return { ...result, output: redact(result.output) };
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
+      if (asks.signal.aborted) throw asks.signal.reason;
       const detail = oneLine(redact(errorText(error)), MAX_ERROR);
       if (error instanceof CallRefused) return failed(`the MCP server ${server} refused the call: ${detail}`);
       if (hasCode(error, 'GH2304', 'GH2305')) return this.#refused(error, detail);
