@@ -5,6 +5,8 @@ import type { Clock } from '../../core/ports.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
 import { startTimer } from '../../lib/timer.ts';
 import { CallLimit } from './call-limit.ts';
+import type { AskServer } from './pages.ts';
+import { callPromptTool, PROMPT_TOOLS } from './prompts.ts';
 import { callResourceTool, RESOURCE_TOOLS } from './resources.ts';
 import { loadSdk } from './sdk.ts';
 import { type OpenCall, ServerRequests } from './server-requests.ts';
@@ -58,13 +60,24 @@ export interface ConnectOptions {
 
 type Client = InstanceType<Awaited<ReturnType<typeof loadSdk>>['Client']>;
 
+interface MadeTools {
+  readonly tools: readonly { readonly name: string }[];
+  readonly call: (name: string, args: unknown, ask: AskServer) => Promise<unknown>;
+}
+
+/** By the capability that a server has to have. */
+const MADE = {
+  resources: { tools: RESOURCE_TOOLS, call: callResourceTool },
+  prompts: { tools: PROMPT_TOOLS, call: callPromptTool },
+} as const satisfies Readonly<Record<string, MadeTools>>;
+
 export class McpConnection implements AsyncDisposable {
   readonly #client: Client;
   readonly #wire: Wire;
   readonly #clock: Clock;
   readonly #requests: ServerRequests;
-  /** Names of the tools that this end makes of the server's resources. */
-  #resourceTools: ReadonlySet<string> = new Set();
+  /** Tools that this end makes of the server's resources and prompts, by their names. */
+  #made: ReadonlyMap<string, MadeTools['call']> = new Map();
 
   private constructor(client: Client, wire: Wire, { clock, onRefused, asksPeople = false }: ConnectOptions) {
     this.#client = client;
@@ -110,21 +123,27 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * All pages, as far as the limits go; behind them the tools for the server's resources where it has some. A
-   * tool of its own that is called the same goes before.
+   * All pages, as far as the limits go; behind them the tools for the server's resources and prompts where it
+   * has some. A tool of its own that is called the same goes before.
    */
   async listTools(signal: AbortSignal): Promise<ToolList> {
     const list = await this.#listOwn(signal);
-    const { resources } = this.#client.getServerCapabilities() ?? {};
     const own = new Set(list.tools.map((tool) => z.object({ name: z.string() }).safeParse(tool).data?.name));
-    const ours = resources ? RESOURCE_TOOLS.filter(({ name }) => !own.has(name)) : [];
-    this.#resourceTools = new Set(ours.map(({ name }) => name));
-    return { ...list, tools: [...list.tools, ...ours] };
+    const made = this.#madeTools().flatMap(({ tools, call }) =>
+      tools.filter(({ name }) => !own.has(name)).map((tool) => ({ tool, call })),
+    );
+    this.#made = new Map(made.map(({ tool, call }) => [tool.name, call]));
+    return { ...list, tools: [...list.tools, ...made.map(({ tool }) => tool)] };
+  }
+
+  #madeTools(): readonly MadeTools[] {
+    const { resources, prompts } = this.#client.getServerCapabilities() ?? {};
+    return [...(resources ? [MADE.resources] : []), ...(prompts ? [MADE.prompts] : [])];
   }
 
   async #listOwn(signal: AbortSignal): Promise<ToolList> {
-    const { tools: has, resources } = this.#client.getServerCapabilities() ?? {};
-    if (!has) return { tools: [], ...(resources ? {} : { cut: 'the server says that it has no tools' }) };
+    const { tools: has } = this.#client.getServerCapabilities() ?? {};
+    if (!has) return { tools: [], ...(this.#madeTools().length > 0 ? {} : { cut: 'the server says that it has no tools' }) };
     const tools: unknown[] = [];
     const seen = new Set<string>();
     let cursor: string | undefined;
@@ -154,10 +173,8 @@ export class McpConnection implements AsyncDisposable {
       const options = { timeout: NO_LIMIT_MS, signal: ending.signal, onprogress: () => limit.progress() };
       const ask = (method: string, params: Record<string, unknown>) =>
         this.#client.request({ method, params }, anySchema, options);
-      const answer = this.#resourceTools.has(name)
-        ? await callResourceTool(name, args, ask)
-        : await ask('tools/call', { name, arguments: args });
-      return { answer, notes };
+      const made = this.#made.get(name);
+      return { answer: made ? await made(name, args, ask) : await ask('tools/call', { name, arguments: args }), notes };
     } catch (error) {
       if (ending.signal.aborted) throw ending.signal.reason;
       throw isRefusal(error) ? new CallRefused(errorText(error), { cause: error }) : await endOr(error, this.#wire);

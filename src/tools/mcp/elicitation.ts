@@ -157,11 +157,11 @@ function optionsOf(
 
 /** What words of a person come to, or what is wrong with them, as a sentence for that person. */
 export function readAnswer(field: Field, words: string): { readonly value: FieldValue } | { readonly problem: string } {
-  const value = valueOf(field, words.trim());
+  const value = readValue(field, words.trim());
   return value !== undefined && fits(field, value) ? { value } : { problem: `That is not ${wanted(field)}.` };
 }
 
-function valueOf(field: Field, words: string): FieldValue | undefined {
+function readValue(field: Field, words: string): FieldValue | undefined {
   switch (field.kind) {
     case 'text':
       return words;

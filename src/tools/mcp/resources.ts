@@ -4,11 +4,8 @@
  */
 import { z } from 'zod';
 import { oneLine } from '../../lib/one-line.ts';
+import { type AskServer, entriesOf, MAX_SHOWN, said, shownList } from './pages.ts';
 
-const MAX_PAGES = 10;
-const MAX_LISTED = 500;
-/** Longest name or description of one. UTF-16 units. */
-const MAX_SHOWN = 300;
 const MAX_URI = 2_000;
 
 const LIST = 'list_resources';
@@ -33,12 +30,8 @@ export const RESOURCE_TOOLS = [
   },
 ] as const;
 
-/** A request to the server; rejects where it refuses. */
-export type AskServer = (method: string, params: Readonly<Record<string, unknown>>) => Promise<unknown>;
-
 const text = z.string().catch('');
 const resource = z.object({ uri: text, uriTemplate: text, name: text, description: text, mimeType: text });
-const page = z.looseObject({ nextCursor: z.string().max(10_000).nullish() });
 
 /** Answers like the server to a call of one of its own tools. Rejects where the server refuses, or gives no answer. */
 export async function callResourceTool(name: string, args: unknown, ask: AskServer): Promise<unknown> {
@@ -53,33 +46,21 @@ export async function callResourceTool(name: string, args: unknown, ask: AskServ
 }
 
 async function listed(ask: AskServer): Promise<string> {
-  const lines = await pagesOf('resources/list', 'resources', ask);
+  const lines = await linesOf('resources/list', 'resources', ask);
   // A server need not know what templates are.
-  const templates = await pagesOf('resources/templates/list', 'resourceTemplates', ask).catch(() => []);
-  const all = [...lines, ...templates.map((line) => `template ${line}`)];
-  const shown = all.slice(0, MAX_LISTED);
-  if (all.length > shown.length) shown.push('[there are more, which are not shown]');
-  return shown.length > 0 ? shown.join('\n') : 'this server has nothing to read now';
+  const templates = await linesOf('resources/templates/list', 'resourceTemplates', ask).catch(() => []);
+  return shownList([...lines, ...templates.map((line) => `template ${line}`)], 'this server has nothing to read now');
 }
 
-async function pagesOf(method: string, key: string, ask: AskServer): Promise<readonly string[]> {
-  const lines: string[] = [];
-  let cursor: string | undefined;
-  for (let pages = 0; pages < MAX_PAGES && lines.length <= MAX_LISTED; pages += 1) {
-    const answer = page.parse(await ask(method, cursor === undefined ? {} : { cursor }));
-    lines.push(...z.array(resource).parse(answer[key]).map(lineOf));
-    if (!answer.nextCursor) break;
-    cursor = answer.nextCursor;
-  }
-  return lines;
+async function linesOf(method: string, key: string, ask: AskServer): Promise<readonly string[]> {
+  return z
+    .array(resource)
+    .parse(await entriesOf(method, key, ask))
+    .map(lineOf);
 }
 
 function lineOf({ uri, uriTemplate, name, description, mimeType }: z.output<typeof resource>): string {
   const kind = mimeType === '' ? '' : ` (${oneLine(mimeType, 100)})`;
   const about = description === '' ? '' : `: ${oneLine(description, MAX_SHOWN)}`;
   return `${oneLine(uri === '' ? uriTemplate : uri, MAX_URI)}${kind} ${oneLine(name, MAX_SHOWN)}${about}`;
-}
-
-function said(words: string): { readonly content: readonly object[] } {
-  return { content: [{ type: 'text', text: words }] };
 }
