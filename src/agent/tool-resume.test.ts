@@ -27,7 +27,12 @@ function asking(facts: Partial<Tool> = {}, { isLost = false } = {}) {
 }
 
 /** One attempt after those whose steps are recorded. */
-async function attempt(tool: Tool, recorded: readonly StepRecord[], settled: Readonly<Record<string, string>>, more: object = {}) {
+async function attempt(
+  tool: Tool,
+  recorded: readonly StepRecord[],
+  settled: Readonly<Record<string, string>>,
+  more: object = {},
+) {
   const model = scriptedModel(recorded.length === 0 ? [{ toolCalls: [{ name: 'echo' }] }, 'done'] : ['done']);
   const values = new Map(Object.entries(settled).map(([id, output]) => [id, said(output)]));
   const run = agentRun({ tools: [tool], model, steps: new MemoryStepLog(recorded), settled: values, ...more });
@@ -69,13 +74,16 @@ test('F5 a call that nothing is known of any more has an unknown outcome, and do
 test.each([
   ['outside', 0],
   ['none', 1],
-] as const)('cut off before anything was settled, a lost call with effect %s runs again only where that is safe', async (effect, runs) => {
-  const before = await attempt(asking({ effect }).tool, [], {});
-  const { tool, given } = asking({ effect }, { isLost: true });
-  const after = await attempt(tool, before.steps, {});
-  expect([tool.runs, given, after.outcome.kind]).toEqual([runs, [[]], runs === 1 ? 'parked' : 'answered']);
-  expect(unknownEvents(after.run)).toHaveLength(1 - runs);
-});
+] as const)(
+  'cut off before anything was settled, a lost call with effect %s runs again only where that is safe',
+  async (effect, runs) => {
+    const before = await attempt(asking({ effect }).tool, [], {});
+    const { tool, given } = asking({ effect }, { isLost: true });
+    const after = await attempt(tool, before.steps, {});
+    expect([tool.runs, given, after.outcome.kind]).toEqual([runs, [[]], runs === 1 ? 'parked' : 'answered']);
+    expect(unknownEvents(after.run)).toHaveLength(1 - runs);
+  },
+);
 
 test('what a person answered goes to no second run of a call, not even of one without an effect', async () => {
   const before = await attempt(asking({ effect: 'none' }).tool, [], {});
@@ -87,7 +95,10 @@ test('what a person answered goes to no second run of a call, not even of one wi
 test('a call that is forbidden by now is not gone on with', async () => {
   const before = await attempt(asking().tool, [], {});
   const { tool, given } = asking();
-  const policy = { offers: () => ({ kind: 'allow', reason: 'x' }) as const, decide: () => ({ kind: 'deny', reason: 'x' }) as const };
+  const policy = {
+    offers: () => ({ kind: 'allow', reason: 'x' }) as const,
+    decide: () => ({ kind: 'deny', reason: 'x' }) as const,
+  };
   const after = await attempt(tool, before.steps, { [idOf(before.steps)]: 'a' }, { access: anyAccess({ policy }) });
   expect([tool.runs, given, after.result]).toEqual([0, [], UNKNOWN]);
 });

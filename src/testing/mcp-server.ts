@@ -155,24 +155,17 @@ const CALLS: Readonly<Record<string, (message: Message) => void>> = {
   'asks-person': ({ id }) => ask(id, 'elicitation/create', { message: 'your password?', requestedSchema: object }),
   'asks-roots': ({ id }) => ask(id, 'roots/list', {}),
   'asks-all': ({ id }) => ask(id, 'shell/run', { command: 'id' }),
-  // Puts each question of a JSON list to a person, all at once or (`in-turn`) one after another.
+  // Puts each question of a JSON list to a person, all at once, and the list so many times.
   asks: ({ id }) => {
-    const questions = JSON.parse(rest[0] ?? '[]') as readonly object[];
-    if (rest[1] !== 'in-turn') for (const question of questions) answers.push(put(question));
-    const all =
-      rest[1] === 'in-turn'
-        ? questions.reduce<Promise<unknown[]>>(
-            async (before, question) => [...(await before), await put(question)],
-            Promise.resolve([]),
-          )
-        : Promise.all(answers);
+    const list = JSON.parse(rest[0] ?? '[]') as readonly object[];
+    const all = Array.from({ length: Number(rest[1]) || 1 }, () => list.map(put)).flat();
     if (rest[1] === 'dies') setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300);
     if (rest[1] === 'takes-back') {
       setTimeout(() => {
         send({ method: 'notifications/cancelled', params: { requestId: 'q1' } });
         send({ id, result: text('done without') });
       }, 300);
-    } else void all.then((results) => send({ id, result: text(`done with ${JSON.stringify(results)}`) }));
+    } else void Promise.all(all).then((results) => send({ id, result: text(`done with ${JSON.stringify(results)}`) }));
   },
   environment: ({ id }) => send({ id, result: text(`${Object.keys(process.env).sort().join(' ')} in ${process.cwd()}`) }),
 };
@@ -241,7 +234,6 @@ function ask(id: Message['id'], method: string, params: object): void {
 
 /** Questions that are put, by the number in their id, with what takes the answer. */
 const waiting = new Map<string, (answer: unknown) => void>();
-const answers: Promise<unknown>[] = [];
 let questions = 0;
 function put(params: object): Promise<unknown> {
   questions += 1;
@@ -326,6 +318,9 @@ const BEGINNINGS: Readonly<Record<string, () => void>> = {
   'deep-line': () => process.stdout.write(`${'['.repeat(100_000)}${']'.repeat(100_000)}\n`),
   'deep-object': () => process.stdout.write(`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}\n`),
   'loud-error': () => setInterval(() => process.stderr.write('x'.repeat(50_000)), 1),
+  // Before it has answered anything.
+  'asks-early': () =>
+    void put({ message: 'Who are you?', requestedSchema: object }).then((answer) => received.push(JSON.stringify(answer))),
   stubborn: () => {
     for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.on(signal, () => undefined);
     received.push(`child ${process.pid}`);
