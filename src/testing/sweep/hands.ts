@@ -18,6 +18,7 @@ export function handsOf(questions: readonly string[]): { readonly hands?: true }
 const OWNERS: Readonly<Record<string, { readonly chat_id: string; readonly sender_ids: readonly string[] }>> = {
   telegram: { chat_id: '1001', sender_ids: ['1001'] },
   slack: { chat_id: 'D0P0', sender_ids: ['U0P0'] },
+  email: { chat_id: 'alice@example.test', sender_ids: ['alice@example.test'] },
   double: { chat_id: 'owner', sender_ids: ['person-0'] },
 };
 

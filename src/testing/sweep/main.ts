@@ -2,7 +2,7 @@
 //
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
 //                    that parks on three children, a person and a timer; hands = a run with five tools that
-//                    change something; the last two on the channels of WAITING
+//                    change something; the last two on the channels of WAITING and HANDS
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all); of further modes every 3Nth where all are swept
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
@@ -71,8 +71,10 @@ const CONTROLS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const CONTROL_EVERY = 6;
-/** Where runs that wait, and those with five tools, are killed. */
+/** Where runs that wait are killed. */
 const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
+/** Where runs with five tools are killed. */
+const HANDS: readonly string[] = [...WAITING, 'email'];
 /**
  * The known-bad design that must be caught, and where: a platform with calls of its own between the two
  * commits hides it.
@@ -278,7 +280,7 @@ for (const name of flags.channel) {
   const scenarios = [
     ...(flags.scenario.includes('plain') ? [channelRows] : []),
     ...(flags.scenario.includes('waits') && flags.from === undefined && WAITING.includes(name) ? [waitingRows] : []),
-    ...(flags.scenario.includes('hands') && flags.from === undefined && WAITING.includes(name) ? [handsRows] : []),
+    ...(flags.scenario.includes('hands') && flags.from === undefined && HANDS.includes(name) ? [handsRows] : []),
   ];
   for (const scenario of scenarios) {
     const result = await scenario(name);
