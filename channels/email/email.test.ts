@@ -126,7 +126,10 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     await using second = await open(host);
     await until('all are received', () => host.accepted.length === 50);
     expect(before).toBeLessThan(50);
-    expect(host.texts()).toEqual(Array.from({ length: 50 }, (_, index) => `[Subject: thread ${index % 10}]\nbody ${index}`));
+    const about = '[about another mail: not all of this is in the words of the sender]';
+    expect(host.texts()).toEqual(
+      Array.from({ length: 50 }, (_, index) => `[Subject: thread ${index % 10}]\n${about}\nbody ${index}`),
+    );
     expect(new Set(host.offered).size).toBe(host.offered.length);
     expect(new Set(host.accepted.map((message) => `${message.chatId} ${message.threadId}`)).size).toBe(10);
     const [media] = host.accepted[37]?.media ?? [];

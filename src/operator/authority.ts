@@ -24,8 +24,11 @@ export interface Standing {
   readonly taint: number;
 }
 
-/** How adapters mark what the sender did not write. */
-const FORWARDED = /^\[forwarded[ ,]/m;
+/**
+ * Marks of adapters that bring no words of others. All other ones may: what is forwarded or shared, a place, a
+ * contact, a sticker has names that its sender did not choose.
+ */
+const OWN_MARK = /^\[(?:Subject: .*|quoted text left out|mail shortened: .*|cut off after \d+ characters)\]$/;
 
 /**
  * Of a message that was let in. Roles are raised by the config alone; rejects when the pairings cannot be
@@ -61,9 +64,15 @@ export async function roleOf(
 }
 
 function taintOf(message: InboundMessage, role: Role, { isMail }: StandingOptions): number {
-  const { text, media, replyTo, background, channel } = message;
-  const isQuoting = replyTo?.text !== undefined && (!replyTo.fromBot || replyTo.isRepeated === true);
-  const isOthers = role === 'guest' || isQuoting || (background?.length ?? 0) > 0 || FORWARDED.test(text);
+  const { media, replyTo, background, channel } = message;
+  // Also the name of who wrote it is chosen by that person.
+  const isQuoted = replyTo?.text !== undefined || replyTo?.origin !== undefined;
+  const isQuoting = isQuoted && (!replyTo?.fromBot || replyTo.isRepeated === true);
+  const isOthers = role === 'guest' || isQuoting || (background?.length ?? 0) > 0 || bringsOthers(message);
   const isPrivate = media.length > 0 || isMail(channel);
   return (isOthers || media.length > 0 ? UNTRUSTED : 0) | (isPrivate ? PRIVATE : 0);
+}
+
+function bringsOthers({ text, marks = [] }: InboundMessage): boolean {
+  return marks.flatMap(([from, to]) => text.slice(from, to).split('\n')).some((line) => !OWN_MARK.test(line));
 }

@@ -128,7 +128,7 @@ test.each(FLOODS)('300 kB of %j take no longer than words', (unit) => {
 async function bodyOf({ name, mail }: Sample): Promise<string> {
   const { text, refusal } = await toInbound(Buffer.from(mail.join('\r\n')), FACTS, OPTIONS);
   expect(refusal, name).toBeUndefined();
-  return text.replace(/^\[Subject: .*\]\n/, '');
+  return text.replace(/^\[Subject: .*\]\n(?:\[about another mail: .*\]\n)?/, '');
 }
 
 /** White space at line ends does not count, and two or more empty lines count as one. */

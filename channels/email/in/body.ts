@@ -40,6 +40,15 @@ export function withoutQuotation(lines: readonly BodyLine[], facts: ReplyFacts):
   return { above: tidy(textOf(lines.slice(0, span.start))), below: tidy(textOf(lines.slice(span.end))) };
 }
 
+/** Whether a mail may hold words of another one: it is passed on, or lines are quoted. */
+export function quotesOthers(lines: readonly BodyLine[], facts: ReplyFacts): boolean {
+  if (lines.length > MAX_LINES || isForwardSubject(facts.subject) || forwardStart(lines) < lines.length) return true;
+  if (lines.some(({ origin }) => origin !== 'own')) return true;
+  // Three fields in a row are those of a mail, also of one that this one does not answer.
+  const areFields = lines.some((_, at) => [0, 1, 2].every((below) => isField(lines[at + below]?.text)));
+  return areFields || unmarkedStart(lines, facts, { besideMarked: false }) !== undefined;
+}
+
 /** Blank lines around the text, and white space at the end, are of no use to anybody. */
 export function tidy(text: string): string {
   const lines = text.split('\n');

@@ -181,7 +181,7 @@ test('a reply comes without the mail it answers, in the thread of our mail', asy
 
 test('answers between the quoted lines keep the lines they answer', async () => {
   expect((await read('inline-answer')).text).toBe(
-    '[Subject: Re: plan]\nOn Friday, Bot wrote:\n> Shall we begin at nine?\nYes.\n> And who brings cake?\nCarol does.\n\n-- \nAlice',
+    '[Subject: Re: plan]\n[about another mail: not all of this is in the words of the sender]\nOn Friday, Bot wrote:\n> Shall we begin at nine?\nYes.\n> And who brings cake?\nCarol does.\n\n-- \nAlice',
   );
 });
 

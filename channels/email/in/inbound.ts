@@ -108,7 +108,12 @@ interface Place {
   readonly secondaryId: string;
   readonly chain: readonly string[];
   readonly threadId: string | undefined;
+  /** It answers a mail that is not ours: its subject may be another person's. */
+  readonly answersOthers: boolean;
 }
+
+/** For the gate as for the model. */
+const OF_OTHERS = '[about another mail: not all of this is in the words of the sender]';
 
 interface PlacedMail {
   readonly raw: Uint8Array;
@@ -123,7 +128,11 @@ function placeOf({ raw, headers, from, options }: PlacedMail): Place {
   const digest = ownId === undefined ? `sum:${createHash('sha256').update(raw).digest('hex')}` : undefined;
   // Bound to the author: nobody can have another's mail taken for a duplicate by using its id first.
   const secondaryId = digest ?? `mid:${from.address}:${ownId}`;
-  return { ownId, secondaryId, chain, threadId: threadOf(chain, ownId ?? secondaryId, options.account) };
+  const parent = messageIds(header(headers, 'in-reply-to'))[0] ?? chain.at(-1);
+  return {
+    ...{ ownId, secondaryId, chain, threadId: threadOf(chain, ownId ?? secondaryId, options.account) },
+    answersOthers: parent !== undefined && readOwnId(parent, options.account) === undefined,
+  };
 }
 
 interface AcceptedMail {
@@ -138,15 +147,18 @@ function accepted({ mail, place, from, facts, options }: AcceptedMail): InboundM
   const { ownId, secondaryId, chain, threadId } = place;
   const name = oneLine(from.name, 100);
   const subject = oneLine(mail.subject, 500);
-  const reply = chain.length === 0 ? undefined : { subject, account: options.account };
-  const { pieces, isPart } = mailText(mail, reply, options.maxBodyChars);
+  const { account, maxBodyChars: maxChars } = options;
+  const { pieces, isPart, isQuoting } = mailText(mail, { subject, account, isReply: chain.length > 0, maxChars });
   const whole = isPart ? wholeOf(mail, facts, options.maxFileBytes) : undefined;
+  // A file that comes along says the same.
+  const isOthers = whole === undefined && (isQuoting || place.answersOthers);
   const attached = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
   // First: only the first files of a message are fetched.
   const media = whole === undefined ? attached : [whole, ...attached];
   const dropped = mail.attachments.length - attached.length;
   const note = dropped > 0 ? `[${dropped} more attachments not shown]` : '';
-  const content = composed(ours(subject === '' ? '' : mark(`Subject: ${subject}`)), ...pieces, ours(note));
+  const about = [subject === '' ? '' : mark(`Subject: ${subject}`), isOthers ? OF_OTHERS : ''].filter((line) => line !== '');
+  const content = composed(ours(about.join('\n')), ...pieces, ours(note));
   const empty = content.text === '' && media.length === 0;
   return {
     ...envelope(facts, options),

@@ -1,6 +1,6 @@
 /** The words of a mail: what the agent reads at once, and all of them. Pure. */
 import { type Ours, ours } from '../../kit/senders-words.ts';
-import { tidy, withoutQuotation } from './body.ts';
+import { quotesOthers, type Said, tidy, withoutQuotation } from './body.ts';
 import { type BodyLine, plainLines, textOf } from './body-line.ts';
 import { htmlToLines } from './html-text.ts';
 import type { ParsedMail } from './mime.ts';
@@ -17,14 +17,23 @@ export interface MailText {
   readonly pieces: readonly (string | Ours)[];
   /** Something is missing in them that `wholeText` has. */
   readonly isPart: boolean;
+  /** The mail may hold words of another one. */
+  readonly isQuoting: boolean;
+}
+
+export interface MailTextOptions extends ReplyFacts {
+  /** It answers another mail: only such a mail has quotations that are left out. */
+  readonly isReply: boolean;
+  /** Longest text that is read at once, in UTF-16 units. */
+  readonly maxChars: number;
 }
 
 const LEFT_OUT = ours('[quoted text left out]');
 
-/** `reply` is there for a mail that answers another one: only such a mail quotes. */
-export function mailText(mail: ParsedMail, reply: ReplyFacts | undefined, maxChars: number): MailText {
+export function mailText(mail: ParsedMail, options: MailTextOptions): MailText {
+  const { maxChars } = options;
   const lines = linesOf(mail);
-  const said = reply ? withoutQuotation(lines, reply) : { above: tidy(textOf(lines)) };
+  const said: Said = options.isReply ? withoutQuotation(lines, options) : { above: tidy(textOf(lines)) };
   const [whole, rest] = [printable(said.above), said.below === undefined ? undefined : printable(said.below)];
   const above = cut(whole, maxChars);
   const below = rest === undefined ? undefined : cut(rest, maxChars - above.length);
@@ -35,7 +44,7 @@ export function mailText(mail: ParsedMail, reply: ReplyFacts | undefined, maxCha
     ours(shown < length ? `[mail shortened: ${shown} of ${length} characters]` : ''),
     ours(htmlLength > MAX_HTML_CHARS ? `[mail shortened: the first ${MAX_HTML_CHARS} of ${htmlLength} characters of HTML]` : ''),
   ];
-  return { pieces, isPart: below !== undefined || shown < length };
+  return { pieces, isPart: below !== undefined || shown < length, isQuoting: quotesOthers(lines, options) };
 }
 
 /** With a blank line between the mark and the words. */
