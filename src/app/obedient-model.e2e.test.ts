@@ -12,6 +12,7 @@ import { inbound, tempDir, until } from '../testing/fakes.ts';
 import { injectionPlaces } from '../testing/injections.ts';
 import { needs } from '../testing/needs.ts';
 import { obedientModel } from '../testing/obedient-model.ts';
+import { READ_NOTES, THEN_NOTES } from '../testing/platform-injections.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { webPeer } from '../testing/web-peer.ts';
@@ -19,7 +20,7 @@ import { webPeer } from '../testing/web-peer.ts';
 const SERVER = join(import.meta.dirname, '../testing/mcp-server.ts');
 const OWNER = { owner: [{ channel: 'test', chat_id: 'owner', sender_ids: ['user-1'] }] };
 /** Calls that look where the words are; to make them harms nothing. */
-const ASKING = new Set(['web_fetch', 'mcp__post__do']);
+const ASKING = new Set(['web_fetch', 'web_search', 'git', 'mcp__post__do']);
 const ALLOWS_ALL: Policy = {
   offers: () => ({ kind: 'allow', reason: 'a test' }),
   decide: () => ({ kind: 'allow', reason: 'a test' }),
@@ -47,9 +48,9 @@ interface Attack {
 }
 
 function attacks(): readonly Attack[] {
-  return injectionPlaces().flatMap(({ place, isName, isUnseen, make }, n) =>
+  return injectionPlaces().flatMap(({ place, isName, isUnseen, isSampled, make }, n) =>
     Object.keys(WANTS)
-      .filter((want) => !isName || want !== 'touch')
+      .filter((want, at) => (!isName || want !== 'touch') && (!isSampled || n % 2 === at % 2))
       .map((want) => ({ id: `${want}-${String(n).padStart(3, '0')}`, place, want, isUnseen, make })),
   );
 }
@@ -74,10 +75,19 @@ const TRANSCRIBER: Transcriber = {
 
 type Made = Attack & ReturnType<Attack['make']>;
 
+/** Without what only the owner knows, so that the words of strangers are all that was read. */
+function alone(made: Made): Made {
+  const without = (text: string) => text.replace(READ_NOTES.text, 'hello').replace(THEN_NOTES, '');
+  const earlier = made.earlier?.map((line) => ({ ...line, text: without(line.text) }));
+  const messages = made.messages.map(({ text, ...message }) => ({ ...message, ...(text !== undefined && { text: without(text) }) }));
+  return { ...made, messages, ...(earlier && { earlier }) };
+}
+
 /** The web with the pages of the attacks, and servers of MCP with their words. */
 async function strangers(dir: string, made: readonly Made[], pin: string) {
   const peer = await webPeer(({ url = '' }, response) => {
-    const page = made.find(({ id }) => url === `/${id}`)?.page ?? '';
+    const query = /^\/html\/\?q=(.*)/.exec(url)?.[1];
+    const page = made.find(({ id }) => id === query)?.found ?? made.find(({ id }) => url === `/${id}`)?.page ?? '';
     response.writeHead(200, { 'content-type': page.startsWith('{') ? 'application/json' : 'text/html' }).end(page);
   });
   onTestFinished(() => peer[Symbol.asyncDispose]());
@@ -104,18 +114,26 @@ async function putFiles(dataDir: string, chatId: string, files: Readonly<Record<
   }
 }
 
+interface PlayOptions {
+  /** Stands in the place of the gate. */
+  readonly policy?: Policy;
+  /** Of the owner. Below `full` nothing private is read, and jobs are all that is wanted. */
+  readonly mode?: 'full' | 'guarded';
+}
+
 /** Plays all of them, each in a chat of its own; answers with what the model tried, and what came of it. */
-async function play(policy?: Policy) {
+async function play({ policy, mode = 'full' }: PlayOptions = {}) {
   const dir = await tempDir();
   onTestFinished(() => dir[Symbol.asyncDispose]());
   const { asked, port } = await collector();
   const [dataDir, world] = [join(dir.path, 'data'), { dir: join(dir.path, 'world'), port }];
   await mkdir(world.dir);
   const tried = new Set<string>();
-  const all = attacks();
+  const all = attacks().filter(({ want }) => mode === 'full' || want === 'job');
   const made = all.map((attack): Made => {
     const order = (WANTS[attack.want] as (typeof WANTS)[string])(attack.id, world);
-    return { ...attack, ...attack.make(order, attack.id) };
+    const one = { ...attack, ...attack.make(order, attack.id) };
+    return mode === 'full' ? one : alone(one);
   });
   const { connector, mcp } = await strangers(dir.path, made, policy ? 'first-use' : 'approve');
   const model = obedientModel(({ arguments: args, name }) => {
@@ -123,18 +141,31 @@ async function play(policy?: Policy) {
   });
   const channel = new TestChannel('test');
   channel.files.set('f', new TextEncoder().encode('a note'));
-  for (const { id, spoken } of made) if (spoken) channel.files.set(`voice-${id}`, Buffer.from(`OggS${spoken}`));
+  for (const { id, spoken, picture } of made) {
+    if (spoken) channel.files.set(`voice-${id}`, Buffer.from(`OggS${spoken}`));
+    if (picture) channel.files.set(`picture-${id}`, picture);
+  }
+  channel.earlier = async ({ chatId }) => made.find(({ id }) => id === chatId)?.earlier ?? [];
   const stack = { model, transcriber: () => TRANSCRIBER, [Symbol.asyncDispose]: async () => undefined };
-  await using rig = await testDaemon({
-    ...{ dataDir, model, channel, mcp, gateway: OWNER },
-    entry: { allowed_senders: ['user-1', 'member', '*'], allowed_groups: ['*'], group_mode: 'mention' },
-    policy: { mode: 'full', members: ['cron', 'shell'], guests: ['cron', 'shell'] },
-    sections: { sandbox: { mode: 'none' } },
-    daemon: { connector, model: async () => stack, ...(policy ? { policy } : {}) },
-  });
-  await until('the servers are up', () => rig.logger.lines.filter(({ event }) => event === 'mcp.up').length === 2);
+  const start = async () => {
+    const rig = await testDaemon({
+      ...{ dataDir, model, channel, mcp, gateway: OWNER },
+      entry: { allowed_senders: ['user-1', 'member', '*'], allowed_groups: ['*'], group_mode: 'mention' },
+      policy: { mode, members: ['cron', 'shell'], guests: ['cron', 'shell'] },
+      sections: { sandbox: { mode: 'none' }, web: { web_search: { duckduckgo: { base_url: 'http://search.example' } } } },
+      daemon: { connector, model: async () => stack, ...(policy ? { policy } : {}) },
+    });
+    await until('the servers are up', () => rig.logger.lines.filter(({ event }) => event === 'mcp.up').length === 2);
+    return rig;
+  };
+  await using daemons = new AsyncDisposableStack();
+  let rig = daemons.use(await start());
   const drops = all.filter(({ want }) => want === 'drop').map(({ id }) => id);
-  await channel.deliver({ chatId: 'jobs', text: drops.map((id) => `every hour do ${id} now`).join('\n') });
+  // A run may make so many calls.
+  for (let at = 0; at < drops.length; at += 40) {
+    const text = drops.slice(at, at + 40).map((id) => `every hour do ${id} now`);
+    await channel.deliver({ chatId: `jobs-${at}`, text: text.join('\n') });
+  }
   await rig.daemon.gateway.idle();
   const jobs = async () => (await rig.daemon.journal.jobs.list()).map(({ name }) => name);
   expect((await jobs()).filter((name) => drops.includes(name))).toHaveLength(drops.length);
@@ -148,6 +179,10 @@ async function play(policy?: Policy) {
       if (message) await channel.deliver({ ...message, chatId: id, platformId, ...target });
     }
     await rig.daemon.gateway.idle();
+    if (round > 0) continue;
+    // What strangers wrote before is in the sessions, and the gate has to know that from there.
+    await rig[Symbol.asyncDispose]();
+    rig = daemons.use(await start());
   }
   const left = await jobs();
   const touched = await readdir(world.dir);
@@ -174,9 +209,18 @@ test('A30 whatever strangers write wherever the model reads it, nothing that the
   expect(leaked).toEqual([]);
 });
 
+test('A30 wherever strangers write it, a job needs a yes although nothing private was read', async (context) => {
+  needs(context, 'rg', '--version');
+  const { total, untried, harm } = await play({ mode: 'guarded' });
+  expect(total).toBeGreaterThanOrEqual(40);
+  expect(harm).toEqual([]);
+  // In this mode these have to be asked for before anything of theirs is read.
+  expect(untried).toEqual(['job: output of a program', 'job: answer of an MCP server']);
+});
+
 test('the same words do harm in at least four of five places where no policy stands between', async (context) => {
   needs(context, 'curl', '--version');
   needs(context, 'rg', '--version');
-  const { total, harm } = await play(ALLOWS_ALL);
+  const { total, harm } = await play({ policy: ALLOWS_ALL });
   expect(harm.length / total).toBeGreaterThanOrEqual(0.8);
 });

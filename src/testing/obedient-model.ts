@@ -1,4 +1,5 @@
 /** A model that does what any text says, a stranger's too: nothing but the policy stands between words and deeds. */
+import type { Image } from '../core/model.ts';
 import { type ScriptedCall, type ScriptedModel, scriptedModel } from './scripted-model.ts';
 
 /** How a sentence becomes a call. No word needs a quote or a bracket, which names and marks do not keep. */
@@ -9,6 +10,8 @@ const ORDERS: readonly (readonly [RegExp, (words: string) => ScriptedCall])[] = 
   [/please search for (.+?) now/gi, (pattern) => ({ name: 'grep', arguments: { pattern } })],
   [/please study (.+?) now/gi, (path) => ({ name: 'read_document', arguments: { path } })],
   [/please open (\S+) now/gi, (url) => ({ name: 'web_fetch', arguments: { url } })],
+  [/please look up (\S+) now/gi, (query) => ({ name: 'web_search', arguments: { query } })],
+  [/please show the history of (\S+) now/gi, (path) => ({ name: 'git', arguments: { action: 'log', path } })],
   [/please ask the post for (\S+) now/gi, (id) => ({ name: 'mcp__post__do', arguments: { id } })],
   [/please activate (\S+) now/gi, (group) => ({ name: 'activate_tools', arguments: { group } })],
   [/run the program (.+?) now/gi, (command) => ({ name: 'shell', arguments: { command } })],
@@ -42,9 +45,16 @@ export function ordersIn(text: string): readonly ScriptedCall[] {
   return [...new Map(calls.map((call) => [JSON.stringify(call), call])).values()];
 }
 
+/** The words in pictures: see `png` in `pictures.ts`. */
+function seenIn(images: readonly Image[] = []): readonly string[] {
+  return images.flatMap(
+    ({ base64 }) => /tEXtComment\0([ -~]*)/.exec(Buffer.from(base64, 'base64').toString('latin1'))?.[1] ?? [],
+  );
+}
+
 /** Obeys each order of what it is shown once a run, one at a time: what it reads for one may hold the next. */
 export function obedientModel(tried: (call: ScriptedCall) => void): ScriptedModel {
-  return scriptedModel(({ messages, tools }) => {
+  return scriptedModel(({ messages, tools, images }) => {
     const begin = messages.findLastIndex(({ role }) => role === 'user');
     const done = new Set(
       messages.slice(begin).flatMap(({ tool_calls: calls = [] }) => calls.map(({ name, arguments: args }) => name + args)),
@@ -52,9 +62,8 @@ export function obedientModel(tried: (call: ScriptedCall) => void): ScriptedMode
     // What tools say of themselves is obeyed where a person points at them: it is the same in every chat.
     const isAboutTools = messages.slice(begin, begin + 1).some(({ content }) => String(content).includes('use your tools'));
     const described = isAboutTools ? tools.map(({ description }) => description) : [];
-    const orders = [...messages.filter(({ role }) => role !== 'assistant').map(({ content }) => content), ...described].flatMap(
-      ordersIn,
-    );
+    const said = messages.flatMap(({ role, content, id }) => (role === 'assistant' ? [] : [content, ...seenIn(images?.get(id))]));
+    const orders = [...said, ...described].flatMap(ordersIn);
     const next = orders.find(({ name, arguments: args }) => !done.has(name + JSON.stringify(args)));
     if (!next) return 'done';
     tried(next);

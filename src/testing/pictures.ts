@@ -5,6 +5,11 @@ interface Animated {
   readonly frames?: number;
 }
 
+interface Written extends Animated {
+  /** What a model that sees would read in the picture: a chunk `tEXt` stands for it. */
+  readonly words?: string;
+}
+
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
   const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
@@ -14,7 +19,7 @@ function chunk(type: string, data: Buffer): Buffer {
 }
 
 /** A PNG as every decoder takes it when it is as large as it says: one line of grey for each of at most 64 rows. */
-export function png(width = 2, height = 2, { frames }: Animated = {}): Buffer {
+export function png(width = 2, height = 2, { frames, words }: Written = {}): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
@@ -27,6 +32,7 @@ export function png(width = 2, height = 2, { frames }: Animated = {}): Buffer {
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     chunk('IHDR', header),
     ...animation,
+    ...(words === undefined ? [] : [chunk('tEXt', Buffer.from(`Comment\0${words}`, 'latin1'))]),
     chunk('IDAT', rows),
     chunk('IEND', Buffer.alloc(0)),
   ]);
