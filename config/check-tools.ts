@@ -31,8 +31,14 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
     ...places.flatMap((place) => ['allow', 'deny', 'members', 'guests'].map((key) => [...place, key])),
     ...listAt(value, ['hooks']).map((_, index) => ['hooks', index, 'tool_filter']),
   ];
+  const servers = Object.keys(recordAt(value, ['mcp_servers']));
   return [
-    ...lists.flatMap((path) => listAt(value, path).flatMap((entry, index) => checkEntry(entry, [...path, index], original))),
+    ...lists.flatMap((path) =>
+      listAt(value, path).flatMap((entry, index) => [
+        ...checkEntry(entry, [...path, index], original),
+        ...checkServer(entry, [...path, index], servers),
+      ]),
+    ),
     ...senders.flatMap((sender) => checkSender(sender, channels)),
     ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers)),
     ...Object.keys(recordAt(value, [CLIENTS])).flatMap((name) => checkChats([CLIENTS, name, 'chats'], value, original, channels)),
@@ -63,12 +69,23 @@ function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unkn
   return [{ severity: 'error', path, message: `${shown} is no tool, no beginning of one and no group`, hint }];
 }
 
+/** An entry may name a server that is not there now; what is nearly the name of one that is means that one. */
+function checkServer(entry: unknown, path: readonly PropertyKey[], servers: readonly string[]): readonly Finding[] {
+  const server = typeof entry === 'string' ? /^mcp__([A-Za-z0-9-]+)__/.exec(entry)?.[1] : undefined;
+  if (server === undefined || servers.includes(server)) return [];
+  const meant = nearest(server, servers);
+  if (meant === undefined) return [];
+  return [{ severity: 'error', path, message: `"${server}" is no MCP server`, hint: `did you mean "mcp__${meant}__…"?` }];
+}
+
 function checkSender(sender: string, channels: readonly string[]): readonly Finding[] {
   const path = [POLICY, 'senders', sender];
   const colon = sender.indexOf(':');
   const about = { severity: 'error', path, atKey: true } as const;
   if (colon < 1 || colon === sender.length - 1)
     return [{ ...about, message: 'must be a channel, ":" and a sender id', hint: 'for example "telegram:4711"' }];
+  // Variables are read in values alone: this would be the rule of a person who is never there.
+  if (sender.includes('${')) return [{ ...about, message: 'holds a variable, which no key may', hint: 'put the id itself here' }];
   const channel = sender.slice(0, colon);
   return channels.includes(channel) ? [] : [{ ...about, ...describeChoice(channels, channel) }];
 }

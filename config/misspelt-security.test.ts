@@ -61,11 +61,62 @@ const CASES: readonly Case[] = [
   ['gateway', ['"http": {', '"hots": "127.0.0.1"', '}'], 2, 'host'],
   ['limits', ['"person_turns": 1'], 1, 'person_turns_at_once'],
   ['budgets', [], 0, 'budget'],
+  ['policy', ['"deny": ["shell"]'], 0, 'tool_policy'],
+  ['security', ['"sandbox": "bwrap"'], 0, 'remove the key'],
+  ['permissions', [], 0, 'remove the key'],
+  ['gateway', TELEGRAM('"blocked_senders": ["1"]'), 2, 'people block'],
+  ['gateway', TELEGRAM('"require_mention": true'), 2, 'remove the key'],
+  ['gateway', ['"pairing": false'], 1, 'remove the key'],
+  ['tool_policy', ['"deny": ["mcp__fils__*"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__'],
+  ['tool_policy', ['"deny": ["mcp__file__rm"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__'],
+  ['tool_policy', ['"senders": {', '"cli:${ID}": { "mode": "read-only" }', '}'], 2, 'put the id itself here'],
+  ['tool_policy', ['"deny": ["${TOOL}"]'], 1, ''],
+  ['tool_policy', ['"senders": {', '"cli:1": { "deny": ["shel"] }', '}'], 2, 'shell'],
+  ['tool_policy', ['"deny": ["Shell"]'], 1, 'shell'],
+  ['sandbox', ['"mode": "${MODE}"'], 1, 'bwrap'],
+  ['sandbox', ['"allow_network": "no"'], 1, 'false'],
+  ['sandbox', ['"memory_mb": 0'], 1, '64'],
+  ['sandbox', ['"readAllowPaths": ["/srv"]'], 1, 'read_allow_paths'],
+  ['sandbox', ['"read_allow_paths": ["srv"]'], 1, 'absolute'],
+  ['sandbox', ['"timeout": 5'], 1, ''],
+  ['disk', ['"reserve": 5'], 1, ''],
+  ['limits', ['"person_messages": "5"'], 1, 'a number'],
+  ['limits', ['"tool_calls": 5'], 1, ''],
+  ['web', ['"web_fetch": {', '"deny_domains": ["${UNSET}"]', '}'], 2, ''],
+  ['web', ['"web_fetch": {', '"deny_domains": "a.example"', '}'], 2, 'a list'],
+  ['web', ['"web_search": {', '"braev": { "api_key_env": "KEY" }', '}'], 2, 'brave'],
+  ['mcp_servers', SERVER('"command": "x",', '"trust_annotation": false'), 3, 'trust_annotations'],
+  ['mcp_servers', SERVER('"command": "x",', '"tools": { "denied": ["a"] }'), 3, 'deny'],
+  ['mcp_servers', SERVER('"url": "https://a.example/",', '"bearer": "KEY"'), 3, 'bearer_env'],
+  ['mcp_servers', SERVER('"command": "x",', '"env": ["LD_PRELOAD"]'), 3, 'no program is given it'],
   ['budget', ['"daily": { "usd": 1 }'], 1, ''],
 ];
 
+/** `hooks` is a list. */
+const HOOKS: readonly (readonly [hook: object, meant: string])[] = [
+  [{ event: 'before_tool', command: ['x'] }, 'before_tool_call'],
+  [{ event: 'before_tool_call', command: 'x' }, 'a list'],
+  [{ event: 'before_tool_call', command: ['x'], tool_filters: ['shell'] }, 'tool_filter'],
+  [{ event: 'before_tool_call', command: ['x'], tool_filter: ['shel'] }, 'shell'],
+  [{ event: 'before_tool_call', command: [] }, 'at least 1'],
+];
+
 test('there are thirty cases and more', () => {
-  expect(CASES.length).toBeGreaterThanOrEqual(30);
+  expect(CASES.length + HOOKS.length).toBeGreaterThanOrEqual(30);
+});
+
+test.each(HOOKS)('so does a hook: %j', async (hook, meant) => {
+  await using dir = await tempDir();
+  const file = join(dir.path, 'c.json');
+  await writeFile(file, JSON.stringify({ hooks: [hook] }, null, 1));
+  const error = await loadConfig({
+    ...{ file, cwd: dir.path, home: dir.path, env: {}, channelTypes: [], channelSettings: async () => undefined },
+  }).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigError);
+  expect((error as ConfigError).problems.map((one) => formatProblem(one)).join('\n')).toContain(meant);
 });
 
 test.each(CASES)(

@@ -44,6 +44,13 @@ const PROTECTIONS = [
   'auth',
 ];
 
+/** What a key may be called that is meant to keep a person or a tool out, wherever it stands. */
+const PROTECTS =
+  /allow|den(?:y|ied)|block|forbid|restrict|permi(?:t|ssion)|polic(?:y|ies)|security|access|approv|pairing|mention/i;
+
+/** Nearly the name of a list that does the opposite. */
+const SHUTS_OUT = /^(?:block|den|ban)\w*(?:sender|user|group|people)/i;
+
 const UNPROTECTED = 'unknown key: nothing is protected by it';
 
 /** The section of `PROTECTIONS` that a key is in, or, at the top of the file, may be meant for. */
@@ -85,6 +92,8 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   const known = Object.keys(holder?.properties ?? {});
   const home = sectionOf(root, key);
   const meant = nearest(key, known);
+  if (SHUTS_OUT.test(key))
+    return { ...about, severity: 'error', message: UNPROTECTED, hint: 'shut people out with `gatehouse people block`' };
   let hint = `known here: ${known.join(', ')}`;
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
@@ -94,6 +103,11 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   const isMisplaced = home?.endsWith('tool_policy') === true || (meant !== undefined && PROTECTIONS.includes(meant));
   const section = whole ? (protectionOf(path, key) ?? (isMisplaced ? key : undefined)) : undefined;
+  if (section === undefined && home === undefined && PROTECTS.test(key)) {
+    const near = path.length === 0 && /polic/i.test(key) ? 'tool_policy' : meant;
+    const advice = near === undefined ? `this version has no "${key}" here: remove the key` : `did you mean "${near}"?`;
+    return { ...about, severity: 'error', message: UNPROTECTED, hint: advice };
+  }
   if (section !== undefined) {
     const isInside = PROTECTIONS.includes(String(path[0])) && known.length > 0;
     const unknown = home === undefined && meant === undefined && !isInside;
