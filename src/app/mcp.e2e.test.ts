@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import { mcpServers } from '../../config/sections/mcp.ts';
+import type { Tool } from '../core/tool.ts';
 import type { ModelRequest } from '../core/model.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -34,17 +35,27 @@ async function daemonWith(
     readonly script: Script;
     readonly mcp: Record<string, unknown>;
     readonly secret?: (name: string) => string;
+    readonly extraTools?: readonly Tool[];
     /** The person who writes owns the gateway. */
     readonly owner?: true;
   },
 ) {
-  const { script, policy = FULL, secret = (name) => name, owner, ...more } = options;
+  const { script, policy = FULL, secret = (name) => name, owner, extraTools = [], ...more } = options;
   const model = scriptedModel(script);
   const gateway = owner ? { owner: [{ channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] }] } : {};
-  const rig = await testDaemon({ ...more, policy, model, gateway, daemon: { programEnv: { PATH }, secret } });
+  const rig = await testDaemon({ ...more, policy, model, gateway, daemon: { programEnv: { PATH }, secret, extraTools: [() => extraTools] } });
   const channels = [{ type: 'test', allowed_senders: ['user-1', '*'] }];
   const config = configSchema.parse({ gateway: { channels, ...gateway }, tool_policy: policy, mcp_servers: options.mcp });
   return { ...rig, model, config };
+}
+
+/** As one of a plugin or a later version, with more words than it needs. */
+function furtherTool(n: number): Tool {
+  const parameters = { type: 'object', properties: { text: { type: 'string', description: 'words '.repeat(50) } } };
+  return {
+    ...{ name: `further_tool_number_${n}`, description: 'words '.repeat(50), parameters, tags: [], effect: 'outside' },
+    ...{ outputBytes: 100, run: async () => ({ ok: true, output: '' }) },
+  };
 }
 
 function up({ logger }: Pick<TestDaemon, 'logger'>, count = 1): Promise<unknown> {
@@ -201,7 +212,7 @@ test('an approval of the command line reaches the running daemon, and taking it 
   await until('none is offered', () => rig.daemon.mcp.status()[0]?.offered.length === 0);
 });
 
-test('what each call pays for prompt and tools stays below 1,000 tokens with five servers and forty tools of theirs', async (context) => {
+test('what each call pays for prompt and tools stays below 1,000 tokens with five servers, forty tools of theirs and thirty more', async (context) => {
   needs(context, 'bwrap', '--ro-bind', '/', '/', '--unshare-all', '--proc', '/proc', 'true');
   await using dir = await tempDir();
   const servers = Object.fromEntries(['one', 'two', 'three'].map((name) => [name, fromNpm('server-filesystem', dir.path)]));
@@ -216,6 +227,7 @@ test('what each call pays for prompt and tools stays below 1,000 tokens with fiv
     policy: { mode: 'full' },
     sections: { sandbox: {} },
     secret: () => join(dir.path, 'memory.jsonl'),
+    extraTools: Array.from({ length: 30 }, (_, n) => furtherTool(n)),
     script: ['hello'],
   });
   await up(rig, 5);

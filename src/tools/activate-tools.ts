@@ -2,11 +2,10 @@ import { z } from 'zod';
 import type { Tool } from '../core/tool.ts';
 import { defineTool, ToolFailure } from './define.ts';
 
-/**
- * Of a group with more tools the description names two, which say what it is about: each call pays for it. The
- * answer names all.
- */
-const NAMES_SHOWN = 3;
+/** Of each group the description names so many of its tools, fewer where that is too long; the answer names all. */
+const NAMES_SHOWN = [3, 2, 1, 0];
+/** Longest list of groups, in UTF-16 units: each model call pays for it, and there can be any number of servers. */
+const LIST_CHARS = 420;
 
 /** A tool that is offered, by the group it is described with. */
 export type Grouped = ReadonlyMap<string, readonly Pick<Tool, 'name'>[]>;
@@ -18,7 +17,7 @@ export type Grouped = ReadonlyMap<string, readonly Pick<Tool, 'name'>[]>;
 export function activateTools(groups: Grouped): Tool {
   return defineTool({
     name: 'activate_tools',
-    description: `More tools, described once you name their group or one of them:\n${[...groups].map(line).join('\n')}`,
+    description: `More tools, described once you name their group or one of them:\n${listOf([...groups])}`,
     schema: z.strictObject({
       tools: z.array(z.string()).max(50).optional(),
       group: z.string().optional(),
@@ -42,9 +41,31 @@ export function wantedGroups(wanted: readonly string[], groups: Grouped): readon
   return [...groups].filter(isMeant).map(([group]) => group);
 }
 
-function line([group, tools]: readonly [string, readonly Pick<Tool, 'name'>[]]): string {
+const MORE = ' more groups, named when you call this without arguments';
+
+type Group = readonly [name: string, tools: readonly Pick<Tool, 'name'>[]];
+
+function listOf(groups: readonly Group[]): string {
+  const lists = NAMES_SHOWN.map((shown) => groups.map((group) => line(group, shown)).join('\n'));
+  return lists.find((list) => list.length <= LIST_CHARS) ?? shortened(groups);
+}
+
+function shortened(groups: readonly Group[]): string {
+  const lines: string[] = [];
+  let left = LIST_CHARS - MORE.length - `${groups.length}`.length;
+  for (const group of groups) {
+    const text = line(group, 0);
+    left -= text.length + 1;
+    if (left < 0) break;
+    lines.push(text);
+  }
+  return [...lines, `${groups.length - lines.length}${MORE}`].join('\n');
+}
+
+function line([group, tools]: Group, shown: number): string {
+  if (shown === 0) return `${group}: ${tools.length}`;
   const prefix = `${group}__`;
   const names = tools.map(({ name }) => (name.startsWith(prefix) ? name.slice(prefix.length) : name));
-  const shown = names.length > NAMES_SHOWN ? [...names.slice(0, 2), `${names.length - 2} more`] : names;
-  return `${group}: ${shown.join(', ')}`;
+  const more = names.length > shown ? `, ${names.length - shown} more` : '';
+  return `${group}: ${names.slice(0, shown).join(', ')}${more}`;
 }
