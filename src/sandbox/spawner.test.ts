@@ -1,11 +1,12 @@
 // The spawner of the daemon on a real worker process.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import type { ProcessRow, Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -202,6 +203,14 @@ it('F18 reap ends what an earlier boot left, and no process that only has the id
       systemClock,
     ),
   ).toBe(true);
+});
+
+it('a process that the kernel gave the id of one that is gone is left alone', async (context) => {
+  const namespace = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc'];
+  needs(context, 'unshare', ...namespace, 'sh', '-c', 'echo 4710 >/proc/sys/kernel/ns_last_pid');
+  const program = join(import.meta.dirname, '../testing/reused-pid.ts');
+  const { stdout } = await promisify(execFile)('unshare', [...namespace, process.execPath, program], { timeout: 60_000 });
+  expect(JSON.parse(stdout)).toEqual({ ofTheFirst: false, isSpared: true, ofTheOther: true, isEnded: true });
 });
 
 it('a worker that listens lets its owner alone connect, and serves several', async () => {
