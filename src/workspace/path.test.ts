@@ -248,7 +248,9 @@ test.skipIf(!existsSync('/proc/self/fd'))(
 test.skipIf(!existsSync('/proc/self/fd'))('A21 nor does it make an edit or a search reach outside (needs /proc)', async () => {
   await using it = await setUp();
   await mkdir(join(it.workspace, 'sub'));
-  for (const at of [join(it.workspace, 'sub'), it.outside]) await writeFile(join(at, 'edited.txt'), 'inside\n');
+  await writeFile(join(it.workspace, 'sub/edited.txt'), 'inside\n');
+  // The edit below fits it, too, and the diff does not: what was changed here would stay so.
+  await writeFile(join(it.outside, 'edited.txt'), 'inside no workspace\n');
   await writeFile(join(it.outside, 'outside-only'), '');
   const [edit, diffed] = [onlyTool(editFile), onlyTool(diffEdit)];
   const renamer = racingRenamer(it.workspace, it.outside, 10_000);
@@ -269,7 +271,7 @@ test.skipIf(!existsSync('/proc/self/fd'))('A21 nor does it make an edit or a sea
   }
   await ended;
   expect((await readdir(it.outside)).sort()).toEqual(['edited.txt', 'outside-only', 'secret.txt']);
-  expect(await readFile(join(it.outside, 'edited.txt'), 'utf8')).toBe('inside\n');
+  expect(await readFile(join(it.outside, 'edited.txt'), 'utf8')).toBe('inside no workspace\n');
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
 });
 
