@@ -13,6 +13,9 @@ const CLIENT = (...lines: readonly string[]) => ['"coder": {', ...lines, '}'];
 const SERVER = (...lines: readonly string[]) => ['"files": {', ...lines, '}'];
 const TELEGRAM = (...lines: readonly string[]) => ['"channels": [{ "type": "telegram",', ...lines, '}]'];
 
+/** A variable of the environment, which is not set. */
+const UNSET = ['$', '{NOT_SET}'].join('');
+
 const CASES: readonly Case[] = [
   ['toolpolicy', [], 0, 'tool_policy'],
   ['tool_polcy', [], 0, 'tool_policy'],
@@ -69,11 +72,11 @@ const CASES: readonly Case[] = [
   ['gateway', ['"pairing": false'], 1, 'remove the key'],
   ['tool_policy', ['"deny": ["mcp__fils__*"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__'],
   ['tool_policy', ['"deny": ["mcp__file__rm"]', '}, "mcp_servers": { "files": { "command": "x" }'], 1, 'mcp__files__'],
-  ['tool_policy', ['"senders": {', '"cli:${ID}": { "mode": "read-only" }', '}'], 2, 'put the id itself here'],
-  ['tool_policy', ['"deny": ["${TOOL}"]'], 1, ''],
+  ['tool_policy', ['"senders": {', `"cli:${UNSET}": { "mode": "read-only" }`, '}'], 2, 'put the id itself here'],
+  ['tool_policy', [`"deny": ["${UNSET}"]`], 1, ''],
   ['tool_policy', ['"senders": {', '"cli:1": { "deny": ["shel"] }', '}'], 2, 'shell'],
   ['tool_policy', ['"deny": ["Shell"]'], 1, 'shell'],
-  ['sandbox', ['"mode": "${MODE}"'], 1, 'bwrap'],
+  ['sandbox', [`"mode": "${UNSET}"`], 1, 'bwrap'],
   ['sandbox', ['"allow_network": "no"'], 1, 'false'],
   ['sandbox', ['"memory_mb": 0'], 1, '64'],
   ['sandbox', ['"readAllowPaths": ["/srv"]'], 1, 'read_allow_paths'],
@@ -82,7 +85,7 @@ const CASES: readonly Case[] = [
   ['disk', ['"reserve": 5'], 1, ''],
   ['limits', ['"person_messages": "5"'], 1, 'a number'],
   ['limits', ['"tool_calls": 5'], 1, ''],
-  ['web', ['"web_fetch": {', '"deny_domains": ["${UNSET}"]', '}'], 2, ''],
+  ['web', ['"web_fetch": {', `"deny_domains": ["${UNSET}"]`, '}'], 2, ''],
   ['web', ['"web_fetch": {', '"deny_domains": "a.example"', '}'], 2, 'a list'],
   ['web', ['"web_search": {', '"braev": { "api_key_env": "KEY" }', '}'], 2, 'brave'],
   ['mcp_servers', SERVER('"command": "x",', '"trust_annotation": false'), 3, 'trust_annotations'],

@@ -68,7 +68,10 @@ it('what was asked for wrongly activates nothing, and its answer names the group
 
 it('however many groups there are, what is said of them has a limit, and a call without arguments names all', async () => {
   const servers = (count: number): string[] => Array.from({ length: count }, (_, n) => many(`server-number-${n}`, 9)).flat();
-  const said = (count: number): string => shelf(...BASE, ...servers(count)).described(1).at(-1)?.description ?? '';
+  const said = (count: number): string =>
+    shelf(...BASE, ...servers(count))
+      .described(1)
+      .at(-1)?.description ?? '';
   expect(said(5)).toContain('mcp__server-number-4: tool_0, tool_1, tool_2, 6 more');
   expect(said(11)).toContain('mcp__server-number-10: tool_0, 8 more');
   expect(said(16)).toContain('mcp__server-number-15: 9');

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import { mcpServers } from '../../config/sections/mcp.ts';
-import type { Tool } from '../core/tool.ts';
 import type { ModelRequest } from '../core/model.ts';
+import type { Tool } from '../core/tool.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { estimateRequestTokens } from '../llm/tokens.ts';
@@ -43,7 +43,13 @@ async function daemonWith(
   const { script, policy = FULL, secret = (name) => name, owner, extraTools = [], ...more } = options;
   const model = scriptedModel(script);
   const gateway = owner ? { owner: [{ channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] }] } : {};
-  const rig = await testDaemon({ ...more, policy, model, gateway, daemon: { programEnv: { PATH }, secret, extraTools: [() => extraTools] } });
+  const rig = await testDaemon({
+    ...more,
+    policy,
+    model,
+    gateway,
+    daemon: { programEnv: { PATH }, secret, extraTools: [() => extraTools] },
+  });
   const channels = [{ type: 'test', allowed_senders: ['user-1', '*'] }];
   const config = configSchema.parse({ gateway: { channels, ...gateway }, tool_policy: policy, mcp_servers: options.mcp });
   return { ...rig, model, config };

@@ -79,7 +79,10 @@ type Made = Attack & ReturnType<Attack['make']>;
 function alone(made: Made): Made {
   const without = (text: string) => text.replace(READ_NOTES.text, 'hello').replace(THEN_NOTES, '');
   const earlier = made.earlier?.map((line) => ({ ...line, text: without(line.text) }));
-  const messages = made.messages.map(({ text, ...message }) => ({ ...message, ...(text !== undefined && { text: without(text) }) }));
+  const messages = made.messages.map(({ text, ...message }) => ({
+    ...message,
+    ...(text !== undefined && { text: without(text) }),
+  }));
   return { ...made, messages, ...(earlier && { earlier }) };
 }
 

@@ -5,9 +5,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { systemClock } from '../lib/clock.ts';
 import { startOf } from '../sandbox/kernel-process.ts';
 import { reapProcess } from '../sandbox/reap.ts';
-import { systemClock } from '../lib/clock.ts';
 
 const ID = 4_711;
 
