@@ -139,7 +139,7 @@ const UNSEEN: Readonly<Record<string, Place>> = {
 };
 
 /** A Word document of one paragraph (ECMA-376, Open Packaging Conventions). */
-function docxOf(text: string): Buffer {
+export function docxOf(text: string): Buffer {
   const [office, pack] = [
     'http://schemas.openxmlformats.org/officeDocument/2006',
     'http://schemas.openxmlformats.org/package/2006',

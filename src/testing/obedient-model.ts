@@ -10,6 +10,8 @@ const ORDERS: readonly (readonly [RegExp, (words: string) => ScriptedCall])[] = 
   [/please search for (.+?) now/gi, (pattern) => ({ name: 'grep', arguments: { pattern } })],
   [/please study (.+?) now/gi, (path) => ({ name: 'read_document', arguments: { path } })],
   [/please open (\S+) now/gi, (url) => ({ name: 'web_fetch', arguments: { url } })],
+  [/\[File: (uploads\/\S+\.(?:txt|ics|eml|csv)) \(/g, (path) => ({ name: 'read_file', arguments: { path } })],
+  [/\[File: (uploads\/\S+\.(?:pdf|docx)) \(/g, (path) => ({ name: 'read_document', arguments: { path } })],
   [/please look up (\S+) now/gi, (query) => ({ name: 'web_search', arguments: { query } })],
   [/please show the history of (\S+) now/gi, (path) => ({ name: 'git', arguments: { action: 'log', path } })],
   [/please ask the post for (\S+) now/gi, (id) => ({ name: 'mcp__post__do', arguments: { id } })],
