@@ -88,6 +88,7 @@ const CASES: readonly Case[] = [
   ['web', ['"web_fetch": {', `"deny_domains": ["${UNSET}"]`, '}'], 2, ''],
   ['web', ['"web_fetch": {', '"deny_domains": "a.example"', '}'], 2, 'a list'],
   ['web', ['"web_search": {', '"braev": { "api_key_env": "KEY" }', '}'], 2, 'brave'],
+  ['mcp_servers', SERVER('"command": "node_modules/.bin/x"'), 2, 'an absolute path'],
   ['mcp_servers', SERVER('"command": "x",', '"trust_annotation": false'), 3, 'trust_annotations'],
   ['mcp_servers', SERVER('"command": "x",', '"tools": { "denied": ["a"] }'), 3, 'deny'],
   ['mcp_servers', SERVER('"url": "https://a.example/",', '"bearer": "KEY"'), 3, 'bearer_env'],

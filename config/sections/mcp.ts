@@ -30,6 +30,8 @@ const entry = z.strictObject({
     .string()
     .min(1)
     .max(4_000)
+    // It is started in a directory of its own, where nothing is.
+    .regex(/^\/|^[^/]+$/, { error: 'must be the name of a program in PATH, or an absolute path' })
     .optional()
     .describe('Program to start, for a server that speaks on standard input and output.'),
   args: z.array(z.string().max(8_000)).max(100).default([]).describe('Its arguments. No shell sees them. No place for a key.'),

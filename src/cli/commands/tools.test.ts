@@ -108,3 +108,15 @@ test('tools that were approved of MCP servers stand there too, and those of a se
     { name: 'mcp__files__read', verdict: 'deny', key: 'tool_policy.members' },
   ]);
 });
+
+test('a program that is shut in needs no yes in mode workspace, and the list says so', async () => {
+  await using at = await setup();
+  const verdictWith = async (sandbox: object) => {
+    // A worker of the system is not asked, so that nothing has to work on this machine.
+    const config = { ...CONFIG, tool_policy: { mode: 'workspace' }, sandbox: { worker_socket: '/run/worker', ...sandbox } };
+    await at.cli.write('.gatehouse/config.json', JSON.stringify(config));
+    return named((await at.list()).tools, 'shell');
+  };
+  expect(await verdictWith({})).toMatchObject({ verdict: 'allow', reason: 'allowed in mode workspace' });
+  expect(await verdictWith({ allow_network: true })).toMatchObject({ verdict: 'ask' });
+});

@@ -54,12 +54,11 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const authority: Authority = { principal, role, mode, policies: [] };
   const run = { authority, channel: who.channel, model: modelFor(config, who) };
   const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });
-  const tools = [...BUILT_IN, ...(await toolsOfServers(context, config)), ...(await toolsOfPlugins(context, config))].map(
-    (tool) => ({
-      name: tool.name,
-      ...(outside ?? whyNot(tool) ?? whyNoSearch(config, tool) ?? verdictOf(config, tool, run)),
-    }),
-  );
+  const known = [...BUILT_IN.map((tool) => asShutIn(config, tool)), ...(await toolsOfPlugins(context, config))];
+  const tools = [...known, ...(await toolsOfServers(context, config))].map((tool) => ({
+    name: tool.name,
+    ...(outside ?? whyNot(tool) ?? whyNoSearch(config, tool) ?? verdictOf(config, tool, run)),
+  }));
   out.document({
     as: { principal, role, mode: authority.mode },
     tools: tools.map(({ name, kind, reason, key }) => ({ name, verdict: kind, reason, ...(key === undefined ? {} : { key }) })),
@@ -82,16 +81,24 @@ async function toolsOfServers(context: CommandContext, config: Config): Promise<
 }
 
 /** Of plugins that are enabled. What the operator believes of their effects counts in a sandbox alone. */
-async function toolsOfPlugins(context: CommandContext, { sandbox }: Config): Promise<readonly Judged[]> {
-  const isShutIn = sandbox !== undefined && sandbox.mode !== 'none' && !sandbox.allow_network;
+async function toolsOfPlugins(context: CommandContext, config: Config): Promise<readonly Judged[]> {
   return (await pluginsHere(context)).flatMap(({ name, standing, code, approval }) => {
     if (standing !== 'enabled' || !code || !approval) return [];
-    const isBelieved = isShutIn && approval.effects && !(approval.network && code.manifest.requires_network);
+    const isBelieved = isShutIn(config) && approval.effects && !(approval.network && code.manifest.requires_network);
     return code.manifest.tools.map(({ name: tool, effect }): Judged => {
       const about = { act: 'program', needs: 'sh', tags: ['plugin', `plugin:${name}`] } as const;
       return { ...about, name: pluginToolId(name, tool), effect: isBelieved ? effect : 'outside' };
     });
   });
+}
+
+/** As the daemon takes it: what a program does that is shut in stays in the workspace. */
+function asShutIn(config: Config, tool: Judged): Judged {
+  return tool.act === 'program' && isShutIn(config) ? { ...tool, effect: 'workspace' } : tool;
+}
+
+function isShutIn({ sandbox }: Config): boolean {
+  return sandbox !== undefined && sandbox.mode !== 'none' && !sandbox.allow_network;
 }
 
 function whyNoSearch({ web }: Config, { name }: Judged): Verdict | undefined {
