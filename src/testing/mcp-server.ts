@@ -270,7 +270,10 @@ function initialized(message: Message): void {
     serverInfo: { name: mode, version: '1' },
   };
   if (mode === 'silent') return;
-  if (mode === 'sudden') process.exit(3);
+  if (mode === 'sudden') {
+    process.stderr.write('reading \u001b[2Jthe config\nno database\u202e there\n');
+    process.exit(3);
+  }
   if (mode === 'other-id') {
     send({ id: 4_711, result });
     return;

@@ -100,7 +100,7 @@ test.each([
   ['question-flood', /more than 2000 messages in 10 s/],
   ['deep-line', /nested too deeply/],
   ['deep-object', /nested too deeply/],
-  ['sudden', /ended with status 3/],
+  ['sudden', /ended with status 3; the last that it said is: no database there$/],
   ['refuses', /pay first/],
   ['other-version', /protocol version/i],
   ['odd-handshake', /did not answer within 30 s/],

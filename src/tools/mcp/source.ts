@@ -207,15 +207,16 @@ export class McpSource implements ToolSource {
 
   #lost(reason: unknown, waitMs: number): void {
     const { logger, server, redact } = this.#options;
-    const { code = 'GH2302', hint } = isGatehouseError(reason) ? reason : {};
+    const { code, hint } = isGatehouseError(reason)
+      ? reason
+      : { code: 'GH2302', hint: `try it with \`gatehouse mcp test ${server}\`` };
     const needsLogin = code === 'GH2304';
     const detail = redact(errorText(reason));
     this.#detail = needsLogin ? `${detail} → ${hint}` : detail;
     const isTold = needsLogin && this.#state === 'login';
     this.#state = needsLogin ? 'login' : 'down';
     // A person who does not come is not called each time.
-    if (isTold) return;
-    logger.warn('mcp.down', { server, code, detail, retryMs: waitMs, ...(hint === undefined ? {} : { hint }) });
+    if (!isTold) logger.warn('mcp.down', { server, code, detail, retryMs: waitMs, hint });
   }
 
   /** `asker`: the person whom the server may ask in mid-call. */

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../core/ports.ts';
 import { isErrno } from '../../lib/errno.ts';
+import { oneLine } from '../../lib/one-line.ts';
 import { gated } from '../../lib/start-gate.ts';
 import { startTimer } from '../../lib/timer.ts';
 
@@ -38,6 +39,9 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 /** Of a line that is not complete. */
 const MAX_PIECES = 256;
 
+/** Of what a program said before it ended, in UTF-16 units. */
+const SAID_CHARS = 200;
+
 /** Groups that run: where this process ends without having closed them, they end with it. */
 const running = new Set<number>();
 
@@ -61,6 +65,8 @@ export class LineProcess {
   #restBytes = 0;
   #reason: Error | undefined;
   #isOver = false;
+  /** The last line on standard error: mostly why it ended. */
+  #lastSaid = '';
 
   constructor(program: LineProgram) {
     const { argv, cwd, env } = program;
@@ -76,11 +82,16 @@ export class LineProcess {
     if (child.pid !== undefined) remember(child.pid);
     void this.#letGo(program.record);
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
-    child.stderr.on('data', (chunk: Buffer) => program.onError(chunk.toString('utf8', 0, program.maxLineBytes)));
+    child.stderr.on('data', (chunk: Buffer) => this.#said(chunk.toString('utf8', 0, program.maxLineBytes)));
     // Each failure of a pipe comes with the end of the program, which says more.
     for (const stream of child.stdio) stream?.on('error', () => undefined);
     child.on('error', (error) => this.#end(notStarted(command, error)));
-    child.once('exit', (code, signal) => this.#exited(ended(command, signal ?? code)));
+    child.once('exit', (code, signal) => this.#exited(() => ended(command, signal ?? code, this.#lastSaid)));
+  }
+
+  #said(text: string): void {
+    this.#lastSaid = text.trim().split('\n').at(-1) ?? '';
+    this.#program.onError(text);
   }
 
   async #letGo(record: RecordProcess | undefined): Promise<void> {
@@ -158,12 +169,12 @@ export class LineProcess {
   }
 
   /** What it printed last is still read; what it started goes with it. */
-  #exited(reason: Error): void {
+  #exited(reason: () => Error): void {
     this.#kill('SIGKILL');
-    const stop = startTimer(this.#program.clock, GRACE_MS, () => this.#end(reason));
+    const stop = startTimer(this.#program.clock, GRACE_MS, () => this.#end(reason()));
     this.#child.once('close', () => {
       stop();
-      this.#end(reason);
+      this.#end(reason());
     });
   }
 
@@ -201,9 +212,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** A shell that does not find what it is to become ends with 127 (POSIX, 2.8.2). */
-function ended(command: string, how: string | number | null): Error {
+function ended(command: string, how: string | number | null, lastSaid: string): Error {
   if (how === 127) return new Error(`${command} is not installed, or ended with status 127`);
-  return new Error(`${command} ended with ${typeof how === 'string' ? how : `status ${how}`}`);
+  const words = oneLine(lastSaid, SAID_CHARS);
+  const said = words === '' ? '' : `; the last that it said is: ${words}`;
+  return new Error(`${command} ended with ${typeof how === 'string' ? how : `status ${how}`}${said}`);
 }
 
 function notStarted(command: string, error: Error): Error {
