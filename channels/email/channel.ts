@@ -54,6 +54,7 @@ export class EmailChannel implements Channel {
   readonly account: string;
   readonly limits: ChannelLimits;
   readonly inboundClass = 'B';
+  readonly writesMail = true;
   readonly sendClass: 'find' | 'blind';
   readonly #options: EmailChannelOptions;
   readonly #imap: ServerAccess;
@@ -124,7 +125,9 @@ export class EmailChannel implements Channel {
   }
 
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
-    if (!MAIL_ADDRESS.test(part.chatId)) return { kind: 'refused', reason: 'chat-gone', detail: 'not a mail address' };
+    const readers = part.mail ? [part.chatId, ...part.mail.to, ...part.mail.cc] : [part.chatId];
+    if (!readers.every((one) => MAIL_ADDRESS.test(one)))
+      return { kind: 'refused', reason: 'chat-gone', detail: 'not a mail address' };
     return await this.#life.sends.run(signal, () => this.#send(part, plain, signal));
   }
 

@@ -148,6 +148,8 @@ export interface Channel {
   readonly ownersAccount?: boolean;
   /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */
   readonly buttons?: boolean;
+  /** True where `OutboundPart.mail` becomes a mail to people who never wrote. Absent: the channel has none. */
+  readonly writesMail?: true;
   /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */
   download?(media: MediaRef, signal: AbortSignal): Promise<MediaFile>;
 }

@@ -23,6 +23,8 @@ export interface Chat {
   readonly address: Address;
   /** Of a private chat, the name of the person as the platform gives it. Absent = none is known. */
   readonly title?: string;
+  /** Of a private chat, the person (see `principalOf`). Absent = an earlier version noted it. */
+  readonly principal?: string;
   readonly settings: ChatSettings;
   /**
    * When the newest message was let in, and when the newest was sent. Epoch ms, up to ten minutes late.

@@ -132,8 +132,19 @@ export function isDelay(key: string): boolean {
   return key.endsWith(DELAY);
 }
 
+const SENT_FOR = '#to/';
+
+/** The id of what a run sends beside its answer: no message is called so, `#` is escaped there. */
+export function sentForId(key: string): string {
+  return `${SENT_FOR}${key}`;
+}
+
+/** The keys of all its parts lie between these. */
+export const SENT_FOR_KEYS = [SENT_FOR, SENT_FOR.replace('/', '0')] as const;
+
 /** Whether the part of this key is a piece of an answer, and not what is shown until the answer comes. */
 export function isPieceOfAnswer(key: string): boolean {
+  if (key.startsWith(SENT_FOR)) return false;
   return ![draftKey(''), abandonedKey(''), DELAY].some((end) => key.endsWith(end));
 }
 

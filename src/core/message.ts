@@ -238,6 +238,28 @@ export interface OutboundPart extends ChatRef {
   /** The first text of a draft says that there is work, and holds no words of the answer. */
   readonly isStatus?: true;
   readonly replyContext?: { readonly [key: string]: Json };
+  /** Only of words that a person had the agent write outside the chat of their run. */
+  readonly sentFor?: SentFor;
+  /** Only where `Channel.writesMail`: it begins a conversation. `chatId` is the first address of `to`. */
+  readonly mail?: NewMail;
+}
+
+/** On whose wish words leave the chat of a run. */
+export interface SentFor {
+  /** Whom they reach, by `principalOf`; a group by its `chatKey`. */
+  readonly readers: readonly string[];
+  /** The same for people: `Ada (slack)`. */
+  readonly title: string;
+  /** The chat that is told when they cannot be delivered: their readers never are. Absent = no chat is. */
+  readonly told?: Address;
+}
+
+/** What a mail has beside its text. Addresses are bare, each stands in one of the lists, and once. */
+export interface NewMail {
+  readonly to: readonly string[];
+  readonly cc: readonly string[];
+  readonly subject: string;
+  readonly files: readonly OutboundFile[];
 }
 
 /** One answer that can be pressed instead of typed. */

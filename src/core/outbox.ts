@@ -97,6 +97,11 @@ export interface Outbox {
    */
   part(key: string): Promise<StoredPart | undefined>;
   /**
+   * How many messages for this reader, as `SentFor.readers` names them, were added since (epoch ms), in
+   * whatever state they are. Rows that are done count for days.
+   */
+  sentFor(reader: string, since: number): Promise<number>;
+  /**
    * PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`:
    * order is kept).
    */

@@ -4,6 +4,7 @@ import type { Documents } from './document.ts';
 import type { Egress, WebSearch } from './egress.ts';
 import type { JobBook } from './job.ts';
 import type { Address, Choice, Json, OutboundFile } from './message.ts';
+import type { Mailer, Messages } from './messages.ts';
 import type { ModelBook } from './model-book.ts';
 import type { ReadPage } from './page.ts';
 import type { ClaimDisk, Clock } from './ports.ts';
@@ -90,6 +91,10 @@ export interface RunScope {
   readonly webSearch?: WebSearch;
   /** Absent = pages of HTML are not read. */
   readonly readPage?: ReadPage;
+  /** Absent = nothing is sent beside the answer. */
+  readonly messages?: Messages;
+  /** Absent = no channel writes mail. */
+  readonly mailer?: Mailer;
   /** Absent = the packages for documents are not installed. */
   readonly documents?: Documents;
   /** Absent = tools ask no model. */

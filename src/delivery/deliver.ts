@@ -128,8 +128,8 @@ class Outbox implements Delivery {
       poke: (lane) => this.poke(lane),
     });
     this.#context = {
-      ...{ journal, channels, clock, ready, budget, drafts, outages },
-      emit: options.emit,
+      ...{ journal, channels, clock, ready, budget, drafts, outages, emit: options.emit },
+      poke: (lane) => this.poke(lane),
       times: new RowTimes(clock),
       random: options.random,
       slots: createSlots(SENDS_PER_CHANNEL),

@@ -14,6 +14,8 @@ export interface LaneContext {
   readonly journal: Outbox;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly ready: (channel: Channel) => boolean;
+  /** There is something new in another lane. */
+  readonly poke: (lane: string) => void;
   readonly clock: Clock;
   readonly random: () => number;
   readonly emit: Emit;

@@ -260,7 +260,8 @@ export class Lane {
     this.#lastNotice = notice.part.key;
     try {
       await this.#context.journal.enqueue([notice]);
-      this.#poked = true;
+      if (notice.lane === this.key) this.#poked = true;
+      else this.#context.poke(notice.lane);
     } catch (error) {
       this.#journalFailed(error); // the dead letter itself is on disk and counted
     }

@@ -1,5 +1,5 @@
 import { delayKey, isDelay, laneKey } from '../core/ids.ts';
-import type { AnswerTarget, OutboundPart } from '../core/message.ts';
+import type { AnswerTarget, OutboundPart, SentFor } from '../core/message.ts';
 import type { NewPart, OutboxRow } from '../core/outbox.ts';
 
 const NOTICE = '#undelivered';
@@ -7,17 +7,19 @@ const NOTICE = '#undelivered';
 const EXPIRES_MS = 3_600_000;
 
 /** Parts of one answer share this. */
-export function answerOf(part: OutboundPart): string {
-  return part.messageId ?? part.key.replace(/#[^#]*$/, '');
+export function answerOf({ key, messageId, sentFor }: OutboundPart): string {
+  const own = key.replace(/#[^#]*$/, '');
+  return sentFor ? own : (messageId ?? own);
 }
 
 /**
  * The line that tells the chat a part of its answer is DEAD: a message of its own, at the place of that part
  * in the answer, because a platform may let a first part replace something ("is thinking"); the same key for
  * every part of one answer. Undefined for a line of ours itself, and for a part that was only to change what
- * is shown already.
+ * is shown already. Of words that a person had written elsewhere, the chat of that person is told.
  */
 export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
+  if (row.part.sentFor) return undeliveredFor(row, row.part.sentFor, now);
   const { file: _file, edits: _edits, editOnly, supersedes: _supersedes, choices: _choices, ...part } = row.part;
   if (editOnly || part.key.endsWith(NOTICE) || isDelay(part.key)) return undefined;
   const what = row.part.file ? `The file ${row.part.file.name}` : part.count > 1 ? 'A part of this answer' : 'An answer';
@@ -26,6 +28,22 @@ export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
     part: { ...part, key: `${answerOf(part)}${NOTICE}`, text },
     lane: row.lane,
     expiresAt: Math.max(row.expiresAt, now + EXPIRES_MS),
+  };
+}
+
+function undeliveredFor({ part, expiresAt }: OutboxRow, { title, told }: SentFor, now: number): NewPart | undefined {
+  if (!told) return undefined;
+  const { messageId, mail } = part;
+  const text = `⚠️ ${mail ? 'The mail' : 'The message'} to ${title} could not be delivered (GH1601). Ask the operator why.`;
+  return {
+    part: {
+      ...told,
+      key: `${answerOf(part)}${NOTICE}`,
+      ...(messageId === undefined ? {} : { messageId }),
+      ...{ ordinal: 0, count: 1, text },
+    },
+    lane: laneKey(told),
+    expiresAt: Math.max(expiresAt, now + EXPIRES_MS),
   };
 }
 

@@ -35,7 +35,13 @@ test('a chat is known from its first message on, by its address, and by the name
   const { journal, start } = at;
   expect(await journal.chats.of(KEY)).toBeUndefined();
   await journal.accept([admit(message(1, { threadId: 't', replyContext: { subject: 'secret' } }))]);
-  expect(await journal.chats.of(KEY)).toEqual({ address: WHERE, title: 'User One', settings: {}, lastIn: start });
+  expect(await journal.chats.of(KEY)).toEqual({
+    address: WHERE,
+    principal: 'test:user-1',
+    title: 'User One',
+    settings: {},
+    lastIn: start,
+  });
 });
 
 test('a group is one, and has no name of a person', async () => {

@@ -134,10 +134,11 @@ function someChats(store: Store, after: string, end: string): readonly (ChatReco
 }
 
 function toChat({ key, address, title, settings, last_in: lastIn, last_out: lastOut }: ChatRecord): Chat {
-  const { principal: _, ...where } = readJson(address, `chat ${key}`) as unknown as Address & { readonly principal?: string };
+  const { principal, ...where } = readJson(address, `chat ${key}`) as unknown as Address & { readonly principal?: string };
   return {
     ...{ address: where, settings: readSettings(settings, key) },
     ...(title === null ? {} : { title }),
+    ...(principal === undefined ? {} : { principal }),
     ...(lastIn === null ? {} : { lastIn }),
     ...(lastOut === null ? {} : { lastOut }),
   };

@@ -1,4 +1,4 @@
-import { partKey } from '../core/ids.ts';
+import { partKey, SENT_FOR_KEYS } from '../core/ids.ts';
 import {
   expiryReason,
   type NewPart,
@@ -104,6 +104,14 @@ export function findPart(store: Store, key: string): StoredPart | undefined {
     ...(record.platform_id === null ? {} : { platformId: record.platform_id }),
     ...(record.replaced_by === null ? {} : { replacedBy: record.replaced_by }),
   };
+}
+
+/** By the keys of such parts, so that no other row is read. */
+export function countSentFor({ db }: Store, reader: string, since: number): number {
+  const sql = `SELECT count(*) AS found FROM outbox
+    WHERE key > ? AND key < ? AND created_at > ? AND part ->> '$.ordinal' = 0
+      AND EXISTS (SELECT 1 FROM json_each(part, '$.sentFor.readers') WHERE value = ?)`;
+  return db.get<{ found: number }>(sql, ...SENT_FOR_KEYS, since, reader)?.found ?? 0;
 }
 
 export function markSending(store: Store, seq: number): boolean {

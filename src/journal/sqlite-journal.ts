@@ -22,7 +22,7 @@ import { effectsSince } from './effects.ts';
 import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf, loadWithin } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
-import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
+import { addParts, countSentFor, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { leftProcesses } from './processes.ts';
 import { promptedRun } from './prompted-runs.ts';
@@ -163,6 +163,10 @@ export class SqliteJournal implements Journal {
 
   enqueue(parts: readonly NewPart[]): Promise<void> {
     return this.#queue.write(() => addParts(this.#store, parts));
+  }
+
+  sentFor(reader: string, since: number): Promise<number> {
+    return this.#queue.read(() => countSentFor(this.#store, reader, since));
   }
 
   part(key: string): Promise<StoredPart | undefined> {

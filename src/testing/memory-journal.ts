@@ -59,6 +59,13 @@ export class MemoryJournal implements Journal {
     }
   }
 
+  async sentFor(reader: string, since: number): Promise<number> {
+    await this.#commit('part');
+    const fits = ({ part, createdAt }: StoredRow) =>
+      part.ordinal === 0 && createdAt > since && part.sentFor?.readers.includes(reader) === true;
+    return [...this.rows.values()].filter(fits).length;
+  }
+
   async part(key: string): Promise<StoredPart | undefined> {
     await this.#commit('part');
     return this.row(key);

@@ -29,6 +29,8 @@ export interface ToolDefinition<Schema extends z.ZodObject> extends Described<Sc
 export interface BoundToolDefinition<Schema extends z.ZodObject, Port> extends Described<Schema> {
   /** What the tool needs of its run. Undefined = the run does not have it, and is not offered the tool. */
   readonly bind: (scope: RunScope) => Port | undefined;
+  /** What of the facts depends on the run. Called once, with what `bind` returned. */
+  readonly judge?: (port: Port) => Pick<Tool, 'act' | 'approval'>;
   /** As `ToolDefinition.run`, with what `bind` returned. */
   readonly run: (args: z.output<Schema>, context: ToolContext, port: Port) => Promise<Output>;
 }
@@ -59,12 +61,13 @@ export function defineTool<Schema extends z.ZodObject>({ run, ...facts }: ToolDe
  *       run: async ({ emoji }, { signal }, put) => { await put(emoji, signal); return 'Reacted'; } });
  */
 export function defineBoundTool<Schema extends z.ZodObject, Port>(definition: BoundToolDefinition<Schema, Port>): KnownKit {
-  const { bind, run, ...facts } = definition;
+  const { bind, judge, run, ...facts } = definition;
   // Made once: the schema of the arguments is the same for every run.
   const tool = described(facts);
   const kit: ToolKit = (scope) => {
     const port = bind(scope);
-    return port === undefined ? [] : [{ ...tool, run: checked(facts, (args, context) => run(args, context, port)) }];
+    if (port === undefined) return [];
+    return [{ ...tool, ...judge?.(port), run: checked(facts, (args, context) => run(args, context, port)) }];
   };
   return Object.assign(kit, { facts: tool });
 }

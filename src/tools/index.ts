@@ -11,11 +11,13 @@ import { git } from './git.ts';
 import { globTool } from './glob.ts';
 import { grep } from './grep.ts';
 import { listDirTool } from './list-dir.ts';
+import { message } from './message.ts';
 import { modelCheck } from './model-check.ts';
 import { offerChoices } from './offer-choices.ts';
 import { react } from './react.ts';
 import { readDocument } from './read-document.ts';
 import { readFileTool } from './read-file.ts';
+import { sendEmail } from './send-email.ts';
 import { sendFile } from './send-file.ts';
 import { shell } from './shell.ts';
 import { synthesizeResearch } from './synthesize-research.ts';
@@ -29,7 +31,8 @@ const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   ...[writeFile, editFile, diffEdit],
   ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
-  ...[sendFile, offerChoices, react, cron, shell, webFetch, webSearch, deepSearch, synthesizeResearch],
+  ...[sendFile, offerChoices, react, message, sendEmail, cron, shell],
+  ...[webFetch, webSearch, deepSearch, synthesizeResearch],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
   ...[modelCheck, configureTool],
 ];

@@ -15,7 +15,7 @@ const reply = (subject: string, override = {}) =>
 
 test('a reply names its mail and the whole chain, and says that a machine wrote it', async () => {
   expect(await toMail(reply('hello'), OPTIONS)).toMatchObject({
-    to: 'alice@example.test',
+    to: ['alice@example.test'],
     blindCopy: 'bot@example.test',
     subject: 'Re: hello',
     inReplyTo: '<b@x>',
@@ -66,7 +66,7 @@ test('A23 the name of an attached file is a plain file name', async () => {
   const names = ['../../etc/passwd', 'a\r\nX: y.txt', '..\\..\\w.exe', '', '...', `${'n'.repeat(300)}.pdf`];
   const file = { path: '/x', mime: 'text/plain', kind: 'document', bytes: 1 } as const;
   const made = await Promise.all(
-    names.map(async (name) => (await toMail(reply('s', { file: { ...file, name } }), OPTIONS)).attachment?.name),
+    names.map(async (name) => (await toMail(reply('s', { file: { ...file, name } }), OPTIONS)).attachments?.[0]?.name),
   );
   expect(made.slice(0, 5)).toEqual(['passwd', 'a__X_ y.txt', 'w.exe', 'file', 'file']);
   expect(made[5]).toMatch(/^n{146}\.pdf$/);

@@ -23,17 +23,19 @@ const REPLY_PREFIX = /^\s*(re|aw|sv|antw|odp|r)\s*(\[\d+\])?\s*:/i;
 const MAX_SUBJECT = 200;
 
 /**
- * Goes to the author of the mail alone, never to Reply-To or Cc: those are the sender's to choose, and an answer may hold what only
+ * An answer goes to the author of the mail alone, never to Reply-To or Cc: those are the sender's to choose, and an answer may hold what only
  * the authenticated author may read.
  */
 export async function toMail(part: OutboundPart, { from, blindCopy, plain }: OutboundOptions): Promise<Mail> {
-  const facts = readReply(part.replyContext);
-  const { file } = part;
+  const { file, mail } = part;
+  const facts = readReply(mail ? undefined : part.replyContext);
+  const files = [...(mail?.files ?? []), ...(file ? [file] : [])];
   return {
     from,
-    to: part.chatId,
+    to: mail?.to ?? [part.chatId],
+    ...(mail && mail.cc.length > 0 ? { cc: mail.cc } : {}),
     ...(blindCopy ? { blindCopy: from.address } : {}),
-    subject: subjectOf(part, facts.subject),
+    subject: mail ? mail.subject.slice(0, MAX_SUBJECT) : subjectOf(part, facts.subject),
     messageId: ownMessageId(part, from.address),
     ...(facts.inReplyTo === undefined ? {} : { inReplyTo: facts.inReplyTo }),
     references: facts.references,
@@ -41,10 +43,10 @@ export async function toMail(part: OutboundPart, { from, blindCopy, plain }: Out
     ...(plain || part.text === '' ? {} : { html: await toHtml(part.text) }),
     // RFC 3834 section 5: what keeps other responders from answering this one.
     headers: {
-      'Auto-Submitted': part.messageId === undefined ? 'auto-generated' : 'auto-replied',
+      'Auto-Submitted': part.messageId === undefined || part.sentFor ? 'auto-generated' : 'auto-replied',
       'X-Auto-Response-Suppress': 'All',
     },
-    ...(file ? { attachment: { path: file.path, name: safeName(file.name), mime: file.mime } } : {}),
+    ...(files.length === 0 ? {} : { attachments: files.map(({ path, name, mime }) => ({ path, name: safeName(name), mime })) }),
   };
 }
 

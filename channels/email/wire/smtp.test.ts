@@ -16,7 +16,7 @@ import { type Mail, sendMail, submitMail } from './smtp.ts';
 
 const MAIL: Mail = {
   from: { name: '', address: 'bot@example.test' },
-  to: 'alice@example.test',
+  to: ['alice@example.test'],
   blindCopy: 'bot@example.test',
   subject: 's\r\nBcc: mallory@evil.test',
   messageId: '<m@example.test>',
@@ -146,7 +146,7 @@ test.each(['ann@Example.COM', 'ann@münchen.de', 'Ann@example.com'])(
   'a refused %s is refused, in whatever form the wire has it',
   async (to) => {
     await using server = await listen({ onRcptTo: refuseAllButUs(reply(550, '5.1.1 no such user')) });
-    const { result } = await sendMail({ ...MAIL, to }, { server: server.address, timeoutMs: 20_000 }, signal);
+    const { result } = await sendMail({ ...MAIL, to: [to] }, { server: server.address, timeoutMs: 20_000 }, signal);
     expect(result).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
   },
 );

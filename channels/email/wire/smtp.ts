@@ -10,7 +10,9 @@ import { describeFault, type ServerFault, serverWords } from './failure.ts';
 
 export interface Mail {
   readonly from: { readonly name: string; readonly address: string };
-  readonly to: string;
+  /** At least one. The mail goes to all of these and those of `cc`, or to none of them. */
+  readonly to: readonly string[];
+  readonly cc?: readonly string[];
   /** Also gets the mail, named in no header. */
   readonly blindCopy?: string;
   readonly subject: string;
@@ -20,7 +22,7 @@ export interface Mail {
   readonly text: string;
   readonly html?: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly attachment?: { readonly path: string; readonly name: string; readonly mime: string };
+  readonly attachments?: readonly { readonly path: string; readonly name: string; readonly mime: string }[];
 }
 
 export interface SmtpOptions {
@@ -89,19 +91,20 @@ export async function sendMail(mail: Mail, options: SmtpOptions, signal: AbortSi
     disableUrlAccess: true,
     logger: { trace: quiet, debug: quiet, info, warn: quiet, error: quiet, fatal: quiet },
   });
+  const readers = mail.to.length + (mail.cc?.length ?? 0);
   // The object in which nodemailer notes each answer to the envelope; its addresses are in the form that goes over the wire.
   let envelope: Envelope | undefined;
   transport.use('stream', ({ message }, done) => {
     const own: Envelope = message.getEnvelope();
     envelope = own;
-    message.processFunc((input) => Readable.from(onceAccepted(own, input), { objectMode: false }));
+    message.processFunc((input) => Readable.from(onceAccepted(own, readers, input), { objectMode: false }));
     done();
   });
   try {
     await transport.sendMail({ ...toMessage(mail), signal });
     return { result: { kind: 'sent', platformId: mail.messageId } };
   } catch (error) {
-    const refusal = (error as SmtpFailure | null)?.command === 'MAIL FROM' ? undefined : recipientRefusal(envelope);
+    const refusal = (error as SmtpFailure | null)?.command === 'MAIL FROM' ? undefined : recipientRefusal(envelope, readers);
     const result = refusal && replyResult(refusal, credentials);
     if (result) return { result };
     return toOutcome(error, { handedOver, place: server, credentials });
@@ -111,34 +114,40 @@ export async function sendMail(mail: Mail, options: SmtpOptions, signal: AbortSi
 }
 
 interface Envelope {
-  /** First the person, then the blind copy. */
+  /** First the readers, then the blind copy. */
   readonly to: readonly string[];
   readonly accepted?: readonly string[];
   readonly rejectedErrors?: readonly (SmtpFailure & { readonly recipient?: string | undefined })[];
 }
 
 /**
- * The mail, unless its reader was refused: nodemailer would hand it over for the blind copy alone, which then proves to `find` that an
- * answer was sent that reached nobody. Read only after the envelope was answered; the connection then closes within DATA, and a mail
- * without its final dot does not exist (RFC 5321 section 4.1.1.4).
+ * The mail, unless a reader was refused: nodemailer would hand it over for the others. For the blind copy alone it would prove to `find`
+ * that an answer was sent that reached no reader; for some of several readers nothing could be tried again without a second copy for them.
+ * Read only after the envelope was answered; the connection then closes within DATA, and a mail without its final dot does not exist
+ * (RFC 5321 section 4.1.1.4).
  */
-async function* onceAccepted(envelope: Envelope, mail: AsyncIterable<unknown>): AsyncGenerator<unknown> {
-  const [person] = envelope.to;
-  if (person === undefined || !envelope.accepted?.includes(person)) throw new Error('the recipient was not accepted');
+async function* onceAccepted(envelope: Envelope, readers: number, mail: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  const people = envelope.to.slice(0, readers);
+  const isAccepted = people.length > 0 && people.every((one) => envelope.accepted?.includes(one));
+  if (!isAccepted) throw new Error('a recipient was not accepted');
   yield* mail;
 }
 
-function recipientRefusal(envelope: Envelope | undefined): SmtpFailure | undefined {
-  return envelope?.rejectedErrors?.find(({ recipient }) => recipient === envelope.to[0]);
+/** Of the first reader that was refused for good, else of the first one. */
+function recipientRefusal(envelope: Envelope | undefined, readers: number): SmtpFailure | undefined {
+  const people = envelope?.to.slice(0, readers) ?? [];
+  const refusals = envelope?.rejectedErrors?.filter(({ recipient = '' }) => people.includes(recipient)) ?? [];
+  return refusals.find(({ responseCode = 0 }) => responseCode >= 500) ?? refusals[0];
 }
 
 function toMessage(mail: Mail) {
-  const { attachment } = mail;
+  const { to, cc = [], blindCopy, attachments = [] } = mail;
   return {
     from: mail.from,
-    to: { name: '', address: mail.to },
+    to: to.map(bare),
+    ...(cc.length === 0 ? {} : { cc: cc.map(bare) }),
     // Explicit, so that nothing in a header can add a recipient.
-    envelope: { from: mail.from.address, to: [mail.to, ...(mail.blindCopy === undefined ? [] : [mail.blindCopy])] },
+    envelope: { from: mail.from.address, to: [...to, ...cc, ...(blindCopy === undefined ? [] : [blindCopy])] },
     subject: mail.subject,
     messageId: mail.messageId,
     ...(mail.inReplyTo === undefined ? {} : { inReplyTo: mail.inReplyTo }),
@@ -146,8 +155,12 @@ function toMessage(mail: Mail) {
     text: mail.text,
     ...(mail.html === undefined ? {} : { html: mail.html }),
     headers: mail.headers,
-    ...(attachment ? { attachments: [{ path: attachment.path, filename: attachment.name, contentType: attachment.mime }] } : {}),
+    attachments: attachments.map(({ path, name, mime }) => ({ path, filename: name, contentType: mime })),
   };
+}
+
+function bare(address: string) {
+  return { name: '', address };
 }
 
 interface SmtpFailure {

@@ -18,6 +18,7 @@ import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import { composeHooks } from './hooks.ts';
+import { composeMessages } from './messages.ts';
 import type { Operator } from './operator.ts';
 import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
@@ -60,7 +61,7 @@ export function composeRunner(turn: TurnParts): Runner {
     get transcriber() {
       return models().transcriber;
     },
-    tools: composeTools({ ...turn, choices }),
+    tools: composeTools({ ...turn, choices, sendBeside: composeMessages({ ...turn, mayWrite: writerCheck(turn) }) }),
     get limits() {
       return limitsOf(live());
     },

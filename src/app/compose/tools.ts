@@ -4,9 +4,7 @@ import type { Address } from '../../core/message.ts';
 import { channelOf, type RunRow, targetOf } from '../../core/run.ts';
 import type { AnswerScope, RunScope, Tool } from '../../core/tool.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
-import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
-import { isVerdict } from '../../operator/approvals.ts';
 import { RESULT_SHAPES } from '../../runs/profile.ts';
 import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
@@ -14,6 +12,7 @@ import { keepingLarge } from '../../tools/large-results.ts';
 import { openToolSettings, withDefaults } from '../../tools/tool-settings.ts';
 import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
 import { composeDocuments } from './documents.ts';
+import { isReserved, type SendBeside } from './messages.ts';
 import { type ModelBookParts, modelBook } from './model-book.ts';
 import { type Base, redactOf } from './options.ts';
 import { jobBook } from './schedule.ts';
@@ -23,11 +22,12 @@ export interface ToolParts extends ModelAccessParts, ModelBookParts {
   readonly base: Base;
   readonly choices: ModelAccessParts['choices'] & ModelBookParts['choices'];
   readonly delivery: Pick<Delivery, 'react'>;
+  readonly sendBeside: SendBeside;
 }
 
 /** The tools of one run, bound to its chat and to what its channel can do. */
 export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => readonly Tool[] {
-  const { base, delivery } = parts;
+  const { base, delivery, sendBeside } = parts;
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const tellOnce = refusalLog(base.options);
   const jobs = jobBook(base);
@@ -50,10 +50,11 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
       ...(spawner ? { spawner } : {}),
       ...(documents ? { documents } : {}),
     };
-    const scope = { ...scopeOf(row, base, delivery), jobs, taint, claimDisk, ...reach };
+    const own = scopeOf(row, base, delivery);
+    const scope = { ...own, jobs, taint, claimDisk, ...reach, ...sendBeside(row, own.origin) };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
-    const own = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));
-    const { tools, refused } = joinTools(own, base.sources(), scope);
+    const builtIn = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));
+    const { tools, refused } = joinTools(builtIn, base.sources(), scope);
     for (const each of refused) tellOnce(each);
     return tools.map((tool) => keepingLarge(tool, large));
   };
@@ -99,7 +100,7 @@ function answerOf(row: RunRow, { options, channels }: Base, delivery: Pick<Deliv
       signal.throwIfAborted();
       return await copyAttachment(join(options.dataDir, 'outgoing'), file, channel()?.limits.uploadBytes ?? 0);
     },
-    isReserved: (words) => isCommandWord(words) || isVerdict(words),
+    isReserved,
     ...(message && channel()?.react
       ? {
           react: (emoji, signal) =>

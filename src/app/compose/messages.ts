@@ -1,0 +1,60 @@
+// what a run sends beside its answer: which chats and mail channels there are, and who may be written to
+import { join } from 'node:path';
+import type { Address } from '../../core/message.ts';
+import type { PairingStore } from '../../core/pairing.ts';
+import type { PersonRef } from '../../core/people.ts';
+import type { RunRow } from '../../core/run.ts';
+import type { RunScope } from '../../core/tool.ts';
+import { isCommandWord } from '../../gateway/commands/index.ts';
+import { copyAttachment } from '../../media/attachments.ts';
+import { isVerdict } from '../../operator/approvals.ts';
+import { DailyCap } from '../../runs/daily-cap.ts';
+import { RunMailer } from '../../runs/mailer.ts';
+import { type MessagesOptions, RunMessages } from '../../runs/messages.ts';
+import type { Base } from './options.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** `home`: as `RunScope.origin`. */
+export type SendBeside = (row: RunRow, home: Address | undefined) => Pick<RunScope, 'messages' | 'mailer'>;
+
+interface MessageParts {
+  readonly base: Base;
+  readonly pairing: Pick<PairingStore, 'isBlocked'>;
+  readonly mayWrite: MessagesOptions['mayWrite'];
+}
+
+export function composeMessages({ base, pairing, mayWrite }: MessageParts): SendBeside {
+  const { options, journal, channels, onParts, live } = base;
+  const { clock, dataDir } = options;
+  const shared = {
+    ...{ journal, onParts, clock, cap: new DailyCap(journal, clock) },
+    expiresInMs: () => live().gateway.answer_expiry_hours * HOUR_MS,
+  };
+  const mailChannels = () => new Map([...channels.channels].filter(([, channel]) => channel.writesMail));
+  const toChats = {
+    ...shared,
+    channel: (name: string) => channels.channels.get(name),
+    rules(name: string) {
+      const rules = channels.rules(name);
+      return rules && { isLocal: channels.isLocal(name), allowedGroups: rules.allowed_groups };
+    },
+    ...{ mayWrite, isReserved },
+  };
+  const byMail = {
+    ...shared,
+    channels: mailChannels,
+    isBlocked: (who: PersonRef) => pairing.isBlocked(who),
+    copy: (file: { readonly path: string; readonly name: string }, maxBytes: number) =>
+      copyAttachment(join(dataDir, 'outgoing'), file, maxBytes),
+  };
+  return (row, home) => ({
+    messages: new RunMessages(row, home, toChats),
+    ...(mailChannels().size === 0 ? {} : { mailer: new RunMailer(row, home, byMail) }),
+  });
+}
+
+/** Whether the gateway itself answers to these words. */
+export function isReserved(words: string): boolean {
+  return isCommandWord(words) || isVerdict(words);
+}

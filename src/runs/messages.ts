@@ -1,0 +1,171 @@
+// words of a run -> its own chat, or another that is known and let in -> parts of the outbox, in one commit
+import type { Channel } from '../core/channel.ts';
+import type { Chat, Chats } from '../core/chats.ts';
+import { chatKey, partKey, sentForId } from '../core/ids.ts';
+import type { Address, InboundMessage } from '../core/message.ts';
+import type { ChatName, Messages, NotWritten, Words, Written } from '../core/messages.ts';
+import type { NewPart, Outbox } from '../core/outbox.ts';
+import type { RunRow } from '../core/run.ts';
+import { planParts } from '../delivery/plan.ts';
+import { isListed } from '../operator/may-write.ts';
+import { below, headOf, receiverTitle } from './behalf.ts';
+import type { DailyCap } from './daily-cap.ts';
+
+/** What the config says of a channel, as far as words to its chats need it. */
+export interface WrittenTo {
+  readonly isLocal: boolean;
+  readonly allowedGroups: readonly string[];
+}
+
+export interface MessagesOptions {
+  readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sentFor'> & { readonly chats: Chats };
+  /** Undefined = no such channel is configured. */
+  readonly rules: (channel: string) => WrittenTo | undefined;
+  /** Undefined = it does not work now. */
+  readonly channel: (name: string) => Channel | undefined;
+  /** As `mayWrite`. */
+  readonly mayWrite: (who: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>) => Promise<boolean>;
+  readonly cap: DailyCap;
+  readonly isReserved: (words: string) => boolean;
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  readonly clock: { now(): number };
+  readonly expiresInMs: () => number;
+}
+
+/** Another chat, and who reads there. */
+interface Receiver {
+  readonly kind: 'found';
+  readonly address: Address;
+  /** As of `SentFor`. */
+  readonly reader: string;
+  readonly title: string;
+  readonly head: string;
+}
+
+/**
+ * Writes beside the answer of one run. Other chats get only what is asked for by a person who is named above
+ * every piece of it, and only chats from which a person has written who may still do so; 20 messages a day.
+ */
+export class RunMessages implements Messages {
+  readonly #options: MessagesOptions;
+  readonly #row: RunRow;
+  readonly #home: Address | undefined;
+
+  /** `home`: as `RunScope.origin`. */
+  constructor(row: RunRow, home: Address | undefined, options: MessagesOptions) {
+    this.#row = row;
+    this.#home = home;
+    this.#options = options;
+  }
+
+  isHome({ channel, chatId }: ChatName): boolean {
+    const home = this.#home;
+    if (!home || (channel !== undefined && channel !== home.channel)) return false;
+    return chatId === undefined || chatId === home.chatId;
+  }
+
+  isReserved(words: string): boolean {
+    return this.#options.isReserved(words);
+  }
+
+  async find(chat: ChatName): Promise<{ readonly kind: 'found'; readonly title: string; readonly head: string } | NotWritten> {
+    return this.isHome(chat) ? { kind: 'found', title: 'this chat', head: '' } : await this.#receiver(chat);
+  }
+
+  async write(words: Words, key: string, signal: AbortSignal): Promise<Written | NotWritten> {
+    const id = sentForId(key);
+    const { journal, cap } = this.#options;
+    const isHome = this.isHome(words.chat);
+    // Before all else: an earlier attempt may have written to a chat that is shut out by now.
+    const earlier = await journal.part(partKey(id, 0));
+    if (earlier) return { kind: 'written', title: earlier.part.sentFor?.title ?? 'this chat' };
+    if (isHome) return await this.#enqueue(this.#homeParts(words, id), 'this chat', signal);
+    const receiver = await this.#receiver(words.chat);
+    if (receiver.kind === 'refused') return receiver;
+    return await cap.within([receiver.reader], () => this.#enqueue(this.#partsFor(receiver, words, id), receiver.title, signal));
+  }
+
+  async #enqueue(parts: readonly NewPart[], title: string, signal: AbortSignal): Promise<Written> {
+    signal.throwIfAborted();
+    await this.#options.journal.enqueue(parts);
+    this.#options.onParts(parts);
+    return { kind: 'written', title };
+  }
+
+  /** Behind the place of the first piece of the answer, which platforms put where they said "is thinking". */
+  #homeParts(words: Words, id: string): readonly NewPart[] {
+    const home = this.#home;
+    if (!home) throw new Error('a run without a chat has no home');
+    return this.#plan(home, words, id, '').map((row) => {
+      const { ordinal, count } = row.part;
+      return { ...row, part: { ...row.part, ordinal: ordinal + 1, count: count + 1 } };
+    });
+  }
+
+  #partsFor({ address, reader, title, head }: Receiver, words: Words, id: string): readonly NewPart[] {
+    const sentFor = { readers: [reader], title, ...(this.#home ? { told: this.#home } : {}) };
+    return this.#plan(address, words, id, head).map((row) => ({ ...row, part: { ...row.part, sentFor } }));
+  }
+
+  #plan(address: Address, { text, choices }: Words, id: string, head: string): readonly NewPart[] {
+    const { channel: find, clock, expiresInMs } = this.#options;
+    const channel = find(address.channel);
+    const parts = planParts({
+      ...{ message: { id, ...address }, text, files: [], choices },
+      buttons: channel?.buttons ?? false,
+      limits: below(head, channel?.limits),
+      now: clock.now(),
+      expiresInMs: expiresInMs(),
+    });
+    return parts.map((row) => ({
+      ...row,
+      part: { ...row.part, messageId: this.#row.key, text: head === '' ? row.part.text : `${head}\n\n${row.part.text}` },
+    }));
+  }
+
+  async #receiver({ channel: named, chatId }: ChatName): Promise<Receiver | NotWritten> {
+    const channel = named ?? this.#home?.channel;
+    if (channel === undefined || chatId === undefined) return refused('name the channel and the chat');
+    const rules = this.#options.rules(channel);
+    if (!rules) return refused(`no channel is called ${JSON.stringify(channel)}`);
+    const chat = await this.#known(channel, chatId);
+    const where = `${JSON.stringify(chatId)} on ${channel}`;
+    if (chat?.lastIn === undefined)
+      return refused(`no person has written to the agent from ${where}, and only where one has it may write`);
+    const { address, principal, title: name } = chat;
+    const reader = address.isGroup ? chatKey(address) : principal;
+    if (reader === undefined || !(await this.#isLetIn(chat, rules))) return refused(`${where} is not let in any more`);
+    return {
+      ...{ kind: 'found', address, reader },
+      title: receiverTitle({ channel, chatId, name, isGroup: address.isGroup === true }),
+      head: headOf(await this.#asker(), this.#row.authority.principal),
+    };
+  }
+
+  /** By the id of the chat, else by that of the person in it. */
+  async #known(channel: string, chatId: string): Promise<Chat | undefined> {
+    const { chats } = this.#options.journal;
+    const account = this.#options.channel(channel)?.account ?? (await chats.firstAccount(channel));
+    if (account === undefined) return undefined;
+    const chat = await chats.of(chatKey({ channel, account, chatId }));
+    return chat ?? (await chats.find(`${channel}:${chatId}`)).find(({ address }) => address.account === account);
+  }
+
+  async #isLetIn({ address, principal = '' }: Chat, { isLocal, allowedGroups }: WrittenTo): Promise<boolean> {
+    if (isLocal) return true;
+    const { channel, account, chatId } = address;
+    if (address.isGroup) return isListed(allowedGroups, chatId);
+    return await this.#options.mayWrite({ channel, account, senderId: principal.slice(channel.length + 1) });
+  }
+
+  /** The name of the person on whose account the run acts. Undefined = none is known. */
+  async #asker(): Promise<string | undefined> {
+    const { message, authority } = this.#row;
+    if (message) return message.senderName;
+    return (await this.#options.journal.chats.find(authority.principal))[0]?.title;
+  }
+}
+
+function refused(reason: string): NotWritten {
+  return { kind: 'refused', reason };
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { OutboundFile } from '../core/message.ts';
+import type { Letter, Mailer, NotWritten } from '../core/messages.ts';
+import type { ApprovalFacts, ToolContext } from '../core/tool.ts';
+import { canonicalJson } from '../lib/canonical-json.ts';
+import { openParent, splitWorkspacePath } from '../workspace/path.ts';
+import { attachmentName } from './attachment-name.ts';
+import { defineBoundTool, ToolFailure } from './define.ts';
+import { mailAddresses } from './mail-addresses.ts';
+
+/** A line of a header holds 998 bytes (RFC 5322); what is longer is cut by programs that show it. */
+const SUBJECT_CHARS = 200;
+const BODY_CHARS = 50_000;
+const MOST_FILES = 10;
+
+const Arguments = z.strictObject({
+  to: z.array(z.string()).min(1).describe('Bare addresses'),
+  subject: z
+    .string()
+    .min(1)
+    .max(SUBJECT_CHARS)
+    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line'),
+  body: z.string().min(1).max(BODY_CHARS).describe('Markdown'),
+  cc: z.array(z.string()).optional(),
+  attachments: z.array(z.string()).max(MOST_FILES).optional().describe('Paths relative to the workspace'),
+  channel: z.string().optional().describe('Mail channel to send from, where there are several'),
+});
+
+interface Port {
+  readonly mailer: Mailer;
+  /** By the arguments: digests of the files that a person was asked about last. */
+  readonly approved: Map<string, readonly string[]>;
+}
+
+export const sendEmail = defineBoundTool({
+  name: 'send_email',
+  description:
+    'Send a mail that begins a new conversation, to anyone. What they write back arrives as mail to you. ' +
+    'To answer a mail that you are reading, just answer.',
+  schema: Arguments,
+  tags: ['message'],
+  effect: 'outside',
+  act: 'chat',
+  // By the key of the call, which also makes the Message-ID: what was written before is not written again.
+  idempotent: true,
+  bind: ({ mailer }): Port | undefined => mailer && { mailer, approved: new Map() },
+  judge: ({ mailer, approved }) => ({
+    async approval(given, call) {
+      const args = Arguments.parse(given);
+      const { facts, digests } = await factsOf(args, mailer, call);
+      approved.set(canonicalJson(args), digests);
+      return facts;
+    },
+  }),
+  async run(args, context, { mailer, approved }) {
+    const { idempotencyKey, signal } = context;
+    const letter = letterOf(args);
+    const files: OutboundFile[] = [];
+    // What an earlier attempt wrote is on its way with the files of then.
+    if (!(await mailer.isWritten(idempotencyKey))) {
+      const { fileBytes } = found(await mailer.find(letter));
+      for (const path of args.attachments ?? []) files.push(await copyOf(path, letter, mailer, context));
+      assertFits(files, fileBytes);
+      await assertApproved(files, approved.get(canonicalJson(args)), signal);
+    }
+    const sent = await mailer.write(letter, files, idempotencyKey, signal);
+    if (sent.kind === 'refused') throw new ToolFailure(sent.reason);
+    return `The mail is on its way to ${sent.title}.`;
+  },
+});
+
+function letterOf({ to, cc = [], subject, body, channel }: z.output<typeof Arguments>): Letter {
+  return { ...mailAddresses({ to, cc }), subject, text: body, channel };
+}
+
+function found<Found extends { readonly kind: 'found' }>(answer: Found | NotWritten): Found {
+  if (answer.kind === 'refused') throw new ToolFailure(answer.reason);
+  return answer;
+}
+
+/** From where it goes, to whom in the form of the wire, and each file with its digest. */
+async function factsOf(
+  args: z.output<typeof Arguments>,
+  mailer: Mailer,
+  { workspace, signal }: Pick<ToolContext, 'workspace' | 'signal'>,
+): Promise<{ readonly facts: ApprovalFacts; readonly digests: readonly string[] }> {
+  const letter = letterOf(args);
+  const { from, fileBytes } = found(await mailer.find(letter));
+  const files: { readonly path: string; readonly bytes: number; readonly sha256: string }[] = [];
+  for (const path of args.attachments ?? []) {
+    const { parent, name } = await openParent(workspace, path);
+    await using _ = parent;
+    await using file = await parent.openFile(name);
+    const { size: bytes } = await file.stat();
+    assertFits([...files, { bytes }], fileBytes);
+    files.push({ path, bytes, sha256: await digestOf(file.createReadStream({ autoClose: false, start: 0 }), signal) });
+  }
+  const shown = [
+    `From ${from}`,
+    `To ${[...letter.to, ...letter.cc].join(', ')}`,
+    ...files.map(({ path, bytes, sha256 }) => `With ${path}, ${bytes} bytes, SHA-256 ${sha256}`),
+  ];
+  const { to, cc } = letter;
+  return { facts: { digest: { from, to, cc, files }, shown: shown.join('\n') }, digests: files.map(({ sha256 }) => sha256) };
+}
+
+function assertFits(files: readonly { readonly bytes: number }[], most: number): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (bytes > most) throw new ToolFailure(`the files have ${bytes} bytes; a mail carries at most ${most}`);
+}
+
+/** The files may have changed since their digests were compared, by a call that runs at the same time. */
+async function assertApproved(
+  files: readonly OutboundFile[],
+  digests: readonly string[] | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!digests) return;
+  for (const [n, { path, name }] of files.entries()) {
+    if ((await digestOf(createReadStream(path), signal)) !== digests[n])
+      throw new ToolFailure(`${name} is no longer the file that was approved; nothing was sent`);
+  }
+}
+
+async function digestOf(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of bytes) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+  }
+  return hash.digest('hex');
+}
+
+async function copyOf(path: string, letter: Letter, mailer: Mailer, { workspace, signal }: ToolContext): Promise<OutboundFile> {
+  const { parent, name } = await openParent(workspace, path);
+  await using _ = parent;
+  await using file = await parent.openFile(name);
+  signal.throwIfAborted();
+  const source = openPath(file, parent.self, join(workspace, ...splitWorkspacePath(path)));
+  return await mailer.attach(letter, { path: source, name: attachmentName(name) }, signal);
+}
+
+/** The very file that was checked, while it is open: it cannot be swapped before it is copied (A21). */
+function openPath(file: FileHandle, directory: string, plain: string): string {
+  return directory.startsWith('/proc/self/fd/') ? `/proc/self/fd/${file.fd}` : plain;
+}
