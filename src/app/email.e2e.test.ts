@@ -1,12 +1,16 @@
 // Mail end to end: real dovecot and postfix, a scripted model, the real program.
-import { readdir, readFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../simulator/email/servers.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
+import { startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
+import { needs } from '../testing/needs.ts';
 
 const missing = mailServersMissing();
 if (missing !== undefined) {
@@ -39,6 +43,22 @@ function mail(thread: number, n: number): string {
   ].join('\r\n');
 }
 
+type Call = { readonly name: string; readonly arguments: object };
+
+/** The owner's, whom the mail server knows. */
+const order = (n: number) =>
+  [
+    RESULT,
+    'From: alice@example.test',
+    'To: bot@example.test',
+    `Message-ID: <order-${n}@example.test>`,
+    'Subject: Do it',
+    '',
+    'please do it',
+  ]
+    .join('\r\n')
+    .concat('\r\n');
+
 /** A header of a raw mail, unfolded. */
 function header(raw: string, name: string): string {
   const head = raw.slice(0, raw.search(/\r?\n\r?\n/)).replace(/\r?\n[ \t]+/g, ' ');
@@ -52,9 +72,15 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
   });
   afterAll(() => servers.stop());
 
-  async function scene() {
+  /** `config` is laid over the config, and `calls` are what the model asks for, one after another, when it is told to. */
+  async function scene({ config: more, calls = [] }: { readonly config?: object; readonly calls?: readonly Call[] } = {}) {
     const model = await startModelServer({
       script: (request) => {
+        if (userText(request).includes('please do it')) {
+          const results = messagesOf(request).filter(({ role }) => role === 'tool');
+          const call = calls[results.length];
+          return stream(call ? callPieces(call) : textPieces(`it came to: ${results.at(-1)?.content}`));
+        }
         const path = /: (uploads\/\S+) \(/.exec(userText(request))?.[1];
         if (!userText(request).includes('please return') || path === undefined) return undefined;
         if (messagesOf(request).at(-1)?.role === 'tool') return stream(textPieces('here it is'));
@@ -74,14 +100,20 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
       find_grace_secs: 2,
       max_replies_per_sender_per_hour: 1_000,
     };
-    const gateway = { channels: [{ type: 'email', allowed_senders: ['alice@example.test'], settings }], http: { port: 0 } };
-    const config = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', gateway };
+    const owner = [{ channel: 'email', chat_id: 'alice@example.test', sender_ids: ['alice@example.test'] }];
+    const gateway = {
+      owner,
+      channels: [{ type: 'email', allowed_senders: ['alice@example.test'], settings }],
+      http: { port: 0 },
+    };
+    const config = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', gateway, ...more };
     const env = { TEST_KEY: 'sk', EMAIL_USERNAME: 'bot@example.test', EMAIL_PASSWORD: MAIL_PASSWORD };
     const options = { dir: dir.path, config, env };
     return {
       model,
       dir: dir.path,
       start: () => startInline(options),
+      dying: (killAt: string) => startChild({ ...options, killAt }),
       async [Symbol.asyncDispose]() {
         await model[Symbol.asyncDispose]();
         await dir[Symbol.asyncDispose]();
@@ -185,5 +217,88 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
     expect(at.model.requests).toHaveLength(0);
     await daemon.stop();
     expect(await filesHolding(daemon.dataDir, ['FORGED WORDS'])).toEqual([]);
+  });
+
+  const newIn = async (user: 'alice' | 'carol', seen: number) =>
+    await until(`a mail reaches ${user}`, async () => {
+      const mails = (await servers.mailbox(user)).slice(seen);
+      return mails.length > 0 ? mails.map(({ raw }) => raw) : undefined;
+    });
+
+  const LETTER = {
+    to: ['carol@example.test'],
+    cc: ['alice@example.test'],
+    subject: 'Zahlen für *März*',
+    body: 'Dear Carol,\n\nhere are **the numbers**.',
+    attachments: ['out/numbers.json'],
+  };
+  const WRITE = { name: 'write_file', arguments: { path: 'out/numbers.json', content: '{"march": 17}\n' } };
+  const FULL = { tool_policy: { mode: 'full' } };
+
+  test('a mail of the agent begins a conversation: subject, text, copy and file arrive, and the reply comes in as mail', async (context) => {
+    needs(context, 'file', '--version');
+    await using at = await scene({ config: FULL, calls: [WRITE, { name: 'send_email', arguments: LETTER }] });
+    await using daemon = await at.start();
+    await daemon.ready();
+    const seen = { carol: (await servers.mailbox('carol')).length, alice: (await servers.mailbox('alice')).length };
+    await servers.deliver(order(1));
+    const [raw = ''] = await newIn('carol', seen.carol);
+    const parsed = await PostalMime.parse(raw);
+    expect([parsed.subject, parsed.inReplyTo, parsed.references]).toEqual([LETTER.subject, undefined, undefined]);
+    expect([parsed.to, parsed.cc, parsed.from].flat().map((one) => one?.address)).toEqual([
+      ...LETTER.to,
+      ...LETTER.cc,
+      'bot@example.test',
+    ]);
+    expect(parsed.text?.trim()).toBe(LETTER.body);
+    expect(parsed.html).toContain('<strong>the numbers</strong>');
+    expect(header(raw, 'Auto-Submitted')).toBe('auto-generated');
+    const [file] = parsed.attachments;
+    expect(file?.filename).toBe('numbers.json');
+    const path = join(at.dir, 'arrived.json');
+    await writeFile(path, new Uint8Array(file?.content as ArrayBuffer));
+    expect(execFileSync('file', ['--brief', path], { encoding: 'utf8' })).toContain('JSON');
+    // The copy, and the answer to the order.
+    const copies = await until('both reach alice', async () => {
+      const mails = (await servers.mailbox('alice')).slice(seen.alice);
+      return mails.length === 2 ? mails.map((mail) => mail.raw) : undefined;
+    });
+    expect(copies.map((one) => header(one, 'Message-ID')).includes(parsed.messageId ?? '')).toBe(true);
+    expect(copies.some((one) => one.replace(/=\r?\n/g, '').includes('on its way to carol@example.test, alice@example.test.'))).toBe(true);
+    const reply = [RESULT, 'From: carol@example.test', 'To: bot@example.test', 'Message-ID: <back@example.test>'];
+    await servers.deliver([...reply, `In-Reply-To: ${parsed.messageId}`, 'Subject: Re: Zahlen', '', 'thanks', ''].join('\r\n'));
+    // A stranger as before: that the agent wrote first lets no person in.
+    await until('she is told a code', async () =>
+      (await servers.mailbox('carol')).slice(seen.carol).some(({ raw: one }) => one.includes('pair approve')),
+    );
+  });
+
+  test('F8 killed before the commit of a mail, after it, and before the record of its sending: it arrives once', async () => {
+    const { attachments: _, cc: __, ...letter } = LETTER;
+    await using at = await scene({ config: FULL, calls: [{ name: 'send_email', arguments: letter }] });
+    const seen = (await servers.mailbox('carol')).length;
+    for (const point of ['enqueue:before', 'enqueue:after', 'settle:before']) {
+      await using dying = await at.dying(point);
+      if (point === 'enqueue:before') await dying.ready().then(() => servers.deliver(order(2)));
+      const { signal } = await dying.ended;
+      expect(`${point} ${signal} ${signal ? '' : dying.stderr()}`).toBe(`${point} SIGKILL `);
+    }
+    await using last = await at.start();
+    const { journal } = await last.settled(1);
+    expect(journal.outbox).toMatchObject({ SENT: 2, UNKNOWN: 0, DEAD: 0 });
+    expect(await newIn('carol', seen)).toHaveLength(1);
+  });
+
+  test('a mail that one of its readers cannot get reaches none, and the person who asked for it is told', async () => {
+    const letter = { ...LETTER, cc: ['nobody@example.test'], attachments: [] };
+    await using at = await scene({ config: FULL, calls: [{ name: 'send_email', arguments: letter }] });
+    const seen = { carol: (await servers.mailbox('carol')).length, alice: (await servers.mailbox('alice')).length };
+    await using daemon = await at.start();
+    await daemon.ready();
+    await servers.deliver(order(3));
+    await until('alice is told', async () =>
+      (await servers.mailbox('alice')).slice(seen.alice).some(({ raw }) => raw.includes('could not be delivered (GH1601)')),
+    );
+    expect(await servers.mailbox('carol')).toHaveLength(seen.carol);
   });
 });

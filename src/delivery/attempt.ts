@@ -37,7 +37,7 @@ export async function sendOnce(
   const { plain, target } = options;
   const call = async (signal: AbortSignal): Promise<SendResult> => {
     try {
-      const fault = part.file && tornFile(part.file);
+      const fault = filesOf(part).map(tornFile).find((one) => one !== undefined);
       if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
       if (target === undefined) return await channel.send(part, { plain, signal });
       return (await channel.edit?.(target, part, { plain, signal })) ?? NO_EDITS;
@@ -48,6 +48,10 @@ export async function sendOnce(
   const limited = await withTimeLimit(call, options.timeoutMs, options);
   if (!limited && options.signal.aborted) return { kind: 'unknown', detail: 'cut off by the end of the process' };
   return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
+}
+
+function filesOf({ file, mail }: OutboundPart): readonly OutboundFile[] {
+  return [...(file ? [file] : []), ...(mail?.files ?? [])];
 }
 
 /**

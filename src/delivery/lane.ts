@@ -255,7 +255,8 @@ export class Lane {
 
   /** One line per answer, after its other parts; not where no person reads it. */
   async #tellChat(row: OutboxRow): Promise<void> {
-    const notice = this.#doomed?.answer === answerOf(row.part) ? undefined : undelivered(row, this.#context.clock.now());
+    const isUnread = this.#doomed?.answer === answerOf(row.part) && !row.part.sentFor;
+    const notice = isUnread ? undefined : undelivered(row, this.#context.clock.now());
     if (!notice || notice.part.key === this.#lastNotice) return;
     this.#lastNotice = notice.part.key;
     try {

@@ -48,3 +48,19 @@ test('a change of what is shown already that cannot be made is no answer that wa
   expect(channel.shown.map(({ text }) => text)).toEqual(['text 0']);
   expect([...journal.rows.values()]).toHaveLength(2);
 });
+
+test('the chat of the person who had words written elsewhere is told that they could not be delivered, their readers are not', async () => {
+  const { clock, channel, journal, post } = setup();
+  const [part] = answer(1);
+  const { channel: name = '', account = '' } = part?.part ?? {};
+  channel.script = ({ chatId }) => (chatId === 'ben' ? refused('chat-gone') : undefined);
+  const told = { channel: name, account, chatId: 'ada' };
+  const sentFor = { readers: ['test:ben'], title: 'Ben (test, ben)', told };
+  await post(answer(2, { messageId: '#to/r', chatId: 'ben', sentFor }));
+  await post(answer(1, { messageId: '#to/s', chatId: 'ben', sentFor: { readers: ['test:ben'], title: 'Ben (test, ben)' } }));
+  await clock.advance(HOUR);
+  expect(channel.shown.map(({ chatId, text }) => [chatId, text])).toEqual([
+    ['ada', '⚠️ The message to Ben (test, ben) could not be delivered (GH1601). Ask the operator why.'],
+  ]);
+  expect(journal.row('#to/r#undelivered')?.part).not.toHaveProperty('sentFor');
+});
