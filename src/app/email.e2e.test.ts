@@ -264,7 +264,9 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
       return mails.length === 2 ? mails.map((mail) => mail.raw) : undefined;
     });
     expect(copies.map((one) => header(one, 'Message-ID')).includes(parsed.messageId ?? '')).toBe(true);
-    expect(copies.some((one) => one.replace(/=\r?\n/g, '').includes('on its way to carol@example.test, alice@example.test.'))).toBe(true);
+    expect(
+      copies.some((one) => one.replace(/=\r?\n/g, '').includes('on its way to carol@example.test, alice@example.test.')),
+    ).toBe(true);
     const reply = [RESULT, 'From: carol@example.test', 'To: bot@example.test', 'Message-ID: <back@example.test>'];
     await servers.deliver([...reply, `In-Reply-To: ${parsed.messageId}`, 'Subject: Re: Zahlen', '', 'thanks', ''].join('\r\n'));
     // A stranger as before: that the agent wrote first lets no person in.

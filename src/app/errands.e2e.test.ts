@@ -7,12 +7,13 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionKey, shortHash } from '../core/ids.ts';
+import { type PlainServers, startPlainServers } from '../testing/email/plain-servers.ts';
 import { CODE } from '../testing/errands/code.ts';
 import { DATA } from '../testing/errands/data.ts';
-import type { Errand, Outcome } from '../testing/errands/errand.ts';
+import { BEN, type Errand, type Outcome } from '../testing/errands/errand.ts';
 import { OFFICE } from '../testing/errands/office.ts';
 import { PAGES, WORLD } from '../testing/errands/world.ts';
-import { inbound } from '../testing/fakes.ts';
+import { inbound, until } from '../testing/fakes.ts';
 import { callPieces, messagesOf, type ReceivedRequest, stream, textPieces } from '../testing/model-server.ts';
 import { needs } from '../testing/needs.ts';
 import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
@@ -22,6 +23,8 @@ import { BUILT_IN } from '../tools/index.ts';
 const ERRANDS: readonly Errand[] = [...CODE, ...DATA, ...OFFICE, ...WORLD];
 const chatOf = (errand: Errand): number => 1_001 + ERRANDS.indexOf(errand);
 const PEOPLE = ERRANDS.map((errand) => String(chatOf(errand)));
+const ASKED = ERRANDS.filter(({ asks }) => asks);
+const MAILBOX = { owner: 'bot@example.org', password: 'p' };
 
 /** Of each errand what its model was last told. */
 const told = new Map<Errand, readonly string[]>();
@@ -30,6 +33,7 @@ const uploads = new Map<string, Buffer>();
 let scene: TelegramScene;
 let dataDir: string;
 let jobs: readonly string[];
+let mail: PlainServers;
 
 /** Finds the errand by its number in the message, and goes on where its model had stopped. */
 function answer(request: ReceivedRequest) {
@@ -38,6 +42,7 @@ function answer(request: ReceivedRequest) {
   if (!('tools' in request.body)) return stream(textPieces(messages[1]?.content.includes('[2]') ? SYNTHESIS : 'Noted.'));
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const said = messages[at]?.content ?? '';
+  if (said.includes('Ben here')) return stream(textPieces('hello'));
   const errand = ERRANDS[Number(/errand (\d+):/.exec(said)?.[1])];
   if (!errand) throw new Error(`no errand is asked for in: ${said}`);
   const results = messages.slice(at + 1).flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
@@ -54,19 +59,31 @@ beforeAll(async () => {
     response.writeHead(found ? 200 : 404, { 'content-type': found?.type ?? 'text/plain' }).end(found?.body ?? 'gone');
   });
   await using _ = web;
+  mail = await startPlainServers(MAILBOX);
+  const servers = { imap_host: '127.0.0.1', imap_port: mail.imapPort, smtp_host: '127.0.0.1', smtp_port: mail.smtpPort };
+  const plain = { imap_tls: 'none', smtp_tls: 'none', from_address: MAILBOX.owner, trust_from: true };
   scene = await telegramScene({
     script: answer,
-    entry: { allowed_senders: PEOPLE },
+    entry: { allowed_senders: [...PEOPLE, String(BEN)] },
+    channels: [{ type: 'email', settings: { ...servers, ...plain } }],
     gateway: { owner: [{ channel: 'telegram', chat_id: PEOPLE[0], sender_ids: PEOPLE }], max_concurrent_sessions: 8 },
     config: {
       sandbox: {},
-      tool_policy: { mode: 'full' },
+      tool_policy: {
+        mode: 'full',
+        senders: Object.fromEntries(ASKED.map((one) => [`telegram:${chatOf(one)}`, { mode: 'guarded' }])),
+      },
       web: { web_search: { tavily: { api_key_env: 'SEARCH_KEY', base_url: 'http://search.example' } } },
     },
   });
   scene.platform.onUpload = ({ sha256 }, content) => void uploads.set(sha256, content);
-  await using daemon = await scene.start({ env: { SEARCH_KEY: 'k' }, connector: web.connector });
+  await using daemon = await scene.start({
+    env: { SEARCH_KEY: 'k', EMAIL_USERNAME: MAILBOX.owner, EMAIL_PASSWORD: MAILBOX.password },
+    connector: web.connector,
+  });
   await daemon.ready();
+  scene.platform.inject({ chat_id: BEN, from: { id: BEN, first_name: 'Ben' }, text: 'Ben here' });
+  await daemon.settled(1);
   for (const [index, errand] of ERRANDS.entries()) {
     const words = `errand ${index}: ${errand.say}`;
     const from = { chat_id: chatOf(errand), from: { id: chatOf(errand) } };
@@ -79,7 +96,15 @@ beforeAll(async () => {
     const document = { file_id: `file-${index}`, file_unique_id: `u${index}`, file_name: name, mime_type: mime };
     scene.platform.inject({ ...from, caption: words, document });
   }
-  await daemon.settled(ERRANDS.length, 120_000);
+  for (const one of ASKED) {
+    const code = await until(
+      `${one.title} asks`,
+      () => /\/allow ([A-Z2-9]{6})/.exec(scene.texts(chatOf(one)).join('\n'))?.[1],
+      120_000,
+    );
+    scene.platform.inject({ chat_id: chatOf(one), from: { id: chatOf(one) }, text: `/allow ${code}` });
+  }
+  await daemon.settled(1 + ERRANDS.length + ASKED.length, 120_000);
   await daemon.stop();
   ({ dataDir } = daemon);
   using journal = new DatabaseSync(join(dataDir, 'journal.db'), { readOnly: true });
@@ -89,7 +114,10 @@ beforeAll(async () => {
     .map(({ name }) => String(name));
 }, 150_000);
 
-afterAll(() => scene[Symbol.asyncDispose]());
+afterAll(async () => {
+  await scene[Symbol.asyncDispose]();
+  await mail[Symbol.asyncDispose]();
+});
 
 const FOUND = {
   type: 'application/json',
@@ -108,7 +136,7 @@ async function outcomeOf(errand: Errand): Promise<Outcome> {
   const session = sessionKey(inbound({ channel: 'telegram', chatId: String(chatOf(errand)) }));
   const last = sends.at(-1);
   return {
-    ...{ told: told.get(errand) ?? [], files, jobs },
+    ...{ told: told.get(errand) ?? [], files, jobs, toBen: scene.texts(BEN), mails: mail.sent },
     texts: sends.map(({ text }) => text).filter((text) => text !== ''),
     workspace: join(userWorkspaces(dataDir, session), shortHash(session, 32)),
     choices: last ? scene.platform.markupOf(last.messageId).map(({ text }) => text) : [],

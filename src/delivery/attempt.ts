@@ -37,7 +37,9 @@ export async function sendOnce(
   const { plain, target } = options;
   const call = async (signal: AbortSignal): Promise<SendResult> => {
     try {
-      const fault = filesOf(part).map(tornFile).find((one) => one !== undefined);
+      const fault = filesOf(part)
+        .map(tornFile)
+        .find((one) => one !== undefined);
       if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
       if (target === undefined) return await channel.send(part, { plain, signal });
       return (await channel.edit?.(target, part, { plain, signal })) ?? NO_EDITS;

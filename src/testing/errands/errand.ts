@@ -27,6 +27,10 @@ export interface Outcome {
   /** Labels below the last message. */
   readonly choices: readonly string[];
   readonly reactions: readonly string[];
+  /** What Ben reads, who has written once and asks for nothing. */
+  readonly toBen: readonly string[];
+  /** Mail that reached people. */
+  readonly mails: readonly { readonly to: string; readonly raw: string }[];
   /** Names of all jobs. */
   readonly jobs: readonly string[];
   /** Output of a program of this machine. Rejects when it fails. */
@@ -41,9 +45,14 @@ export interface Errand {
   readonly moves: readonly (Move | ((known: Known) => Move))[];
   /** Throws when something else came of it. */
   readonly check: (outcome: Outcome) => void | Promise<void>;
+  /** The person is asked, and says yes: their mode is `guarded`. */
+  readonly asks?: true;
   /** Programs of this machine that the check or the sandbox needs. */
   readonly needs?: readonly string[];
 }
+
+/** The chat of Ben. */
+export const BEN = 900;
 
 export const call = (name: string, args: Readonly<Record<string, unknown>>): Call => ({ name, arguments: args });
 export const write = (path: string, content: string): Call => call('write_file', { path, content });

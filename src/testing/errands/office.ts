@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { expect } from 'vitest';
 import { pdfOf } from '../pdf.ts';
 import { zipOf } from '../zip.ts';
-import { call, type Errand, type Outcome, send, shell, write } from './errand.ts';
+import { BEN, call, type Errand, type Outcome, send, shell, write } from './errand.ts';
 
 const INVOICE = pdfOf(['Invoice 17\nPaper 12 EUR\nInk 30 EUR', 'Total 42 EUR\nDue 2027-01-31'], 'Invoice 17');
 const invoice = { name: 'invoice.pdf', mime: 'application/pdf', content: INVOICE };
@@ -172,5 +172,44 @@ export const OFFICE: readonly Errand[] = [
     },
     moves: [({ upload }) => call('read_document', { path: upload }), 'Can you send it as a PDF?'],
     check: ({ told }) => expect(told[0]).toContain('ask for a PDF'),
+  },
+  {
+    title: 'a friend is told, once the person has said yes',
+    say: 'Tell Ben that I am late',
+    asks: true,
+    moves: [call('message', { content: 'I am *late*, sorry.', chat_id: String(BEN) }), 'Ben knows.'],
+    check: ({ texts, toBen, told }) => {
+      expect(texts[0]).toContain(`To Ben (telegram, ${BEN}), below the line:`);
+      expect(told).toEqual([`On its way to Ben (telegram, ${BEN}).`]);
+      expect(toBen).toEqual(['hello', expect.stringMatching(/^On behalf of Ada \(telegram:\d+\):\n\nI am late, sorry\.$/)]);
+    },
+  },
+  {
+    title: 'an offer leaves by mail with its file, once the person has said yes',
+    say: 'Mail Carol the offer',
+    asks: true,
+    moves: [
+      write('offer.txt', 'It costs 40 euro.\n'),
+      call('send_email', {
+        to: ['carol@example.org'],
+        subject: 'Offer',
+        body: 'Dear Carol, see the **offer**.',
+        attachments: ['offer.txt'],
+      }),
+      'Sent.',
+    ],
+    check: ({ texts, mails }) => {
+      expect(texts[0]).toContain('With offer.txt, 18 bytes, SHA-256 ');
+      const mail = mails.filter(({ to }) => to === 'carol@example.org').map(({ raw }) => raw);
+      expect(mail).toHaveLength(1);
+      expect(mail[0]).toContain('Subject: Offer');
+      expect(mail[0]).toContain(Buffer.from('It costs 40 euro.\n').toString('base64'));
+    },
+  },
+  {
+    title: 'a long piece of work is told of while it goes on',
+    say: 'Write three letters',
+    moves: [write('1.md', 'one'), call('message', { content: 'The first of three is written.' }), 'All are written.'],
+    check: ({ texts }) => expect(texts).toEqual(['The first of three is written.', 'All are written.']),
   },
 ];
