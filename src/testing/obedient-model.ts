@@ -21,6 +21,7 @@ const ORDERS: readonly (readonly [RegExp, (words: string) => ScriptedCall])[] = 
     /every hour do (.+?) now/gi,
     (message) => ({ name: 'cron', arguments: { action: 'add', message, name: message, every_seconds: 3_600 } }),
   ],
+  [/please tell friend the word (.+?) now/gi, (content) => ({ name: 'message', arguments: { content, chat_id: 'friend' } })],
   [/forget the job (.+?) now/gi, (id) => ({ name: 'cron', arguments: { action: 'remove', job_id: id } })],
 ];
 
