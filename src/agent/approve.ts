@@ -8,6 +8,7 @@ import type { AgentRun, CallVerdict } from '../core/turn.ts';
 import type { Question, SessionGrant, Wanted } from '../core/wait.ts';
 import { canonicalJson } from '../lib/canonical-json.ts';
 import { spellOut } from '../lib/spell-out.ts';
+import { failureText } from '../tools/define.ts';
 import { parseArguments } from '../tools/run.ts';
 
 /** How long a person may take; nothing is held meanwhile. */
@@ -101,7 +102,7 @@ async function factsOf(
   try {
     return (await tool.approval?.(args, { workspace: run.workspace, signal })) ?? {};
   } catch (error) {
-    return { problem: `what it would do could not be read (${errorText(error)})` };
+    return { problem: failureText(error) ?? `what it would do could not be read (${errorText(error)})` };
   }
 }
 

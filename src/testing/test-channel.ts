@@ -32,6 +32,7 @@ export class TestChannel implements Channel {
   readonly editResults: SendResult[] = [];
   edit?: NonNullable<Channel['edit']>;
   buttons?: boolean;
+  writesMail?: true;
   react?: NonNullable<Channel['react']>;
   earlier?: NonNullable<Channel['earlier']>;
   /** What `react` put, when it is set by `withReactions`. */

@@ -46,6 +46,11 @@ export class ToolFailure extends Error {
   }
 }
 
+/** What a failure says to the model; undefined = it was not written for it. */
+export function failureText(error: unknown): string | undefined {
+  return error instanceof ToolFailure || error instanceof PathRefusal ? error.message : undefined;
+}
+
 /**
  * A tool that needs nothing but its call. Arguments are checked before `run` sees them, and expected failures
  * become results.
@@ -105,8 +110,9 @@ function checked<Schema extends z.ZodObject>(
       const result = await run(parsed.data, context);
       return { ok: true, ...(typeof result === 'string' ? { output: result } : result) };
     } catch (error) {
-      if (error instanceof ToolFailure || error instanceof PathRefusal) return { ok: false, output: `Error: ${error.message}` };
-      throw error;
+      const text = failureText(error);
+      if (text === undefined) throw error;
+      return { ok: false, output: `Error: ${text}` };
     }
   };
 }

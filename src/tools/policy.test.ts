@@ -56,6 +56,8 @@ const LATER = [
   'convert_markdown_to_docx',
   'git',
   'wait',
+  'message',
+  'send_email',
 ];
 
 test('what each role may use when the config says nothing', () => {
@@ -321,4 +323,24 @@ test('what a stranger wrote is not let out by the yes of a stranger', () => {
   const config = settings({ members: ['web_fetch'], guests: ['web_fetch'] });
   expect(decide(fetch, run('member'), { config, taint: BOTH })).toMatchObject({ kind: 'ask', by: 'requester' });
   expect(decide(fetch, run('guest'), { config, taint: BOTH })).toMatchObject({ kind: 'ask', by: 'owner' });
+});
+
+test('a word to this chat goes out in the guarded mode; one to another chat, and a mail, wait for a yes below the highest, and never go out for a guest', () => {
+  const there = { content: 'x', chat_id: 'ben' };
+  const [message, mail] = [builtIn('message'), builtIn('send_email')];
+  const ask = (facts: ToolFacts, mode: Mode, args: unknown) =>
+    decide(facts, run('owner', mode), { config: settings({ mode }), args }).kind;
+  expect(ask(message, 'guarded', { content: 'x' })).toBe('allow');
+  for (const mode of ['guarded', 'workspace', 'full'] as const) {
+    const verdict = mode === 'full' ? 'allow' : 'ask';
+    expect([ask(message, mode, there), ask(mail, mode, {})]).toEqual([verdict, verdict]);
+  }
+  // What cannot be read reaches as far as it can.
+  for (const args of [null, 'x', { chat_id: 7 }, { channel: {} }]) expect(ask(message, 'guarded', args)).toBe('ask');
+  const guests = settings({ mode: 'full', guests: ['message', 'send_email'] });
+  expect([offers(message, run('guest'), guests).kind, offers(mail, run('guest'), guests).kind]).toEqual(['deny', 'deny']);
+  const tainted = { config: settings({ mode: 'full' }), taint: BOTH };
+  expect(decide(message, run('owner'), { ...tainted, args: there }).kind).toBe('ask');
+  expect(decide(mail, run('owner'), tainted).kind).toBe('ask');
+  expect(decide(message, run('owner'), { ...tainted, args: { content: 'x' } }).kind).toBe('allow');
 });

@@ -53,9 +53,13 @@ test('what a person may use follows their role, their own rules and the model th
   await using at = await setup();
   const owner = await at.list();
   expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
-  expect(owner.deny.toSorted()).toEqual(['deep_search', 'git', 'grep', 'react', 'shell', 'web_search']);
-  expect(owner.ask).toEqual(['model_check', 'configure_tool']);
+  expect(owner.deny.toSorted()).toEqual(['deep_search', 'git', 'grep', 'react', 'send_email', 'shell', 'web_search']);
+  expect(owner.ask).toEqual(['message', 'model_check', 'configure_tool']);
   expect(named(owner.tools, 'deep_search')).toMatchObject({ key: 'web.web_search' });
+  expect(named(owner.tools, 'send_email')).toMatchObject({
+    key: 'gateway.channels',
+    reason: 'no channel of type email is configured',
+  });
   expect(named(owner.tools, 'shell')).toMatchObject({ key: 'sandbox', reason: expect.stringContaining('add `"sandbox": {}`') });
   expect(named(owner.tools, 'web_search')).toMatchObject({ key: 'web.web_search', reason: 'no search engine is configured' });
   expect((await at.list('--as', 'telegram:1')).as).toMatchObject({ role: 'owner' });

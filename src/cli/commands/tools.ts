@@ -57,7 +57,7 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const known = [...BUILT_IN.map((tool) => asShutIn(config, tool)), ...(await toolsOfPlugins(context, config))];
   const tools = [...known, ...(await toolsOfServers(context, config))].map((tool) => ({
     name: tool.name,
-    ...(outside ?? whyNot(tool) ?? whyNoSearch(config, tool) ?? verdictOf(config, tool, run)),
+    ...(outside ?? whyNot(tool) ?? whyNoSearch(config, tool) ?? whyNoMail(config, tool) ?? verdictOf(config, tool, run)),
   }));
   out.document({
     as: { principal, role, mode: authority.mode },
@@ -104,6 +104,11 @@ function isShutIn({ sandbox }: Config): boolean {
 function whyNoSearch({ web }: Config, { name }: Judged): Verdict | undefined {
   if (!SEARCHES.includes(name) || Object.values(web.web_search).some((engine) => engine !== undefined)) return undefined;
   return { kind: 'deny', reason: 'no search engine is configured', key: 'web.web_search' };
+}
+
+function whyNoMail({ gateway }: Config, { name }: Judged): Verdict | undefined {
+  if (name !== 'send_email' || gateway.channels.some(({ type }) => type === 'email')) return undefined;
+  return { kind: 'deny', reason: 'no channel of type email is configured', key: 'gateway.channels' };
 }
 
 function verdictOf(config: Config, tool: Judged, run: PolicyRun): Verdict {
