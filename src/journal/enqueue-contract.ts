@@ -1,5 +1,6 @@
 /** What every journal must do with parts that answer no message. Run for SQLite and for the one in memory. */
 import { describe, expect, it } from 'vitest';
+import { partKey, sentForId } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import { LANE, part } from '../testing/journal-rows.ts';
 
@@ -65,6 +66,24 @@ export function enqueueContract(name: string, create: () => Promise<EnqueueHarne
       expect(await journal.part('a')).toMatchObject({ seq, state: 'SENDING', attempts: 1 });
       await journal.settle(seq, { kind: 'sent', platformId: 'p1' });
       expect(await (await harness.restart()).part('a')).toMatchObject({ state: 'SENT', platformId: 'p1' });
+    });
+
+    it('what was written for a reader on the wish of others is counted by its first parts, whatever became of them', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      const to = (id: string, ordinal: number, ...readers: readonly string[]) => {
+        const key = partKey(sentForId(id), ordinal);
+        const { part: plain, ...row } = part(key);
+        return { ...row, part: { ...plain, ordinal, count: 2, sentFor: { readers, title: 'x' } } };
+      };
+      const before = Date.UTC(2025, 0, 1);
+      expect(await journal.sentFor('test:ben', before)).toBe(0);
+      await journal.enqueue([to('1', 0, 'test:ben'), to('1', 1, 'test:ben'), to('2', 0, 'test:ann', 'test:ben'), part('other')]);
+      await journal.enqueue([to('1', 0, 'test:ben')]);
+      await journal.settle(await sendFirst(journal), { kind: 'dead', reason: 'gone' });
+      const next = await harness.restart();
+      expect([await next.sentFor('test:ben', before), await next.sentFor('test:ann', before)]).toEqual([2, 1]);
+      expect([await next.sentFor('test:be', before), await next.sentFor('test:ben', Date.UTC(2027, 0, 1))]).toEqual([0, 0]);
     });
 
     it('an edit that cannot be had becomes a new part in its place: without the edit, its attempts from 0', async () => {

@@ -4,6 +4,7 @@ import { ownMessageId, readOwnId } from '../wire/thread.ts';
 import { toMail } from './outbound.ts';
 
 const OPTIONS = { from: { name: 'Bot', address: 'bot@example.test' }, blindCopy: true, plain: false };
+const FILE = { path: '/x', name: 'a.txt', mime: 'text/plain', kind: 'document', bytes: 1 } as const;
 const reply = (subject: string, override = {}) =>
   outbound({
     chatId: 'alice@example.test',
@@ -48,6 +49,30 @@ test('a mail we start takes its first line as subject', async () => {
     references: [],
     headers: { 'Auto-Submitted': 'auto-generated' },
   });
+});
+
+test('a mail that begins a conversation goes to its readers under its own subject, refers to nothing, and is by a machine', async () => {
+  const mail = {
+    to: ['a@x.test', 'b@x.test'],
+    cc: ['c@x.test'],
+    subject: 'Offer\r\nBcc: eve@x.test',
+    files: [FILE, { ...FILE, name: '../b' }],
+  };
+  const sentFor = { readers: [], title: 'a' };
+  // What the run answers says nothing of this mail.
+  const part = reply('s', { chatId: 'a@x.test', threadId: undefined, text: '**hi**', mail, sentFor });
+  const made = await toMail(part, OPTIONS);
+  expect(made).toMatchObject({
+    to: mail.to,
+    cc: mail.cc,
+    subject: mail.subject,
+    references: [],
+    headers: { 'Auto-Submitted': 'auto-generated' },
+  });
+  expect(made).not.toHaveProperty('inReplyTo');
+  expect(made.html).toContain('<strong>hi</strong>');
+  expect(made.attachments?.map(({ name }) => name)).toEqual(['a.txt', 'b']);
+  expect(readOwnId(made.messageId, 'bot@example.test')).toEqual({});
 });
 
 test('A31 the HTML part shows Markdown, loads nothing from the network and keeps markup of the text as text', async () => {

@@ -171,6 +171,32 @@ test.each([true, false])(
   },
 );
 
+test.each([
+  ['450', { kind: 'retry', scope: 'part' }],
+  ['550', { kind: 'refused', reason: 'chat-gone' }],
+] as const)(
+  'a mail to three that one of them is refused with %s reaches none, and is tried again only as a whole',
+  async (code, expected) => {
+    const taken: string[] = [];
+    await using server = await listen({
+      onRcptTo: (address, _session, done) =>
+        done(address.address.startsWith('eve@') ? reply(Number(code), `${code[0]}.1.1 no`) : null),
+      onData: (stream, session, done) =>
+        stream.resume().once('end', () => {
+          taken.push(...session.envelope.rcptTo.map(({ address }) => address));
+          done();
+        }),
+    });
+    const options = { server: server.address, timeoutMs: 20_000 };
+    const three = { ...MAIL, to: ['ann@example.test', 'ben@example.test'], cc: ['eve@example.test'] };
+    expect((await sendMail(three, options, signal)).result).toMatchObject(expected);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(taken).toEqual([]);
+    expect((await sendMail({ ...three, cc: ['dan@example.test'] }, options, signal)).result).toMatchObject({ kind: 'sent' });
+    expect(taken).toEqual(['ann@example.test', 'ben@example.test', 'dan@example.test', 'bot@example.test']);
+  },
+);
+
 test("a server that refuses the copy alone sends the mail, and the person's own refusal counts where it refuses both", async () => {
   await using copy = await listen({
     onRcptTo: (address, _session, done) => done(address.address.startsWith('bot@') ? reply(450, '4.2.1 busy') : null),
