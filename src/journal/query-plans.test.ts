@@ -128,6 +128,7 @@ async function delegate(journal: Journal): Promise<void> {
 
 async function send(journal: Journal): Promise<void> {
   await journal.enqueue([part('new', { part: outbound({ key: 'new', supersedes: 'a' }) })]);
+  await journal.sentFor('test:ben', 0);
   const [first, second, third] = await journal.pending(LANE, 16);
   for (const row of [first, second, third]) await journal.sending(row?.seq ?? 0);
   await journal.settle(first?.seq ?? 0, { kind: 'sent', platformId: 'p', replaces: 'a' });
