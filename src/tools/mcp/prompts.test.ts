@@ -6,7 +6,7 @@ import { PRIVATE, UNTRUSTED } from '../../core/authority.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { MemoryLogger, tempDir, until } from '../../testing/fakes.ts';
-import { toolCall } from '../../testing/tool-scope.ts';
+import { runScope, toolCall } from '../../testing/tool-scope.ts';
 import { McpServers } from './servers.ts';
 
 const SERVER = join(import.meta.dirname, '../../testing/mcp-server.ts');
@@ -37,13 +37,13 @@ async function on(name: string, args: readonly string[]) {
   await servers.apply(mcpServers.parse({ [name]: { command: process.execPath, args, pin: 'first-use', timeout_secs: 5 } }));
   const [source] = servers.sources();
   await until('it is up', () => servers.status()[0]?.state === 'up');
-  const names = () => source?.tools().map(({ name: id }) => id.replace(`mcp__${name}__`, '')) ?? [];
+  const names = () => source?.tools(runScope()).map(({ name: id }) => id.replace(`mcp__${name}__`, '')) ?? [];
   const call = async (tool: string, given: object = {}) =>
     (await source
-      ?.tools()
+      ?.tools(runScope())
       .find(({ name: id }) => id === `mcp__${name}__${tool}`)
       ?.run(given, toolCall({ workspace: dir.path }))) ?? 'no such tool';
-  return { names, call, tools: () => source?.tools() ?? [] };
+  return { names, call, tools: () => source?.tools(runScope()) ?? [] };
 }
 
 test('prompts of a server from npm are listed, and read with their arguments', async () => {
