@@ -40,6 +40,17 @@ export const webSection = z
       })
       .prefault({})
       .describe('The tool that reads web pages.'),
+    browser: z
+      .strictObject({
+        allow_domains: domains
+          .default([])
+          .describe('Domains that a browser may connect to, with all below them. Empty: all that are public.'),
+        deny_domains: domains
+          .default([])
+          .describe('Domains that a browser may not connect to, with all below them, whatever is allowed.'),
+      })
+      .prefault({})
+      .describe('The tool that uses web pages. What a page loads from elsewhere is judged as the page itself is.'),
     web_search: z
       .strictObject({ tavily: engine, duckduckgo: keyless, exa: engine, brave: engine, you: engine, perplexity: engine })
       .prefault({})

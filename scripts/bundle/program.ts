@@ -6,7 +6,7 @@ const NAMES = [
   // Runs in a process of its own, which imports it by its place.
   'src/journal/file-check',
   // Programs of their own that the daemon starts for each page or document.
-  ...['src/tools/read-page', 'src/tools/open-document', 'src/tools/make-docx'],
+  ...['src/tools/read-page', 'src/tools/open-document', 'src/tools/make-docx', 'src/tools/browser/driver'],
 ];
 
 /** Makes the published program below `dir`: `dir/src/cli/main.js` and what it imports. */

@@ -74,7 +74,7 @@ export function reloadParts({
     ),
     livePart('hooks', ['hooks']),
     livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),
-    livePart('web', ['web.web_fetch']),
+    livePart('web', ['web.web_fetch', 'web.browser']),
     livePart('clients', ['mcp_clients'], undefined, () => void clients.look()),
     ...more,
     fixedPart('start', START_KEYS, 'restart-daemon'),

@@ -13,7 +13,13 @@ export interface Spawn {
   readonly home?: string;
   /** The whole environment of the child; nothing is inherited. Names that make programs load code are left out. */
   readonly env: Readonly<Record<string, string>>;
-  readonly sandbox: 'tool' | 'trusted';
+  /**
+   * `tool`: shut in with its directory. `isolated`: shut in without one, so that nothing that it writes stays;
+   * `cwd` counts only where no sandbox is in force. `trusted`: a program of ours or of the operator.
+   */
+  readonly sandbox: 'tool' | 'isolated' | 'trusted';
+  /** What an `isolated` program may read beside the system, absolute; what the config allows others, it may not. */
+  readonly readable?: readonly string[];
   readonly network: boolean;
   readonly stdin?: string | Uint8Array;
   readonly limits: {
@@ -29,6 +35,11 @@ export interface Spawn {
   readonly onProgress?: (line: string) => void;
   /** All of the output as it comes. While what it returns has not resolved, the program may have to wait. */
   readonly onOutput?: (bytes: Uint8Array) => Promise<void>;
+  /**
+   * Called once when the program begins: what is written comes to its standard input, behind `stdin`, which
+   * stays open until the program ends. There is no back pressure: the caller bounds what is under way.
+   */
+  readonly onInput?: (write: (bytes: Uint8Array) => void) => void;
 }
 
 /** How a program ended. */

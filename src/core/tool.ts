@@ -1,5 +1,6 @@
 import type { ModelAccess } from './ask-model.ts';
 import type { Authority } from './authority.ts';
+import type { BrowserPort } from './browser.ts';
 import type { Documents } from './document.ts';
 import type { Egress, WebSearch } from './egress.ts';
 import type { JobBook } from './job.ts';
@@ -97,6 +98,8 @@ export interface RunScope {
   readonly mailer?: Mailer;
   /** Absent = the packages for documents are not installed. */
   readonly documents?: Documents;
+  /** Absent = no sandbox holds a browser here, or what it needs is not installed. */
+  readonly browser?: BrowserPort;
   /** Absent = tools ask no model. */
   readonly models?: ModelAccess;
   /** Absent = no message began the run. */

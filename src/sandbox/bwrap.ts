@@ -7,11 +7,13 @@ import { seccompFilter } from './seccomp.ts';
 export const WORKSPACE = '/workspace';
 /** Where a program with a home finds that. */
 export const PROGRAM_HOME = '/program';
+/** Where one that has no directory begins: in memory that ends with it. */
+const NOWHERE = '/tmp';
 
 interface Jail {
   readonly argv: readonly string[];
-  /** Absolute; the only directory of the machine that the program may write to. */
-  readonly cwd: string;
+  /** Absolute; the only directory of the machine that the program may write to. Undefined = there is none. */
+  readonly cwd: string | undefined;
   /** Absolute; seen at `PROGRAM_HOME`, also where it lies in a hidden directory. */
   readonly home?: string;
   readonly env: Readonly<Record<string, string>>;
@@ -54,7 +56,7 @@ const OF_SYSTEM = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
  * bubblewrap watches over it: killed, it takes all with it.
  */
 export function bubblewrap({ argv, cwd, home, env, network, readable, hidden }: Jail): Command {
-  const directory = realDirectory(cwd);
+  const own = cwd === undefined ? ['--chdir', NOWHERE] : ['--bind', realDirectory(cwd), WORKSPACE, '--chdir', WORKSPACE];
   const etc = [...OF_ETC, ...(network ? OF_NETWORK : [])].map((name) => `/etc/${name}`);
   const seen = ['/usr', ...readable.map(readablePath)];
   const args = [
@@ -67,13 +69,14 @@ export function bubblewrap({ argv, cwd, home, env, network, readable, hidden }: 
     ...seen.slice(1).flatMap((path) => ['--ro-bind', path, path]),
     ...hidden.filter((path) => seen.some((shown) => isWithin(path, shown))).flatMap((path) => ['--tmpfs', path]),
     ...(home === undefined ? [] : ['--ro-bind', realDirectory(home), PROGRAM_HOME]),
-    ...['--bind', directory, WORKSPACE, '--chdir', WORKSPACE, '--remount-ro', '/', '--hostname', 'sandbox'],
+    ...[...own, '--remount-ro', '/', '--hostname', 'sandbox'],
   ];
   const filter = seccompFilter(process.arch);
   const seccomp = filter ? ['--seccomp', '4'] : [];
   const command = ['bwrap', ...args, ...seccomp, '--', ...argv];
-  const own = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, seenAs(value, cwd, WORKSPACE)]));
-  return { argv: command, cwd: '/', env: { ...own, HOME: WORKSPACE }, isGuardian: true, ...(filter ? { fourth: filter } : {}) };
+  const shown = Object.entries(env).map(([name, value]) => [name, cwd === undefined ? value : seenAs(value, cwd, WORKSPACE)]);
+  const variables = { ...Object.fromEntries(shown), HOME: cwd === undefined ? NOWHERE : WORKSPACE };
+  return { argv: command, cwd: '/', env: variables, isGuardian: true, ...(filter ? { fourth: filter } : {}) };
 }
 
 /** A path as a program finds it, where the directory is shown to it at another place; any other text as it is. */

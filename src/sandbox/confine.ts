@@ -24,7 +24,7 @@ export interface Confinement {
 }
 
 /** What is needed of a program to confine it. */
-export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' | 'network'> & {
+export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' | 'network' | 'readable'> & {
   readonly memoryBytes?: number;
   readonly pids?: number;
 };
@@ -37,6 +37,7 @@ export function confine(program: Confined, confinement: Confinement): Command {
     return { argv: limited(program), cwd, env, isGuardian: false };
   }
   const network = program.network && confinement.network;
+  if (program.sandbox === 'isolated') return isolated({ ...program, env, network }, confinement);
   const own = home === undefined ? {} : { home };
   if (confinement.mode === 'macos')
     return { argv: sandboxExec({ ...confinement, ...own, argv, cwd, network }), cwd, env, isGuardian: false };
@@ -44,6 +45,12 @@ export function confine(program: Confined, confinement: Confinement): Command {
   if (confinement.mode === 'docker')
     return dockerRun({ ...imageOf(confinement), ...program, argv: inside, env, network, fileBytes: FILE_BYTES });
   return bubblewrap({ ...confinement, ...own, argv: limited({ ...program, argv: inside }), cwd, env, network });
+}
+
+function isolated(program: Confined, { mode, hidden }: Confinement): Command {
+  if (mode !== 'bwrap') throw new GatehouseError('GH2010', 'only bubblewrap can isolate a program', { hint: 'install it' });
+  const { env, network, readable = [] } = program;
+  return bubblewrap({ argv: limited(program), cwd: undefined, env, network, hidden, readable });
 }
 
 function imageOf({ image, readable, hidden }: Confinement) {
@@ -57,13 +64,13 @@ const FILE_BYTES = 1024 ** 3;
 /**
  * Bounds that the kernel holds for every process of the program by itself. Those of their number count all
  * processes of a user, in a sandbox only those in it; root is exempt. Of the memory of a program of ours what
- * it holds counts, not what it reserves: Node reserves more than any bound.
+ * it holds counts, not what it reserves: Node and browsers reserve more than any bound.
  */
 function limited({ argv, memoryBytes, pids, sandbox }: Confined): readonly string[] {
   if (process.platform !== 'linux' || (memoryBytes === undefined && pids === undefined)) return argv;
   const bounds = [
     '--core=0',
-    ...(sandbox === 'tool' ? [`--fsize=${FILE_BYTES}`] : []),
+    ...(sandbox === 'trusted' ? [] : [`--fsize=${FILE_BYTES}`]),
     ...(memoryBytes === undefined ? [] : [`--${sandbox === 'tool' ? 'as' : 'data'}=${memoryBytes}`]),
     ...(pids === undefined ? [] : [`--nproc=${pids}`]),
   ];

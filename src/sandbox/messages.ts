@@ -22,7 +22,8 @@ const program = z.strictObject({
   cwd: z.string(),
   home: z.string().optional(),
   env: z.record(z.string(), z.string()),
-  sandbox: z.enum(['tool', 'trusted']),
+  sandbox: z.enum(['tool', 'isolated', 'trusted']),
+  readable: paths.optional(),
   network: z.boolean(),
   memoryBytes: z.int().min(1).optional(),
   pids: z.int().min(1).optional(),
@@ -38,7 +39,10 @@ export const toWorker = z.discriminatedUnion('type', [
     lines: z.enum(['none', 'all', 'progress']),
     /** Whether standard output is told as it comes. */
     output: z.boolean(),
+    /** Whether standard input stays open for messages `input`. */
+    input: z.boolean(),
   }),
+  z.strictObject({ type: z.literal('input'), id: z.int(), bytes: z.base64() }),
   /** It is recorded, and may begin. */
   z.strictObject({ type: z.literal('go'), id: z.int() }),
   z.strictObject({ type: z.literal('stop'), id: z.int() }),

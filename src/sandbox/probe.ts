@@ -16,7 +16,7 @@ export type Probed =
 
 /** Where programs are looked for, in a sandbox and without. */
 export const PROGRAM_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin';
-const PROGRAMS = ['bash', 'rg', 'git'];
+const PROGRAMS = ['bash', 'rg', 'git', 'chromium'];
 const PROBE_MS = 10_000;
 
 const INSTALL = {

@@ -31,6 +31,8 @@ export interface Command {
 
 export interface GroupOptions {
   readonly stdin?: Uint8Array;
+  /** Called with standard input before the program begins; it stays open then. */
+  readonly onInput?: (stdin: Writable) => void;
   readonly timeoutMs: number;
   /** Of each stream. */
   readonly outputBytes: number;
@@ -61,8 +63,9 @@ export async function runGroup(command: Command, options: GroupOptions, signal: 
   let timedOut = false;
   const output = collect(child, options);
   try {
+    if (child.stdin) options.onInput?.(child.stdin);
     await letGo(child, options);
-    feed(child, options.stdin);
+    feed(child, options);
     options.clock.sleep(options.timeoutMs, group.over).then(
       () => {
         timedOut = true;
@@ -112,9 +115,9 @@ async function letGo(child: ChildProcess, { onStart }: GroupOptions): Promise<vo
   (child.stdio[3] as Writable).end('go\n');
 }
 
-function feed(child: ChildProcess, stdin: Uint8Array | undefined): void {
-  if (stdin === undefined) child.stdin?.end();
-  else child.stdin?.end(stdin);
+function feed({ stdin: pipe }: ChildProcess, { stdin, onInput }: GroupOptions): void {
+  if (stdin !== undefined) pipe?.write(stdin);
+  if (!onInput) pipe?.end();
 }
 
 function collect(

@@ -96,7 +96,7 @@ export class WorkerSpawner implements Spawner, Disposable {
     this.#client = undefined;
   }
 
-  #requestOf({ argv, cwd, home, env, sandbox, network, stdin, limits }: Spawn, id: string): RunRequest {
+  #requestOf({ argv, cwd, home, env, sandbox, readable: own, network, stdin, limits }: Spawn, id: string): RunRequest {
     const { memoryBytes, pids, timeoutMs, outputBytes } = limits;
     const bytes = stdin === undefined ? undefined : Buffer.from(stdin);
     if (bytes && bytes.length > MAX_STDIN_BYTES)
@@ -106,6 +106,7 @@ export class WorkerSpawner implements Spawner, Disposable {
       program: {
         ...{ argv: [...argv], cwd, env: { ...env, [PROCESS_MARK]: id }, sandbox, network },
         ...(home === undefined ? {} : { home }),
+        ...(own ? { readable: [...own] } : {}),
         ...(memoryBytes === undefined ? {} : { memoryBytes }),
         ...(pids === undefined ? {} : { pids }),
       },
@@ -143,6 +144,7 @@ export class WorkerSpawner implements Spawner, Disposable {
   }
 }
 
-function hooksOf({ onLine, onProgress, onOutput }: Spawn): Omit<RunHooks, 'onStart'> {
-  return { ...(onLine ? { onLine } : {}), ...(onProgress ? { onProgress } : {}), ...(onOutput ? { onOutput } : {}) };
+function hooksOf({ onLine, onProgress, onOutput, onInput }: Spawn): Omit<RunHooks, 'onStart'> {
+  const told = { ...(onLine ? { onLine } : {}), ...(onProgress ? { onProgress } : {}) };
+  return { ...told, ...(onOutput ? { onOutput } : {}), ...(onInput ? { onInput } : {}) };
 }

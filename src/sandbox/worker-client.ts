@@ -9,7 +9,7 @@ import { type FromWorker, fromWorker, receive, send, type ToWorker } from './mes
 import type { Probed } from './probe.ts';
 
 type RunMessage = Extract<ToWorker, { readonly type: 'run' }>;
-export type RunRequest = Omit<RunMessage, 'type' | 'id' | 'lines' | 'output'>;
+export type RunRequest = Omit<RunMessage, 'type' | 'id' | 'lines' | 'output' | 'input'>;
 
 export interface RunHooks {
   /** The program begins once it has resolved, and never when it rejects. */
@@ -19,6 +19,8 @@ export interface RunHooks {
   readonly onProgress?: (line: string) => void;
   /** Nothing more is taken from the worker until it has resolved. */
   readonly onOutput?: (bytes: Uint8Array) => Promise<void>;
+  /** As `Spawn.onInput`. */
+  readonly onInput?: (write: (bytes: Uint8Array) => void) => void;
 }
 
 /**
@@ -73,6 +75,7 @@ export class WorkerClient implements Disposable {
       try {
         await hooks.onStart(process);
         send(this.#stream, { type: 'go', id });
+        hooks.onInput?.((bytes) => this.#input(id, bytes));
       } catch (error) {
         failure = error;
         stop();
@@ -92,11 +95,7 @@ export class WorkerClient implements Disposable {
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      this.#ask(
-        id,
-        { take, fail: ended.reject },
-        { type: 'run', id, lines: linesFor(hooks), output: hooks.onOutput !== undefined, ...request },
-      );
+      this.#ask(id, { take, fail: ended.reject }, { type: 'run', id, ...wantedBy(hooks), ...request });
       return await ended.promise;
     } catch (error) {
       throw failure ?? error;
@@ -141,6 +140,11 @@ export class WorkerClient implements Disposable {
     if (this.#held === 0) this.#stream.resume();
   }
 
+  /** Of a program that has ended, nothing is sent any more. */
+  #input(id: number, bytes: Uint8Array): void {
+    if (this.#waiting.has(id)) send(this.#stream, { type: 'input', id, bytes: Buffer.from(bytes).toString('base64') });
+  }
+
   #ask(id: number, waiting: Waiting, message: ToWorker): void {
     if (this.isClosed) throw this.#gone();
     this.#waiting.set(id, waiting);
@@ -166,6 +170,10 @@ function linesFor({ onLine, onProgress }: RunHooks): RunMessage['lines'] {
 function tellLine({ onLine, onProgress }: RunHooks, { stream, line }: Extract<FromWorker, { readonly type: 'line' }>): void {
   if (onLine) onLine(stream, line);
   else onProgress?.(line);
+}
+
+function wantedBy(hooks: RunHooks): Pick<RunMessage, 'lines' | 'output' | 'input'> {
+  return { lines: linesFor(hooks), output: hooks.onOutput !== undefined, input: hooks.onInput !== undefined };
 }
 
 function hintOf({ hint }: { readonly hint?: string | undefined }): { readonly hint?: string } {

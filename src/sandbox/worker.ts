@@ -1,5 +1,5 @@
 // a connection of the daemon -> programs, each with its start, its lines and its end
-import type { Duplex } from 'node:stream';
+import type { Duplex, Writable } from 'node:stream';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { confine } from './confine.ts';
@@ -37,7 +37,14 @@ export async function serveConnection(stream: Duplex, clock: Clock): Promise<voi
 interface Running {
   readonly stop: AbortController;
   readonly go: PromiseWithResolvers<void>;
+  /** Standard input of a program that is told more after it began. */
+  readonly stdin: () => Writable | undefined;
   readonly done: Promise<void>;
+}
+
+interface Gate extends Pick<GroupOptions, 'onInput'> {
+  readonly stop: AbortSignal;
+  readonly go: Promise<void>;
 }
 
 class Connection {
@@ -53,6 +60,7 @@ class Connection {
   take(message: ToWorker): void {
     if (message.type === 'run') this.#begin(message);
     else if (message.type === 'go') this.#running.get(message.id)?.go.resolve();
+    else if (message.type === 'input') this.#running.get(message.id)?.stdin()?.write(Buffer.from(message.bytes, 'base64'));
     else if (message.type === 'stop') this.#running.get(message.id)?.stop.abort(new Error('stopped'));
     else void this.#probe(message);
   }
@@ -74,18 +82,22 @@ class Connection {
     // Who waits at the gate is to end with the rest.
     stop.signal.addEventListener('abort', () => go.reject(stop.signal.reason), { once: true });
     go.promise.catch(() => undefined);
-    const done = this.#run(message, stop.signal, go.promise).finally(() => this.#running.delete(id));
-    this.#running.set(id, { stop, go, done });
+    let stdin: Writable | undefined;
+    const onInput = (pipe: Writable): void => {
+      stdin = pipe;
+    };
+    const gate = { stop: stop.signal, go: go.promise, ...(message.input ? { onInput } : {}) };
+    const done = this.#run(message, gate).finally(() => this.#running.delete(id));
+    this.#running.set(id, { stop, go, done, stdin: () => stdin });
   }
 
   /** Never rejects. */
   async #run(
-    { id, program, confinement, stdin, lines, output, ...limits }: RunMessage,
-    stop: AbortSignal,
-    go: Promise<void>,
+    { id, program, confinement, stdin, lines, output, timeoutMs, outputBytes }: RunMessage,
+    { stop, go, ...input }: Gate,
   ): Promise<void> {
     const options: GroupOptions = {
-      ...limits,
+      ...{ timeoutMs, outputBytes, ...input },
       ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin, 'base64') }),
       onStart: async (process) => {
         send(this.#stream, { type: 'started', id, ...process });
@@ -97,10 +109,14 @@ class Connection {
       clock: this.#clock,
     };
     try {
-      const { memoryBytes, pids, home, ...rest } = program;
-      const bounds = { ...(memoryBytes === undefined ? {} : { memoryBytes }), ...(pids === undefined ? {} : { pids }) };
-      const own = home === undefined ? {} : { home };
-      const exit = await runGroup(confine({ ...rest, ...own, ...bounds }, confinement), options, stop);
+      const { memoryBytes, pids, home, readable, ...rest } = program;
+      const bounds = {
+        ...(memoryBytes === undefined ? {} : { memoryBytes }),
+        ...(pids === undefined ? {} : { pids }),
+        ...(home === undefined ? {} : { home }),
+        ...(readable ? { readable } : {}),
+      };
+      const exit = await runGroup(confine({ ...rest, ...bounds }, confinement), options, stop);
       send(this.#stream, { type: 'end', id, exit });
     } catch (error) {
       const hint = isGatehouseError(error) ? { hint: error.hint } : {};

@@ -116,6 +116,10 @@ export interface Programs extends AsyncDisposable {
   readonly spawner: Pick<Spawner, 'run'>;
   /** Undefined = the run has no tools that run programs. */
   of(run: string): RunSpawner | undefined;
+  /** Whether there is a browser, and a sandbox that holds it without a directory. */
+  readonly hasBrowser: boolean;
+  /** Closes something that runs programs before they are ended. */
+  closeFirst(part: AsyncDisposable): void;
   /** Undefined = there is no such section in the config. */
   readonly status: SandboxStatus | undefined;
 }

@@ -35,22 +35,27 @@ export async function composePrograms(options: DaemonOptions, journal: Journal):
   });
   const reaped = await spawner.reap();
   if (reaped > 0) logger.warn('processes.ended', { left: reaped, detail: 'an earlier process left them running' });
-  const close = async (): Promise<void> => spawner[Symbol.dispose]();
+  const closing = new AsyncDisposableStack();
+  closing.defer(async () => spawner[Symbol.dispose]());
+  const closeFirst = (part: AsyncDisposable): void => void closing.use(part);
+  const close = (): Promise<void> => closing.disposeAsync();
+  const none = { of: () => undefined, spawner, hasBrowser: false, closeFirst, [Symbol.asyncDispose]: close };
   if (!sandbox || sandbox.mode === 'off') {
-    return { of: () => undefined, spawner, status: sandbox && { mode: 'off' }, [Symbol.asyncDispose]: close };
+    return { ...none, status: sandbox && { mode: 'off' } };
   }
   const { mode } = sandbox;
   // A worker of our own has what we have: to ask it would only start it.
   const found = await (socket === undefined ? probeSandbox(mode, jail, clock) : probeWorker(() => spawner.probe(mode, jail)));
   if ('problem' in found) {
     logger.warn('sandbox.none', { code: 'GH2012', detail: found.problem, hint: found.hint });
-    return { of: () => undefined, spawner, status: found, [Symbol.asyncDispose]: close };
+    return { ...none, status: found };
   }
   // Each program says whether it has the network: a plugin has it where that was approved.
   confinement = { ...jail, network: true, mode: found.mode };
   const status = statusOf(found, jail.network);
   logger.info('sandbox', { ...status });
-  return { of: (run) => runSpawner(run, spawner, { found, sandbox }), spawner, status, [Symbol.asyncDispose]: close };
+  const hasBrowser = found.mode !== 'macos' && found.programs.includes('chromium');
+  return { ...none, of: (run) => runSpawner(run, spawner, { found, sandbox }), hasBrowser, status };
 }
 
 async function probeWorker(probe: () => Promise<Probed>): Promise<Probed> {
@@ -68,6 +73,7 @@ type Found = Extract<Probed, { readonly mode: string }>;
 const OFFERED_WITH = [
   ['rg', 'grep', 'ripgrep'],
   ['git', 'git', 'git'],
+  ['chromium', 'browser', 'chromium'],
 ] as const;
 
 function statusOf({ mode, programs }: Found, network: boolean): SandboxStatus {

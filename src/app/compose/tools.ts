@@ -11,6 +11,7 @@ import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
 import { openToolSettings, withDefaults } from '../../tools/tool-settings.ts';
 import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
+import { composeBrowser } from './browser.ts';
 import { composeDocuments } from './documents.ts';
 import { isReserved, type SendBeside } from './messages.ts';
 import { type ModelBookParts, modelBook } from './model-book.ts';
@@ -35,11 +36,13 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
   const { egress, webSearch, pages } = composeWeb(base);
   const documentsOf = composeDocuments(base);
   const modelsOf = composeModelAccess(parts);
+  const browserOf = composeBrowser(base);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint) => {
     const spawner = base.programs.of(row.key);
     const documents = documentsOf(row.key);
     const book = modelBook(row, parts);
+    const browser = browserOf(row.session);
     const reach = {
       egress,
       readPage: pages(row.key),
@@ -49,6 +52,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
       ...(webSearch ? { webSearch } : {}),
       ...(spawner ? { spawner } : {}),
       ...(documents ? { documents } : {}),
+      ...(browser ? { browser } : {}),
     };
     const own = scopeOf(row, base, delivery);
     const scope = { ...own, jobs, taint, claimDisk, ...reach, ...sendBeside(row, own.origin) };

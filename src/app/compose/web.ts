@@ -39,7 +39,7 @@ export function composeWeb({ options, programs, live }: Base): Web {
 }
 
 /** A tool that the config does not know goes nowhere. */
-function rulesOf(web: Config['web'], tool: string): EgressRules {
+export function rulesOf(web: Config['web'], tool: string): EgressRules {
   // Its addresses are the operator's alone, who may run an engine in their own network.
   if (tool === 'web_search')
     return {
@@ -47,8 +47,8 @@ function rulesOf(web: Config['web'], tool: string): EgressRules {
       denyDomains: [],
       privateOrigins: Object.values(web.web_search).flatMap((engine) => engine?.base_url ?? []),
     };
-  if (tool !== 'web_fetch') throw new Error(`no rules say where the tool ${tool} may go`);
-  const { allow_domains: allowDomains, deny_domains: denyDomains } = web.web_fetch;
+  if (tool !== 'web_fetch' && tool !== 'browser') throw new Error(`no rules say where the tool ${tool} may go`);
+  const { allow_domains: allowDomains, deny_domains: denyDomains } = web[tool];
   return { allowDomains, denyDomains, privateOrigins: [] };
 }
 

@@ -1,0 +1,69 @@
+// requests on stdin -> a browser whose every connection goes through stdout -> replies
+//
+// A program of its own, in a sandbox without a network and without a directory. It runs the browser, and so is
+// believed in nothing: `sessions.ts` reads what it says as the words of strangers.
+import { type AddressInfo, createServer } from 'node:net';
+import { pipeline } from 'node:stream';
+import { Multiplexer } from '../../lib/multiplexer.ts';
+import { launch } from './launch.ts';
+import { watchMemory } from './memory.ts';
+import type { FromDriver, ToDriver } from './messages.ts';
+import { Page } from './page.ts';
+
+/** As many as a browser opens to one proxy, twice over. */
+const MAX_STREAMS = 64;
+
+const [maxMemory = '', playwright = ''] = process.argv.slice(2);
+const link = new Multiplexer({
+  send: (bytes) => process.stdout.write(bytes),
+  onMessage: (text) => take(JSON.parse(text) as ToDriver),
+  maxStreams: MAX_STREAMS,
+  onBroken: () => process.exit(1),
+});
+process.stdin.on('data', (bytes: Buffer) => link.receive(bytes));
+// Without the daemon there is nothing to do.
+process.stdin.on('end', () => process.exit(0));
+
+/** The request that is under way, for the reply that has to come before the end. */
+let current: number | undefined;
+watchMemory(Number(maxMemory), (bytes) => {
+  const reason = `the page took more than ${Math.floor(bytes / 1024 ** 2)} MiB of memory, and the browser was ended`;
+  if (current !== undefined) reply({ kind: 'failed', id: current, reason });
+  process.exit(3);
+});
+
+const page = begin();
+// Told with the first request; until then nobody is there to hear of it.
+page.catch(() => undefined);
+
+async function begin(): Promise<Page> {
+  const forwarder = createServer({ allowHalfOpen: true }, (socket) => {
+    const stream = link.open();
+    pipeline(socket, stream, () => undefined);
+    pipeline(stream, socket, () => undefined);
+  });
+  forwarder.listen(0, '127.0.0.1');
+  await new Promise((resolve) => forwarder.once('listening', resolve));
+  const browser = await launch(playwright, (forwarder.address() as AddressInfo).port);
+  browser.once('disconnected', () => process.exit(2));
+  return await Page.open(browser);
+}
+
+function reply(message: FromDriver): void {
+  link.message(JSON.stringify(message));
+}
+
+async function take(request: ToDriver): Promise<void> {
+  current = request.id;
+  try {
+    reply({ kind: 'done', id: request.id, ...(await (await page).perform(request)) });
+  } catch (error) {
+    reply({ kind: 'failed', id: request.id, reason: reasonOf(error) });
+  }
+  current = undefined;
+}
+
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replaceAll('\0', '').slice(0, 1_000).toWellFormed();
+}

@@ -1,0 +1,250 @@
+import type { Browser, BrowserContext, CDPSession, Dialog, Locator, Page as View } from 'playwright-core';
+import { MAX_NOTE_CHARS, MAX_NOTES, MAX_PNG_BYTES, MAX_TITLE_CHARS, MAX_URL_CHARS } from './limits.ts';
+import type { FromDriver, ToDriver } from './messages.ts';
+import { elementsOf, evaluate, htmlOf, linksOf, textOf } from './read-view.ts';
+
+const VIEWPORT = { width: 1280, height: 800 };
+/** For the first byte of a page, and then for all that it loads. */
+const COMMIT_MS = 30_000;
+const LOAD_MS = 15_000;
+/** For an element to be there and to be reached. */
+const ELEMENT_MS = 10_000;
+/** After an action, for a page that it may lead to. */
+const SETTLE_MS = 5_000;
+/** An action that takes longer leaves a page that is given up. */
+const ACTION_MS = 50_000;
+/** A page that shows more is left in front of the next one: it would show them for ever. */
+const MAX_DIALOGS = 20;
+
+type Done = Omit<Extract<FromDriver, { readonly kind: 'done' }>, 'kind' | 'id'>;
+type Shown = Pick<Done, 'output' | 'png'>;
+
+/** The one page of a browser. What it opens beside itself is closed. */
+export class Page {
+  readonly #context: BrowserContext;
+  #view: View | undefined;
+  #cdp: CDPSession | undefined;
+  /** Why the page cannot be used. */
+  #lost: string | undefined;
+  #notes: string[] = [];
+  #dialogs = 0;
+
+  private constructor(context: BrowserContext) {
+    this.#context = context;
+    context.on('page', (view) => {
+      if (this.#view && view !== this.#view) view.close().catch(() => undefined);
+    });
+    context.setDefaultTimeout(ELEMENT_MS);
+  }
+
+  static async open(browser: Browser): Promise<Page> {
+    const context = await browser.newContext({ acceptDownloads: false, serviceWorkers: 'block', viewport: VIEWPORT });
+    return new Page(context);
+  }
+
+  /** Rejects with a sentence for the model. */
+  async perform(request: ToDriver): Promise<Done> {
+    this.#notes = [];
+    const view = await this.#ready(request.action === 'navigate');
+    const lost = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      this.#lost = 'the page does not answer any more';
+      lost.reject(new Error(`it took longer than ${ACTION_MS / 1_000} s, and the page is given up; navigate again`));
+    }, ACTION_MS);
+    view.once('crash', () => lost.reject(new Error('the page crashed; navigate again')));
+    const work = this.#work(view, request);
+    work.catch(() => undefined);
+    try {
+      return await Promise.race([work, lost.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #work(view: View, request: ToDriver): Promise<Done> {
+    const { output, png } = await this.#act(view, request);
+    const url = view.url();
+    if (!isShown(url)) {
+      await this.#leave();
+      throw new Error('pages are shown by http: and https: alone; navigate again');
+    }
+    const title = (await view.title()).slice(0, MAX_TITLE_CHARS).toWellFormed();
+    const notes = this.#notes.slice(0, MAX_NOTES).map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
+    return { url: url.slice(0, MAX_URL_CHARS), title, output, notes, ...(png === undefined ? {} : { png }) };
+  }
+
+  async #act(view: View, request: ToDriver): Promise<Shown> {
+    const { action, selector, text = '', expression = '' } = request;
+    const element = selector === undefined ? undefined : view.locator(selector).first();
+    switch (action) {
+      case 'navigate':
+        return await this.#navigate(view, request.url ?? '');
+      case 'get_text':
+        return { output: await plain(() => textOf(element ?? view.locator('body'))) };
+      case 'get_html':
+        return { output: await plain(() => htmlOf(element ?? view.locator('html'))) };
+      case 'find_elements':
+        return { output: await plain(() => elementsOf(view, selector ?? 'body')) };
+      case 'get_links':
+        return { output: await linksOf(view) };
+      case 'screenshot':
+        await element?.scrollIntoViewIfNeeded();
+        return await this.#screenshot(view);
+      case 'evaluate':
+        return await this.#settled(view, evaluate(await this.#protocol(view), expression));
+      case 'click':
+        return await this.#settled(
+          view,
+          plain(() => click(element)),
+        );
+      case 'type':
+        return await this.#settled(
+          view,
+          plain(() => type(element, text)),
+        );
+    }
+  }
+
+  async #navigate(view: View, url: string): Promise<Shown> {
+    const answer = await view.goto(url, { waitUntil: 'commit', timeout: COMMIT_MS }).catch((error: Error) => {
+      throw new Error(navigationProblem(error.message, this.#notes));
+    });
+    const isWhole = await view.waitForLoadState('load', { timeout: LOAD_MS }).then(
+      () => true,
+      () => false,
+    );
+    if (!isWhole) this.#note(`The page was still loading after ${LOAD_MS / 1_000} s.`);
+    return { output: answer ? `HTTP status ${answer.status()}` : '' };
+  }
+
+  async #settled(view: View, work: Promise<string>): Promise<Shown> {
+    const output = await work;
+    await view.waitForLoadState('load', { timeout: SETTLE_MS }).catch(() => undefined);
+    return { output };
+  }
+
+  async #screenshot(view: View): Promise<Shown> {
+    const bytes = await view.screenshot({ type: 'png', scale: 'css', timeout: LOAD_MS });
+    if (bytes.length > MAX_PNG_BYTES) throw new Error('the picture of this page is too large');
+    return { output: '', png: bytes.toString('base64') };
+  }
+
+  /** A page that can be used: the one there is, or for a navigation a new one. */
+  async #ready(isNavigation: boolean): Promise<View> {
+    if (this.#view?.isClosed() === true) this.#lost ??= 'the page was closed';
+    if (!isNavigation && (!this.#view || this.#lost !== undefined))
+      throw new Error(`${this.#lost ?? 'no page is open'}; navigate again`);
+    if (this.#view && this.#lost === undefined) return this.#view;
+    await this.#leave();
+    const view = await this.#context.newPage();
+    this.#view = view;
+    this.#lost = undefined;
+    this.#watch(view);
+    // Of windows that a page opens, nothing else tells the address before something is asked for there.
+    (await this.#protocol(view)).on('Page.windowOpen', ({ url }) =>
+      this.#note(`The page opened a window for ${url.slice(0, 300)}, which was closed; navigate there if it is wanted.`),
+    );
+    return view;
+  }
+
+  /** Not waited for: one that hangs may never close. */
+  async #leave(): Promise<void> {
+    this.#view?.close().catch(() => undefined);
+    this.#view = undefined;
+    this.#cdp = undefined;
+    this.#dialogs = 0;
+  }
+
+  async #protocol(view: View): Promise<CDPSession> {
+    if (!this.#cdp) {
+      this.#cdp = await this.#context.newCDPSession(view);
+      await this.#cdp.send('Page.enable');
+    }
+    return this.#cdp;
+  }
+
+  #watch(view: View): void {
+    view.on('crash', () => {
+      if (view === this.#view) this.#lost = 'the page crashed';
+    });
+    view.on('dialog', (dialog) => this.#dismiss(dialog));
+    view.on('download', (download) => {
+      this.#note(`A download of ${JSON.stringify(download.suggestedFilename().slice(0, 100))} was refused.`);
+      download.cancel().catch(() => undefined);
+    });
+    // Listened to, so that no dialog of the system comes.
+    view.on('filechooser', () => this.#note('The page asked for a file, and got none.'));
+    view.on('framenavigated', (frame) => {
+      if (frame === view.mainFrame()) this.#dialogs = 0;
+    });
+  }
+
+  #dismiss(dialog: Dialog): void {
+    this.#dialogs += 1;
+    if (this.#dialogs > MAX_DIALOGS) return;
+    const type = dialog.type();
+    if (type !== 'beforeunload')
+      this.#note(`The page showed a dialog (${type}): ${JSON.stringify(dialog.message().slice(0, 200))}. It was dismissed.`);
+    // A page that does not want to be left is left.
+    const answer = type === 'beforeunload' ? dialog.accept() : dialog.dismiss();
+    answer.catch(() => undefined);
+  }
+
+  #note(sentence: string): void {
+    if (this.#notes.length < MAX_NOTES && !this.#notes.includes(sentence)) this.#notes.push(sentence);
+  }
+}
+
+function isShown(url: string): boolean {
+  return /^https?:/.test(url) || url === 'about:blank';
+}
+
+async function click(element: Locator | undefined): Promise<string> {
+  await element?.click();
+  return 'Clicked';
+}
+
+/** A line break at the end is the key Enter; of a list, the option of that name is chosen. */
+async function type(element: Locator | undefined, text: string): Promise<string> {
+  if (!element) return '';
+  const presses = text.endsWith('\n');
+  const words = presses ? text.slice(0, -1) : text;
+  const tag = await element.evaluate((node) => node.tagName);
+  if (tag === 'SELECT') await element.selectOption(words);
+  else await element.fill(words);
+  if (presses) await element.press('Enter');
+  return 'Typed';
+}
+
+const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+
+/** Failures of Playwright end in a log of what it tried, of which the end says why. */
+async function plain(work: () => Promise<string>): Promise<string> {
+  try {
+    return await work();
+  } catch (error) {
+    const lines = (error as Error).message.replaceAll(ESCAPES, '').split('\n');
+    const [first = '', ...log] = lines.map((line) => line.trim()).filter((line) => line !== '' && line !== 'Call log:');
+    const said = first
+      .replace(/^[\w.]+: /, '')
+      .replace(/^Timeout (\d+)ms exceeded\.?/, 'no such element could be used within $1 ms.');
+    throw new Error([said, ...log.slice(-3)].join(' ').slice(0, 800), { cause: error });
+  }
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  ERR_TUNNEL_CONNECTION_FAILED: 'the address could not be reached',
+  ERR_TOO_MANY_REDIRECTS: 'the address leads on and on to other addresses',
+  ERR_INVALID_AUTH_CREDENTIALS: 'the page wants a password',
+  ERR_CERT_AUTHORITY_INVALID: 'the TLS certificate is not signed by a trusted authority',
+  ERR_CERT_DATE_INVALID: 'the TLS certificate has expired',
+  ERR_CERT_COMMON_NAME_INVALID: 'the TLS certificate is for another host',
+};
+
+function navigationProblem(message: string, notes: readonly string[]): string {
+  const code = /net::(ERR_\w+)/.exec(message)?.[1];
+  if (/Download is starting/.test(message) || (code === 'ERR_ABORTED' && notes.some((note) => note.startsWith('A download'))))
+    return 'this is a file to be downloaded, not a page; web_fetch tells more about it';
+  if (/Timeout \d+ms exceeded/.test(message)) return `the page did not begin within ${COMMIT_MS / 1_000} s`;
+  return MEANINGS[code ?? ''] ?? `the page could not be opened (${code ?? 'it was left again'})`;
+}
