@@ -3,6 +3,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import type { Verdict } from '../core/policy.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ToolFacts } from '../core/tool.ts';
+import { missingPackages } from '../tools/installed.ts';
 
 const KEY = 'sandbox';
 
@@ -23,12 +24,15 @@ export async function whyNoPrograms(
   const found = await probeSandbox(sandbox.mode, jail, clock);
   if ('problem' in found) return denied(`${found.problem}; ${found.hint}`);
   return ({ needs }) => {
+    if (needs === 'chromium' && found.mode === 'macos') return deny('a browser is held by bubblewrap alone');
+    const command = needs === 'chromium' ? missingPackages(['playwright-core']) : undefined;
+    if (command !== undefined) return deny(`its package is missing: \`${command}\``);
     if (needs === undefined || needs === 'sh' || found.programs.includes(needs)) return undefined;
     return deny(`its program is missing: install ${PACKAGES[needs]} (\`apt-get install ${PACKAGES[needs]}\`)`);
   };
 }
 
-const PACKAGES = { rg: 'ripgrep', git: 'git' } as const;
+const PACKAGES = { rg: 'ripgrep', git: 'git', chromium: 'chromium' } as const;
 
 function deny(reason: string): Verdict {
   return { kind: 'deny', reason, key: KEY };

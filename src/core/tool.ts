@@ -197,7 +197,7 @@ export interface Tool {
   /** No config opens it to members or guests. */
   readonly ownerOnly?: true;
   /** The program that it is offered with alone, see `RunSpawner.programs`; a shell is always there. */
-  readonly needs?: 'sh' | 'rg' | 'git';
+  readonly needs?: 'sh' | 'rg' | 'git' | 'chromium';
   /** Bits of `authority.ts` that its results bring in. Default 0. */
   readonly reads?: number;
   /**

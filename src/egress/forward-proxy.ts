@@ -106,6 +106,8 @@ export class ForwardProxy implements Disposable {
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A stream of the program costs less than one that is kept: Node closes idle ones by a timer of sockets.
+    response.shouldKeepAlive = false;
     const url = request.url ?? '';
     const checked: Checked = url.startsWith('http://')
       ? checkDestination(url, this.#options.rules())

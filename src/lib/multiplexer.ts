@@ -24,7 +24,7 @@ export interface MultiplexerOptions {
   readonly onMessage: (text: string) => void;
   /** Streams that the other side opens. Absent = it may open none. */
   readonly onStream?: (stream: Duplex) => void;
-  /** At once; one more ends the connection. */
+  /** At once; one more is closed as soon as it is opened. */
   readonly maxStreams: number;
   /** Called once, with what the other side did wrong. */
   readonly onBroken: (error: Error) => void;
@@ -92,11 +92,11 @@ export class Multiplexer implements Disposable {
   }
 
   #take(type: number, id: number, payload: Buffer): void {
-    if (type === MESSAGE) return this.#options.onMessage(payload.toString('utf8'));
-    if (type === OPEN) return this.#opened(id);
     // One that was closed here a moment ago is still spoken of by the other side.
     const stream = this.#streams.get(id);
-    if (type === DATA) stream?.takeData(payload);
+    if (type === MESSAGE) this.#options.onMessage(payload.toString('utf8'));
+    else if (type === OPEN) this.#opened(id);
+    else if (type === DATA) stream?.takeData(payload);
     else if (type === END) stream?.takeEnd();
     else if (type === RESET) stream?.destroy();
     else if (type === CREDIT && payload.length === 4) stream?.takeCredit(payload.readUInt32BE(0));
@@ -106,8 +106,8 @@ export class Multiplexer implements Disposable {
   #opened(id: number): void {
     const { onStream, maxStreams } = this.#options;
     if (!onStream || this.#streams.has(id)) throw new Error('a stream was opened that must not be');
-    if (this.#streams.size >= maxStreams) throw new Error('too many streams are open');
-    onStream(this.#add(id));
+    if (this.#streams.size < maxStreams) onStream(this.#add(id));
+    else this.#send(RESET, id, EMPTY);
   }
 
   #add(id: number): Channel {

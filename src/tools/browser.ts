@@ -54,6 +54,7 @@ const tool = defineBoundTool({
   effect: 'outside',
   act: (args) => actOf(args),
   reads: UNTRUSTED,
+  needs: 'chromium',
   bind: ({ browser, claimDisk }): Port | undefined => (browser ? { browser, claimDisk } : undefined),
   run: (args, call, port) => use(args, call, port),
 });

@@ -54,7 +54,7 @@ export async function composePrograms(options: DaemonOptions, journal: Journal):
   confinement = { ...jail, network: true, mode: found.mode };
   const status = statusOf(found, jail.network);
   logger.info('sandbox', { ...status });
-  const hasBrowser = found.mode !== 'macos' && found.programs.includes('chromium');
+  const hasBrowser = ['bwrap', 'none'].includes(found.mode) && found.programs.includes('chromium');
   return { ...none, of: (run) => runSpawner(run, spawner, { found, sandbox }), hasBrowser, status };
 }
 

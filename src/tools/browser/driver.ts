@@ -10,14 +10,11 @@ import { watchMemory } from './memory.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
 import { Page } from './page.ts';
 
-/** As many as a browser opens to one proxy, twice over. */
-const MAX_STREAMS = 64;
-
 const [maxMemory = '', playwright = ''] = process.argv.slice(2);
 const link = new Multiplexer({
   send: (bytes) => process.stdout.write(bytes),
   onMessage: (text) => take(JSON.parse(text) as ToDriver),
-  maxStreams: MAX_STREAMS,
+  maxStreams: 0,
   onBroken: () => process.exit(1),
 });
 process.stdin.on('data', (bytes: Buffer) => link.receive(bytes));
@@ -40,7 +37,11 @@ async function begin(): Promise<Page> {
   const forwarder = createServer({ allowHalfOpen: true }, (socket) => {
     const stream = link.open();
     pipeline(socket, stream, () => undefined);
-    pipeline(stream, socket, () => undefined);
+    // The browser keeps a connection that the other side has left until it wants to use it again.
+    pipeline(stream, socket, () => {
+      socket.destroy();
+      stream.destroy();
+    });
   });
   forwarder.listen(0, '127.0.0.1');
   await new Promise((resolve) => forwarder.once('listening', resolve));

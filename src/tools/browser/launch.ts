@@ -17,6 +17,8 @@ const FLAGS = [
     '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
     '--webrtc-ip-handling-policy=disable_non_proxied_udp',
   ],
+  // Playwright's flag stops what is looked for by the clock, and not what is asked for on demand.
+  '--component-updater=url-source=http://update.invalid/',
   // What pages can do without, and what is most often attacked.
   ...['--disable-gpu', '--disable-3d-apis', '--disable-notifications', '--deny-permission-prompts', '--disable-print-preview'],
   ...['--disable-speech-api', '--no-pings', '--disable-domain-reliability', '--disable-client-side-phishing-detection'],

@@ -25,7 +25,8 @@ const PIDS = 450;
 const LIFE_MS = 6 * 3_600_000;
 /** Of one action with the start of the browser; the driver's own limits are shorter. */
 const ANSWER_MS = 110_000;
-const MAX_STREAMS = 64;
+/** A page may try more, which fail there. */
+const MAX_STREAMS = 128;
 /** Of what it says of itself, for the log. */
 const LOG_BYTES = 16_000;
 
@@ -105,7 +106,8 @@ export class BrowserProcess {
       const exit = await spawner.run(this.#program(), this.#stop.signal);
       logger.warn('browser.ended', { status: exit.code, detail: oneLine(exit.err.slice(-2_000), 500) });
     } catch (error) {
-      if (!this.#stop.signal.aborted) logger.warn('browser.ended', { detail: errorText(error) });
+      // Closed by us, there is nothing to tell.
+      if (!(error instanceof DOMException)) logger.warn('browser.ended', { detail: errorText(error) });
     } finally {
       this.#isOver = true;
       this.#link[Symbol.dispose]();

@@ -71,13 +71,13 @@ export async function evaluate(cdp: CDPSession, expression: string): Promise<str
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`it took longer than ${EVALUATE_MS / 1_000} s`)), EVALUATE_MS + 500);
   try {
-    return await Promise.race([valueOf(cdp, expression), late.promise]);
+    return await Promise.race([jsonOf(cdp, expression), late.promise]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function valueOf(cdp: CDPSession, expression: string): Promise<string> {
+async function jsonOf(cdp: CDPSession, expression: string): Promise<string> {
   // In a list, so that a long text is not sent as a whole.
   const wrapped = `[await (\n${expression}\n)]`;
   const made = await cdp
