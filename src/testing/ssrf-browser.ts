@@ -3,21 +3,12 @@
  * real browser, which nothing but its flags keeps from that network, opens pages that ask for what is forbidden
  * in every way that a page has. Prints what was connected to, as JSON.
  */
-import { randomUUID } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
-import { join } from 'node:path';
-import { ForwardProxy } from '../egress/forward-proxy.ts';
-import { systemClock } from '../lib/clock.ts';
-import { packageRoot } from '../lib/package-info.ts';
-import { childWorker } from '../sandbox/connect.ts';
-import { WorkerSpawner } from '../sandbox/spawner.ts';
-import { Browsers } from '../tools/browser/sessions.ts';
-import { MemoryLogger } from './fakes.ts';
+import { testBrowsers } from './browsers.ts';
 import { NAMES, NO_HOST, OWN_ADDRESSES, OWN_MACHINE, OWN_NETWORK } from './forbidden-hosts.ts';
-import { ANYWHERE } from './web-peer.ts';
 
 const REBINDING = ['93.184.216.34', '127.0.0.1'];
 const SPELLINGS = [...OWN_MACHINE, ...OWN_NETWORK, ...NO_HOST];
@@ -126,17 +117,8 @@ const connector = {
     return [{ address, family: address.includes(':') ? 6 : 4 }];
   },
 };
-const logger = new MemoryLogger();
-const spawner = new WorkerSpawner({
-  connect: childWorker({ main: join(packageRoot(), 'src/cli/main.ts'), path: '/usr/bin:/bin', logger }),
-  confinement: () => ({ mode: 'none', network: true, readable: [], hidden: [] }),
-  book: { add: async () => undefined, remove: async () => undefined, left: async () => [] },
-  ...{ newId: randomUUID, clock: systemClock, logger },
-});
-const browsers = new Browsers({
-  ...{ spawner, clock: systemClock, logger, judge: () => undefined },
-  proxy: () => new ForwardProxy({ ...connector, clock: systemClock, rules: () => ANYWHERE, maxBytes: 1024 ** 3 }),
-});
+const stage = testBrowsers({ connector, mode: 'none' });
+const { browsers, logger } = stage;
 const browser = browsers.of('s');
 const NEVER = new AbortController().signal;
 
@@ -179,8 +161,7 @@ const files = await visit(['file:///etc/passwd', 'data:text/html,x', 'chrome://v
 reached = [];
 for (const host of ['127.1', '0xa9fea9fe', '10.9.9.9']) await fetch(`http://${host}/`).catch(() => undefined);
 const control = { reached };
-await browsers[Symbol.asyncDispose]();
-spawner[Symbol.dispose]();
+await stage[Symbol.asyncDispose]();
 process.stdout.write(
   JSON.stringify({
     count: SPELLINGS.length,

@@ -8,7 +8,7 @@ import { Multiplexer } from '../../lib/multiplexer.ts';
 import { launch } from './launch.ts';
 import { watchMemory } from './memory.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
-import { Page } from './page.ts';
+import { LostPage, Page } from './page.ts';
 
 const [maxMemory = '', playwright = ''] = process.argv.slice(2);
 const link = new Multiplexer({
@@ -24,9 +24,9 @@ process.stdin.on('end', () => process.exit(0));
 /** The request that is under way, for the reply that has to come before the end. */
 let current: number | undefined;
 watchMemory(Number(maxMemory), (bytes) => {
-  const reason = `the page took more than ${Math.floor(bytes / 1024 ** 2)} MiB of memory, and the browser was ended`;
-  if (current !== undefined) reply({ kind: 'failed', id: current, reason });
-  process.exit(3);
+  const reason = `the page took more than ${Math.floor(bytes / 1024 ** 2)} MiB of memory, and the browser was closed; navigate again`;
+  if (current !== undefined) fail(current, reason, true);
+  else process.exit(0);
 });
 
 const page = begin();
@@ -47,11 +47,20 @@ async function begin(): Promise<Page> {
   await new Promise((resolve) => forwarder.once('listening', resolve));
   const browser = await launch(playwright, (forwarder.address() as AddressInfo).port);
   browser.once('disconnected', () => process.exit(2));
-  return await Page.open(browser);
+  const opened = await Page.open(browser);
+  // An action that is under way tells of it; between two, the next one finds no browser.
+  opened.lost.catch(() => (current === undefined ? process.exit(0) : undefined));
+  return opened;
 }
 
 function reply(message: FromDriver): void {
   link.message(JSON.stringify(message));
+}
+
+/** What was written to a pipe is there when this process ends. */
+function fail(id: number, reason: string, isLast: boolean): void {
+  reply({ kind: 'failed', id, reason, isLast });
+  if (isLast) process.exit(0);
 }
 
 async function take(request: ToDriver): Promise<void> {
@@ -59,7 +68,7 @@ async function take(request: ToDriver): Promise<void> {
   try {
     reply({ kind: 'done', id: request.id, ...(await (await page).perform(request)) });
   } catch (error) {
-    reply({ kind: 'failed', id: request.id, reason: reasonOf(error) });
+    fail(request.id, reasonOf(error), error instanceof LostPage);
   }
   current = undefined;
 }

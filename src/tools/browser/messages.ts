@@ -19,6 +19,7 @@ export const fromDriver = z.discriminatedUnion('kind', [
       .max(Math.ceil((MAX_PNG_BYTES * 4) / 3) + 4)
       .optional(),
   }),
-  z.strictObject({ kind: z.literal('failed'), id: z.int(), reason: z.string().max(2_000) }),
+  /** `isLast`: the driver ends behind it. */
+  z.strictObject({ kind: z.literal('failed'), id: z.int(), reason: z.string().max(2_000), isLast: z.boolean() }),
 ]);
 export type FromDriver = z.output<typeof fromDriver>;

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, CDPSession, Dialog, Locator, Page as View } from 'playwright-core';
+import type { Browser, CDPSession, Dialog, Locator, Page as View } from 'playwright-core';
 import { MAX_NOTE_CHARS, MAX_NOTES, MAX_PNG_BYTES, MAX_TITLE_CHARS, MAX_URL_CHARS } from './limits.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
 import { elementsOf, evaluate, htmlOf, linksOf, textOf } from './read-view.ts';
@@ -13,61 +13,65 @@ const ELEMENT_MS = 10_000;
 const SETTLE_MS = 5_000;
 /** An action that takes longer leaves a page that is given up. */
 const ACTION_MS = 50_000;
-/** A page that shows more is left in front of the next one: it would show them for ever. */
+/** A page that shows more would show them for ever. */
 const MAX_DIALOGS = 20;
 
 type Done = Omit<Extract<FromDriver, { readonly kind: 'done' }>, 'kind' | 'id'>;
 type Shown = Pick<Done, 'output' | 'png'>;
 
+/** The page cannot be used any more, and nor can the browser: others of it share its processes. */
+export class LostPage extends Error {
+  constructor(reason: string) {
+    super(`${reason}, and the browser was closed; navigate again`);
+    this.name = 'LostPage';
+  }
+}
+
 /** The one page of a browser. What it opens beside itself is closed. */
 export class Page {
-  readonly #context: BrowserContext;
-  #view: View | undefined;
-  #cdp: CDPSession | undefined;
-  /** Why the page cannot be used. */
-  #lost: string | undefined;
+  readonly #view: View;
+  readonly #cdp: CDPSession;
+  readonly #lost = Promise.withResolvers<never>();
+  /** Rejects once there is nothing to be done with it any more, also between two actions. */
+  readonly lost = this.#lost.promise;
   #notes: string[] = [];
   #dialogs = 0;
 
-  private constructor(context: BrowserContext) {
-    this.#context = context;
-    context.on('page', (view) => {
-      if (this.#view && view !== this.#view) view.close().catch(() => undefined);
-    });
-    context.setDefaultTimeout(ELEMENT_MS);
+  private constructor(view: View, cdp: CDPSession) {
+    this.#view = view;
+    this.#cdp = cdp;
+    this.#watch();
   }
 
   static async open(browser: Browser): Promise<Page> {
     const context = await browser.newContext({ acceptDownloads: false, serviceWorkers: 'block', viewport: VIEWPORT });
-    return new Page(context);
+    context.setDefaultTimeout(ELEMENT_MS);
+    const view = await context.newPage();
+    context.on('page', (other) => void other.close().catch(() => undefined));
+    const cdp = await context.newCDPSession(view);
+    // Of windows that a page opens, nothing else tells the address before they are closed.
+    await cdp.send('Page.enable');
+    return new Page(view, cdp);
   }
 
-  /** Rejects with a sentence for the model. */
+  /** Rejects with a sentence for the model, which is a `LostPage` where it was the last one. */
   async perform(request: ToDriver): Promise<Done> {
     this.#notes = [];
-    const view = await this.#ready(request.action === 'navigate');
-    const lost = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      this.#lost = 'the page does not answer any more';
-      lost.reject(new Error(`it took longer than ${ACTION_MS / 1_000} s, and the page is given up; navigate again`));
-    }, ACTION_MS);
-    view.once('crash', () => lost.reject(new Error('the page crashed; navigate again')));
-    const work = this.#work(view, request);
+    const timer = setTimeout(() => this.#lose(`the page did not answer within ${ACTION_MS / 1_000} s`), ACTION_MS);
+    const work = this.#work(request);
     work.catch(() => undefined);
     try {
-      return await Promise.race([work, lost.promise]);
+      return await Promise.race([work, this.lost]);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async #work(view: View, request: ToDriver): Promise<Done> {
+  async #work(request: ToDriver): Promise<Done> {
+    const view = this.#view;
     const { output, png } = await this.#act(view, request);
     const url = view.url();
-    if (!isShown(url)) {
-      await this.#leave();
-      throw new Error('pages are shown by http: and https: alone; navigate again');
-    }
+    if (!isShown(url)) throw new LostPage('pages are shown by http: and https: alone');
     const title = (await view.title()).slice(0, MAX_TITLE_CHARS).toWellFormed();
     const notes = this.#notes.slice(0, MAX_NOTES).map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
     return { url: url.slice(0, MAX_URL_CHARS), title, output, notes, ...(png === undefined ? {} : { png }) };
@@ -91,7 +95,7 @@ export class Page {
         await element?.scrollIntoViewIfNeeded();
         return await this.#screenshot(view);
       case 'evaluate':
-        return await this.#settled(view, evaluate(await this.#protocol(view), expression));
+        return await this.#settled(view, evaluate(this.#cdp, expression));
       case 'click':
         return await this.#settled(
           view,
@@ -129,44 +133,17 @@ export class Page {
     return { output: '', png: bytes.toString('base64') };
   }
 
-  /** A page that can be used: the one there is, or for a navigation a new one. */
-  async #ready(isNavigation: boolean): Promise<View> {
-    if (this.#view?.isClosed() === true) this.#lost ??= 'the page was closed';
-    if (!isNavigation && (!this.#view || this.#lost !== undefined))
-      throw new Error(`${this.#lost ?? 'no page is open'}; navigate again`);
-    if (this.#view && this.#lost === undefined) return this.#view;
-    await this.#leave();
-    const view = await this.#context.newPage();
-    this.#view = view;
-    this.#lost = undefined;
-    this.#watch(view);
-    // Of windows that a page opens, nothing else tells the address before something is asked for there.
-    (await this.#protocol(view)).on('Page.windowOpen', ({ url }) =>
+  #lose(reason: string): void {
+    this.#lost.reject(new LostPage(reason));
+  }
+
+  #watch(): void {
+    const view = this.#view;
+    view.on('crash', () => this.#lose('the page crashed'));
+    view.on('close', () => this.#lose('the page was closed'));
+    this.#cdp.on('Page.windowOpen', ({ url }) =>
       this.#note(`The page opened a window for ${url.slice(0, 300)}, which was closed; navigate there if it is wanted.`),
     );
-    return view;
-  }
-
-  /** Not waited for: one that hangs may never close. */
-  async #leave(): Promise<void> {
-    this.#view?.close().catch(() => undefined);
-    this.#view = undefined;
-    this.#cdp = undefined;
-    this.#dialogs = 0;
-  }
-
-  async #protocol(view: View): Promise<CDPSession> {
-    if (!this.#cdp) {
-      this.#cdp = await this.#context.newCDPSession(view);
-      await this.#cdp.send('Page.enable');
-    }
-    return this.#cdp;
-  }
-
-  #watch(view: View): void {
-    view.on('crash', () => {
-      if (view === this.#view) this.#lost = 'the page crashed';
-    });
     view.on('dialog', (dialog) => this.#dismiss(dialog));
     view.on('download', (download) => {
       this.#note(`A download of ${JSON.stringify(download.suggestedFilename().slice(0, 100))} was refused.`);
@@ -181,7 +158,7 @@ export class Page {
 
   #dismiss(dialog: Dialog): void {
     this.#dialogs += 1;
-    if (this.#dialogs > MAX_DIALOGS) return;
+    if (this.#dialogs > MAX_DIALOGS) this.#lose('the page shows one dialog after the other');
     const type = dialog.type();
     if (type !== 'beforeunload')
       this.#note(`The page showed a dialog (${type}): ${JSON.stringify(dialog.message().slice(0, 200))}. It was dismissed.`);

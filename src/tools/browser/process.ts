@@ -72,7 +72,7 @@ export class BrowserProcess {
   async ask(request: BrowserRequest, signal: AbortSignal): Promise<FromDriver> {
     const id = this.#next++;
     const reply = Promise.withResolvers<FromDriver>();
-    const failed = (reason: string): void => reply.resolve({ kind: 'failed', id, reason });
+    const failed = (reason: string): void => reply.resolve({ kind: 'failed', id, reason, isLast: true });
     using limit = timeLimit(this.#options.clock, ANSWER_MS, () => new Error('the browser does not answer'), signal);
     const onAbort = (): void => {
       this.#stop.abort(limit.signal.reason);
@@ -104,7 +104,7 @@ export class BrowserProcess {
     const { spawner, logger, proxy } = this.#options;
     try {
       const exit = await spawner.run(this.#program(), this.#stop.signal);
-      logger.warn('browser.ended', { status: exit.code, detail: oneLine(exit.err.slice(-2_000), 500) });
+      if (exit.code !== 0) logger.warn('browser.ended', { status: exit.code, detail: oneLine(exit.err.slice(-2_000), 500) });
     } catch (error) {
       // Closed by us, there is nothing to tell.
       if (!(error instanceof DOMException)) logger.warn('browser.ended', { detail: errorText(error) });

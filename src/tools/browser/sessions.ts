@@ -78,6 +78,8 @@ export class Browsers implements AsyncDisposable {
       open.proxy.renew();
       const reply = await open.process.ask(request, signal);
       const refusals = open.proxy.renew();
+      // The next action is to find that it is gone, or a new one.
+      if (reply.kind === 'failed' && reply.isLast) await open.process.end();
       if (reply.kind === 'failed') return { kind: 'failed', reason: [reply.reason, ...refusals].join('; ') };
       open.page = reply.url;
       const { url, title, output, png } = reply;

@@ -1,0 +1,157 @@
+// Pages that want to do harm, in the real browser: each costs a failure at most, and the next page is shown.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
+import type { BrowserOutcome, BrowserRequest } from '../../core/browser.ts';
+import { markedWith } from '../../sandbox/kernel-process.ts';
+import { type TestBrowsers, testBrowsers } from '../../testing/browsers.ts';
+import { until } from '../../testing/fakes.ts';
+import { needs } from '../../testing/needs.ts';
+import { type WebPeer, webPeer } from '../../testing/web-peer.ts';
+
+const HTML = { 'content-type': 'text/html' };
+const PAGES: Readonly<Record<string, string>> = {
+  '/plain': '<title>plain</title><p>all is well</p>',
+  '/alerts': '<title>alerts</title><script>for (;;) alert("again")</script>',
+  '/hog':
+    '<title>hog</title><script>const all = []; setInterval(() => { for (let n = 0; n < 8; n += 1) all.push(new Uint8Array(2 ** 24).fill(n)); }, 10)</script>',
+  '/large': `<title>large</title><pre>${'ten letter'.repeat(2 ** 20)}</pre>`,
+  '/noisy':
+    '<title>noisy</title><script>addEventListener("beforeunload", (event) => event.preventDefault())</script><button onclick="window.open(\'/plain\'); alert(\'bought\')">x</button><a href=/file download=plan.pdf>y</a><input type=file>',
+  '/out':
+    '<title>out</title><script>const at = (to) => { try { location.href = to } catch {} }; at("file:///etc/passwd"); at("data:text/html,x"); at("mailto:a@b.example"); at("chrome://settings"); print()</script>',
+};
+
+let stage: TestBrowsers;
+let peer: WebPeer;
+
+beforeAll(async () => {
+  peer = await webPeer(({ url = '' }, response) => {
+    if (url === '/loop') response.writeHead(302, { location: '/loop' }).end();
+    else if (url === '/never') return;
+    else if (url === '/file')
+      response.writeHead(200, { 'content-type': 'application/pdf', 'content-disposition': 'attachment' }).end('x');
+    else if (url === '/slow') response.writeHead(200, HTML).write('<title>slow</title><p>begun</p>');
+    else response.writeHead(200, HTML).end(PAGES[url] ?? 'public');
+  });
+  stage = testBrowsers({ connector: peer.connector });
+});
+
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await peer[Symbol.asyncDispose]();
+});
+
+function needsBrowser(context: TestContext): void {
+  needs(context, 'bwrap', '--ro-bind', '/', '/', '--unshare-all', '--proc', '/proc', 'true');
+  needs(context, 'chromium', '--version');
+}
+
+const { signal: NEVER } = new AbortController();
+
+async function ask(request: BrowserRequest, session = 'one'): Promise<BrowserOutcome> {
+  return await stage.browsers.of(session).perform(request, NEVER);
+}
+
+const go = (path: string, session?: string) => ask({ action: 'navigate', url: `http://a.example${path}` }, session);
+const saidOf = (outcome: BrowserOutcome): string =>
+  outcome.kind === 'failed' ? outcome.reason : [outcome.title, outcome.output, ...outcome.notes].join('\n');
+
+async function isWell(): Promise<void> {
+  expect(await go('/plain')).toMatchObject({ kind: 'done', title: 'plain', output: 'HTTP status 200' });
+}
+
+test('dialogs without end, a redirect without end and a page that crashes are failures that say what to do', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  expect(await ask({ action: 'get_text' })).toEqual({ kind: 'failed', reason: 'no page is open; navigate first' });
+  await isWell();
+  const closed = 'and the browser was closed; navigate again';
+  expect(saidOf(await go('/alerts'))).toBe(`the page shows one dialog after the other, ${closed}`);
+  expect(saidOf(await ask({ action: 'get_text' }))).toBe('no page is open; navigate first');
+  expect(saidOf(await go('/loop'))).toBe('the address leads on and on to other addresses');
+  expect(saidOf(await ask({ action: 'navigate', url: 'chrome://crash' }))).toContain('ERR_ABORTED');
+  await until('the browser is gone', () => stage.browsers.of('one').page === undefined);
+  expect(saidOf(await ask({ action: 'get_text' }))).toBe('no page is open; navigate first');
+  await isWell();
+});
+
+test('a page of 10 MB is shown in part, and one that takes all memory ends the browser and nothing else', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  expect(await go('/large')).toMatchObject({ kind: 'done', title: 'large' });
+  const text = await ask({ action: 'get_text' });
+  expect(text.kind === 'done' && text.output).toMatch(/^ten letter.*\[cut at 262144 characters\]$/s);
+  expect(text.kind === 'done' && text.output.length).toBeLessThan(263_000);
+  const long = await ask({ action: 'evaluate', expression: '"x".repeat(2 ** 28)' });
+  expect(saidOf(long)).toContain('[cut at 262144 characters]');
+  await go('/hog');
+  const mark = stage.marks.at(-1) ?? '';
+  await until('the browser is gone', async () => (await markedWith(mark)).length === 0, 60_000);
+  expect(saidOf(await ask({ action: 'get_text' }))).toMatch(/navigate (?:again|first)$/);
+  await isWell();
+});
+
+test('code that never ends, in a page or for one, is given up, and a page that never begins leaves with the call', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  const other = async () => {
+    const stop = new AbortController();
+    const left = stage.browsers.of('two').perform({ action: 'navigate', url: 'http://a.example/never' }, stop.signal);
+    await until('it is asked for', () => peer.seen.some(({ url }) => url === '/never'), 60_000);
+    const mark = stage.marks.at(-1) ?? '';
+    stop.abort(new Error('stopped'));
+    await expect(left).rejects.toThrow('stopped');
+    await until('the browser is gone', async () => (await markedWith(mark)).length === 0);
+    expect(saidOf(await go('/slow', 'two'))).toBe('slow\nHTTP status 200\nThe page was still loading after 15 s.');
+  };
+  const endless = async () => {
+    expect(saidOf(await ask({ action: 'evaluate', expression: '(() => { for (;;); })()' }))).toContain(
+      'it took longer than 10 s',
+    );
+    expect(saidOf(await ask({ action: 'evaluate', expression: 'new Promise(() => {})' }))).toContain('it took longer than 10 s');
+    expect(saidOf(await ask({ action: 'get_text' }))).toBe('plain\nall is well');
+  };
+  await isWell();
+  await Promise.all([other(), endless()]);
+});
+
+test('windows, dialogs, downloads and files are refused and told, and no page leads out of the web', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  await go('/noisy');
+  expect(saidOf(await ask({ action: 'click', selector: 'button' })).split('\n')).toEqual(
+    expect.arrayContaining([
+      'The page opened a window for http://a.example/plain, which was closed; navigate there if it is wanted.',
+      'The page showed a dialog (alert): "bought". It was dismissed.',
+    ]),
+  );
+  expect(saidOf(await ask({ action: 'click', selector: 'a' }))).toContain('A download of "plan.pdf" was refused.');
+  expect(saidOf(await ask({ action: 'click', selector: 'input' }))).toContain('The page asked for a file, and got none.');
+  expect(saidOf(await go('/file'))).toContain('this is a file to be downloaded, not a page');
+  expect(await go('/out')).toMatchObject({ kind: 'done', title: 'out', url: 'http://a.example/out' });
+  await sleep(500);
+  expect(await ask({ action: 'get_text' })).toMatchObject({ kind: 'done', url: 'http://a.example/out' });
+  expect(saidOf(await ask({ action: 'evaluate', expression: 'Notification.permission' }))).toContain('"denied"');
+  expect(saidOf(await ask({ action: 'evaluate', expression: 'navigator.serviceWorker.register("/w.js")' }))).not.toContain(
+    'scope',
+  );
+  await isWell();
+});
+
+test('there are two browsers at most: a third one takes the place of the one that rested longest', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  await go('/plain', 'one');
+  await go('/plain', 'two');
+  await go('/plain', 'three');
+  expect(['one', 'two', 'three'].map((session) => stage.browsers.of(session).page)).toEqual([
+    undefined,
+    'http://a.example/plain',
+    'http://a.example/plain',
+  ]);
+});
