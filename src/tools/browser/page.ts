@@ -173,7 +173,8 @@ export class Page {
 }
 
 function isShown(url: string): boolean {
-  return /^https?:/.test(url) || url === 'about:blank';
+  // What a page may not lead to becomes `about:blank#blocked`.
+  return /^https?:/.test(url) || /^about:blank(?:#blocked)?$/.test(url);
 }
 
 async function click(element: Locator | undefined): Promise<string> {

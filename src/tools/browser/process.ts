@@ -16,9 +16,9 @@ import { type FromDriver, fromDriver } from './messages.ts';
 const PROGRAM = join(import.meta.dirname, `driver${extname(import.meta.filename)}`);
 const HEAP_MB = 192;
 /** Of what each process holds, by the kernel. */
-const PROCESS_BYTES = 1.5 * 1024 ** 3;
+const PROCESS_BYTES = 2 * 1024 ** 3;
 /** Of all of them together, by the driver. */
-const TREE_BYTES = 1024 ** 3;
+const TREE_BYTES = 1.5 * 1024 ** 3;
 /** Processes and threads: an empty page has 120 of them. */
 const PIDS = 450;
 /** One that is used without a pause ends all the same, and the next action begins anew. */

@@ -11,7 +11,10 @@ import { BrowserProcess } from './process.ts';
 
 /** Spec G1. */
 const IDLE_MS = 300_000;
-/** In all. One holds 450 MB with an empty page and 1 GiB at most: two fit beside a daemon on a machine of 4 GB. */
+/**
+ * In all. One holds 450 MB with an empty page and 1.5 GiB at most: two fit into the 4 GiB that the unit of the
+ * worker has.
+ */
 const MAX_BROWSERS = 2;
 
 export interface BrowsersOptions {
