@@ -253,3 +253,19 @@ test('a person who is blocked gets no mail, nor does the agent itself, and 20 a 
   expect(came.at(-1)).toMatch(/^Error: other:dan@example\.org has had 20 messages/);
   expect(other.sent).toHaveLength(21);
 });
+
+test('the owner names a person by their name, unless it fits several; a member does not', async () => {
+  const { channel, other, daemon } = await rig({ mode: 'full' });
+  await other.deliver({ ...BEN, text: 'hi' });
+  await other.deliver({ chatId: 'cleo', senderId: 'cleo', senderName: 'Sam', text: 'hi' });
+  await other.deliver({ chatId: 'ada', senderId: 'ada', senderName: 'SAM', text: 'hi' });
+  await daemon.gateway.idle();
+  const to = (name: string) => say({ content: 'x', channel: 'other', chat_id: name });
+  for (const name of ['ben', 'BEN', 'Sam']) await channel.deliver({ ...ADA, text: to(name) });
+  await channel.deliver({ chatId: 'cleo', senderId: 'cleo', senderName: 'Cleo', text: to('Sam') });
+  await daemon.gateway.idle();
+  const [byId, byName, several] = outcomes(channel, 'ada');
+  expect([byId, byName]).toEqual(Array(2).fill('came of it: On its way to Ben (other, ben).'));
+  expect(several).toMatch(/^came of it: Error: "Sam" on other is the name of several people: .*"(cleo|ada)", "(cleo|ada)"$/);
+  expect(outcomes(channel, 'cleo')[0]).toContain('no person has written to the agent from "Sam" on other');
+});

@@ -51,4 +51,6 @@ export interface Chats {
    * chats of their channel.
    */
   find(principal: string): Promise<readonly Chat[]>;
+  /** The private chats on this channel whose person has this name, in any case; otherwise as `find`. */
+  named(channel: string, title: string): Promise<readonly Chat[]>;
 }

@@ -97,19 +97,32 @@ export function chatsOf(store: Store, queue: CommitQueue): Chats {
   return {
     of: (key) => queue.peek(() => oneChat(store, key)),
     firstAccount: (channel) => queue.peek(() => rememberedFirstAccount(store, channel)),
-    async find(principal) {
-      const found: Chat[] = [];
-      const [first, end] = chatsOfChannel(principal.slice(0, principal.indexOf(':')));
-      for (let after: string | undefined = first; after !== undefined; ) {
-        const from: string = after;
-        const batch = await queue.read(() => someChats(store, from, end));
-        found.push(...batch.filter((row) => row.principal === principal).map(toChat));
-        after = batch.length < BATCH ? undefined : batch.at(-1)?.key;
-        await nextTick();
-      }
-      return found.sort((a, b) => (b.lastIn ?? 0) - (a.lastIn ?? 0));
+    find: (principal) => searched(store, queue, principal.slice(0, principal.indexOf(':')), (row) => row.principal === principal),
+    named(channel, title) {
+      const wanted = title.normalize('NFC').toLowerCase();
+      const isNamed = ({ title: own }: ChatRecord): boolean => own !== null && own.normalize('NFC').toLowerCase() === wanted;
+      return searched(store, queue, channel, isNamed);
     },
   };
+}
+
+/** The chats of a channel that fit, the one that was used last first. */
+async function searched(
+  store: Store,
+  queue: CommitQueue,
+  channel: string,
+  fits: (row: SearchedChat) => boolean,
+): Promise<readonly Chat[]> {
+  const found: Chat[] = [];
+  const [first, end] = chatsOfChannel(channel);
+  for (let after: string | undefined = first; after !== undefined; ) {
+    const from: string = after;
+    const batch = await queue.read(() => someChats(store, from, end));
+    found.push(...batch.filter(fits).map(toChat));
+    after = batch.length < BATCH ? undefined : batch.at(-1)?.key;
+    await nextTick();
+  }
+  return found.sort((a, b) => (b.lastIn ?? 0) - (a.lastIn ?? 0));
 }
 
 interface ChatRecord {
@@ -128,7 +141,11 @@ function oneChat(store: Store, key: string): Chat | undefined {
   return record && toChat(record);
 }
 
-function someChats(store: Store, after: string, end: string): readonly (ChatRecord & { readonly principal: string | null })[] {
+interface SearchedChat extends ChatRecord {
+  readonly principal: string | null;
+}
+
+function someChats(store: Store, after: string, end: string): readonly SearchedChat[] {
   const sql = `SELECT ${COLUMNS}, address ->> '$.principal' AS principal FROM chat WHERE key > ? AND key < ? ORDER BY key LIMIT ${BATCH}`;
   return store.db.all(sql, after, end);
 }

@@ -198,7 +198,7 @@ function wasteful(db: Database, asked: Asked, without = ''): readonly string[] {
   });
 }
 
-const NO_TABLE = /^SCAN (CONSTANT ROW|tree|\(subquery-\d+\))$/;
+const NO_TABLE = /^SCAN (CONSTANT ROW|tree|\(subquery-\d+\)|json_each .*)$/;
 /** Partial indices that hold what is under way, and nothing else. */
 const UNDER_WAY = /^SCAN \w+ USING (COVERING )?INDEX (run_new|run_running|outbox_pending|outbox_sending)$/;
 

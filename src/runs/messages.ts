@@ -128,8 +128,12 @@ export class RunMessages implements Messages {
     if (channel === undefined || chatId === undefined) return refused('name the channel and the chat');
     const rules = this.#options.rules(channel);
     if (!rules) return refused(`no channel is called ${JSON.stringify(channel)}`);
-    const chat = await this.#known(channel, chatId);
     const where = `${JSON.stringify(chatId)} on ${channel}`;
+    const [chat, ...more] = await this.#known(channel, chatId);
+    if (more.length > 0) {
+      const all = [chat, ...more].map((one) => JSON.stringify(one?.address.chatId)).join(', ');
+      return refused(`${where} is the name of several people: name one by the id of the chat, ${all}`);
+    }
     if (chat?.lastIn === undefined)
       return refused(`no person has written to the agent from ${where}, and only where one has it may write`);
     const { address, principal, title: name } = chat;
@@ -137,18 +141,25 @@ export class RunMessages implements Messages {
     if (reader === undefined || !(await this.#isLetIn(chat, rules))) return refused(`${where} is not let in any more`);
     return {
       ...{ kind: 'found', address, reader },
-      title: receiverTitle({ channel, chatId, name, isGroup: address.isGroup === true }),
+      title: receiverTitle({ channel, chatId: address.chatId, name, isGroup: address.isGroup === true }),
       head: headOf(await this.#asker(), this.#row.authority.principal),
     };
   }
 
-  /** By the id of the chat, else by that of the person in it. */
-  async #known(channel: string, chatId: string): Promise<Chat | undefined> {
+  /**
+   * By the id of the chat, else by that of the person in it, else, for the owner alone, by the name of the
+   * person: to others it would tell who there is.
+   */
+  async #known(channel: string, chatId: string): Promise<readonly Chat[]> {
     const { chats } = this.#options.journal;
     const account = this.#options.channel(channel)?.account ?? (await chats.firstAccount(channel));
-    if (account === undefined) return undefined;
+    if (account === undefined) return [];
     const chat = await chats.of(chatKey({ channel, account, chatId }));
-    return chat ?? (await chats.find(`${channel}:${chatId}`)).find(({ address }) => address.account === account);
+    if (chat) return [chat];
+    const ofAccount = ({ address }: Chat): boolean => address.account === account;
+    const ofPerson = (await chats.find(`${channel}:${chatId}`)).filter(ofAccount).slice(0, 1);
+    if (ofPerson.length > 0 || this.#row.authority.role !== 'owner') return ofPerson;
+    return (await chats.named(channel, chatId)).filter(ofAccount);
   }
 
   async #isLetIn({ address, principal = '' }: Chat, { isLocal, allowedGroups }: WrittenTo): Promise<boolean> {

@@ -103,7 +103,7 @@ export class MemoryJournal implements Journal {
     return { resumed: 0, buried: 0, expired: 0, unheard: [], left: [], sending, lanes: [], outboxLanes };
   }
 
-  readonly chats: Journal['chats'] = { of: outboxOnly, firstAccount: outboxOnly, find: outboxOnly };
+  readonly chats: Journal['chats'] = { of: outboxOnly, firstAccount: outboxOnly, find: outboxOnly, named: outboxOnly };
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly jobs: Journal['jobs'] = {
     ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },

@@ -27,7 +27,7 @@ export const message = defineBoundTool({
   schema: z.strictObject({
     content: z.string().min(1).max(MOST_CHARS).describe('Markdown'),
     channel: z.string().optional().describe('Default: the channel of this chat'),
-    chat_id: z.string().optional().describe('Id of a chat, or of the person in it. Default: this chat'),
+    chat_id: z.string().optional().describe('Id of a chat or of the person in it, or their name. Default: this chat'),
     metadata: Metadata.optional(),
   }),
   tags: ['message'],
