@@ -25,6 +25,9 @@ export function tellAfterCall(run: AgentRun, call: ToolCall, { ok, output }: Too
   run.hooks.tell({ ...factsOf(run), event: 'after_tool_call', ...callFacts(call), result, success: ok, duration_ms: ms });
 }
 
+/** Whose call it is: a run, or a tool that asks a model for it. */
+export type HookedRun = Pick<AgentRun, 'hooks' | 'clock' | 'model' | 'runId' | 'session' | 'channel' | 'principal'>;
+
 export interface HookedCall {
   readonly iteration: number;
   /** Of the history, with what was said and done since. */
@@ -35,7 +38,7 @@ export interface HookedCall {
 
 /** A model call that hooks may refuse, and are told the answer of. Rejects as `call` does. */
 export async function callWithHooks(
-  run: AgentRun,
+  run: HookedRun,
   about: HookedCall,
   signal: AbortSignal,
   call: () => Promise<ModelOutcome>,
@@ -53,7 +56,7 @@ export async function callWithHooks(
 }
 
 async function askBeforeModel(
-  run: AgentRun,
+  run: HookedRun,
   hooks: Hooks,
   { iteration, messages }: HookedCall,
   signal: AbortSignal,
@@ -90,7 +93,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-function factsOf({ runId, session, channel, principal }: AgentRun): Omit<HookFacts, 'event'> {
+function factsOf({ runId, session, channel, principal }: HookedRun): Omit<HookFacts, 'event'> {
   return { run_id: runId, session_id: session, channel, principal };
 }
 

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionKey, shortHash } from '../core/ids.ts';
 import { cliJson } from '../testing/cli-json.ts';
-import { inbound, until } from '../testing/fakes.ts';
+import { inbound, tempDir, until } from '../testing/fakes.ts';
+import { shellProgram } from '../testing/hook-program.ts';
 import { callPieces, messagesOf, type ReceivedRequest, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 import { type WebPeer, webPeer } from '../testing/web-peer.ts';
@@ -151,6 +152,18 @@ test('/stop in the middle leaves no request open, and what was begun is booked',
   await run.daemon.settled(2);
   expect(run.calls('synthesis')).toHaveLength(0);
   expect(await usageBy(run.at.dir, 'purpose')).toMatchObject({ 'summary:unfinished': [2, expect.any(Number)] });
+});
+
+test('a hook that refuses model calls is asked about those of a tool, too', async () => {
+  await using dir = await tempDir();
+  const told = join(dir.path, 'told');
+  const hook = await shellProgram(dir.path, 'hook', `tee -a ${told} | grep -q '"iteration":0' && { echo no; exit 1; }; exit 0`);
+  await using run = await scene({ config: { hooks: [{ event: 'before_llm_call', command: [hook] }] } });
+  run.say('Where does it rain?');
+  await run.daemon.settled(1);
+  expect(run.told.at(-1)).toContain('a hook of the operator refused the model call, GH2121');
+  expect(run.calls('note')).toEqual([]);
+  expect(await readFile(told, 'utf8')).toContain('"principal":"telegram:1"');
 });
 
 test('a default and another model are set after a yes, and hold from then on', async () => {

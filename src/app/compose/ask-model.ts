@@ -1,9 +1,11 @@
 // question of a tool -> a model that has no tools -> booked -> its answer
 import type { AgentEmit } from '../../agent/agent-emit.ts';
 import { guardText } from '../../agent/guard.ts';
+import { callWithHooks } from '../../agent/hooks.ts';
 import { callModel, failureTitle, isEmpty } from '../../agent/model-call.ts';
 import type { ModelAccess, ModelQuestion, ModelReply } from '../../core/ask-model.ts';
 import { errorText } from '../../core/errors.ts';
+import type { Hooks } from '../../core/hooks.ts';
 import { shortHash } from '../../core/ids.ts';
 import type { Model, ModelAnswer, ModelCallContext, ModelRequest } from '../../core/model.ts';
 import { channelOf, type RunRow } from '../../core/run.ts';
@@ -20,12 +22,15 @@ import type { Base } from './options.ts';
 const AT_ONCE = 3;
 const CALL_MS = 180_000;
 const PURPOSE = 'summary';
+const NOTHING = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
 
 export interface ModelAccessParts {
   readonly base: Base;
   /** To be asked at each use. */
   readonly models: () => ModelStack;
   readonly choices: Pick<Choices, 'of'>;
+  /** Asked before each call, and told of it, as of any other. */
+  readonly hooks: Hooks;
 }
 
 /** The model of `purposes.summary`, else the one that answers the run. */
@@ -53,7 +58,10 @@ async function ask(question: ModelQuestion, row: RunRow, parts: ModelAccessParts
   using limit = timeLimit(clock, CALL_MS, () => new DOMException('it took too long', 'TimeoutError'), signal);
   const emit = eventsOf(row, parts);
   const call = { model, request, iteration: 0, emit, clock, signal: limit.signal, ready: undefined };
-  const outcome = await callModel(call);
+  const who = { runId: row.key, session: row.session, channel: channelOf(row), principal: row.authority.principal };
+  const hooked = { ...who, hooks: parts.hooks, clock, model };
+  const about = { iteration: 0, messages: request.messages.length, spent: NOTHING };
+  const outcome = await callWithHooks(hooked, about, limit.signal, () => callModel(call));
   if (outcome.kind === 'answer' && !model.demo) {
     // What was paid for is used, also where it cannot be written down: the limits count it all the same.
     const booked = parts.base.journal.spend(entryOf(outcome.answer, request.context, clock.now()));

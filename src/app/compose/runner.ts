@@ -45,6 +45,7 @@ export function composeRunner(turn: TurnParts): Runner {
   const { clock, dataDir } = options;
   const timezone = timezoneOf(options);
   const choices = choicesOf(turn);
+  const hooks = composeHooks(base);
   const ownAnswers = new OwnAnswers({
     ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
     get model() {
@@ -61,7 +62,7 @@ export function composeRunner(turn: TurnParts): Runner {
     get transcriber() {
       return models().transcriber;
     },
-    tools: composeTools({ ...turn, choices, sendBeside: composeMessages({ ...turn, mayWrite: writerCheck(turn) }) }),
+    tools: composeTools({ ...turn, choices, hooks, sendBeside: composeMessages({ ...turn, mayWrite: writerCheck(turn) }) }),
     get limits() {
       return limitsOf(live());
     },
@@ -70,7 +71,7 @@ export function composeRunner(turn: TurnParts): Runner {
       const { system_prompt: prompt } = live().gateway;
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone });
     },
-    hooks: composeHooks(base),
+    hooks,
     remains: remainsFor(options),
     uploads: base.uploads,
     answers: turn.delivery,
