@@ -255,6 +255,11 @@ test('a plugin whose files change is refused at its next call, and offered again
   await approve(dataDir, { ...made, script: '#!/bin/sh\necho second\n' });
   await until('it is seen', () => at.daemon.plugins.status()[0]?.state === 'enabled');
   expect(await said('m4')).toBe('second');
+
+  // Nothing is awaited: the daemon may not have seen it yet.
+  await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+  await forgetPlugin(opened, 'greet', 'cli');
+  expect(await said('m5')).toMatch(/is not what was approved any more|unknown tool/);
 });
 
 test('what may reach others is asked about once the run has read what a plugin printed, and below mode full at once', async (context) => {

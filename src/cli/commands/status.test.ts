@@ -299,3 +299,28 @@ test('jobs are counted, with the next one and those that failed', async () => {
   const { status } = JSON.parse((await cli.run('status', '--json')).stdout);
   expect(status.jobs).toEqual({ ...jobs, nextDue: '2026-01-01T00:10:00.000Z' });
 });
+
+test('each plugin stands with what it has, or why the agent does not have it', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const plugins = [
+    { plugin: 'greet', state: 'enabled', offered: ['plugin__greet__hello'] },
+    { plugin: 'fresh', state: 'new', offered: [] },
+    { plugin: 'other', state: 'changed', offered: [] },
+    { plugin: 'quiet', state: 'disabled', offered: [] },
+    { plugin: 'bad', state: 'broken', detail: 'it has no plugin.json\u001b[2J', offered: [] },
+  ] as const;
+  await using server = await serve(JSON.stringify(document({ plugins })));
+  await cli.write(
+    'data/daemon.json',
+    JSON.stringify({ pid: 4711, port: server.port, host: '127.0.0.1', startedAt: NOW, version: '1' }),
+  );
+  const { stdout } = await cli.run('status');
+  expect(stdout.split('\n').filter((line) => line.includes(' plugin '))).toEqual([
+    '✓ plugin    greet  1 tool',
+    '! plugin    fresh  not approved   → gatehouse plugins enable fresh',
+    '! plugin    other  changed since it was approved   → gatehouse plugins enable other',
+    '- plugin    quiet  off',
+    '! plugin    bad  broken: it has no plugin.json\\u001b[2J',
+  ]);
+});
