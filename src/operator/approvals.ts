@@ -289,7 +289,6 @@ function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: 
   return { outcome, answer: '✅ Allowed for this session.', settled: { ...settled, forSession: true } };
 }
 
-/** A person need not answer a question for words, or a choice. */
 function declined(wait: StoredWait, message: InboundMessage): Decision {
   if (!wait.isOpen) return { outcome: 'deny', answer: overText(wait) };
   return { outcome: 'deny', answer: '🛑 Declined.', settled: { wait: wait.id, value: DECLINED, by: principalOf(message) } };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../core/message.ts';
-import { waitId } from '../core/wait.ts';
+import { DECLINED, waitId } from '../core/wait.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, inbound, MemoryLogger, outbound, tempDir } from '../testing/fakes.ts';
 import { begin, done } from '../testing/journal-rows.ts';
@@ -129,6 +129,48 @@ test('a message with a file answers a question for words by its code alone: else
   expect(await at.decide('like this', { media, replyTo: { platformId: 'q', fromBot: true } })).toBeUndefined();
   expect(await at.decide(`/answer ${asked?.code} like this`, { media })).toMatchObject({ outcome: 'answer' });
   expect(await at.decide('like that')).toMatchObject({ outcome: 'answer' });
+});
+
+const inReplyTo = (text?: string) => ({ replyTo: { platformId: 'q', fromBot: true, ...(text === undefined ? {} : { text }) } });
+
+test('words that leave this machine are taken with the code of their question or in reply to it, and not by chance', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'text', named: true, by: ['test:ada'] });
+  const ada = { senderId: 'ada' };
+  expect(await at.decide('my other secret', ada)).toBeUndefined();
+  // A reply to any other answer of ours, where the platform does not say to which.
+  expect(await at.decide('my other secret', { ...ada, ...inReplyTo() })).toBeUndefined();
+  const reply = inReplyTo(`Which? \`/answer ${asked?.code} …\``);
+  expect(await at.decide('green', { ...ada, ...reply })).toMatchObject({ settled: { value: { output: 'green' } } });
+  expect(await at.decide('green', { senderId: 'eve', ...reply })).toBeUndefined();
+  expect(await at.decide(`/answer ${asked?.code} blue`, ada)).toMatchObject({ settled: { value: { output: 'blue' } } });
+});
+
+test.each(['text', 'choice'])('a person may decline to answer a question for a %s', async (answer) => {
+  await using at = await setup();
+  const asked = await at.ask({ answer, choices: [{ label: 'Red', value: 'red' }], by: ['test:ada'] });
+  expect(await at.decide(`/deny ${asked?.code}`, { senderId: 'eve' })).toBeUndefined();
+  expect(await at.decide(`/deny ${asked?.code}`, { senderId: 'ada' })).toMatchObject({
+    ...{ outcome: 'deny', answer: '🛑 Declined.' },
+    settled: { wait: asked?.id, value: DECLINED, by: 'test:ada' },
+  });
+  await at.journal.commit([{ kind: 'settle', settled: { wait: asked?.id ?? '', value: DECLINED, by: 'test:ada' } }]);
+  const again = await at.decide(`/deny ${asked?.code}`, { senderId: 'ada' });
+  expect(again).toEqual({ outcome: 'deny', answer: 'This question was answered already.' });
+});
+
+test('a place in the list of choices is named apart from their labels', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'choice', choices: ['2', '1'].map((label) => ({ label, value: `is ${label}` })) });
+  const value = async (words: string) => (await at.decide(`/answer ${asked?.code} ${words}`))?.settled?.value.output;
+  expect([await value('#1'), await value('1'), await value('#2'), await value('#3')]).toEqual(['is 2', 'is 1', 'is 1', undefined]);
+});
+
+test('hostile: a code in the words of a question is not the one that a reply to it answers', async () => {
+  await using at = await setup();
+  const [yes, text] = [await at.ask(), await at.ask({ answer: 'text' })];
+  const quoted = `A server asks: is ${yes?.code} right? Reply \`/answer ${text?.code} …\``;
+  expect(await at.decide('1', inReplyTo(quoted))).toMatchObject({ outcome: 'answer', settled: { wait: text?.id } });
 });
 
 test('a question to the owner is looked after once its run is parked', async () => {
