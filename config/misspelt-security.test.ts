@@ -11,6 +11,7 @@ type Case = readonly [section: string, lines: readonly string[], wrong: number, 
 
 const CLIENT = (...lines: readonly string[]) => ['"coder": {', ...lines, '}'];
 const SERVER = (...lines: readonly string[]) => ['"files": {', ...lines, '}'];
+const AT = '"url": "https://a.example/",';
 const TELEGRAM = (...lines: readonly string[]) => ['"channels": [{ "type": "telegram",', ...lines, '}]'];
 
 /** A variable of the environment, which is not set. */
@@ -57,6 +58,18 @@ const CASES: readonly Case[] = [
   ['mcp_servers', SERVER('"command": "x",', '"pin": "approved"'), 3, 'approve'],
   ['mcp_servers', SERVER('"command": "x",', '"tool": { "deny": ["a"] }'), 3, 'tools'],
   ['mcp_servers', SERVER('"url": "https://a.example/",', '"env": ["KEY"]'), 3, 'remove it'],
+  ['mcp_servers', SERVER(AT, '"oath": {}'), 3, 'oauth'],
+  ['mcp_servers', SERVER(AT, '"oauth": { "scope": ["a"] }'), 3, 'scopes'],
+  ['mcp_servers', SERVER(AT, '"oauth": { "issuers": "https://b.example" }'), 3, 'issuer'],
+  ['mcp_servers', SERVER(AT, '"oauth": {},', '"bearer_env": "TOKEN"'), 4, 'keep one of the two'],
+  ['mcp_servers', SERVER(AT, '"oauth": {},', '"headers_env": { "Authorization": "TOKEN" }'), 4, 'keep one of the two'],
+  ['mcp_servers', SERVER('"command": "x",', '"oauth": {}'), 3, 'remove it'],
+  ['mcp_servers', SERVER(AT, '"oauth": { "client_id": "a", "client_secret_env": "SECRET" }'), 3, 'add what'],
+  ['mcp_servers', SERVER(AT, '"oauth": { "grant": "client_credentials" }'), 3, 'client_secret_env'],
+  ['mcp_servers', SERVER(AT, '"oauth": { "client_secret_env": "sk-live-0123456789abcdef" }'), 3, ''],
+  ['mcp_servers', SERVER('"url": "http://a.example/",', '"oauth": {}'), 2, 'use https'],
+  ['mcp_servers', SERVER('"url": "http://127.0.0.1:1/",', '"oauth": {}'), 2, 'allow_private'],
+  ['mcp_servers', SERVER(AT, '"oauth": { "issuer": "http://b.example" }'), 3, 'use https'],
   ['gateway', TELEGRAM('"allowed_sender": ["1"]'), 2, 'allowed_senders'],
   ['gateway', TELEGRAM('"allowed_group": ["1"]'), 2, 'allowed_groups'],
   ['gateway', TELEGRAM('"group_mod": "mention"'), 2, 'group_mode'],
