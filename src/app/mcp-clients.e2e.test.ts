@@ -138,12 +138,14 @@ test.concurrent('what reaches beyond its workspace is asked of the owner, whoeve
 
 test.concurrent('two clients work at the same time, and neither learns of the other', async () => {
   const answering = gate();
-  await using at = await scene({ coder: {}, desk: {} }, (request) =>
+  await using at = await scene({}, (request) =>
     userText(request).includes('slow')
       ? stream(textPieces('slow answer'), { held: { before: 0, until: answering.opened } })
       : says('quick answer'),
   );
-  await using daemon = await at.start();
+  const small = { provider: 'openai', model: 'small', base_url: at.config['base_url'], api_key_env: 'TEST_KEY' };
+  const config = { ...at.config, models: { small }, mcp_clients: { coder: {}, desk: { model: 'small' } } };
+  await using daemon = await at.start({ config });
   await daemon.ready();
   await using coder = await startMcpClient(at.dir, 'coder');
   await using desk = await startMcpClient(at.dir, 'desk');
@@ -153,6 +155,7 @@ test.concurrent('two clients work at the same time, and neither learns of the ot
   expect(await desk.call('result', { id: 'api/coder/same' })).toMatchObject({ isError: true });
   answering.open();
   expect((await slow).text).toBe('slow answer');
+  expect(at.model.requests.map(({ body }) => body['model'])).toEqual(['m', 'small']);
 });
 
 test.concurrent('a client reads and writes to the chats that are named for it, and to no other', async () => {
@@ -194,7 +197,7 @@ test.concurrent('a client reads and writes to the chats that are named for it, a
     verdict: expect.stringContaining('without the agent'),
   });
   expect(at.texts(OWNER)).toHaveLength(1);
-  // What it may read may stand in what it asks: that counts as private.
+  // Nor does the agent read what it sent there.
   expect(JSON.stringify(at.model.requests)).not.toContain('the build is');
 });
 

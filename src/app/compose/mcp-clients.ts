@@ -1,3 +1,4 @@
+import { CLIENT_NAMES } from '../../core/mcp-client.ts';
 import { Asks } from '../../http/mcp-server/asks.ts';
 import { ClientChats } from '../../http/mcp-server/client-chats.ts';
 import { ClientServer } from '../../http/mcp-server/server.ts';
@@ -22,7 +23,7 @@ export interface McpClients extends AsyncDisposable {
 
 /** The clients of section `mcp_clients`, who are let in from now on. */
 export async function composeMcpClients(turn: TurnParts, { gateway }: Pick<GatewayParts, 'gateway'>): Promise<McpClients> {
-  const { base, transcripts, parts } = turn;
+  const { base, transcripts, parts, pairing } = turn;
   const { options, journal, events, live } = base;
   const { clock, logger, dataDir, config } = options;
   const chats = new ClientChats({ journal, transcripts, parts, clock, channel: (name) => channelIn(base.channels, name) });
@@ -32,8 +33,11 @@ export async function composeMcpClients(turn: TurnParts, { gateway }: Pick<Gatew
     look: () => gateway.look(),
     limits: () => limitsOf(live(), config.gateway.high_water),
   });
-  const clients = () => live().mcp_clients;
-  const server = new ClientServer({ dataDir, version: packageVersion(), clients, asks, chats, clock, logger });
+  const server = new ClientServer({
+    ...{ dataDir, version: packageVersion(), asks, chats, clock, logger },
+    clients: () => live().mcp_clients,
+    isBlocked: (client) => pairing.isBlocked({ channel: CLIENT_NAMES.principal, senderId: client }),
+  });
   await server.look();
   return {
     look: () => server.look(),

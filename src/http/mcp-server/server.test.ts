@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
+import { countingTool } from '../../testing/agent-run.ts';
 import { gate, tempDir, until } from '../../testing/fakes.ts';
 import { type Script, scriptedModel } from '../../testing/scripted-model.ts';
 import { testDaemon } from '../../testing/test-daemon.ts';
@@ -90,6 +91,50 @@ test.concurrent('a thousand calls at once: sixteen run, the others are refused, 
   await until('all are answered', () => bad.lines.length === 1_000);
   expect(bad.lines.filter(({ result }) => result?.content?.[0]?.text === 'done')).toHaveLength(16);
   await rig.daemon.gateway.idle();
+});
+
+test.concurrent('a client has as much waiting as a person may, and one that is blocked is refused whatever the config says', async () => {
+  await using dir = await tempDir();
+  const answering = gate();
+  const model = scriptedModel(() => answering.opened.then(() => 'done'));
+  await using rig = await testDaemon({
+    ...{
+      dataDir: dir.path,
+      model,
+      sections: { mcp_clients: { coder: {} } },
+      limits: { person_messages: 3, person_turns_at_once: 1 },
+    },
+  });
+  await using coder = await Raw.of(socketPath(dir.path), 'coder');
+  for (const n of [1, 2, 3])
+    expect(await coder.text(n, 'ask', { text: `${n}`, session: `s${n}`, wait_secs: 0 })).toContain('still at work');
+  expect(await coder.text(4, 'ask', { text: '4', wait_secs: 0 })).toContain('too much of yours waits');
+  await until('one turn runs', () => model.requests.length === 1);
+  await rig.daemon.journal.commit([{ kind: 'shut-out', who: { channel: 'mcp', senderId: 'coder' }, as: 'blocked', by: 'cli' }]);
+  await rig.daemon.gateway.look();
+  expect(await coder.text(5, 'ask', { text: '5' })).toContain('blocked');
+  answering.open();
+  await rig.daemon.gateway.idle();
+  expect(model.requests).toHaveLength(1);
+});
+
+test.concurrent('a client that may read chats counts as having read them: what it asks for needs a yes to leave', async () => {
+  await using dir = await tempDir();
+  const look = countingTool({ name: 'mcp__web__look', effect: 'none', act: 'network' });
+  const model = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? 'looked' : { toolCalls: [{ name: 'mcp__web__look', arguments: { at: 'a page' } }] },
+  );
+  const chats = [{ channel: 'test', chat_id: 'chat-1' }];
+  await using _rig = await testDaemon({
+    ...{ dataDir: dir.path, model, daemon: { extraTools: [() => [look]] } },
+    gateway: { owner: [{ channel: 'test', chat_id: 'chat-1' }] },
+    sections: { mcp_clients: { plain: { allow: ['mcp__*'] }, reader: { allow: ['mcp__*'], chats } } },
+  });
+  await using plain = await Raw.of(socketPath(dir.path), 'plain');
+  await using reader = await Raw.of(socketPath(dir.path), 'reader');
+  expect(await plain.text(1, 'ask', { text: 'look' })).toBe('looked');
+  expect(await reader.text(1, 'ask', { text: 'look' })).toContain('untrusted and private things were read');
+  expect(look.runs).toBe(1);
 });
 
 test.concurrent('a line of 100 MB ends its connection and is never held', async () => {

@@ -29,6 +29,8 @@ export interface ClientServerOptions {
   readonly version: string;
   /** Section `mcp_clients`, asked at each use. */
   readonly clients: () => Clients;
+  /** Whether the owner blocked it, which goes before the config. */
+  readonly isBlocked: (client: string) => Promise<boolean>;
   readonly asks: Pick<Asks, 'tools'>;
   readonly chats: Pick<ClientChats, 'readers' | 'writer'>;
   readonly clock: Clock;
@@ -213,7 +215,7 @@ export class ClientServer implements AsyncDisposable {
     { name, arguments: args }: { readonly name: string; readonly arguments?: unknown },
     call: Omit<ClientCall, 'client' | 'settings'>,
   ): Promise<ClientAnswer> {
-    const { clients, logger } = this.#options;
+    const { clients, isBlocked, logger } = this.#options;
     const settings = clients()[client];
     const tool = this.#toolsOf(client).find((one) => one.name === name);
     if (!tool || !settings) return { text: `Error: there is no tool ${JSON.stringify(name.slice(0, 64))}`, isError: true };
@@ -224,6 +226,7 @@ export class ClientServer implements AsyncDisposable {
       });
     this.#calls.set(client, running + 1);
     try {
+      if (await isBlocked(client)) throw new CallRefusal('the owner has blocked this client');
       return await tool.call(args, { ...call, client, settings });
     } catch (error) {
       if (error instanceof CallRefusal) return { text: `Error: ${error.message}`, isError: true };
