@@ -126,6 +126,7 @@ test('an id that is not known gets the nearest one, and words that name no perso
   for (const words of ['42', ':42', 'telegram:', 'telegram:*'])
     expect(await cli.run('people', 'block', words)).toMatchObject({ code: 2, stderr: expect.stringContaining('CHANNEL:ID') });
   expect(await cli.run('people', 'block', 'cli:local')).toMatchObject({ code: 2, stderr: expect.stringContaining('terminal') });
+  expect((await cli.run('people', 'block', 'mcp:coder')).stdout).toContain('mcp:coder is blocked');
 });
 
 test('a block is made before the first start and with a config that cannot be read', async () => {

@@ -1,6 +1,7 @@
 import { remainsFor } from '../../app/compose/store.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { principalOf } from '../../core/ids.ts';
+import { clientOf } from '../../core/mcp-client.ts';
 import type { PersonRef, ShutOut } from '../../core/people.ts';
 import { STOPPED_MARK } from '../../delivery/answer-place.ts';
 import { counted } from '../../lib/counted.ts';
@@ -113,7 +114,7 @@ export interface BlockOptions extends Named {
   readonly reason?: string;
 }
 
-/** Refuses a person whatever the config says, also one who never wrote. */
+/** Refuses a person whatever the config says, also one who never wrote; and a client of `mcp_clients`, as `mcp:NAME`. */
 export const peopleBlock: Command<BlockOptions> = async (context, { person, reason }) => {
   const { deps, out } = context;
   const who = personOf(person);
@@ -122,7 +123,7 @@ export const peopleBlock: Command<BlockOptions> = async (context, { person, reas
   await using opened = await openOrMake(context, { remains: remainsFor(deps) });
   const known = await knownPeople(gateway, opened, deps.clock.now());
   const channels = channelsOf(gateway, known);
-  if (!channels.includes(who.channel))
+  if (!channels.includes(who.channel) && clientOf(principalOf(who)) === undefined)
     throw new GatehouseError('GH1003', `there is no channel ${printable(who.channel)}`, {
       hint: `known: ${channels.join(', ')}`,
     });

@@ -81,6 +81,8 @@ test('what the agent may use for a client follows its entry alone', async () => 
   const { tools } = await at.list('--as', 'mcp:coder');
   expect(named(tools, 'list_dir')).toMatchObject({ verdict: 'deny', key: 'mcp_clients.coder.allow' });
   expect((await at.list('--as', 'mcp:desk')).allow).toEqual([]);
+  await at.cli.run('people', 'block', 'mcp:coder');
+  expect((await at.list('--as', 'mcp:coder')).allow).toEqual([]);
 });
 
 test('who is not let in has no tool, and the list says why', async () => {

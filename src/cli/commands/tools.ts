@@ -140,8 +140,9 @@ function isOwners({ gateway }: Config, { channel, senderId }: PersonRef): boolea
 /** Whose messages are not taken at all has no tools. */
 function whyOutside(config: Config, who: PersonRef, person: KnownPerson | undefined): Verdict | undefined {
   const { gateway } = config;
-  if (isTerminal(gateway, who.channel) || clientIn(config, who)) return undefined;
+  if (isTerminal(gateway, who.channel)) return undefined;
   if (person?.standing === 'blocked') return { kind: 'deny', reason: 'the person is blocked' };
+  if (clientIn(config, who)) return undefined;
   const listed = channelOf(config, who.channel)?.allowed_senders.includes(who.senderId) ?? false;
   if (listed || person?.standing === 'paired' || letsAllIn(gateway, who.channel)) return undefined;
   return { kind: 'deny', reason: 'the person is not let in', key: 'gateway.channels[].allowed_senders' };
