@@ -159,15 +159,13 @@ export interface InjectionPlace {
   readonly isName: boolean;
   /** Where the gate stands, no model reads it. */
   readonly isUnseen: boolean;
-  /** One like those that every order is tried in: some orders will do. */
-  readonly isSampled?: true;
   readonly make: Place;
 }
 
 /** `make` puts an order there. */
 export function injectionPlaces(): readonly InjectionPlace[] {
   const written = Object.entries(WRITTEN).map(([place, write]) => ({
-    ...{ place, isName: false, isUnseen: false, isSampled: true as const },
+    ...{ place, isName: false, isUnseen: false },
     make: (order: string) => ({ files: { 'letter.txt': write(order) }, messages: [READ_LETTER] }),
   }));
   const pages = Object.entries(ON_PAGES).map(([place, write]) => ({
@@ -179,9 +177,6 @@ export function injectionPlaces(): readonly InjectionPlace[] {
   }));
   const all = (places: Readonly<Record<string, Place>>, isName: boolean, isUnseen = false) =>
     Object.entries(places).map(([place, make]) => ({ place, isName, isUnseen, make }));
-  const platforms = [...all(ON_PLATFORMS, false), ...all(PEOPLES_NAMES, true)].map((place) => ({
-    ...place,
-    isSampled: true as const,
-  }));
+  const platforms = [...all(ON_PLATFORMS, false), ...all(PEOPLES_NAMES, true)];
   return [...written, ...pages, ...all(OTHERS, false), ...all(NAMES, true), ...all(UNSEEN, false, true), ...platforms];
 }
