@@ -246,7 +246,9 @@ export class Lane {
     }
     drafts.settled(row.part.key, settlement);
     if (settlement.kind !== 'retry' || settlement.asNew) this.#context.times.forget(row.seq);
-    if (settlement.kind === 'dead') await this.#tellChat(row);
+    // The person who had it written elsewhere is not the one who sees that nothing came.
+    const isTooOld = settlement.kind === 'expired' && settlement.isOld === true && row.part.sentFor !== undefined;
+    if (settlement.kind === 'dead' || isTooOld) await this.#tellChat(row);
     // No person waits for it, and the answer behind it says the rest.
     const isNews = settlement.kind !== 'expired' || !isProvisional(row.part);
     if (isNews) emit(settledEvent(row.part, settlement, clock.now(), ms));

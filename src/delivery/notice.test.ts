@@ -63,4 +63,8 @@ test('the chat of the person who had words written elsewhere is told that they c
     ['ada', '⚠️ The message to Ben (test, ben) could not be delivered (GH1601). Ask the operator why.'],
   ]);
   expect(journal.row('#to/r#undelivered')?.part).not.toHaveProperty('sentFor');
+  // Of an answer its reader is not told that it was too old; here another person waits to hear of it.
+  await post(answer(1, { messageId: '#to/t', chatId: 'cleo', sentFor }, clock.now() - 1));
+  await clock.advance(HOUR);
+  expect([journal.row('#to/t#0')?.state, channel.shown.at(-1)?.chatId, channel.shown.length]).toEqual(['EXPIRED', 'ada', 2]);
 });
