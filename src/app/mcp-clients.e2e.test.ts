@@ -1,8 +1,19 @@
 // A program of the operator asks the agent through `gatehouse mcp serve`: the real bridge, the real daemon, Telegram.
+import { execFile } from 'node:child_process';
+import { on, once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
+import { json } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { EffectEntry } from '../core/effects.ts';
+import { Bridge } from '../http/mcp-server/bridge.ts';
+import { socketPath } from '../http/mcp-server/socket-file.ts';
+import { systemClock } from '../lib/clock.ts';
 import { countingTool } from '../testing/agent-run.ts';
 import { cliJson } from '../testing/cli-json.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
@@ -257,6 +268,55 @@ test.concurrent('without a daemon, or an entry of its own, a client ends with wh
     (await desk.call('ask', { text: 'hello' }).catch(String)).toString().includes('not running'),
   );
 });
+
+test.concurrent('the conformance suite passes in the scenarios that any server of tools has to serve', async () => {
+  await using dir = await tempDir();
+  await using _rig = await testDaemon({
+    ...{ dataDir: dir.path, model: scriptedModel([]), sections: { mcp_clients: { suite: {} } } },
+  });
+  await using server = await asHttp(dir.path, 'suite');
+  for (const scenario of ['server-initialize', 'ping', 'tools-list']) {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      SUITE,
+      'server',
+      '--url',
+      server.url,
+      '--scenario',
+      scenario,
+    ]);
+    expect(stdout, scenario).toMatch(/Passed: (\d+)\/\1, 0 failed/);
+  }
+});
+
+const SUITE = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
+
+/** The suite speaks HTTP alone: each request is one line of a bridge, its answer one document of JSON. */
+async function asHttp(dataDir: string, client: string) {
+  const [input, output, stop] = [new PassThrough(), new PassThrough(), new AbortController()];
+  const common = { client, socket: socketPath(dataDir), newId: () => 'suite', say: () => undefined, clock: systemClock };
+  const running = new Bridge({ ...common, input, output }).run(stop.signal);
+  const lines = createInterface({ input: output });
+  const server = createServer(async (request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const message = (await json(request)) as { readonly id?: unknown };
+    input.write(`${JSON.stringify(message)}\n`);
+    if (message.id === undefined) return void response.writeHead(202).end();
+    for await (const [line] of on(lines, 'line') as AsyncIterable<[string]>) {
+      if ((JSON.parse(line) as { readonly id?: unknown }).id !== message.id) continue;
+      return void response.writeHead(200, { 'content-type': 'application/json' }).end(line);
+    }
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      stop.abort(new Error('the test is over'));
+      await running;
+    },
+  };
+}
 
 function fail(): never {
   throw new Error('there is none');
