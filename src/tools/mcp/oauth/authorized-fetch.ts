@@ -37,10 +37,10 @@ export function unauthorizedFetch(base: McpFetch, server: string, variable: stri
     const [answer, challenge] = await asked(base, url, init);
     if (!challenge) return answer;
     if (variable !== undefined)
-      throw new GatehouseError('GH2302', `${server} refuses the value of ${variable}`, {
+      throw new GatehouseError('GH2302', `${server} refuses the value of ${variable} (HTTP status ${answer.status})`, {
         hint: `check the value of ${variable}`,
       });
-    throw new GatehouseError('GH2304', `${server} wants a login`, {
+    throw new GatehouseError('GH2304', `${server} wants a login (HTTP status ${answer.status})`, {
       hint: `add "oauth": {} to mcp_servers.${server}, then run \`gatehouse mcp login ${server}\``,
     });
   };

@@ -98,10 +98,12 @@ test('a call that the login does not cover names the scope that is missing, and 
 test('an entry whose server wants no such login is refused with what to do', async () => {
   await using rig = await loginRig({ entry: { oauth: undefined, bearer_env: 'TOKEN' } });
   expect(await failureOf(rig.login())).toBe('GH1001 notes has no section "oauth" → add "oauth": {} to mcp_servers.notes');
-  expect(await failureOf(rig.tools())).toBe('GH2302 notes refuses the value of TOKEN → check the value of TOKEN');
+  expect(await failureOf(rig.tools())).toBe(
+    'GH2302 notes refuses the value of TOKEN (HTTP status 401) → check the value of TOKEN',
+  );
   await using plain = await loginRig({ entry: { oauth: undefined } });
   expect(await failureOf(plain.tools())).toBe(
-    'GH2304 notes wants a login → add "oauth": {} to mcp_servers.notes, then run `gatehouse mcp login notes`',
+    'GH2304 notes wants a login (HTTP status 401) → add "oauth": {} to mcp_servers.notes, then run `gatehouse mcp login notes`',
   );
 });
 
