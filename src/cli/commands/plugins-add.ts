@@ -7,7 +7,7 @@ import { printable } from '../../lib/printable.ts';
 import { unpack } from '../../tools/plugins/archive.ts';
 import type { PluginCode } from '../../tools/plugins/code.ts';
 import { approvalsOf, approvePlugin } from '../../tools/plugins/pin.ts';
-import { pluginState } from '../../tools/plugins/state.ts';
+import { missingProgram, pluginState } from '../../tools/plugins/state.ts';
 import { pluginRoot, removeCopies, StagedPlugin, unpackDirectory } from '../../tools/plugins/store.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -87,8 +87,10 @@ export async function decide(
   const { out } = context;
   const { code } = staged;
   const { name, requires_network: wantsNetwork } = code.manifest;
-  out.data(pluginText(code));
-  if (grants.trustEffects) out.data('  what it says its tools change is believed, while it is shut in');
+  show(context, pluginText(code));
+  if (grants.trustEffects) show(context, '  what it says its tools change is believed, while it is shut in');
+  const missing = await missingProgram(code);
+  if (missing !== undefined) out.say(`${out.mark('warn', 'stderr')} ${missing}: until it is, none of its tools is offered`);
   if (grants.network === true && !wantsNetwork)
     throw new GatehouseError('GH1001', `${name} does not want the network`, { hint: 'leave out `--network`' });
   const asked = await ask(context, code, grants);
@@ -107,6 +109,12 @@ export async function decide(
   if (wantsNetwork && !asked.network) out.say(`it has no network: → gatehouse plugins enable ${name} --network`);
   if (parts > 0) out.say(`its servers and hooks are off until you approve each: → gatehouse plugins list`);
   return EXIT.ok;
+}
+
+/** What is decided on is seen also where standard output has a document. */
+export function show({ out }: CommandContext, text: string): void {
+  if (out.json) out.say(text);
+  else out.data(text);
 }
 
 async function ask(

@@ -50,6 +50,16 @@ test('a plugin that is added is shown whole, asked about, approved and listed, a
   await expect(access(cli.mark)).rejects.toThrow();
 });
 
+test('what is decided on is seen where the answer is a document, too, and what it lacks is named', async () => {
+  const cli = await cliWith({ manifest: { binaries: ['no-such-program'] } });
+  cli.answers = ['y'];
+  const { stdout, stderr } = await cli.run('plugins', 'add', 'greet', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, plugin: 'greet' });
+  expect(stderr).toContain('tool plugin__greet__hello');
+  expect(stderr).toContain('it needs the program no-such-program, which is not installed: until it is, none');
+  expect(await cli.json('plugins', 'list')).toMatchObject({ plugins: [{ state: 'broken', detail: expect.any(String) }] });
+});
+
 test('what was answered with no leaves nothing behind, and without a terminal nothing is approved', async () => {
   const cli = await cliWith();
   expect(await cli.run('plugins', 'add', 'greet')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });

@@ -15,7 +15,7 @@ import { pluginsHere } from '../plugin-parts.ts';
 import { hookText, serverText } from '../plugin-text.ts';
 import { withQuestions } from '../questions.ts';
 import { openOrMake, withJournal } from '../read-journal.ts';
-import { decide, type Grants, isYes, mustAsk } from './plugins-add.ts';
+import { decide, type Grants, isYes, mustAsk, show } from './plugins-add.ts';
 
 const BY = 'cli';
 
@@ -83,7 +83,7 @@ async function enablePart(context: CommandContext, state: PluginState, part: Par
       hint: 'leave them out beside `--server` and `--hook`',
     });
   if (hasPart(state, part)) return done(context, { plugin: name, part }, `${part} of ${name} is approved already`);
-  out.data(partText(code, part));
+  show(context, partText(code, part));
   if (grants.yes !== true) {
     mustAsk(deps.stdio.stdin.isTTY);
     if (!isYes(await withQuestions(deps.stdio, (question) => question(`let it run? [y/N] `)))) {

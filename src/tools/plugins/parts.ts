@@ -21,15 +21,14 @@ export function pluginServers(states: readonly PluginState[]): Readonly<Record<s
   );
 }
 
+/** As they were approved, until that is taken back. */
 export function pluginHooks(states: readonly PluginState[]): readonly PluginHook[] {
-  return states.flatMap(({ name, code, approval, home }) =>
-    home === undefined
-      ? []
-      : (code?.manifest.hooks ?? []).flatMap((hook, at) => {
-          const [program = '', ...args] = hook.command;
-          const placedHook = { ...hook, command: [join(home, program), ...args] };
-          return approval?.hooks.has(at) ? [{ key: `plugins.${name}.hooks[${at}]`, hook: placedHook }] : [];
-        }),
+  return states.flatMap(({ name, approval, kept }) =>
+    (kept?.code.manifest.hooks ?? []).flatMap((hook, at): readonly PluginHook[] => {
+      const [program = '', ...args] = hook.command;
+      const command = [join(kept?.home ?? '', program), ...args];
+      return approval?.hooks.has(at) ? [{ key: `plugins.${name}.hooks[${at}]`, hook: { ...hook, command } }] : [];
+    }),
   );
 }
 

@@ -59,7 +59,13 @@ export async function approvePlugin(
   const { name, version } = manifest;
   const gone = (await pins.of('plugin')).filter((pin) => pin.name.startsWith(`${name}/`));
   const given = [name, ...flags.map((flag) => `${name}/${flag}`)];
-  const data = { digest, version, tools: manifest.tools.length, env: manifest.env, with: flags };
+  const data = {
+    digest,
+    version,
+    tools: manifest.tools.length,
+    env: manifest.env,
+    ...(flags.length === 0 ? {} : { granted: flags }),
+  };
   await journal.commit([
     ...gone.map((pin): Write => ({ kind: 'pin', gone: { kind: 'plugin', name: pin.name } })),
     ...given.map((pin): Write => ({ kind: 'pin', pin: { kind: 'plugin', name: pin, digest, by } })),

@@ -39,6 +39,8 @@ interface Known {
 
 export class Plugins {
   readonly #options: PluginsOptions;
+  /** Whether the last look came to its end. */
+  #isCurrent = false;
   #known: ReadonlyMap<string, Known> = new Map();
   #looking: Promise<void> = Promise.resolve();
   readonly #listeners: (() => void)[] = [];
@@ -82,9 +84,8 @@ export class Plugins {
   look(): Promise<void> {
     this.#looking = this.#looking.then(() =>
       this.#look().catch((error) => {
-        // What cannot be looked at is not run.
-        this.#known = new Map();
-        for (const listener of this.#listeners) listener();
+        // No tool is run then. What is known stays: a hook may be there to refuse.
+        this.#isCurrent = false;
         this.#options.logger.error('plugins.look-failed', { detail: errorText(error) });
       }),
     );
@@ -110,6 +111,7 @@ export class Plugins {
     }
     const before = this.#known;
     this.#known = known;
+    this.#isCurrent = true;
     this.#tell();
     const isSame = isDeepStrictEqual([...before].map(ofState), [...known].map(ofState));
     if (!isSame) for (const listener of this.#listeners) listener();
@@ -162,8 +164,9 @@ export class Plugins {
     const isAsRead = stamp !== undefined && this.#known.get(name)?.stamp === stamp;
     // Read from the journal: a command may have taken it back a moment ago.
     const now = (await approvalsOf(this.#options.pins)).get(name);
-    if (!isAsRead || !isDeepStrictEqual(this.#known.get(name)?.state.approval, now)) await this.look();
+    if (!this.#isCurrent || !isAsRead || !isDeepStrictEqual(this.#known.get(name)?.state.approval, now)) await this.look();
     const isSame =
+      this.#isCurrent &&
       this.#known.get(name)?.state.standing === 'enabled' &&
       now?.digest === approval.digest &&
       now.network === approval.network &&

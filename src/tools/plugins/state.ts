@@ -26,6 +26,11 @@ export interface PluginState {
   readonly approval?: Approval;
   /** The directory that is run. Of an enabled one alone. */
   readonly home?: string;
+  /**
+   * What was approved, and where it lies. Also of one that changed or is broken since: a hook may be there to
+   * refuse, and must not end because somebody touched a file. Absent = it is off, or the copy is not whole.
+   */
+  readonly kept?: { readonly code: PluginCode; readonly home: string };
 }
 
 /** Every directory in `plugins/`, and what was approved and is there no more. */
@@ -41,7 +46,9 @@ export async function knownPlugins(dataDir: string, approvals: ReadonlyMap<strin
 
 /** Never rejects for what is wrong with the plugin. */
 export async function pluginState(dataDir: string, name: string, approval: Approval | undefined): Promise<PluginState> {
-  const known = { name, ...(approval ? { approval } : {}) };
+  const copy = approval && !approval.off ? await readCopy(dataDir, { name, digest: approval.digest }) : undefined;
+  const kept = copy && 'home' in copy ? { kept: copy } : {};
+  const known = { name, ...(approval ? { approval } : {}), ...kept };
   const broken = (detail: string): PluginState => ({ ...known, standing: 'broken', detail: oneLine(detail, MAX_DETAIL) });
   let code: PluginCode;
   try {
@@ -54,23 +61,29 @@ export async function pluginState(dataDir: string, name: string, approval: Appro
   if (!approval) return { ...read, standing: 'new' };
   if (approval.digest !== code.digest) return { ...read, standing: 'changed' };
   if (approval.off) return { ...read, standing: 'disabled' };
-  const problem = (await copyProblem(dataDir, code)) ?? (await missingProgram(code));
+  const problem = copy && 'problem' in copy ? copy.problem : await missingProgram(code);
   if (problem !== undefined) return { ...broken(problem), code };
   return { ...read, standing: 'enabled', home: copyDirectory(dataDir, { name, digest: code.digest }) };
 }
 
 /** What is run must be what was approved, whoever has been at it. */
-async function copyProblem(dataDir: string, { manifest: { name }, digest }: PluginCode): Promise<string | undefined> {
-  const mend = `approve it again with \`gatehouse plugins enable ${name}\``;
+async function readCopy(
+  dataDir: string,
+  about: { readonly name: string; readonly digest: string },
+): Promise<{ readonly code: PluginCode; readonly home: string } | { readonly problem: string }> {
+  const home = copyDirectory(dataDir, about);
+  const mend = `approve it again with \`gatehouse plugins enable ${about.name}\``;
   try {
-    const copy = await readPlugin(copyDirectory(dataDir, { name, digest }));
-    return copy.digest === digest ? undefined : `the copy that would be run is not what was approved; ${mend}`;
+    const code = await readPlugin(home);
+    if (code.digest === about.digest) return { code, home };
+    return { problem: `the copy that would be run is not what was approved; ${mend}` };
   } catch (error) {
-    return `the copy that would be run cannot be read (${reasonOf(error)}); ${mend}`;
+    return { problem: `the copy that would be run cannot be read (${reasonOf(error)}); ${mend}` };
   }
 }
 
-async function missingProgram({ manifest: { binaries } }: PluginCode): Promise<string | undefined> {
+/** Why its tools would not work, in words that follow its name; undefined = they may. */
+export async function missingProgram({ manifest: { binaries } }: PluginCode): Promise<string | undefined> {
   for (const name of binaries) if (!(await isInstalled(name))) return `it needs the program ${name}, which is not installed`;
   return undefined;
 }
