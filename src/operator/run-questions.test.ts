@@ -163,7 +163,12 @@ test('a place in the list of choices is named apart from their labels', async ()
   await using at = await setup();
   const asked = await at.ask({ answer: 'choice', choices: ['2', '1'].map((label) => ({ label, value: `is ${label}` })) });
   const value = async (words: string) => (await at.decide(`/answer ${asked?.code} ${words}`))?.settled?.value.output;
-  expect([await value('#1'), await value('1'), await value('#2'), await value('#3')]).toEqual(['is 2', 'is 1', 'is 1', undefined]);
+  expect([await value('#1'), await value('1'), await value('#2'), await value('#3')]).toEqual([
+    'is 2',
+    'is 1',
+    'is 1',
+    undefined,
+  ]);
 });
 
 test('hostile: a code in the words of a question is not the one that a reply to it answers', async () => {

@@ -18,7 +18,13 @@ function said(schema: object, words: string): unknown {
 }
 
 const FRIENDS = { type: 'string', enum: ['m', 'r', '7'], enumNames: ['Monica', 'Rachel', 'Seven'] };
-const TITLED = { type: 'string', oneOf: [{ const: 'h1', title: 'Superman' }, { const: 'h2', title: 'Green Lantern' }] };
+const TITLED = {
+  type: 'string',
+  oneOf: [
+    { const: 'h1', title: 'Superman' },
+    { const: 'h2', title: 'Green Lantern' },
+  ],
+};
 const MANY = { type: 'array', minItems: 1, maxItems: 2, items: { type: 'string', enum: ['Guitar', 'Piano', 'Drum kit'] } };
 
 test.each<[object, string, unknown]>([
@@ -64,7 +70,11 @@ test.each<[object, string, unknown]>([
 
 test('defaults that fit their field stand in for what was not answered, and others are forgotten', () => {
   const read = ask({
-    ...{ name: { type: 'string', default: 'Ada' }, age: { type: 'integer', default: 3.5 }, ok: { type: 'boolean', default: false } },
+    ...{
+      name: { type: 'string', default: 'Ada' },
+      age: { type: 'integer', default: 3.5 },
+      ok: { type: 'boolean', default: false },
+    },
     ...{ one: { ...TITLED, default: 'h2' }, wrong: { ...TITLED, default: 'h9' }, many: { ...MANY, default: ['Piano'] } },
     ...{ none: { type: 'string' }, empty: { ...MANY, default: [] } },
   });
@@ -73,7 +83,8 @@ test('defaults that fit their field stand in for what was not answered, and othe
 });
 
 const deep = (levels: number): unknown => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`);
-const many = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, { type: 'string' }]));
+const many = (count: number): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, { type: 'string' }]));
 
 test.each<[string, unknown, RegExp]>([
   ['nothing', undefined, /not valid/],
@@ -118,7 +129,9 @@ test('hostile: what people do not see in a choice is spelt out, and none looks l
 });
 
 test('hostile: a field called __proto__ changes no object', () => {
-  const params = JSON.parse('{"message":"x","requestedSchema":{"type":"object","properties":{"__proto__":{"type":"string","default":"a"}}}}');
+  const params = JSON.parse(
+    '{"message":"x","requestedSchema":{"type":"object","properties":{"__proto__":{"type":"string","default":"a"}}}}',
+  );
   const read = readElicitation(params);
   if (typeof read !== 'string') withDefaults(read, {});
   expect(({} as Record<string, unknown>)['type']).toBeUndefined();
