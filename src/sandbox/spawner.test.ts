@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
@@ -283,4 +283,55 @@ it('a program that left its group ends with the worker that is killed', async (c
   process.kill(Number(await readFile(`${pids}.worker`, 'utf8')), 'SIGKILL');
   expect(await ended).toMatchObject({ code: 'GH2011' });
   await until('it is gone', async () => (await startOf(pid)) === undefined);
+});
+
+it('gives a program what is written later, while it runs', async () => {
+  using spawner = spawnerOn(child());
+  let heard = '';
+  const script = 'read -r one; echo "got $one"; read -r two; echo "got $two"';
+  let write: (bytes: Uint8Array) => void = () => undefined;
+  const ended = spawner.run(
+    {
+      ...{ argv: ['/bin/sh', '-c', script], cwd: '/', env: { PATH }, sandbox: 'trusted', network: false, owner: 'daemon' },
+      limits: { timeoutMs: 30_000, outputBytes: 1_000 },
+      onInput: (writer) => {
+        write = writer;
+        write(Buffer.from('first\n'));
+      },
+      onOutput: async (bytes) => {
+        heard += Buffer.from(bytes).toString();
+      },
+    },
+    NEVER,
+  );
+  await until('it answers', () => heard === 'got first\n');
+  write(Buffer.from('second\n'));
+  expect(await ended).toMatchObject({ code: 0, out: 'got first\ngot second\n' });
+  // It is gone: nobody is told.
+  write(Buffer.from('third\n'));
+});
+
+it('isolates a program: it has no directory, and of what others may read only what is its own', async (context) => {
+  needs(context, 'bwrap', '--ro-bind', '/', '/', '--unshare-all', '--proc', '/proc', 'true');
+  // What lies in /dev is shown to no program.
+  await using dir = await tempDir('/var/tmp');
+  const [own, others] = [join(dir.path, 'own'), join(dir.path, 'others')];
+  for (const path of [own, others]) {
+    await mkdir(path);
+    await writeFile(join(path, 'note'), 'canary');
+  }
+  using spawner = new WorkerSpawner({
+    connect: child(),
+    confinement: () => ({ mode: 'bwrap', network: true, readable: [others], hidden: [] }),
+    ...{ book: memoryBook().book, newId: randomUUID, clock: systemClock, logger: new MemoryLogger() },
+  });
+  const script = `pwd; echo "$HOME"; cat ${own}/note; cat ${others}/note || echo none; ls /workspace || echo none; touch ${own}/x || echo refused; grep -c . /proc/net/tcp`;
+  const exit = await spawner.run(
+    {
+      ...{ argv: ['/bin/sh', '-c', script], cwd: dir.path, env: { PATH }, sandbox: 'isolated', readable: [own], network: false },
+      ...{ owner: 'daemon', limits: { timeoutMs: 30_000, outputBytes: 1_000, memoryBytes: 1024 ** 3, pids: 64 } },
+    },
+    NEVER,
+  );
+  expect(exit.out.split('\n')).toEqual(['/tmp', '/tmp', 'canarynone', 'none', 'refused', '1', '']);
 });

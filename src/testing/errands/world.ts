@@ -13,6 +13,10 @@ export const PAGES: Readonly<Record<string, { readonly type: string; readonly bo
     type: 'text/html',
     body: '<title>Prices</title><table><tr><th>fruit<th>euro<tr><td>apple<td>2<tr><td>pear<td>3</table>',
   },
+  'table.example/': {
+    type: 'text/html',
+    body: "<title>Table</title><p id=free></p><button onclick=\"free.textContent = 'Free at ' + (9 + 10) + ':00'\">When?</button>",
+  },
   'docs.example/': { type: 'text/html', body: '<p>Read <a href="/install">how to install it</a>.</p>' },
   'docs.example/install': { type: 'text/html', body: '<p>Run <code>make all</code>, then wait.</p>' },
   'api.example/rate': { type: 'application/json', body: '{"eur":1,"usd":1.25}' },
@@ -55,6 +59,23 @@ export const WORLD: readonly Errand[] = [
       ({ told }) => `With ${/`(make all)`/.exec(told[1] ?? '')?.[1]}`,
     ],
     check: ({ texts }) => expect(texts).toEqual(['With make all']),
+  },
+  {
+    title: 'a page that answers only when its button is pressed is used, and its picture sent',
+    say: 'When is a table free at http://table.example/?',
+    moves: [
+      call('browser', { action: 'navigate', url: 'http://table.example/' }),
+      call('browser', { action: 'click', selector: 'text=When?' }),
+      call('browser', { action: 'get_text', selector: '#free' }),
+      call('browser', { action: 'screenshot' }),
+      ({ told }) => send(/screenshots\/\w+\.png/.exec(told[3] ?? '')?.[0] ?? 'none'),
+      ({ told }) => `Free at ${/Free at (19:00)/.exec(told[2] ?? '')?.[1]}`,
+    ],
+    needs: ['chromium'],
+    async check({ texts, files, run }) {
+      expect(texts).toContain('Free at 19:00');
+      expect(await run('file', '--brief', files[0]?.path ?? '')).toMatch(/^PNG image data, 1280 x 800/);
+    },
   },
   {
     title: 'two pages are compared',
