@@ -171,6 +171,13 @@ test('once untrusted and private things were read, what leaves the chat needs a 
   ]);
 });
 
+test('what one result brings in counts as what all results of its tool do', async () => {
+  const run = async () => ({ ok: true, output: 'x', taint: UNTRUSTED });
+  const list = { ...countingTool({ name: 'list', effect: 'none', reads: PRIVATE }), run };
+  const [, first] = await attempt({ tools: [list], calls: [{ name: 'list' }] });
+  expect(stepsOf(first.steps.writes).at(-1)).toMatchObject({ state: 'DONE', taint: UNTRUSTED | PRIVATE });
+});
+
 test('the owner is asked where no private chat can be, and what is too long for a chat is answered at the command line', async () => {
   const pay = countingTool({ name: 'pay' });
   const { asks: _none, ...elsewhere } = access();

@@ -201,7 +201,8 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
   const ms = run.clock.monotonic() - startedAt;
   emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms });
   tellAfterCall(run, call, result, ms);
-  return { result, at: run.clock.now(), ...(tool.reads ? { taint: tool.reads } : {}) };
+  const taint = (tool.reads ?? 0) | (result.taint ?? 0);
+  return { result, at: run.clock.now(), ...(taint === 0 ? {} : { taint }) };
 }
 
 async function recordDone(

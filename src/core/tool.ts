@@ -151,6 +151,8 @@ export interface ToolResult {
   readonly ok: boolean;
   /** What the model reads. A failure starts with `Error: `. */
   readonly output: string;
+  /** Bits of `authority.ts` that this result brings in beside those of `Tool.reads`. Absent = none. */
+  readonly taint?: number;
   /**
    * The file of the workspace, as a path relative to it, with all that the tool said, where `output` is head
    * and tail of so many bytes. Absent = `output` is all there is.

@@ -137,6 +137,15 @@ test('list, disable, enable and remove', async () => {
   expect(await at.call({ action: 'list' })).toMatchObject({ output: 'There are no jobs.' });
 });
 
+test('A30 what is told of a job brings in what its maker had read, wherever it is told', async () => {
+  await using at = await setup();
+  await at.jobs.add({ id: 'one', text: 'call Mum', schedule: { everyMs: 3_600_000 }, authority: OWNER, taint: 1 });
+  expect(await at.call({ action: 'list' })).toMatchObject({ taint: 1 });
+  expect(await at.call({ action: 'disable', job_id: 'one' })).toMatchObject({ taint: 1 });
+  expect(await at.call({ action: 'remove', job_id: 'one' })).toMatchObject({ taint: 1 });
+  expect(await at.call({ action: 'list' })).not.toHaveProperty('taint');
+});
+
 test.each([
   [{ action: 'add', message: 'x', every_seconds: 1 }, 'once a minute'],
   [{ action: 'add', message: 'x' }, 'one of at'],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { Job, JobBook, JobRequest } from '../core/job.ts';
-import type { RunScope } from '../core/tool.ts';
+import type { RunScope, ToolResult } from '../core/tool.ts';
 import { nowIn, wallTime } from '../lib/wall-time.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 
@@ -60,7 +60,7 @@ type Scope = { readonly jobs: JobBook; readonly taint: number; readonly origin: 
   'authority' | 'session'
 >;
 
-async function act(args: Args, key: string, { jobs, authority, origin, session, taint }: Scope): Promise<string> {
+async function act(args: Args, key: string, { jobs, authority, origin, session, taint }: Scope): Promise<Told> {
   switch (args.action) {
     case 'add': {
       const { message: text, name, timezone } = args;
@@ -77,20 +77,33 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
         ...(name === undefined ? {} : { name }),
         ...(timezone === undefined ? {} : { timezone }),
       });
-      return addedText(job, jobs.now().at);
+      return { output: addedText(job, jobs.now().at) };
     }
     case 'list': {
       const all = await jobs.list(authority);
-      if (all.length === 0) return 'There are no jobs.';
+      if (all.length === 0) return { output: 'There are no jobs.' };
       const more = all.length > MAX_LISTED ? [`[${all.length - MAX_LISTED} more]`] : [];
-      return [...all.slice(0, MAX_LISTED).map(lineOf), ...more].join('\n');
+      const shown = all.slice(0, MAX_LISTED);
+      return told([...shown.map(lineOf), ...more].join('\n'), shown);
     }
     case 'remove':
-      return `Removed: ${lineOf(await jobs.remove(authority, idOf(args)))}`;
+      return toldOf(await jobs.remove(authority, idOf(args)), 'Removed: ');
     case 'enable':
     case 'disable':
-      return lineOf(await jobs.enable(authority, idOf(args), args.action === 'enable'));
+      return toldOf(await jobs.enable(authority, idOf(args), args.action === 'enable'));
   }
+}
+
+type Told = Pick<ToolResult, 'output' | 'taint'>;
+
+/** Their words may be those of strangers, whom another conversation had read when they were made. */
+function told(output: string, jobs: readonly Job[]): Told {
+  const taint = jobs.reduce((sum, job) => sum | job.taint, 0);
+  return taint === 0 ? { output } : { output, taint };
+}
+
+function toldOf(job: Job, before = ''): Told {
+  return told(`${before}${lineOf(job)}`, [job]);
 }
 
 /** Of several, the first one counts (spec E2). */
