@@ -37,7 +37,10 @@ await systemClock.sleep(20);
 const other = await sleeperWithId();
 const ofTheFirst = await reapProcess({ id: 'first', program: 'sleep', pgid: ID, started }, systemClock);
 const isSpared = (await startOf(ID)) !== undefined;
-const ofTheOther = await reapProcess({ id: 'other', program: 'sleep', pgid: ID, started: (await startOf(ID)) ?? '' }, systemClock);
+const ofTheOther = await reapProcess(
+  { id: 'other', program: 'sleep', pgid: ID, started: (await startOf(ID)) ?? '' },
+  systemClock,
+);
 const isEnded = (await startOf(ID)) === undefined;
 await end(other);
 process.stdout.write(JSON.stringify({ ofTheFirst, isSpared, ofTheOther, isEnded }));
