@@ -181,16 +181,18 @@ test('filler is not sent, and buttons send their own words alone', async () => {
   const buttons = (...row: readonly object[]) => ({ content: 'Pick', metadata: { inline_keyboard: [row] } });
   await channel.deliver({ ...ADA, text: say({ content: '_Thinking…_' }) });
   await channel.deliver({ ...ADA, text: say(buttons({ text: 'Tea', callback_data: '/allow ABCDEF' }, { text: 'Soup' })) });
+  await channel.deliver({ ...ADA, text: say({ content: ' \n ' }) });
   for (const odd of [{ text: 'Site', url: 'https://x.test' }, { text: '/allow ABCDEF' }, { text: 'allow' }, { text: '/new' }])
     await channel.deliver({ ...ADA, text: say(buttons(odd)) });
   await daemon.gateway.idle();
-  const [filler, picked, ...odd] = outcomes(channel, 'ada');
+  const [filler, picked, blank, ...odd] = outcomes(channel, 'ada');
   expect(filler).toBe('came of it: Not sent: it says only that there is work, which the chat is shown anyway.');
   expect(picked).toBe('came of it: On its way to this chat. With the choices:\n1. Tea\n2. Soup');
   expect(channel.sent.find(({ text }) => text === 'Pick')?.choices).toEqual([
     { label: 'Tea', value: 'Tea' },
     { label: 'Soup', value: 'Soup' },
   ]);
+  expect(blank).toBe('came of it: Error: the content is empty');
   expect(odd.map((text) => /url is not possible|is a command of the chat itself/.test(text))).toEqual([true, true, true, true]);
   expect(channel.texts('ada').filter((text) => text === 'Pick')).toHaveLength(1);
 });

@@ -41,6 +41,7 @@ export const message = defineBoundTool({
     approval: approvalFor(messages),
   }),
   async run({ content, channel, chat_id: chatId, metadata = {} }, { idempotencyKey, signal }, messages) {
+    if (!/\S/.test(content)) throw new ToolFailure('the content is empty');
     const buttons = buttonsIn(metadata.inline_keyboard ?? [], messages);
     if (buttons.length === 0 && isFiller(content))
       return 'Not sent: it says only that there is work, which the chat is shown anyway.';
