@@ -62,6 +62,8 @@ export class McpSource implements ToolSource {
   #offered: ReadonlyMap<string, ServerTool> = new Map();
   #tools: readonly Tool[] = [];
   #told = '';
+  /** What a login did not cover, as it was told last. */
+  #toldScope = '';
   /** Ends the wait for the next attempt. */
   #retry = new AbortController();
   #calls = 0;
@@ -122,7 +124,9 @@ export class McpSource implements ToolSource {
       const reason = await this.#connected(signal);
       if (signal.aborted) return;
       if (clock.monotonic() - began > STEADY_MS) failures = 0;
-      const waitMs = hasCode(reason, 'GH2304') ? LONGEST_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+      const waitMs = hasCode(reason, 'GH2304', 'GH2305')
+        ? LONGEST_WAIT_MS
+        : Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
       this.#lost(reason, waitMs);
       using wait = linkedSignal(signal, this.#retry.signal);
       await clock.sleep(waitMs, wait.signal).catch(() => undefined); // closed or asked to try again meanwhile
@@ -210,7 +214,7 @@ export class McpSource implements ToolSource {
     const { code, hint } = isGatehouseError(reason)
       ? reason
       : { code: 'GH2302', hint: `try it with \`gatehouse mcp test ${server}\`` };
-    const needsLogin = code === 'GH2304';
+    const needsLogin = code === 'GH2304' || code === 'GH2305';
     const detail = redact(errorText(reason));
     this.#detail = needsLogin ? `${detail} → ${hint}` : detail;
     const isTold = needsLogin && this.#state === 'login';
@@ -278,7 +282,8 @@ export class McpSource implements ToolSource {
   /** The server did not act, and only a person can change that: the operator reads how, the model that it is so. */
   #refused({ code, hint }: GatehouseError, detail: string): ToolResult {
     const { server, logger } = this.#options;
-    if (code === 'GH2305') logger.warn('mcp.scope', { server, code, detail, hint });
+    if (code === 'GH2305' && this.#toldScope !== detail) logger.warn('mcp.scope', { server, code, detail, hint });
+    if (code === 'GH2305') this.#toldScope = detail;
     return failed(`the MCP server ${server} refused the call: ${detail}; the operator has to ${hint}`);
   }
 }

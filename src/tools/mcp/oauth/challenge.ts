@@ -42,12 +42,15 @@ export function loginNeeded(server: string, why: string): GatehouseError {
 /** Scopes that a shell takes as they are; others are not put into a command. */
 const PLAIN_SCOPE = /^[A-Za-z0-9._:/-]+$/;
 
+/** In one command. */
+const MOST_NAMED = 10;
+
 /** A call that the login does not cover; others may go on. */
 export class ScopeNeeded extends GatehouseError {
   readonly scopes: readonly string[];
 
   constructor(server: string, scopes: readonly string[]) {
-    const plain = scopes.filter((scope) => PLAIN_SCOPE.test(scope));
+    const plain = scopes.filter((scope) => PLAIN_SCOPE.test(scope)).slice(0, MOST_NAMED);
     const more = plain.map((scope) => ` --scope ${scope}`).join('');
     super('GH2305', `the login at ${server} does not cover this (it wants ${scopes.join(' ') || 'more than it says'})`, {
       hint: `run \`gatehouse mcp login ${server}${more}\``,

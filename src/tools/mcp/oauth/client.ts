@@ -9,7 +9,7 @@ import type { McpFetch } from '../http.ts';
 import { loadOAuth } from '../sdk.ts';
 import type { Found } from './discover.ts';
 import { loginFailed } from './fetch.ts';
-import { plainly } from './tokens.ts';
+import { MIN_SECRET_CHARS, plainly } from './tokens.ts';
 
 export interface OAuthClient {
   readonly information: OAuthClientInformationMixed;
@@ -72,6 +72,8 @@ export async function clientFor(
     fetchFn: fetch,
   };
   const information = await plainly(() => registerClient(found.issuer, asked), { signal });
+  if ((information.client_secret?.length ?? MIN_SECRET_CHARS) < MIN_SECRET_CHARS)
+    throw loginFailed('the authorization server registered Gatehouse with what is no secret');
   return { information };
 }
 

@@ -100,6 +100,14 @@ const BEFORE: readonly Case[] = [
       }),
   ],
   [
+    'a secret that is a word, which would be taken out of every text',
+    /with what is no secret/,
+    ({ peer }) =>
+      Object.assign(peer.routes, {
+        '/register': () => ({ status: 201, body: { client_id: 'c', client_secret: 'that', redirect_uris: [] } }),
+      }),
+  ],
+  [
     'a registration that is a page',
     /what cannot be understood/,
     ({ peer }) => Object.assign(peer.routes, { '/register': () => ({ status: 201, body: '<html>' }) }),

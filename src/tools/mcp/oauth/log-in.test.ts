@@ -132,3 +132,12 @@ test('a server that does not end a login cannot keep it here', async () => {
     kept: [`${host}: it answered with HTTP status 503`],
   });
 });
+
+test('a server that asks for no login is not logged in to', async () => {
+  await using rig = await loginRig();
+  rig.peer.takes = () => true;
+  for (const path of ['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-authorization-server'])
+    rig.peer.routes[path] = () => ({ status: 404 });
+  expect(await failureOf(rig.login())).toMatch(/^GH2201 127\.0\.0\.1:\d+ asks for no login → see `gatehouse mcp test notes`$/);
+  expect(rig.peer.requests).not.toContain('POST /register');
+});

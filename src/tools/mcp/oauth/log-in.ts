@@ -63,6 +63,8 @@ export async function logIn(server: string, entry: McpServerEntry, options: LogI
   const fetch = oauthFetch({ fetch: base(allowPrivate), allowPrivate, clock, signal: limit.signal });
   const challenge = await challengeOfServer(server, entry, { ...options, signal: limit.signal });
   const seen = await discover({ url, challenge, issuer: oauth.issuer, allowPrivate, fetch });
+  if (!challenge && !seen.metadata)
+    throw loginFailed(`${new URL(url).host} asks for no login`, `see \`gatehouse mcp test ${server}\``);
   mustSpeakPkce(seen.metadata);
   await using store = openLogins({ ...options, server });
   const key = loginKey({ server, url });

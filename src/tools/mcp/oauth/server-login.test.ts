@@ -133,4 +133,12 @@ test('a client of its own asks with its secret, once for many requests, and anew
   expect(await login.token(signal)).not.toBe(tokens[0]);
   expect(rig.peer.forms).toHaveLength(2);
   expect(login.secrets()).toHaveLength(1);
+  rig.peer.routes['/token'] = () => ({
+    status: 401,
+    body: { error: 'invalid_client', error_description: 'not the-secret-of-the-app' },
+  });
+  await clock.advance(HOUR);
+  expect(await failureOf(login.token(signal))).toBe(
+    'GH2302 notes gave no token: the authorization server refused: invalid_client: not [secret] → check "oauth" of its entry in mcp_servers',
+  );
 });

@@ -119,9 +119,16 @@ class OwnLogin implements ServerLogin {
 
   /** One at a time. */
   async #renewed(challenge: Challenge | undefined, signal: AbortSignal): Promise<string> {
-    this.#running ??= this.#renew(challenge).finally(() => {
-      this.#running = undefined;
-    });
+    const plain = (error: unknown): never => {
+      if (!isGatehouseError(error) || error.code !== 'GH2201') throw error;
+      const hint = 'check "oauth" of its entry in mcp_servers';
+      throw new GatehouseError('GH2302', `${this.#server} gave no token: ${error.message}`, { hint });
+    };
+    this.#running ??= this.#renew(challenge)
+      .catch(plain)
+      .finally(() => {
+        this.#running = undefined;
+      });
     return await settledOrAborted(this.#running, signal);
   }
 

@@ -25,7 +25,7 @@ export interface AskOptions extends PlainOptions {
 }
 
 /** What is shorter may be a word, and a redactor would take it out of every text. */
-const MIN_TOKEN_CHARS = 8;
+export const MIN_SECRET_CHARS = 8;
 
 /** The server refused: the same request will not succeed. */
 export class Refused extends GatehouseError {}
@@ -39,7 +39,7 @@ export async function askForTokens(work: () => Promise<OAuthTokens>, { clock, ..
   const raw = await plainly(work, options);
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, token_type: type, scope } = raw;
   const tokens = { accessToken, ...(refreshToken === undefined ? {} : { refreshToken }) };
-  if (!areTokens(tokens) || [accessToken, refreshToken ?? accessToken].some((token) => token.length < MIN_TOKEN_CHARS))
+  if (!areTokens(tokens) || [accessToken, refreshToken ?? accessToken].some((token) => token.length < MIN_SECRET_CHARS))
     throw loginFailed('the authorization server sent what is no token');
   if (type.toLowerCase() !== 'bearer') throw loginFailed('the authorization server sent a token of a kind that MCP has not');
   const isLimited = seconds !== undefined && Number.isFinite(seconds) && seconds > 0;
