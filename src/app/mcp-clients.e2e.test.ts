@@ -105,7 +105,7 @@ test.concurrent('a client is told of progress, and what it takes back is cancell
   expect((await coder.call('ask', { text: 'and now' })).text).toBe('late');
 });
 
-test.concurrent('what reaches beyond its workspace is asked of the owner, whoever the client says it is', async () => {
+test.concurrent('what reaches beyond its workspace is asked of the owner, also where the client says that it is the owner', async () => {
   await using dir = await tempDir();
   const post = countingTool({ name: 'mcp__web__post' });
   const model = scriptedModel(({ messages }) => {
@@ -180,7 +180,7 @@ test.concurrent('a client reads and writes to the chats that are named for it, a
   await using reader = await startMcpClient(at.dir, 'reader');
   expect(await coder.tools()).toEqual(['ask', 'result', 'chats', 'read_chat', 'send']);
   expect(await reader.tools()).toEqual(['ask', 'result', 'chats', 'read_chat']);
-  expect((await coder.call('send', { chat: 'telegram:7', text: 'too early' })).text).toContain('nobody has written');
+  expect((await coder.call('send', { chat: 'telegram:7', text: 'too early' })).text).toContain('no person has written');
   for (const chat of [ANN, OWNER]) at.platform.inject({ chat_id: chat, from: { id: chat }, text: `secret of ${chat}` });
   await until('both are answered', () => at.texts(ANN).length + at.texts(OWNER).length === 2);
 

@@ -20,7 +20,7 @@ const LOOK_MS = 5_000;
 const QUESTION_CHARS = 500;
 const MOST_CHARS = 500_000;
 
-/** What ends a wait for a run: it goes on only once somebody outside it does something. */
+/** Waits of these kinds can last for days: a client that asked is told of them and does not wait. */
 const OF_PEOPLE: readonly WaitKind[] = ['person', 'signal'];
 
 export interface AsksOptions {

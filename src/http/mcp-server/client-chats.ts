@@ -112,7 +112,7 @@ export class ClientChats {
       throw new CallRefusal(`the key ${JSON.stringify(key)} was used for other words: choose a new one for each`);
     if (before) return { text: 'These words were taken before, and are not sent again.', id, state: 'taken' };
     const known = await journal.chats.of(chatKey(ref));
-    if (!known) throw new CallRefusal(`nobody has written to the agent in ${name} yet: it does not write there first`);
+    if (!known) throw new CallRefusal(`no person has written to the agent in ${name} yet: it does not write there first`);
     const counted = `${client} ${name}`;
     if (!this.#sent.hasRoom(counted)) throw new CallRefusal(`${SENT_PER_HOUR} times in an hour is the most for one chat`);
     this.#sent.count(counted);

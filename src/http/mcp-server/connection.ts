@@ -25,7 +25,7 @@ export class ClientConnection implements Transport {
   constructor(socket: Socket) {
     this.#socket = socket;
     this.hello = this.#hello.promise;
-    this.hello.catch(() => undefined); // whoever waits for it sees it
+    this.hello.catch(() => undefined); // its caller sees the failure
     const lines = new Lines({ onLine: (line) => this.#take(line), onTooLong: () => this.#refuseLong() });
     socket.on('data', (chunk: Buffer) => lines.write(chunk));
     socket.on('error', () => undefined); // 'close' follows

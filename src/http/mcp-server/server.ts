@@ -46,8 +46,8 @@ interface Connected {
 }
 
 /**
- * Lets the clients of the config in. There is no socket while there are none. Whoever may open it is the user
- * of the daemon, so the name that it gives is believed.
+ * Lets the clients of the config in. There is no socket while there are none. Only the user of the daemon can
+ * open it, who is the operator: so the name that a connection gives is believed.
  */
 export class ClientServer implements AsyncDisposable {
   readonly #options: ClientServerOptions;
