@@ -228,8 +228,16 @@ test.concurrent('a daemon that is killed takes no ask and no words with it, and 
   const asked = coder.call('ask', { text: 'a long one' });
   const failed = asked.catch((error: unknown) => error);
   await until('the model is asked', () => at.model.requests.length === 2);
-  at.platform.fault({ method: 'sendMessage', chatId: String(ANN), kind: 'error', status: 429, times: 1_000 });
+  // Refused, so that the kill finds words that surely did not arrive.
+  const refusal = { kind: 'error', status: 429, description: 'Too Many Requests', parameters: { retry_after: 5 } } as const;
+  at.platform.fault({ method: 'sendMessage', chatId: String(ANN), times: 1_000, ...refusal });
+  const sends = () => at.platform.calls.filter((method) => method === 'sendMessage').length;
+  const before = sends();
   await coder.call('send', { chat: 'telegram:7', text: 'only once', key: 'w' });
+  await until('it is refused, and waits', async () => {
+    const { text } = await coder.call('result', { id: 'api/coder/send/w' });
+    return sends() > before && text.startsWith('It waits');
+  });
   await first.stop('SIGKILL');
   at.platform.clearFaults();
   const error = (await failed) as Error & { readonly code?: number; readonly data?: { readonly id?: string } };
