@@ -56,8 +56,10 @@ export class WaitingCalls implements AsyncDisposable {
 
   /** Makes the call, until its result or the first question. Rejects as `work` does. */
   async run(call: NewCall, signal: AbortSignal): Promise<ToolResult> {
-    this.#calls.get(call.key)?.cancel(new Error('the call is made again'));
     const waiting = new WaitingCall(call, this.#options.clock, () => this.#hasRoom(call.server));
+    // It cannot wait, so no later attempt looks for it.
+    if (!call.asker) return await waiting.next(signal);
+    this.#calls.get(call.key)?.cancel(new Error('the call is made again'));
     this.#calls.set(call.key, waiting);
     return await this.#next(waiting, signal);
   }
