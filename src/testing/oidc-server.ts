@@ -99,7 +99,7 @@ function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600, res
 function resourceFeatures(scope: string, accessTokenTTL: number): Configuration['features'] {
   return {
     registration: { enabled: true },
-    revocation: { enabled: true },
+    revocation: { enabled: true, allowedPolicy: async () => true },
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo: async () => ({ scope, accessTokenFormat: 'opaque', accessTokenTTL }),
