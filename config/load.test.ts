@@ -93,7 +93,11 @@ describe('which file', () => {
       heartbeat: { every_minutes: 30, max_a_day: 48 },
       tool_policy: { allow: [], deny: [], require_tags: [], mode: 'guarded', members: [], guests: [], senders: {} },
       tool_policy_by_provider: {},
-      web: { web_fetch: { allow_domains: [], deny_domains: [] }, web_search: {} },
+      web: {
+        web_fetch: { allow_domains: [], deny_domains: [] },
+        browser: { allow_domains: [], deny_domains: [] },
+        web_search: {},
+      },
       context_filter: [],
       mcp_servers: {},
       mcp_clients: {},

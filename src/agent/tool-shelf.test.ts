@@ -28,7 +28,7 @@ it('of more only the base tools are described, and the others are named by group
   const described = at.described(1);
   expect(namesOf(described)).toEqual([...BASE, 'activate_tools']);
   expect(described.at(-1)?.description).toContain(
-    'schedule: cron\nmcp__files: tool_0, tool_1, 7 more\nmcp__memory: tool_0, tool_1, tool_2',
+    'schedule: cron\nmcp__files: tool_0, tool_1, tool_2, 6 more\nmcp__memory: tool_0, tool_1, tool_2',
   );
   expect(namesOf(at.own)).toEqual(['activate_tools']);
 });

@@ -48,6 +48,7 @@ const LATER = [
   'cron',
   'web_fetch',
   'web_search',
+  'browser',
   'deep_search',
   'synthesize_research',
   'model_check',

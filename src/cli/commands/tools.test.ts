@@ -53,7 +53,7 @@ test('what a person may use follows their role, their own rules and the model th
   await using at = await setup();
   const owner = await at.list();
   expect(owner.as).toEqual({ principal: 'cli:local', role: 'owner', mode: 'guarded' });
-  expect(owner.deny.toSorted()).toEqual(['deep_search', 'git', 'grep', 'react', 'send_email', 'shell', 'web_search']);
+  expect(owner.deny.toSorted()).toEqual(['browser', 'deep_search', 'git', 'grep', 'react', 'send_email', 'shell', 'web_search']);
   expect(owner.ask).toEqual(['message', 'model_check', 'configure_tool']);
   expect(named(owner.tools, 'deep_search')).toMatchObject({ key: 'web.web_search' });
   expect(named(owner.tools, 'send_email')).toMatchObject({

@@ -23,6 +23,7 @@ import { resultOf } from './result.ts';
 import type { Elicit } from './server-requests.ts';
 import type { Wire } from './transport.ts';
 import type { WaitingCalls } from './waiting-calls.ts';
+import { hasCredential } from './wire.ts';
 
 /** Between two attempts: doubled up to the longest, from the start again once a connection stood for a minute. ms. */
 const FIRST_WAIT_MS = 1_000;
@@ -290,11 +291,6 @@ export class McpSource implements ToolSource {
 
 function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is GatehouseError {
   return isGatehouseError(error) && codes.includes(error.code);
-}
-
-function hasCredential(entry: McpServerEntry): boolean {
-  const { command, bearer_env: bearer, headers_env: headers, oauth, allow_private: isPrivate } = entry;
-  return command !== undefined || (bearer ?? oauth) !== undefined || Object.keys(headers).length > 0 || isPrivate;
 }
 
 function failed(reason: string): ToolResult {

@@ -75,12 +75,25 @@ const servers = z.unknown().transform((value, context): Readonly<Record<string, 
     for (const key of OF_OPERATOR)
       if (typeof entry === 'object' && entry !== null && Object.hasOwn(entry, key))
         issue([name, key], 'is the operator’s to say, not a plugin’s');
-  const parsed = mcpServers.safeParse(value);
+  for (const [name, command] of commandsIn(value)) if (!OWN_FILE.test(command)) issue([name, 'command'], NOT_OWN);
+  // The config takes absolute paths: from the plugin's directory on, these are.
+  const own = commandsIn(value).map(([name, command, entry]) => [name, { ...entry, command: command.slice(1) }] as const);
+  const parsed = mcpServers.safeParse(isRecord(value) ? { ...value, ...Object.fromEntries(own) } : value);
   for (const { path, message } of parsed.error?.issues ?? []) issue(path, message);
-  for (const [name, { command }] of Object.entries(parsed.data ?? {}))
-    if (command !== undefined && !OWN_FILE.test(command)) issue([name, 'command'], NOT_OWN);
-  return parsed.data ?? {};
+  const written = (entry: McpServerEntry): McpServerEntry =>
+    entry.command === undefined ? entry : { ...entry, command: `.${entry.command}` };
+  return Object.fromEntries(Object.entries(parsed.data ?? {}).map(([name, entry]) => [name, written(entry)]));
 });
+
+function commandsIn(value: unknown): readonly (readonly [server: string, command: string, entry: object])[] {
+  return Object.entries(isRecord(value) ? value : {}).flatMap(([name, entry]) =>
+    isRecord(entry) && typeof entry['command'] === 'string' ? [[name, entry['command'], entry] as const] : [],
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 const hooks = hooksSection.superRefine((all, context) => {
   for (const [at, { command }] of all.entries())
