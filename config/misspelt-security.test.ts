@@ -43,6 +43,7 @@ const CASES: readonly Case[] = [
   ['sanbox', [], 0, 'sandbox'],
   ['web', ['"web_fetsh": {}'], 1, 'web_fetch'],
   ['web', ['"web_fetch": {', '"deny_domain": ["a.example"]', '}'], 2, 'deny_domains'],
+  ['web', ['"browser": {', '"deny_domain": ["a.example"]', '}'], 2, 'deny_domains'],
   ['web', ['"web_fetch": {', '"allow_domains": ["https://a.example/x"]', '}'], 2, 'a domain'],
   ['hooks', [], 0, ''],
   ['mcp_client', [], 0, 'mcp_clients'],
