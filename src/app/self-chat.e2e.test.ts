@@ -59,7 +59,7 @@ test('the operator is answered in the chat with themselves, once a question, als
     await echo();
     await first.daemon.gateway.idle();
     // Offered to the operator alone.
-    expect(model.tools).toContain('cron');
+    expect(model.tools).toContain('web_fetch');
   }
   await using second = await start(platform, dir.path, model);
   await echo();

@@ -137,7 +137,12 @@ test('windows, dialogs, downloads and files are refused and told, and no page le
       'The page showed a dialog (alert): "bought". It was dismissed.',
     ]),
   );
-  expect(saidOf(await ask({ action: 'click', selector: 'a' }))).toContain('A download of "plan.pdf" was refused.');
+  // What comes after an action is told with the next one.
+  const said = [await ask({ action: 'click', selector: 'a' })];
+  await until('the download is told', async () => {
+    said.push(await ask({ action: 'get_text' }));
+    return said.map(saidOf).join('\n').includes('A download of "plan.pdf" was refused.');
+  });
   expect(saidOf(await ask({ action: 'click', selector: 'input' }))).toContain('The page asked for a file, and got none.');
   expect(saidOf(await go('/file'))).toContain('this is a file to be downloaded, not a page');
   await go('/out');

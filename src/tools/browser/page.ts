@@ -34,7 +34,10 @@ export class Page {
   readonly #lost = Promise.withResolvers<never>();
   /** Rejects once there is nothing to be done with it any more, also between two actions. */
   readonly lost = this.#lost.promise;
+  /** What happened and was not told yet: what comes after an action is told with the next one. */
   #notes: string[] = [];
+  /** Of the notes, those of earlier actions. */
+  #late = 0;
   #dialogs = 0;
 
   private constructor(view: View, cdp: CDPSession) {
@@ -56,7 +59,7 @@ export class Page {
 
   /** Rejects with a sentence for the model, which is a `LostPage` where it was the last one. */
   async perform(request: ToDriver): Promise<Done> {
-    this.#notes = [];
+    this.#late = this.#notes.length;
     const timer = setTimeout(() => this.#lose(`the page did not answer within ${ACTION_MS / 1_000} s`), ACTION_MS);
     const work = this.#work(request);
     work.catch(() => undefined);
@@ -73,7 +76,7 @@ export class Page {
     const url = view.url();
     if (!isShown(url)) throw new LostPage('pages are shown by http: and https: alone');
     const title = (await view.title()).slice(0, MAX_TITLE_CHARS).toWellFormed();
-    const notes = this.#notes.slice(0, MAX_NOTES).map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
+    const notes = this.#notes.splice(0).slice(0, MAX_NOTES).map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
     return { url: url.slice(0, MAX_URL_CHARS), title, output, notes, ...(png === undefined ? {} : { png }) };
   }
 
@@ -111,7 +114,7 @@ export class Page {
 
   async #navigate(view: View, url: string): Promise<Shown> {
     const answer = await view.goto(url, { waitUntil: 'commit', timeout: COMMIT_MS }).catch((error: Error) => {
-      throw new Error(navigationProblem(error.message, this.#notes));
+      throw new Error(navigationProblem(error.message, this.#notes.slice(this.#late)));
     });
     const isWhole = await view.waitForLoadState('load', { timeout: LOAD_MS }).then(
       () => true,

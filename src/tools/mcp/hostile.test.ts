@@ -97,7 +97,8 @@ test.each([
   ['huge-line', /a line of more than 1048576 bytes/],
   ['noise', /more than 100 lines that are no messages/],
   ['flood', /more than 2000 messages in 10 s/],
-  ['question-flood', /more than 2000 messages in 10 s/],
+  // On a busy machine it is not heard through its own flood.
+  ['question-flood', /more than 2000 messages in 10 s|did not answer within 30 s/],
   ['deep-line', /nested too deeply/],
   ['deep-object', /nested too deeply/],
   ['sudden', /ended with status 3; the last that it said is: no database there$/],
