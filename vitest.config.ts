@@ -1,7 +1,8 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { isFullLoad } from './src/testing/full-load.ts';
 import { quickTests } from './src/testing/quick-tests.ts';
 
 /** What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no times yet. */
@@ -13,9 +14,16 @@ class ProgramsFirst extends BaseSequencer {
   }
 }
 
+/**
+ * Each starts Chromium again and again: a third of the processor time of all other tests. `npm run attacks:browser`
+ * and `.ci/run` play them; one errand of `npm test` uses the browser as people do.
+ */
+const BROWSER = ['src/app/browser.e2e.test.ts', 'src/tools/browser/{hostile,namespace}.test.ts'];
+
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(isFullLoad() ? [] : BROWSER)],
     globalSetup: ['src/testing/test-files.ts', ...(mode === 'quick' ? [] : ['src/testing/built-daemon.ts'])],
     // For a machine that is slow and busy: what passes takes milliseconds.
     testTimeout: 120_000,
