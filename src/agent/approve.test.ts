@@ -8,6 +8,7 @@ import { agentRun, anyAccess, countingTool, MemoryStepLog, type TestRun } from '
 import { type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
 import { createPolicy, type PolicySettings } from '../tools/policy.ts';
 import { runAgent } from './run.ts';
+import { UNKNOWN } from './turn-lines.ts';
 
 const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [], home: 'test/bot/chat-1' };
 const HOME = { channel: 'test', account: 'bot', chatId: 'chat-1', isGroup: false };
@@ -134,6 +135,25 @@ test('A25 a thousand swaps between the question and the run: none of them runs, 
   digest = 'as shown';
   await attempt({ tools: [pay], recorded: first.steps.writes, access: access({}, { verdicts }) });
   expect(pay.runs).toBe(1);
+});
+
+test('A25 a call that was cut off after its yes runs again with what was approved, and with nothing else', async () => {
+  let digest = 'as shown';
+  const approval = async (): Promise<ApprovalFacts> => ({ digest, shown: `file ${digest}` });
+  const pay = countingTool({ name: 'pay', approval, idempotent: true });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const verdicts = said(asking);
+  const [, second] = await attempt({ tools: [pay], recorded: first.steps.writes, access: access({}, { verdicts }) });
+  const started = [...first.steps.writes, ...second.steps.writes].filter(
+    ({ kind, state }) => kind !== 'tool' || state === 'STARTED',
+  );
+  const again = () => attempt({ tools: [pay], recorded: started, access: access({}, { verdicts }) });
+  digest = 'swapped';
+  const [changed] = await again();
+  expect([pay.runs, resultsIn(changed)]).toEqual([1, [UNKNOWN]]);
+  digest = 'as shown';
+  await again();
+  expect(pay.runs).toBe(2);
 });
 
 test('a call whose facts cannot be read is refused', async () => {

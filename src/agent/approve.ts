@@ -34,6 +34,8 @@ export type Gate =
   /** `approvedBy`: id of the wait or grant that allows it. */
   | { readonly kind: 'run'; readonly approvedBy?: string }
   | { readonly kind: 'refused'; readonly output: string; readonly reason: string; readonly key?: string }
+  /** It began, and what a person allowed then is not what would run now. */
+  | { readonly kind: 'changed' }
   | { readonly kind: 'ask'; readonly wait: Wanted; readonly reason: string; readonly key?: string };
 
 /** The id of the wait for a yes, beside that of the call itself. */
@@ -69,12 +71,17 @@ export async function gateCall(gated: GatedCall): Promise<Gate> {
 /**
  * Whether a call that began before a crash may still run again: what was allowed then may be forbidden now.
  */
-export function mayStillRun({ run, call, tool, model, taint }: GatedCall): Gate {
+export async function mayStillRun(gated: GatedCall): Promise<Gate> {
+  const { run, call, tool, model, taint } = gated;
   const parsed = parseArguments(tool.name, call.arguments);
   if (!parsed.ok) return { kind: 'run' };
   const { policy, authority } = run.access;
   const verdict = policy.decide({ tool, args: parsed.args, taint }, { authority, channel: run.channel, model });
-  return verdict.kind === 'deny' ? refused(tool, verdict) : { kind: 'run' };
+  if (verdict.kind === 'deny') return refused(tool, verdict);
+  const said = run.access.verdicts.get(approvalId(call.id));
+  if (!said) return { kind: 'run' };
+  const facts = await factsOf(gated, parsed.args);
+  return !('problem' in facts) && digestOf(tool, parsed.args, facts) === said.digest ? { kind: 'run' } : { kind: 'changed' };
 }
 
 function approved({ wait }: CallVerdict): Gate {

@@ -111,7 +111,7 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, offered(run)), 'not-run'), batch);
   const { call: final, gate } = await gateFinal(call, recorded, { ...batch, tool });
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
-  if (gate.kind !== 'run' && going) return await unknown(call, step, batch);
+  if (gate.kind === 'changed' || (gate.kind !== 'run' && going)) return await unknown(call, step, batch);
   if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });
   if (!recorded) {
     const began = { tool: tool.name, effect: tool.effect, startedAt: run.clock.now() };
@@ -151,7 +151,7 @@ async function gateFinal(
 ): Promise<{ readonly call: ToolCall; readonly gate: Gate }> {
   if (recorded) {
     const final = recorded.replaced === undefined ? call : { ...call, arguments: recorded.replaced };
-    return { call: final, gate: mayStillRun({ ...batch, call: final }) };
+    return { call: final, gate: await mayStillRun({ ...batch, call: final }) };
   }
   const { run, signal } = batch;
   const answer = await askBeforeCall(run, call, signal);
@@ -165,7 +165,7 @@ async function gateFinal(
 
 /** A call that does not begin: refused for good, or before a person has said yes. */
 async function stopped(
-  { kind, ...gate }: Exclude<Gate, { readonly kind: 'run' }>,
+  { kind, ...gate }: Exclude<Gate, { readonly kind: 'run' | 'changed' }>,
   call: ToolCall,
   step: Omit<StepRecord, 'state'>,
   batch: ToolBatch & { readonly tool: Tool },
