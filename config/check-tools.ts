@@ -56,7 +56,9 @@ function checkChats(
     const at = [...path, index, 'channel'];
     const channel = valueAt(chat, ['channel']);
     if (typeof channel !== 'string' || channel === '' || channels.includes(channel)) return [];
-    return [{ severity: 'error', path: at, ...describeChoice(channels, valueAt(original, at)) }];
+    if (channels.length === 0) return []; // what is wrong with the channels is told where they stand
+    const hint = 'add it under gateway.channels, or take this chat out';
+    return [{ severity: 'error', path: at, hint, ...describeChoice(channels, valueAt(original, at)) }];
   });
 }
 
