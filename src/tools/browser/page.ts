@@ -76,7 +76,10 @@ export class Page {
     const url = view.url();
     if (!isShown(url)) throw new LostPage('pages are shown by http: and https: alone');
     const title = (await view.title()).slice(0, MAX_TITLE_CHARS).toWellFormed();
-    const notes = this.#notes.splice(0).slice(0, MAX_NOTES).map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
+    const notes = this.#notes
+      .splice(0)
+      .slice(0, MAX_NOTES)
+      .map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
     return { url: url.slice(0, MAX_URL_CHARS), title, output, notes, ...(png === undefined ? {} : { png }) };
   }
 

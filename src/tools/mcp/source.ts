@@ -53,7 +53,6 @@ export class McpSource implements ToolSource {
   readonly name: string;
   readonly #options: McpSourceOptions;
   readonly #stop = new AbortController();
-  readonly #listeners = new Set<() => void>();
   #running: Promise<void> | undefined;
   #connection: McpConnection | undefined;
   #state: McpStatus['state'] = 'starting';
@@ -83,11 +82,6 @@ export class McpSource implements ToolSource {
   tools({ asks }: Pick<RunScope, 'asks'> = {}): readonly Tool[] {
     if (!asks || this.#options.entry.elicitation !== 'ask') return this.#tools;
     return [...this.#offered.values()].map((tool) => this.#toTool(tool, asks));
-  }
-
-  onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
   status(): McpStatus {
@@ -131,6 +125,8 @@ export class McpSource implements ToolSource {
       this.#lost(reason, waitMs);
       using wait = linkedSignal(signal, this.#retry.signal);
       await clock.sleep(waitMs, wait.signal).catch(() => undefined); // closed or asked to try again meanwhile
+      // A try that was asked for makes no later one wait longer.
+      if (this.#retry.signal.aborted) failures -= 1;
     }
   }
 
@@ -186,7 +182,6 @@ export class McpSource implements ToolSource {
     this.#offered = new Map(offered.map((tool) => [tool.id, tool]));
     if (before === offered.map(({ digest }) => digest).join()) return;
     this.#tools = offered.map((tool) => this.#toTool(tool));
-    for (const listener of this.#listeners) listener();
   }
 
   #waiting(): McpStatus['waiting'] {

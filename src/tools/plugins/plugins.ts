@@ -138,8 +138,6 @@ export class Plugins {
     return {
       name: `plugin:${plugin.name}`,
       tools: (scope) => this.#tools(plugin, scope),
-      // The list is asked for at each run.
-      onChange: () => ({ [Symbol.dispose]: () => undefined }),
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
