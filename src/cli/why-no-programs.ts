@@ -20,7 +20,8 @@ export async function whyNoPrograms(
   if (sandbox.mode === 'off') return denied('it runs programs, and sandbox.mode is off');
   if (sandbox.worker_socket !== undefined) return () => undefined;
   const { probeSandbox } = await import('../sandbox/probe.ts');
-  const jail = { network: sandbox.allow_network, readable: sandbox.read_allow_paths, hidden: [dataDir] };
+  const { image, allow_network: network, read_allow_paths: readable } = sandbox;
+  const jail = { network, readable, hidden: [dataDir], ...(image === undefined ? {} : { image }) };
   const found = await probeSandbox(sandbox.mode, jail, clock);
   if ('problem' in found) return denied(`${found.problem}; ${found.hint}`);
   return ({ needs }) => {

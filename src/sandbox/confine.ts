@@ -43,7 +43,7 @@ export function confine(program: Confined, confinement: Confinement): Command {
     return { argv: sandboxExec({ ...confinement, ...own, argv, cwd, network }), cwd, env, isGuardian: false };
   const inside = home === undefined ? argv : argv.map((word) => seenAs(word, home, PROGRAM_HOME));
   if (confinement.mode === 'docker')
-    return dockerRun({ ...imageOf(confinement), ...program, argv: inside, env, network, fileBytes: FILE_BYTES });
+    return dockerRun({ ...program, ...imageOf(confinement), argv: inside, env, network, fileBytes: FILE_BYTES });
   return bubblewrap({ ...confinement, ...own, argv: limited({ ...program, argv: inside }), cwd, env, network });
 }
 

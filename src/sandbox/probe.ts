@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { errorText } from '../core/errors.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { oneLine } from '../lib/one-line.ts';
 import { type Confinement, confine, type SandboxMode } from './confine.ts';
@@ -49,7 +49,8 @@ async function probeMode(chosen: SandboxMode, confinement: Omit<Confinement, 'mo
   try {
     return await tryOnce(chosen, confinement, directory, clock);
   } catch (error) {
-    return { problem: `the sandbox cannot be used: ${oneLine(errorText(error), 300)}`, hint: INSTALL[chosen] };
+    const hint = isGatehouseError(error) ? error.hint : INSTALL[chosen];
+    return { problem: `the sandbox cannot be used: ${oneLine(errorText(error), 300)}`, hint };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -76,5 +77,7 @@ async function tryOnce(mode: SandboxMode, jail: Omit<Confinement, 'mode'>, cwd: 
 function hintFor(mode: SandboxMode, reason: string, image = ''): string {
   if (mode === 'docker' && /no such image|unable to find image/i.test(reason))
     return `images are not pulled here: run \`docker pull ${image}\``;
+  if (mode === 'docker' && /cannot connect to the docker daemon/i.test(reason))
+    return 'start the engine (`systemctl start docker`), and let the user of the daemon speak to it (group docker)';
   return mode === 'bwrap' ? NAMESPACES : INSTALL[mode];
 }

@@ -1,7 +1,7 @@
 // mcp login: a link for the person -> the browser's answer, or what is pasted -> a login on disk -> the daemon looks
 import { createInterface } from 'node:readline';
 import { isServerName } from '../../../config/sections/mcp.ts';
-import { GatehouseError } from '../../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
 import type { LoginUi } from '../../tools/mcp/oauth/answer.ts';
@@ -13,6 +13,7 @@ import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
 import { askingOptions, serverOf } from '../mcp-server.ts';
 import { openOrMake } from '../read-journal.ts';
+import { hintFor } from './mcp.ts';
 
 const BY = 'cli';
 
@@ -30,10 +31,22 @@ export const mcpLogin: Command<McpLoginOptions> = async (context, { name, browse
   const wrong = scope.find((one) => scopesOf(one)[0] !== one);
   if (wrong !== undefined)
     throw new GatehouseError('GH1001', '--scope is no scope', { hint: 'name one scope; the option may be given again' });
-  const { entry, options } = await serverOf(context, name);
+  const { entry, options, redact } = await serverOf(context, name);
   const opens = browser !== false && !out.json && deps.stdio.stderr.isTTY === true;
   const { signal } = new AbortController();
-  const login = await logIn(name, entry, { ...options, signal, scopes: scope, ui: uiOf(context, opens) });
+  const login = await logIn(name, entry, { ...options, signal, scopes: scope, ui: uiOf(context, opens) }).catch(
+    (error: unknown) => {
+      if (isGatehouseError(error)) throw error;
+      throw new GatehouseError(
+        'GH2302',
+        `${printable(name)} cannot be asked how to log in: ${printable(redact(errorText(error)))}`,
+        {
+          hint: hintFor(entry, error),
+          cause: error,
+        },
+      );
+    },
+  );
   const host = new URL(login.issuer).host;
   await record(context, 'mcp.logged-in', name, { issuer: host });
   const { expiresAt, renews } = login;

@@ -171,12 +171,20 @@ async function look(context: CommandContext, name: string): Promise<{ readonly l
   const listed = await probe(name, entry, options, AbortSignal.timeout(LIMIT_MS)).catch((error: unknown) => {
     if (isGatehouseError(error)) throw error;
     throw new GatehouseError('GH2302', `${printable(name)} does not work: ${printable(redact(errorText(error)))}`, {
-      hint: 'check its entry in mcp_servers, and what the program says where it is started by hand',
+      hint: hintFor(entry, error),
       cause: error,
     });
   });
   const approved = await withJournal(context, ({ pins }) => approvedOf(name, pins));
   return { listed, approved: approved ?? new Map() };
+}
+
+/** What helps where a server cannot be asked. */
+export function hintFor({ url }: Pick<McpServerEntry, 'url'>, error: unknown): string {
+  if (url === undefined) return 'check its entry in mcp_servers, and what the program says where it is started by hand';
+  if (errorText(error).includes('EPRIVATE'))
+    return 'the address is in a private network or of this machine: if it is meant, add `"allow_private": true` to its entry';
+  return 'check "url" in its entry of mcp_servers, and that the server runs there';
 }
 
 function documentOf({ tools, skipped, cut }: Listed, approved: Approved): Readonly<Record<string, unknown>> {
