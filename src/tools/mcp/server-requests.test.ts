@@ -36,17 +36,54 @@ test('hostile: with calls of two people under way a question is put to neither',
   const at = setup();
   const [ada, bob] = [at.open('ada', yes), at.open('bob', yes)];
   expect(await at.ask()).toEqual({ action: 'decline' });
-  expect(ada.notes[0]).toContain('calls for several people are under way');
+  expect(ada.notes[0]).toContain('calls for several people may be under way');
   bob.end();
   expect(await at.ask()).toEqual({ action: 'accept', content: {} });
 });
 
-test('a call that waits for an answer does not keep the next person from being asked', async () => {
+test('A37 hostile: a second question for a call that waits is not put to the person of another call', async () => {
   const at = setup();
   const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<Elicit>>>();
   at.open('ada', () => promise);
   const first = at.ask();
-  at.open('bob', yes);
+  const asked: string[] = [];
+  const bob = at.open('bob', async () => {
+    asked.push('bob');
+    return { action: 'accept', content: {} };
+  });
+  expect(await at.ask()).toEqual({ action: 'decline' });
+  expect([asked, bob.notes]).toEqual([[], [expect.stringContaining('calls for several people may be under way')]]);
+  resolve({ action: 'cancel', reason: 'no answer came in time' });
+  expect(await first).toEqual({ action: 'cancel' });
+});
+
+test('A37 hostile: what a server said of one person is not told to the calls of others with the refusal', async () => {
+  const at = setup();
+  const [ada, bob] = [at.open('ada', yes), at.open('bob', yes)];
+  await at.ask();
+  await expect(at.requests.answer('sampling/createMessage', { message: 'Where?' }, signal)).rejects.toThrow('model');
+  expect(ada.notes).toHaveLength(2);
+  for (const note of [...ada.notes, ...bob.notes]) expect(note).toMatch(/^\[The server asked for \S+ and was refused: /);
+  bob.end();
+  await expect(at.requests.answer('sampling/createMessage', { message: 'Where?' }, signal)).rejects.toThrow('model');
+  expect(ada.notes[2]).toContain('(“Where?”)');
+});
+
+test('A37 hostile: calls of which no person is known count as of several', async () => {
+  const at = setup();
+  const calls = [at.open(undefined), at.open(undefined)];
+  expect(await at.ask()).toEqual({ action: 'decline' });
+  await expect(at.requests.answer('roots/list', { message: 'Where?' }, signal)).rejects.toThrow('directories');
+  for (const { notes } of calls) expect(notes.join()).not.toContain('Where?');
+  expect(calls.map(({ notes }) => notes.length)).toEqual([2, 2]);
+});
+
+test('the next question of a person is for their call that waits for no answer yet', async () => {
+  const at = setup();
+  const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<Elicit>>>();
+  at.open('ada', () => promise);
+  const first = at.ask();
+  at.open('ada', yes);
   expect(await at.ask()).toEqual({ action: 'accept', content: {} });
   resolve({ action: 'cancel', reason: 'no answer came in time' });
   expect(await first).toEqual({ action: 'cancel' });

@@ -24,7 +24,7 @@ export interface OpenCall {
   /** What it is to tell its model, a sentence each. */
   readonly notes: string[];
   readonly limit: CallLimit;
-  /** The person it is made for: calls of two people are told apart. Absent = no person. */
+  /** The person it is made for: calls of two people are told apart. Absent = it may be any person, or none. */
   readonly who?: string;
   /** Absent = no person can be asked. */
   readonly elicit?: Elicit;
@@ -70,7 +70,8 @@ export class ServerRequests {
     const { action, ...more } = typeof call === 'string' ? refusal(call) : await this.#elicit(call, params, signal);
     if (!('reason' in more)) return { action, ...more };
     this.#options.onRefused(method);
-    this.#note(noteOf(method, params, more.reason), typeof call === 'string' ? this.#calls.keys() : [call]);
+    if (typeof call === 'string') this.#noteAll(method, params, call);
+    else note(noteOf(method, params, more.reason), [call]);
     return { action };
   }
 
@@ -93,30 +94,36 @@ export class ServerRequests {
 
   /**
    * The call that a question belongs to, which no server says: one that waits for no answer yet. Words of one
-   * person must not be asked for in the chat of another.
+   * person must not be asked for in the chat of another, and a call that waits may ask for more than one thing.
    */
   #callAsked(): OpenCall | string {
+    if (!this.#isOnePersons())
+      return `calls for several people may be under way, and the server does not say which of them it asks${ASK_YOURSELF}`;
     const all = [...this.#calls.keys()];
-    const idle = all.filter((call) => this.#calls.get(call)?.open === 0);
-    const among = idle.length > 0 ? idle : all;
-    const [first] = among;
-    if (!first) return 'no call is under way';
-    if (among.some(({ who }) => who !== first.who))
-      return `calls for several people are under way, and the server does not say which of them it asks${ASK_YOURSELF}`;
-    return first;
+    return all.find((call) => this.#calls.get(call)?.open === 0) ?? all[0] ?? 'no call is under way';
+  }
+
+  #isOnePersons(): boolean {
+    const [first, ...others] = [...this.#calls.keys()];
+    return others.every(({ who }) => who !== undefined && who === first?.who);
   }
 
   /** A refusal that the server reads, and that each call under way tells its model. */
   #refuse(method: string, params: unknown): Error {
     const why = (Object.hasOwn(REFUSED, method) ? REFUSED[method] : undefined) ?? 'Gatehouse does not know it';
     this.#options.onRefused(method);
-    this.#note(noteOf(method, params, why), this.#calls.keys());
+    this.#noteAll(method, params, why);
     return Object.assign(new Error(why), { code: -32_601 });
   }
 
-  #note(note: string, calls: Iterable<OpenCall>): void {
-    for (const { notes } of calls) if (notes.length < MAX_NOTES) notes.push(note);
+  /** The server's words may be about one person's call: where there are calls of others they are left out. */
+  #noteAll(method: string, params: unknown, why: string): void {
+    note(noteOf(method, this.#isOnePersons() ? params : undefined, why), this.#calls.keys());
   }
+}
+
+function note(text: string, calls: Iterable<OpenCall>): void {
+  for (const { notes } of calls) if (notes.length < MAX_NOTES) notes.push(text);
 }
 
 function refusal(reason: string): Extract<Elicited, { readonly reason: string }> {
