@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { ModelRequest } from '../core/model.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { TestChannel } from '../testing/test-channel.ts';
+import { TestChannel, testChannelEntry } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 
 const EVERYTHING = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js');
@@ -35,11 +35,12 @@ interface Rig extends TestDaemon {
 async function start(
   dataDir: string,
   entry: Record<string, unknown>,
-  { tool = 'mcp__srv__do', channel = new TestChannel('test'), more = {} } = {},
+  { tool = 'mcp__srv__do', channel = new TestChannel('test'), type = 'test', more = {} } = {},
 ): Promise<Rig> {
   const model = caller(tool);
   const mcp = { srv: { command: process.execPath, pin: 'first-use', ...entry } };
-  const rig = await testDaemon({ dataDir, model, mcp, channel, policy: POLICY, daemon: { programEnv: { PATH } }, ...more });
+  const daemon = { programEnv: { PATH }, registry: { [type]: testChannelEntry(() => channel) } };
+  const rig = await testDaemon({ dataDir, model, mcp, channel, policy: POLICY, entry: { type }, daemon, ...more });
   await until('the server is up', () => rig.logger.lines.some(({ event }) => event === 'mcp.up'));
   return {
     ...rig,
@@ -251,6 +252,15 @@ test('a server whose entry says "refuse" is told no, and the model is told to as
   await using rig = await start(dir.path, { ...asks([CITY]), elicitation: 'refuse' });
   await rig.channel.deliver({ text: 'go' });
   expect(await rig.told('go: ')).toMatch(/"code":-32601.*and was refused: .*Ask the person yourself/s);
+});
+
+test('A25 hostile: by mail, where a sender is not proven, no question of a server is put', async () => {
+  await using dir = await tempDir();
+  const more = { policy: { ...POLICY, senders: { 'email:user-1': { mode: 'full' } } } };
+  await using rig = await start(dir.path, asks([CITY]), { channel: new TestChannel('email'), type: 'email', more });
+  await rig.channel.deliver({ text: 'go' });
+  const text = await until('it says something', () => rig.channel.texts()[0]);
+  expect(text).toMatch(/^go: .*"action":"decline".*and was refused: .*Ask the person yourself/s);
 });
 
 test('hostile: a server that asks before it is even connected is told no', async () => {

@@ -78,7 +78,10 @@ export interface RunScope {
   readonly origin?: Address;
   /** What may be added to the answer. Absent = no chat is told. */
   readonly answer?: AnswerScope;
-  /** Whom a tool may ask for words. Absent = no message of a person began the run. */
+  /**
+   * Whom a tool may ask for words. Absent = no message of a person began the run, or its channel does not
+   * prove who answers.
+   */
   readonly asks?: Asker;
   /** Absent = there are no schedules. */
   readonly jobs?: JobBook;

@@ -16,6 +16,7 @@ import { composeDocuments } from './documents.ts';
 import { isReserved, type SendBeside } from './messages.ts';
 import { type ModelBookParts, modelBook } from './model-book.ts';
 import { type Base, redactOf } from './options.ts';
+import { provesSender } from './policy.ts';
 import { jobBook } from './schedule.ts';
 import { composeWeb } from './web.ts';
 
@@ -81,8 +82,13 @@ function scopeOf(row: RunRow, base: Base, delivery: Pick<Delivery, 'react'>): Ru
   const scope = { session, authority, channel: channelOf(row) };
   if (!target) return scope;
   const origin = addressOf(target);
-  const asks = row.message ? { asks: { principal: authority.principal, to: origin } } : {};
+  const asks = row.message && mayBeAsked(scope.channel, base) ? { asks: { principal: authority.principal, to: origin } } : {};
   return { ...scope, origin, answer: answerOf(row, base, delivery), ...asks };
+}
+
+/** A yes to what a server asks takes effect outside, so it counts only where a yes to a call does. */
+function mayBeAsked(channel: string, { channels }: Base): boolean {
+  return channels.isLocal(channel) || provesSender(channels.rules(channel)?.type);
 }
 
 /** Of a message, its chat alone. */
