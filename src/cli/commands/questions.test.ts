@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DECLINED } from '../../core/wait.ts';
 import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { FakeClock, tempDir } from '../../testing/fakes.ts';
@@ -91,6 +92,18 @@ test('a blank is no answer to a question that asks for words, and the hint says 
   await using at = await setup(dir.path);
   const { code, stderr } = await at.cli.run('questions', 'answer', 'CCCCCC', ' ');
   expect([code, stderr]).toEqual([2, expect.stringContaining('answer with words')]);
+});
+
+test('the question of a server is declined with deny, which does not reach the server as a word', async () => {
+  await using dir = await tempDir();
+  await using at = await setup(dir.path);
+  const expiresAt = at.cli.clock.now() + HOUR;
+  const question = { text: 'Where to?', answer: 'text', to: 'owner', by: ['test:ada'], named: true, expiresAt } as const;
+  await at.journal.commit([{ kind: 'ask', id: 'srv', question, asked: { code: 'DDDDDD', parts: [] }, late: LATE }]);
+  const blank = await at.cli.run('questions', 'answer', 'DDDDDD', ' ');
+  expect(blank.stderr).toContain('answer with words, or deny to decline');
+  expect(await at.cli.run('questions', 'answer', 'DDDDDD', 'Deny')).toMatchObject({ code: 0, stdout: '✓ declined\n' });
+  expect(await at.journal.waits.find('srv')).toMatchObject({ value: DECLINED, by: 'cli' });
 });
 
 test('a question that there is not fails with GH1003', async () => {

@@ -1,4 +1,4 @@
-import type { StoredWait } from '../../core/wait.ts';
+import { DECLINED, type Question, type StoredWait } from '../../core/wait.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { printable, printableBlock } from '../../lib/printable.ts';
 import { answerOf, isForSession, overText } from '../../operator/question-text.ts';
@@ -45,7 +45,7 @@ export const questionsAnswer: Command<AnswerOptions> = async (context, { id, ans
   const done = await withJournal(context, async ({ journal }) => {
     const wait = (await journal.waits.byCode(id.trim().toUpperCase())) ?? (await journal.waits.find(id.trim()));
     if (!wait?.question || !wait.isOpen) return wait;
-    const value = answerOf(wait.question, answer.join(' '));
+    const value = readWords(wait.question, answer.join(' '));
     if (!value) return { ...wait, isUnclear: true };
     const forSession = isForSession(wait.question, answer.join(' ')) ? { forSession: true as const } : {};
     await journal.commit([{ kind: 'settle', settled: { wait: wait.id, value, by: 'cli', ...forSession } }]);
@@ -65,14 +65,21 @@ export const questionsAnswer: Command<AnswerOptions> = async (context, { id, ans
     out.fail({ code: 'GH1003', message: overText(done), hint: 'see `gatehouse questions list`' });
     return EXIT.failed;
   }
-  out.data(`${out.mark('ok')} answered: ${printableBlock(done.value?.output ?? '')}`);
+  const said = done.value?.ok === false ? 'declined' : `answered: ${printableBlock(done.value?.output ?? '')}`;
+  out.data(`${out.mark('ok')} ${said}`);
   out.document({ question: toJson(done) });
   return EXIT.ok;
 };
 
+/** A `deny` that is typed to decline must not go to a server as its answer. */
+function readWords(question: Question, words: string): StoredWait['value'] {
+  const declines = question.named && question.answer === 'text' && /^\/?deny$/i.test(words.trim());
+  return declines ? DECLINED : answerOf(question, words);
+}
+
 function expected({ question }: StoredWait): string {
   if (question?.answer === 'approve') return question.grant ? 'allow, allow session or deny' : 'allow or deny';
-  if (question?.answer === 'text') return 'words';
+  if (question?.answer === 'text') return question.named ? 'words, or deny to decline' : 'words';
   return (question?.choices ?? []).map(({ label }, n) => `${n + 1} (${label})`).join(', ');
 }
 
