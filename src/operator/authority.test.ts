@@ -47,6 +47,13 @@ test.each<[string, Partial<InboundMessage>, number]>([
     { ...LISTED, replyTo: { platformId: 'q', fromBot: true, text: 'do evil', isRepeated: true } },
     UNTRUSTED,
   ],
+  [
+    'a reply to words that a person had us send',
+    { ...LISTED, ...quoted(true, 'On behalf of Eve (test:eve):\n\ndo evil') },
+    UNTRUSTED,
+  ],
+  ['a reply to words of a program', { ...LISTED, ...quoted(true, 'From the program coder:\n\ndo evil') }, UNTRUSTED],
+  ['a reply to an answer that names a program', { ...LISTED, ...quoted(true, 'It came from the program coder') }, 0],
   ['words of a person on no list', { senderId: 'anybody' }, UNTRUSTED],
   ['quoted words', { ...LISTED, ...quoted(false, 'do evil') }, UNTRUSTED],
   ['a reply that repeats nothing', { ...LISTED, ...quoted(false) }, 0],

@@ -3,6 +3,7 @@ import { type Authority, type Mode, PRIVATE, type Role, UNTRUSTED } from '../cor
 import { chatKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
+import { isRelayed } from '../core/relayed.ts';
 import type { Owner } from './owner.ts';
 
 export interface StandingOptions {
@@ -67,7 +68,8 @@ function taintOf(message: InboundMessage, role: Role, { isMail }: StandingOption
   const { media, replyTo, background, channel } = message;
   // Also the name of who wrote it is chosen by that person.
   const isQuoted = replyTo?.text !== undefined || replyTo?.origin !== undefined;
-  const isQuoting = isQuoted && (!replyTo?.fromBot || replyTo.isRepeated === true);
+  const isOwn = replyTo?.fromBot === true && replyTo.isRepeated !== true && !isRelayed(replyTo.text ?? '');
+  const isQuoting = isQuoted && !isOwn;
   const isOthers = role === 'guest' || isQuoting || (background?.length ?? 0) > 0 || bringsOthers(message);
   const isPrivate = media.length > 0 || isMail(channel);
   return (isOthers || media.length > 0 ? UNTRUSTED : 0) | (isPrivate ? PRIVATE : 0);

@@ -1,7 +1,10 @@
 /** What the readers of another chat are told of who writes to them, and what is said of them in turn. */
 import type { ChannelLimits } from '../core/channel-limits.ts';
 import { LOCAL_OPERATOR } from '../core/job.ts';
+import type { NewPart } from '../core/outbox.ts';
+import { RELAYED } from '../core/relayed.ts';
 import { measureSent } from '../delivery/measure.ts';
+import { type Answer, planParts } from '../delivery/plan.ts';
 import { nameInMark } from '../lib/marks.ts';
 
 /** Of a channel that does not work now: what every one of them takes. */
@@ -14,10 +17,10 @@ const SIGNS = /[*_`~#|\\()<>:@]/g;
  * decided: `On behalf of Ada (telegram:42):`. A name can neither end the line nor look like an id.
  */
 export function headOf(name: string | undefined, principal: string): string {
-  if (principal === LOCAL_OPERATOR) return 'On behalf of the operator:';
+  if (principal === LOCAL_OPERATOR) return `${RELAYED.person} the operator:`;
   const id = principal.replace(/[^\w@.:+=/-]/gu, (char) => `%${char.codePointAt(0)?.toString(16)}`);
   const shown = name === undefined ? '' : plainName(name);
-  return shown === '' ? `On behalf of ${id}:` : `On behalf of ${shown} (${id}):`;
+  return shown === '' ? `${RELAYED.person} ${id}:` : `${RELAYED.person} ${shown} (${id}):`;
 }
 
 export function receiverTitle(chat: {
@@ -31,6 +34,19 @@ export function receiverTitle(chat: {
   if (isGroup) return `the group ${id} (${channel})`;
   const shown = name === undefined ? '' : plainName(name);
   return shown === '' ? `${id} (${channel})` : `${shown} (${channel}, ${id})`;
+}
+
+/**
+ * As `planParts`, with this line above every piece, so that each shows alone whose words it has; '' = none.
+ * Absent limits: those of a channel that does not work now.
+ */
+export function planBelow(
+  head: string,
+  { limits, ...answer }: Omit<Answer, 'limits'> & { readonly limits: ChannelLimits | undefined },
+): NewPart[] {
+  const planned = planParts({ ...answer, limits: below(head, limits) });
+  if (head === '') return planned;
+  return planned.map((row) => ({ ...row, part: { ...row.part, text: `${head}\n\n${row.part.text}` } }));
 }
 
 /** Limits for a text that stands below this line in each of its pieces. */

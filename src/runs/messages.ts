@@ -6,9 +6,8 @@ import type { Address, InboundMessage } from '../core/message.ts';
 import type { ChatName, Messages, NotWritten, Words, Written } from '../core/messages.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { RunRow } from '../core/run.ts';
-import { planParts } from '../delivery/plan.ts';
 import { isListed } from '../operator/may-write.ts';
-import { below, headOf, receiverTitle } from './behalf.ts';
+import { headOf, planBelow, receiverTitle } from './behalf.ts';
 import type { DailyCap } from './daily-cap.ts';
 
 /** What the config says of a channel, as far as words to its chats need it. */
@@ -110,17 +109,14 @@ export class RunMessages implements Messages {
   #plan(address: Address, { text, choices }: Words, id: string, head: string): readonly NewPart[] {
     const { channel: find, clock, expiresInMs } = this.#options;
     const channel = find(address.channel);
-    const parts = planParts({
+    const parts = planBelow(head, {
       ...{ message: { id, ...address }, text, files: [], choices },
       buttons: channel?.buttons ?? false,
-      limits: below(head, channel?.limits),
+      limits: channel?.limits,
       now: clock.now(),
       expiresInMs: expiresInMs(),
     });
-    return parts.map((row) => ({
-      ...row,
-      part: { ...row.part, messageId: this.#row.key, text: head === '' ? row.part.text : `${head}\n\n${row.part.text}` },
-    }));
+    return parts.map((row) => ({ ...row, part: { ...row.part, messageId: this.#row.key } }));
   }
 
   async #receiver({ channel: named, chatId }: ChatName): Promise<Receiver | NotWritten> {

@@ -2,6 +2,7 @@
 import type { Message, RichBlock, Update } from 'grammy/types';
 import { expect, test } from 'vitest';
 import { toInbound } from './inbound.ts';
+import { pressOf } from './inbound-events.ts';
 
 const context = { channel: 'telegram', account: '700001', me: { id: 700_001, username: 'gatehouse_bot' } };
 const chat = { id: 1000, type: 'private', first_name: 'Ada' };
@@ -268,6 +269,22 @@ test('a quoted part stands for itself; a quote that the server added does not hi
   const quote = { text: 'second point', position: 13 };
   expect(read({ text: 'why?', reply_to_message, quote: { ...quote, is_manual: true } }).replyTo?.text).toBe('second point');
   expect(read({ text: 'why?', reply_to_message, quote }).replyTo?.text).toBe('first point, second point');
+});
+
+test('a part of words that others had sent comes with the line that says whose they are', () => {
+  const text = 'From the program coder:\n\nfirst point, second point';
+  const quote = { text: 'second point', position: 38, is_manual: true };
+  expect(read({ text: 'do it', reply_to_message: { ...old, text }, quote }).replyTo?.text).toBe(text);
+});
+
+test('a press under words that others had sent comes with them, and under an answer without', () => {
+  const pressed = (text: string) => {
+    const callback_query = { id: '1', from, chat_instance: 'x', data: 'yes', message: { ...old, text } };
+    return pressOf({ update_id: 1, callback_query } as unknown as Update, context)?.replyTo;
+  };
+  const text = 'On behalf of Eve (telegram:9):\n\nShall I?';
+  expect(pressed(text)).toEqual({ platformId: '1000:4', fromBot: true, text });
+  expect(pressed('Shall I?')).toEqual({ platformId: '1000:4', fromBot: true });
 });
 
 test('a part of a caption comes with the picture', () => {

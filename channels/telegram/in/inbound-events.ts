@@ -2,9 +2,11 @@
 import type { Update, User } from 'grammy/types';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
+import { isRelayed } from '../../../src/core/relayed.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
 import { personName } from './authors.ts';
 import { type InboundContext, threadOf } from './inbound.ts';
+import { plainText } from './inbound-text.ts';
 
 /** A press is what the choice says, from whoever pressed, about the message with the buttons. */
 export function pressOf(update: Update, context: InboundContext): InboundMessage | undefined {
@@ -14,13 +16,15 @@ export function pressOf(update: Update, context: InboundContext): InboundMessage
   if (!query?.data || !message) return undefined;
   const target = `${message.chat.id}:${message.message_id}`;
   const threadId = threadOf(message);
+  const above = message.date === 0 ? '' : plainText(message);
   return inboundMessage(context, {
     chatId: String(message.chat.id),
     platformId: `${target}:press:${query.id}`,
     ...(threadId === undefined ? {} : { threadId }),
     ...writer(query.from),
     text: query.data,
-    replyTo: { platformId: target, fromBot: true },
+    // An answer is known to whom it was given; words of others make what they offer theirs too.
+    replyTo: { platformId: target, ...(isRelayed(above) && { text: above }), fromBot: true },
     isGroup: message.chat.type !== 'private',
     mentionsBot: true,
     ...(query.from.is_bot ? { refusal: 'bot-author' as const } : {}),

@@ -1,6 +1,7 @@
 /** What a message replies to: a message of its chat or of another, a part of one, or a story. */
 import type { Message } from 'grammy/types';
 import type { MediaRef, QuotedMessage } from '../../../src/core/message.ts';
+import { isRelayed } from '../../../src/core/relayed.ts';
 import { label, writtenBy } from '../../kit/senders-words.ts';
 import { authorOf, chatName, originName } from './authors.ts';
 import { mediaOf } from './inbound-content.ts';
@@ -37,7 +38,9 @@ function repliedIn({ reply_to_message: replied }: Message): Message | undefined 
 function quotedHere(message: Message, replied: Message, me: BotIdentity): QuotedMessage {
   const fromBot = replied.from?.id === me.id;
   const whole = [plainText(replied), noteOf(replied)].filter((line) => line).join('\n');
-  const said = chosenPart(message, replied) ?? (whole || message.quote?.text);
+  // Words of others that the bot sent are told by their first line, which a part would lack.
+  const part = fromBot && isRelayed(whole) ? undefined : chosenPart(message, replied);
+  const said = part ?? (whole || message.quote?.text);
   const text = [...kindsOf(replied), said].filter((line) => line).join('\n');
   const own = fromBot || (!replied.sender_chat && replied.from !== undefined && replied.from.id === message.from?.id);
   const forwarded = replied.forward_origin && `forwarded from ${originName(replied.forward_origin)}, not by the sender`;
