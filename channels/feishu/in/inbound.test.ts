@@ -183,6 +183,22 @@ test('A37 a button answers for the chat it was made for, and for no other that i
   expect(press({ choice: 'yes', chat: 'oc_1' })).toMatchObject({ isGroup: true });
 });
 
+test('a press under words that others had sent brings these along, and one under an answer nothing', () => {
+  const press = (text: string) =>
+    about(
+      'card.action.trigger',
+      {
+        operator: { open_id: 'ou_1' },
+        action: { value: { choice: 'yes', chat: 'oc_1' } },
+        context: { open_message_id: 'om_1', open_chat_id: 'oc_1' },
+      },
+      { ...KNOWN, fromBot: true, text },
+    ).replyTo;
+  const text = 'On behalf of Eve (feishu:ou_9):\n\nShall I?';
+  expect(press(text)).toEqual({ platformId: 'om_1', fromBot: true, text });
+  expect(press('Shall I?')).toEqual({ platformId: 'om_1', fromBot: true });
+});
+
 test('presses are timed in microseconds', () => {
   const event = feishuEvent('card.action.trigger', {}, APP);
   const { createdAt } = readEvent({ ...event, header: { ...event.header, create_time: '1603977298000123' } });

@@ -1,6 +1,7 @@
 /** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
 import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import { isRelayed } from '../../../src/core/relayed.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
 import { composed, ours, writtenBy } from '../../kit/senders-words.ts';
@@ -240,7 +241,10 @@ function toPress(event: FeishuEvent, context: InboundContext, card: KnownMessage
     ...(threadId !== undefined && { threadId }),
     senderId,
     text: ours ? text : '',
-    ...(messageId !== '' && { replyTo: { platformId: messageId, fromBot: true } }),
+    // An answer is known to whom it was given; words of others make what they offer theirs too.
+    ...(messageId !== '' && {
+      replyTo: { platformId: messageId, fromBot: true, ...(isRelayed(card?.text ?? '') && { text: card?.text ?? '' }) },
+    }),
     isGroup,
     mentionsBot: true,
     ...(refusal && { refusal }),

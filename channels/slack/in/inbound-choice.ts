@@ -4,11 +4,12 @@
  * any JSON.
  */
 import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
+import { isRelayed } from '../../../src/core/relayed.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
 import { label } from '../../kit/senders-words.ts';
 import { authorId, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
-import { quotedParent } from './inbound-quoted.ts';
+import { quotedParent, quotedWords } from './inbound-quoted.ts';
 
 /**
  * Our buttons and menus, which say what was offered; those of other messages of the app are read as words.
@@ -37,8 +38,12 @@ export function toChoice(body: JsonObject, context: InboundContext): InboundMess
   const text = (ours ? offeredValue(ours) : wordsOf(action)) ?? '';
   const thread = threadOf(chatId, ts, str(message['thread_ts']), context);
   const platformId = `${chatId}:${ts}`;
+  // An answer is known to whom it was given; words of others make what they offer theirs too.
+  const above = quotedWords(message);
   const quoted: QuotedMessage =
-    ours || !str(message['ts']) ? { platformId, fromBot: true } : quotedParent(message, platformId, context);
+    ours || !str(message['ts'])
+      ? { platformId, fromBot: true, ...(isRelayed(above) && { text: above }) }
+      : quotedParent(message, platformId, context);
   return inboundMessage(context, {
     chatId,
     platformId: `${platformId}:action:${senderId}:${at}`,

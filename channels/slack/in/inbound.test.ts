@@ -317,6 +317,14 @@ test.each<[string, JsonObject, string]>([
   expect(chosen?.refusal).toBe(text === '' ? 'empty' : undefined);
 });
 
+test('our menu under words that others had sent brings these along', () => {
+  const text = 'From the program `coder`:\n\nWhich?';
+  const message = { ts: TS, bot_id: 'B0BOT', text };
+  const actions = [{ action_id: 'gatehouse_choice_0', type: 'button', value: 'a', action_ts: '1767225700.123456' }];
+  const body = { type: 'block_actions', user: { id: 'U1' }, channel: { id: 'D1' }, message, actions, trigger_id: 't1' };
+  expect(toInbound({ kind: 'action', body }, context)?.replyTo).toEqual({ platformId: `D1:${TS}`, fromBot: true, text });
+});
+
 test.each([
   ['a slash command', { command: '/help' }, 'C1', true],
   ['one that takes words', { command: '/model' }, 'C1', true],
