@@ -7,6 +7,7 @@ import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { Uploads } from '../media/uploads.ts';
+import { DailyCap } from '../runs/daily-cap.ts';
 import type { McpServers } from '../tools/mcp/servers.ts';
 import type { Plugins } from '../tools/plugins/plugins.ts';
 import { DiskQuota } from '../workspace/disk-quota.ts';
@@ -85,6 +86,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let running: Delivery | undefined;
   const base: Base = {
     ...{ options, events, journal, channels, disk, programs, uploads: new Uploads({ ...options, disk }) },
+    cap: new DailyCap(journal, clock),
     onParts(parts) {
       // What sends belongs to all, whichever turn or channel made the part.
       onOwnBehalf(() => {

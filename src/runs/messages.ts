@@ -2,28 +2,18 @@
 import type { Channel } from '../core/channel.ts';
 import type { Chat, Chats } from '../core/chats.ts';
 import { chatKey, partKey, sentForId } from '../core/ids.ts';
-import type { Address, InboundMessage } from '../core/message.ts';
+import type { Address } from '../core/message.ts';
 import type { ChatName, Messages, NotWritten, Words, Written } from '../core/messages.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { RunRow } from '../core/run.ts';
-import { isListed } from '../operator/may-write.ts';
 import { headOf, planBelow, receiverTitle } from './behalf.ts';
 import type { DailyCap } from './daily-cap.ts';
+import { type LetInOptions, readerOf } from './let-in.ts';
 
-/** What the config says of a channel, as far as words to its chats need it. */
-export interface WrittenTo {
-  readonly isLocal: boolean;
-  readonly allowedGroups: readonly string[];
-}
-
-export interface MessagesOptions {
+export interface MessagesOptions extends LetInOptions {
   readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sentFor'> & { readonly chats: Chats };
-  /** Undefined = no such channel is configured. */
-  readonly rules: (channel: string) => WrittenTo | undefined;
   /** Undefined = it does not work now. */
   readonly channel: (name: string) => Channel | undefined;
-  /** As `mayWrite`. */
-  readonly mayWrite: (who: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>) => Promise<boolean>;
   readonly cap: DailyCap;
   readonly isReserved: (words: string) => boolean;
   readonly onParts: (parts: readonly NewPart[]) => void;
@@ -122,8 +112,7 @@ export class RunMessages implements Messages {
   async #receiver({ channel: named, chatId }: ChatName): Promise<Receiver | NotWritten> {
     const channel = named ?? this.#home?.channel;
     if (channel === undefined || chatId === undefined) return refused('name the channel and the chat');
-    const rules = this.#options.rules(channel);
-    if (!rules) return refused(`no channel is called ${JSON.stringify(channel)}`);
+    if (!this.#options.rules(channel)) return refused(`no channel is called ${JSON.stringify(channel)}`);
     const where = `${JSON.stringify(chatId)} on ${channel}`;
     const [chat, ...more] = await this.#known(channel, chatId);
     if (more.length > 0) {
@@ -132,9 +121,9 @@ export class RunMessages implements Messages {
     }
     if (chat?.lastIn === undefined)
       return refused(`no person has written to the agent from ${where}, and only where one has it may write`);
-    const { address, principal, title: name } = chat;
-    const reader = address.isGroup ? chatKey(address) : principal;
-    if (reader === undefined || !(await this.#isLetIn(chat, rules))) return refused(`${where} is not let in any more`);
+    const { address, title: name } = chat;
+    const reader = await readerOf(chat, this.#options);
+    if (reader === undefined) return refused(`${where} is not let in any more`);
     return {
       ...{ kind: 'found', address, reader },
       title: receiverTitle({ channel, chatId: address.chatId, name, isGroup: address.isGroup === true }),
@@ -156,13 +145,6 @@ export class RunMessages implements Messages {
     const ofPerson = (await chats.find(`${channel}:${chatId}`)).filter(ofAccount).slice(0, 1);
     if (ofPerson.length > 0 || this.#row.authority.role !== 'owner') return ofPerson;
     return (await chats.named(channel, chatId)).filter(ofAccount);
-  }
-
-  async #isLetIn({ address, principal = '' }: Chat, { isLocal, allowedGroups }: WrittenTo): Promise<boolean> {
-    if (isLocal) return true;
-    const { channel, account, chatId } = address;
-    if (address.isGroup) return isListed(allowedGroups, chatId);
-    return await this.#options.mayWrite({ channel, account, senderId: principal.slice(channel.length + 1) });
   }
 
   /** The name of the person on whose account the run acts. Undefined = none is known. */

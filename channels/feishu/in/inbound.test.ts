@@ -193,7 +193,7 @@ test('a press under words that others had sent brings these along, and one under
         context: { open_message_id: 'om_1', open_chat_id: 'oc_1' },
       },
       { ...KNOWN, fromBot: true, text },
-    ).replyTo;
+    )?.replyTo;
   const text = 'On behalf of Eve (feishu:ou_9):\n\nShall I?';
   expect(press(text)).toEqual({ platformId: 'om_1', fromBot: true, text });
   expect(press('Shall I?')).toEqual({ platformId: 'om_1', fromBot: true });

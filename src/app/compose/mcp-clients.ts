@@ -3,11 +3,14 @@ import { Asks } from '../../http/mcp-server/asks.ts';
 import { ClientChats } from '../../http/mcp-server/client-chats.ts';
 import { ClientServer } from '../../http/mcp-server/server.ts';
 import { packageVersion } from '../../lib/package-info.ts';
+import { planBelow } from '../../runs/behalf.ts';
 import type { ChannelSet } from '../channels.ts';
 import type { GatewayParts } from './gateway.ts';
+import { writtenTo } from './messages.ts';
 import type { LiveConfig } from './options.ts';
-import type { TurnParts } from './runner.ts';
+import { type TurnParts, writerCheck } from './runner.ts';
 
+const HOUR_MS = 3_600_000;
 const MIB = 1024 * 1024;
 /** Of what may wait, clients leave so much to people; the rest they share with jobs. */
 const FOR_PEOPLE = 1 / 2;
@@ -23,10 +26,10 @@ export interface McpClients extends AsyncDisposable {
 
 /** The clients of section `mcp_clients`, who are let in from now on. */
 export async function composeMcpClients(turn: TurnParts, { gateway }: Pick<GatewayParts, 'gateway'>): Promise<McpClients> {
-  const { base, transcripts, parts, pairing } = turn;
+  const { base, pairing } = turn;
   const { options, journal, events, live } = base;
   const { clock, logger, dataDir, config } = options;
-  const chats = new ClientChats({ journal, transcripts, parts, clock, channel: (name) => channelIn(base.channels, name) });
+  const chats = composeChats(turn);
   const asks = new Asks({
     ...{ journal, clock, observe: (observer) => events.observe(observer) },
     sent: (id, call) => chats.sent(id, call),
@@ -46,6 +49,21 @@ export async function composeMcpClients(turn: TurnParts, { gateway }: Pick<Gatew
       asks[Symbol.dispose]();
     },
   };
+}
+
+function composeChats(turn: TurnParts): ClientChats {
+  const { base, transcripts } = turn;
+  const { options, journal, channels, cap, live } = base;
+  const { clock } = options;
+  return new ClientChats({
+    ...{ journal, transcripts, clock, cap, rules: writtenTo(channels), mayWrite: writerCheck(turn) },
+    channel: (name) => channelIn(channels, name),
+    parts: (message, text, head) =>
+      planBelow(head, {
+        ...{ message, text, files: [], limits: channelIn(channels, message.channel)?.limits, now: clock.now() },
+        expiresInMs: live().gateway.answer_expiry_hours * HOUR_MS,
+      }),
+  });
 }
 
 function channelIn({ channels }: ChannelSet, name: string) {

@@ -8,9 +8,10 @@ import type { RunScope } from '../../core/tool.ts';
 import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
-import { DailyCap } from '../../runs/daily-cap.ts';
+import type { LetInOptions } from '../../runs/let-in.ts';
 import { RunMailer } from '../../runs/mailer.ts';
-import { type MessagesOptions, RunMessages } from '../../runs/messages.ts';
+import { RunMessages } from '../../runs/messages.ts';
+import type { ChannelSet } from '../channels.ts';
 import type { Base } from './options.ts';
 
 const HOUR_MS = 3_600_000;
@@ -21,25 +22,21 @@ export type SendBeside = (row: RunRow, home: Address | undefined) => Pick<RunSco
 interface MessageParts {
   readonly base: Base;
   readonly pairing: Pick<PairingStore, 'isBlocked'>;
-  readonly mayWrite: MessagesOptions['mayWrite'];
+  readonly mayWrite: LetInOptions['mayWrite'];
 }
 
 export function composeMessages({ base, pairing, mayWrite }: MessageParts): SendBeside {
-  const { options, journal, channels, onParts, live } = base;
+  const { options, journal, channels, onParts, live, cap } = base;
   const { clock, dataDir } = options;
   const shared = {
-    ...{ journal, onParts, clock, cap: new DailyCap(journal, clock) },
+    ...{ journal, onParts, clock, cap },
     expiresInMs: () => live().gateway.answer_expiry_hours * HOUR_MS,
   };
   const mailChannels = () => new Map([...channels.channels].filter(([, channel]) => channel.writesMail));
   const toChats = {
     ...shared,
     channel: (name: string) => channels.channels.get(name),
-    rules(name: string) {
-      const rules = channels.rules(name);
-      return rules && { isLocal: channels.isLocal(name), allowedGroups: rules.allowed_groups };
-    },
-    ...{ mayWrite, isReserved },
+    ...{ rules: writtenTo(channels), mayWrite, isReserved },
   };
   const byMail = {
     ...shared,
@@ -52,6 +49,13 @@ export function composeMessages({ base, pairing, mayWrite }: MessageParts): Send
     messages: new RunMessages(row, home, toChats),
     ...(mailChannels().size === 0 ? {} : { mailer: new RunMailer(row, home, byMail) }),
   });
+}
+
+export function writtenTo(channels: ChannelSet): LetInOptions['rules'] {
+  return (name) => {
+    const rules = channels.rules(name);
+    return rules && { isLocal: channels.isLocal(name), allowedGroups: rules.allowed_groups };
+  };
 }
 
 /** Whether the gateway itself answers to these words. */

@@ -15,6 +15,7 @@ import type { ToolKit } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
 import type { Connector } from '../../egress/connect.ts';
 import type { Uploads } from '../../media/uploads.ts';
+import type { DailyCap } from '../../runs/daily-cap.ts';
 import { ownTimezone } from '../../schedule/next.ts';
 import type { PluginHook } from '../../tools/plugins/parts.ts';
 import type { DiskQuota } from '../../workspace/disk-quota.ts';
@@ -132,6 +133,8 @@ export interface Base {
   readonly channels: ChannelSet;
   readonly uploads: Uploads;
   readonly disk: DiskQuota;
+  /** One for all that write to people on the wish of others: they share what a person may get in a day. */
+  readonly cap: DailyCap;
   /** Tools that come and go, to be asked at each use. */
   readonly sources: () => readonly ToolSource[];
   /** Approved hooks of plugins, to be asked at each use. */

@@ -2,16 +2,18 @@
 import { z } from 'zod';
 import { UNTRUSTED } from '../../core/authority.ts';
 import type { Channel } from '../../core/channel.ts';
-import { chatKey, partKey, sessionKey } from '../../core/ids.ts';
+import { chatKey, partKey, sentForId, sessionKey } from '../../core/ids.ts';
 import type { Journal } from '../../core/journal.ts';
 import { clientLane, clientPrincipal, clientSendKey, clientSession } from '../../core/mcp-client.ts';
 import type { Address, AnswerTarget, ChatRef } from '../../core/message.ts';
 import type { NewRun } from '../../core/new-run.ts';
 import type { NewPart, OutboxState } from '../../core/outbox.ts';
 import type { Clock } from '../../core/ports.ts';
+import { programHead } from '../../core/relayed.ts';
 import type { SessionMessage } from '../../core/session.ts';
 import { visibleText } from '../../lib/visible-text.ts';
-import { HourlyCounts } from '../../operator/hourly-counts.ts';
+import type { DailyCap } from '../../runs/daily-cap.ts';
+import { type LetInOptions, readerOf } from '../../runs/let-in.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { CallRefusal, type ClientAnswer, type ClientCall, type ClientTool, clientTool, named } from './client-call.ts';
 
@@ -21,16 +23,17 @@ const LINE_CHARS = 4_000;
 /** Lines of tools stand between those of people and agent. */
 const READ_FOR_ONE = 6;
 const MOST_CHARS = 8_000;
-/** Words of one client to one chat. */
-const SENT_PER_HOUR = 20;
 
-export interface ClientChatsOptions {
+export interface ClientChatsOptions extends LetInOptions {
   readonly journal: Pick<Journal, 'commit' | 'prompted' | 'part' | 'chats'>;
   readonly transcripts: Pick<Transcripts, 'load'>;
   /** By name; undefined = there is no such channel now. */
   readonly channel: (name: string) => Pick<Channel, 'account'> | undefined;
-  readonly parts: (target: AnswerTarget, text: string, files: readonly never[]) => readonly NewPart[];
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  /** As `planBelow`. */
+  readonly parts: (target: AnswerTarget, text: string, head: string) => readonly NewPart[];
+  /** The one of all that write to people on the wish of others. */
+  readonly cap: DailyCap;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 const chat = named(300).describe('As chats gives it.');
@@ -47,7 +50,6 @@ const sendSchema = z.strictObject({
 /** Chats of clients. One that the config does not name is answered like one that is not there. */
 export class ClientChats {
   readonly #options: ClientChatsOptions;
-  readonly #sent: HourlyCounts;
 
   /** For a client whose config names a chat. */
   readonly readers: readonly ClientTool[] = [
@@ -72,13 +74,12 @@ export class ClientChats {
 
   constructor(options: ClientChatsOptions) {
     this.#options = options;
-    this.#sent = new HourlyCounts(options.clock, SENT_PER_HOUR);
   }
 
   /** What became of words that were sent; undefined = the id is not that of any. */
   async sent(id: string, { client }: ClientCall): Promise<ClientAnswer | undefined> {
     if (!id.startsWith(clientSendKey(client, ''))) return undefined;
-    const part = await this.#options.journal.part(partKey(id, 0));
+    const part = await this.#options.journal.part(partKey(sentForId(id), 0));
     if (!part) throw new CallRefusal(`nothing is known of ${JSON.stringify(id)} any more`);
     return { text: FATES[part.state], id, ...(part.state === 'DEAD' || part.state === 'EXPIRED' ? { isError: true } : {}) };
   }
@@ -102,7 +103,7 @@ export class ClientChats {
   }
 
   async #send({ chat: name, text, key }: z.output<typeof sendSchema>, call: ClientCall): Promise<ClientAnswer> {
-    const { journal, parts } = this.#options;
+    const { journal, cap } = this.#options;
     const { client } = call;
     const ref = this.#find(name, call);
     const id = clientSendKey(client, key ?? call.key);
@@ -113,21 +114,41 @@ export class ClientChats {
     if (before) return { text: 'These words were taken before, and are not sent again.', id, state: 'taken' };
     const known = await journal.chats.of(chatKey(ref));
     if (!known) throw new CallRefusal(`no person has written to the agent in ${name} yet: it does not write there first`);
-    const counted = `${client} ${name}`;
-    if (!this.#sent.hasRoom(counted)) throw new CallRefusal(`${SENT_PER_HOUR} times in an hour is the most for one chat`);
-    this.#sent.count(counted);
-    const run = this.#runOf({ id, said, address: { ...known.address, ...ref } }, call);
-    const planned = parts({ id, ...known.address, ...ref }, `From the program \`${client}\`:\n\n${visibleText(text)}`, []);
-    // One commit: the record says that it was done exactly when the words are to be sent.
-    await journal.commit([
-      { kind: 'own-call', call: { run, tool: 'send', effect: 'outside' } },
-      ...planned.map((part) => ({ kind: 'part', part }) as const),
-    ]);
+    const reader = await readerOf(known, this.#options);
+    if (reader === undefined) throw new CallRefusal(`${name} is not let in any more`);
+    const address = { ...known.address, ...ref };
+    const run = this.#runOf({ id, said, address }, call);
+    const planned = this.#partsOf({ id, address, reader, name, text }, client);
+    const full = await cap.within([reader], async () => {
+      // One commit: the record says that it was done exactly when the words are to be sent.
+      await journal.commit([
+        { kind: 'own-call', call: { run, tool: 'send', effect: 'outside' } },
+        ...planned.map((part) => ({ kind: 'part', part }) as const),
+      ]);
+    });
+    if (full) throw new CallRefusal(full.reason);
     return {
       text: 'Taken: it is sent as soon as the channel can. Ask for the result to see whether it was.',
       id,
       state: 'taken',
     };
+  }
+
+  /** They count for their reader; no chat is told when they cannot be delivered, the client asks for that. */
+  #partsOf(
+    words: {
+      readonly id: string;
+      readonly address: Address;
+      readonly reader: string;
+      readonly name: string;
+      readonly text: string;
+    },
+    client: string,
+  ): readonly NewPart[] {
+    const { id, address, reader, name, text } = words;
+    const planned = this.#options.parts({ id: sentForId(id), ...address }, visibleText(text), programHead(client));
+    const sentFor = { readers: [reader], title: name };
+    return planned.map((row) => ({ ...row, part: { ...row.part, messageId: id, sentFor } }));
   }
 
   #runOf(
