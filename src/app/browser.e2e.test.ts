@@ -237,8 +237,8 @@ test('a second after the start that follows a kill -9 no browser of before runs'
   await again.stop();
 });
 
-test('without a sandbox there is no browser', async () => {
-  await using at = await scene({ script: ['hello'], sections: { sandbox: { mode: 'off' } } });
+test.each(['off', 'none'])('with sandbox.mode %s there is no browser', async (mode) => {
+  await using at = await scene({ script: ['hello'], sections: { sandbox: { mode } } });
   await at.channel.deliver({ platformId: 'm1', text: 'hi' });
   await at.daemon.gateway.idle();
   expect(at.model.requests[0]?.tools.map(({ name }) => name)).not.toContain('browser');

@@ -18,14 +18,19 @@ export async function whyNoPrograms(
   const denied = (reason: string) => (tool: Pick<ToolFacts, 'needs'>) => (tool.needs ? deny(reason) : undefined);
   if (!sandbox) return denied('it runs programs: add `"sandbox": {}` to the config');
   if (sandbox.mode === 'off') return denied('it runs programs, and sandbox.mode is off');
-  if (sandbox.worker_socket !== undefined) return () => undefined;
+  const noBrowser = ({ needs }: Pick<ToolFacts, 'needs'>, mode: string): Verdict | undefined =>
+    needs === 'chromium' && !['auto', 'bwrap'].includes(mode)
+      ? deny(`only bubblewrap holds a browser, and sandbox.mode is ${mode}`)
+      : undefined;
+  if (sandbox.worker_socket !== undefined) return (tool) => noBrowser(tool, sandbox.mode);
   const { probeSandbox } = await import('../sandbox/probe.ts');
   const { image, allow_network: network, read_allow_paths: readable } = sandbox;
   const jail = { network, readable, hidden: [dataDir], ...(image === undefined ? {} : { image }) };
   const found = await probeSandbox(sandbox.mode, jail, clock);
   if ('problem' in found) return denied(`${found.problem}; ${found.hint}`);
   return ({ needs }) => {
-    if (needs === 'chromium' && found.mode === 'macos') return deny('a browser is held by bubblewrap alone');
+    const held = noBrowser({ needs }, found.mode);
+    if (held) return held;
     const command = needs === 'chromium' ? missingPackages(['playwright-core']) : undefined;
     if (command !== undefined) return deny(`its package is missing: \`${command}\``);
     if (needs === undefined || needs === 'sh' || found.programs.includes(needs)) return undefined;

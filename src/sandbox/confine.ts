@@ -29,15 +29,16 @@ export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' |
   readonly pids?: number;
 };
 
-/** Throws GH2010 for a directory or a path that the sandbox cannot take. */
+/** Throws GH2010 for a directory or a path that the sandbox cannot take, and where it cannot isolate a program. */
 export function confine(program: Confined, confinement: Confinement): Command {
   const env = childEnvironment(program.env);
   const { argv, cwd, home } = program;
+  const network = program.network && confinement.network;
+  // Before the mode: `none` is for programs that a person approves, not for the code of strangers.
+  if (program.sandbox === 'isolated') return isolated({ ...program, env, network }, confinement);
   if (program.sandbox === 'trusted' || confinement.mode === 'none') {
     return { argv: limited(program), cwd, env, isGuardian: false };
   }
-  const network = program.network && confinement.network;
-  if (program.sandbox === 'isolated') return isolated({ ...program, env, network }, confinement);
   const own = home === undefined ? {} : { home };
   if (confinement.mode === 'macos')
     return { argv: sandboxExec({ ...confinement, ...own, argv, cwd, network }), cwd, env, isGuardian: false };

@@ -12,6 +12,7 @@ import type { ProcessRow, Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
+import { confine } from './confine.ts';
 import { type Connect, childWorker, socketWorker } from './connect.ts';
 import { startOf } from './kernel-process.ts';
 import { reapProcess } from './reap.ts';
@@ -309,6 +310,11 @@ it('gives a program what is written later, while it runs', async () => {
   expect(await ended).toMatchObject({ code: 0, out: 'got first\ngot second\n' });
   // It is gone: nobody is told.
   write(Buffer.from('third\n'));
+});
+
+it.each(['none', 'docker', 'macos'] as const)('in mode %s no isolated program is started', (mode) => {
+  const confinement = { mode, network: true, readable: [], hidden: [], image: 'debian' };
+  expect(() => confine({ ...shell('true'), sandbox: 'isolated' }, confinement)).toThrow('only bubblewrap can isolate a program');
 });
 
 it('isolates a program: it has no directory, and of what others may read only what is its own', async (context) => {

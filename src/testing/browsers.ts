@@ -6,7 +6,6 @@ import type { EgressRules } from '../egress/destination.ts';
 import { ForwardProxy } from '../egress/forward-proxy.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageRoot } from '../lib/package-info.ts';
-import type { SandboxMode } from '../sandbox/confine.ts';
 import { childWorker } from '../sandbox/connect.ts';
 import { WorkerSpawner } from '../sandbox/spawner.ts';
 import { Browsers } from '../tools/browser/sessions.ts';
@@ -22,12 +21,13 @@ export interface TestBrowsers extends AsyncDisposable {
 
 export function testBrowsers({
   connector = {},
-  mode = 'bwrap',
+  hasNetwork = false,
   maxBytes = 1024 ** 3,
   rules = () => ANYWHERE,
 }: {
   readonly connector?: Connector;
-  readonly mode?: SandboxMode;
+  /** Whether the sandbox leaves the browser the network of this process, which its flags alone keep it from then. */
+  readonly hasNetwork?: boolean;
   readonly maxBytes?: number;
   readonly rules?: () => EgressRules;
 }): TestBrowsers {
@@ -40,12 +40,13 @@ export function testBrowsers({
   };
   const spawner = new WorkerSpawner({
     connect: childWorker({ main: join(packageRoot(), 'src/cli/main.ts'), path: '/usr/bin:/bin', logger }),
-    confinement: () => ({ mode, network: true, readable: [], hidden: [] }),
+    confinement: () => ({ mode: 'bwrap', network: true, readable: [], hidden: [] }),
     book: { add: async () => undefined, remove: async () => undefined, left: async () => [] },
     ...{ newId, clock: systemClock, logger },
   });
   const browsers = new Browsers({
-    ...{ spawner, clock: systemClock, logger, judge: () => undefined },
+    spawner: { run: (program, signal) => spawner.run({ ...program, network: hasNetwork }, signal) },
+    ...{ clock: systemClock, logger, judge: () => undefined },
     proxy: () => new ForwardProxy({ ...connector, clock: systemClock, rules, maxBytes }),
   });
   return {

@@ -117,7 +117,7 @@ const connector = {
     return [{ address, family: address.includes(':') ? 6 : 4 }];
   },
 };
-const stage = testBrowsers({ connector, mode: 'none' });
+const stage = testBrowsers({ connector, hasNetwork: true });
 const { browsers, logger } = stage;
 const browser = browsers.of('s');
 const NEVER = new AbortController().signal;

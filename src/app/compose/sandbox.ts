@@ -54,7 +54,7 @@ export async function composePrograms(options: DaemonOptions, journal: Journal):
   confinement = { ...jail, network: true, mode: found.mode };
   const status = statusOf(found, jail.network);
   logger.info('sandbox', { ...status });
-  const hasBrowser = ['bwrap', 'none'].includes(found.mode) && found.programs.includes('chromium');
+  const hasBrowser = found.mode === 'bwrap' && found.programs.includes('chromium');
   return { ...none, of: (run) => runSpawner(run, spawner, { found, sandbox }), hasBrowser, status };
 }
 
@@ -78,7 +78,7 @@ const OFFERED_WITH = [
 
 function statusOf({ mode, programs }: Found, network: boolean): SandboxStatus {
   const missing = OFFERED_WITH.flatMap(([program, tool, name]) =>
-    programs.includes(program) ? [] : [`no tool \`${tool}\`: install ${name} (\`apt-get install ${name}\`)`],
+    programs.includes(program) || (tool === 'browser' && mode !== 'bwrap') ? [] : [`no tool \`${tool}\`: install ${name} (\`apt-get install ${name}\`)`],
   );
   return { mode, network, ...(missing.length > 0 ? { missing: missing.join('; ') } : {}) };
 }

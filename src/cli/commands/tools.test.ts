@@ -115,6 +115,15 @@ test('tools that were approved of MCP servers stand there too, and those of a se
   ]);
 });
 
+test.each(['none', 'docker', 'macos'])('in mode %s the list says why there is no browser', async (mode) => {
+  await using at = await setup();
+  const sandbox = { mode, worker_socket: '/run/worker', ...(mode === 'docker' ? { image: 'debian' } : {}) };
+  await at.cli.write('.gatehouse/config.json', JSON.stringify({ ...CONFIG, sandbox }));
+  expect(named((await at.list()).tools, 'browser')).toMatchObject({
+    ...{ verdict: 'deny', key: 'sandbox', reason: `only bubblewrap holds a browser, and sandbox.mode is ${mode}` },
+  });
+});
+
 test('a program that is shut in needs no yes in mode workspace, and the list says so', async () => {
   await using at = await setup();
   const verdictWith = async (sandbox: object) => {
