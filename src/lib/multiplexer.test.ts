@@ -67,6 +67,18 @@ test('a stream that one side leaves is left by the other', async () => {
   await until('the other side hears of it', () => streams[0]?.destroyed === true);
 });
 
+test('a side that opens one refused stream after the other is broken off', () => {
+  const broken: string[] = [];
+  let sent = 0;
+  const far = new Multiplexer({
+    ...{ send: () => void (sent += 1), onMessage: () => undefined, maxStreams: 1, onStream: () => undefined },
+    onBroken: (error) => void broken.push(error.message),
+  });
+  for (let id = 1; id < 100_000; id += 1) far.receive(frame(1, id, Buffer.alloc(0)));
+  expect(broken).toEqual(['too many streams were opened']);
+  expect(sent).toBeLessThan(1_000);
+});
+
 test('one stream too many is closed, and the others stay', async () => {
   const { near, streams, broken } = pair({ maxStreams: 1 });
   const [first, second] = [near.open(), near.open()];

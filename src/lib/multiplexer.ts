@@ -16,6 +16,8 @@ const WINDOW_BYTES = 256 * 1024;
 const MAX_DATA_BYTES = 64 * 1024;
 /** A frame that is longer ends the connection before its payload is taken. */
 const MAX_MESSAGE_BYTES = 8 * 1024 ** 2;
+/** In the life of a connection. Each is answered, and the other side need not read that. */
+const MAX_REFUSED = 256;
 const EMPTY = Buffer.alloc(0);
 
 export interface MultiplexerOptions {
@@ -24,7 +26,7 @@ export interface MultiplexerOptions {
   readonly onMessage: (text: string) => void;
   /** Streams that the other side opens. Absent = it may open none. */
   readonly onStream?: (stream: Duplex) => void;
-  /** At once; one more is closed as soon as it is opened. */
+  /** At once; one more is closed as soon as it is opened, and some hundred of those break the connection. */
   readonly maxStreams: number;
   /** Called once, with what the other side did wrong. */
   readonly onBroken: (error: Error) => void;
@@ -35,6 +37,7 @@ export class Multiplexer implements Disposable {
   readonly #options: MultiplexerOptions;
   readonly #streams = new Map<number, Channel>();
   #next = 1;
+  #refused = 0;
   #chunks: Buffer[] = [];
   #has = 0;
   /** Of the frame that is coming, as far as its head was read. */
@@ -106,8 +109,10 @@ export class Multiplexer implements Disposable {
   #opened(id: number): void {
     const { onStream, maxStreams } = this.#options;
     if (!onStream || this.#streams.has(id)) throw new Error('a stream was opened that must not be');
-    if (this.#streams.size < maxStreams) onStream(this.#add(id));
-    else this.#send(RESET, id, EMPTY);
+    if (this.#streams.size < maxStreams) return onStream(this.#add(id));
+    this.#refused += 1;
+    if (this.#refused > MAX_REFUSED) throw new Error('too many streams were opened');
+    this.#send(RESET, id, EMPTY);
   }
 
   #add(id: number): Channel {

@@ -312,6 +312,20 @@ it('gives a program what is written later, while it runs', async () => {
   write(Buffer.from('third\n'));
 });
 
+it('a program that does not read what it is told is ended before that fills the memory', async () => {
+  using spawner = spawnerOn(child());
+  const ended = spawner.run(
+    {
+      ...shell('exec sleep 60', { limits: { timeoutMs: 60_000, outputBytes: 1_000 } }),
+      onInput: (write) => {
+        for (let n = 0; n < 66; n += 1) write(Buffer.alloc(1024 ** 2));
+      },
+    },
+    NEVER,
+  );
+  await expect(ended).rejects.toThrow('it does not read what it is told');
+});
+
 it.each(['none', 'docker', 'macos'] as const)('in mode %s no isolated program is started', (mode) => {
   const confinement = { mode, network: true, readable: [], hidden: [], image: 'debian' };
   expect(() => confine({ ...shell('true'), sandbox: 'isolated' }, confinement)).toThrow('only bubblewrap can isolate a program');

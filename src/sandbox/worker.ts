@@ -11,6 +11,8 @@ import { type GroupOptions, runGroup } from './process-group.ts';
 const MAX_RUNNING = 64;
 /** Lines and bytes that the daemon has not taken: above it the program has to wait. */
 const MAX_UNSENT_BYTES = 4 * 1024 ** 2;
+/** Bytes that a program was told and has not read: one that lets more of them wait is ended. */
+const MAX_UNREAD_BYTES = 64 * 1024 ** 2;
 
 /** Between two lines of progress. ms. */
 const PROGRESS_EVERY_MS = 500;
@@ -60,9 +62,16 @@ class Connection {
   take(message: ToWorker): void {
     if (message.type === 'run') this.#begin(message);
     else if (message.type === 'go') this.#running.get(message.id)?.go.resolve();
-    else if (message.type === 'input') this.#running.get(message.id)?.stdin()?.write(Buffer.from(message.bytes, 'base64'));
+    else if (message.type === 'input') this.#tell(message.id, Buffer.from(message.bytes, 'base64'));
     else if (message.type === 'stop') this.#running.get(message.id)?.stop.abort(new Error('stopped'));
     else void this.#probe(message);
+  }
+
+  #tell(id: number, bytes: Buffer): void {
+    const running = this.#running.get(id);
+    const stdin = running?.stdin();
+    stdin?.write(bytes);
+    if (stdin && stdin.writableLength > MAX_UNREAD_BYTES) running?.stop.abort(new Error('it does not read what it is told'));
   }
 
   async end(): Promise<void> {
