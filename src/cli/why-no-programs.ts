@@ -28,8 +28,9 @@ export async function whyNoPrograms(
   const jail = { network, readable, hidden: [dataDir], ...(image === undefined ? {} : { image }) };
   const found = await probeSandbox(sandbox.mode, jail, clock);
   if ('problem' in found) return denied(`${found.problem}; ${found.hint}`);
-  return ({ needs }) => {
-    const held = noBrowser({ needs }, found.mode);
+  return (tool) => {
+    const { needs } = tool;
+    const held = noBrowser(tool, found.mode);
     if (held) return held;
     const command = needs === 'chromium' ? missingPackages(['playwright-core']) : undefined;
     if (command !== undefined) return deny(`its package is missing: \`${command}\``);

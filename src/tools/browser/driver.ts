@@ -8,7 +8,7 @@ import { Multiplexer } from '../../lib/multiplexer.ts';
 import { launch } from './launch.ts';
 import { watchMemory } from './memory.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
-import { LostPage, Page } from './page.ts';
+import { LostPage, MovedPage, Page } from './page.ts';
 
 const [maxMemory = '', playwright = ''] = process.argv.slice(2);
 const link = new Multiplexer({
@@ -58,8 +58,8 @@ function reply(message: FromDriver): void {
 }
 
 /** What was written to a pipe is there when this process ends. */
-function fail(id: number, reason: string, isLast: boolean): void {
-  reply({ kind: 'failed', id, reason, isLast });
+function fail(id: number, reason: string, isLast: boolean, at: { readonly url?: string } = {}): void {
+  reply({ kind: 'failed', id, reason, isLast, ...at });
   if (isLast) process.exit(0);
 }
 
@@ -68,7 +68,7 @@ async function take(request: ToDriver): Promise<void> {
   try {
     reply({ kind: 'done', id: request.id, ...(await (await page).perform(request)) });
   } catch (error) {
-    fail(request.id, reasonOf(error), error instanceof LostPage);
+    fail(request.id, reasonOf(error), error instanceof LostPage, error instanceof MovedPage ? { url: error.url } : {});
   }
   current = undefined;
 }

@@ -19,6 +19,9 @@ const PAGES: Readonly<Record<string, string>> = {
   '/large': `<title>large</title><script type="application/json">${'ten letter'.repeat(2 ** 20)}</script><p>end</p>`,
   '/noisy':
     '<title>noisy</title><script>addEventListener("beforeunload", (event) => event.preventDefault())</script><button onclick="window.open(\'/plain\'); alert(\'bought\')">x</button><a href=/file download=plan.pdf>y</a><input type=file>',
+  '/moves': '<button>look</button><script>setTimeout(() => { location.href = "http://b.example/pay" }, 1500)</script>',
+  '/baits': '<script>setTimeout(() => { location.href = "http://b.example/pay" }, 1500)</script>',
+  '/pay': '<title>pay</title><button onclick="fetch(`/paid`)">pay</button>',
   '/out':
     '<title>out</title><script>const at = (to) => { try { location.href = to } catch {} }; at("file:///etc/passwd"); at("data:text/html,x"); at("mailto:a@b.example"); at("chrome://settings"); print()</script>',
 };
@@ -169,4 +172,28 @@ test('there are two browsers at most: a third one takes the place of the one tha
     'http://a.example/plain',
     'http://a.example/plain',
   ]);
+});
+
+test('what was allowed on one page is not done on another one, wherever scripts and actions beside it lead', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  const paid = () => peer.seen.some(({ url }) => url === '/paid');
+  const click: BrowserRequest = { action: 'click', selector: 'button' };
+  const moved = 'the page has moved to http://b.example/pay since; look at it first';
+  await go('/moves');
+  await until('the page has moved', async () => saidOf(await ask(click)) === moved);
+  expect(paid()).toBe(false);
+  // The element comes with another page.
+  await go('/baits');
+  expect(saidOf(await ask(click))).toBe(moved);
+  expect(paid()).toBe(false);
+  expect(saidOf(await ask({ action: 'evaluate', expression: 'location.host' }))).toContain('b.example');
+  // Begun while an action is under way that leads elsewhere.
+  await go('/plain');
+  const [, late] = await Promise.all([ask({ action: 'navigate', url: 'http://b.example/pay' }), ask(click)]);
+  expect(saidOf(late)).toBe(moved);
+  expect(paid()).toBe(false);
+  await ask(click);
+  await until('it is paid', paid);
 });

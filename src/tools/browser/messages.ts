@@ -6,6 +6,8 @@ import { MAX_NOTE_CHARS, MAX_NOTES, MAX_PNG_BYTES, MAX_TEXT_CHARS, MAX_TITLE_CHA
 /** For the driver, which does not load zod: it believes the daemon. */
 export interface ToDriver extends BrowserRequest {
   readonly id: number;
+  /** Where the page was when the action was allowed: one that may change a page is done on no other one. */
+  readonly page: string;
 }
 
 /** The driver is where pages of strangers are: nothing that it says is believed unread. */
@@ -19,7 +21,10 @@ export const fromDriver = z.discriminatedUnion('kind', [
       .max(Math.ceil((MAX_PNG_BYTES * 4) / 3) + 4)
       .optional(),
   }),
-  /** `isLast`: the driver ends behind it. */
-  z.strictObject({ kind: z.literal('failed'), id: z.int(), reason: z.string().max(2_000), isLast: z.boolean() }),
+  /** `isLast`: the driver ends behind it. `url`: where the page is, of an action that was allowed on another one. */
+  z.strictObject({
+    ...{ kind: z.literal('failed'), id: z.int(), reason: z.string().max(2_000), isLast: z.boolean() },
+    url: z.string().max(MAX_URL_CHARS).optional(),
+  }),
 ]);
 export type FromDriver = z.output<typeof fromDriver>;

@@ -1,4 +1,4 @@
-import type { Browser, CDPSession, Dialog, Locator, Page as View } from 'playwright-core';
+import type { Browser, CDPSession, Dialog, ElementHandle, Locator, Page as View } from 'playwright-core';
 import { MAX_NOTE_CHARS, MAX_NOTES, MAX_PNG_BYTES, MAX_TITLE_CHARS, MAX_URL_CHARS } from './limits.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
 import { elementsOf, evaluate, htmlOf, linksOf, textOf } from './read-view.ts';
@@ -24,6 +24,17 @@ export class LostPage extends Error {
   constructor(reason: string) {
     super(`${reason}, and the browser was closed; navigate again`);
     this.name = 'LostPage';
+  }
+}
+
+/** The page is another one than that on which an action was allowed. */
+export class MovedPage extends Error {
+  readonly url: string;
+
+  constructor(url: string) {
+    super(`the page has moved to ${url.slice(0, 500)} since; look at it first`);
+    this.name = 'MovedPage';
+    this.url = url;
   }
 }
 
@@ -73,18 +84,18 @@ export class Page {
   async #work(request: ToDriver): Promise<Done> {
     const view = this.#view;
     const { output, png } = await this.#act(view, request);
-    const url = view.url();
-    if (!isShown(url)) throw new LostPage('pages are shown by http: and https: alone');
+    const url = shownUrl(view);
     const title = (await view.title()).slice(0, MAX_TITLE_CHARS).toWellFormed();
     const notes = this.#notes
       .splice(0)
       .slice(0, MAX_NOTES)
       .map((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed());
-    return { url: url.slice(0, MAX_URL_CHARS), title, output, notes, ...(png === undefined ? {} : { png }) };
+    return { url, title, output, notes, ...(png === undefined ? {} : { png }) };
   }
 
   async #act(view: View, request: ToDriver): Promise<Shown> {
     const { action, selector, text = '', expression = '' } = request;
+    const stay = (): void => stayOn(request.page, view);
     const element = selector === undefined ? undefined : view.locator(selector).first();
     switch (action) {
       case 'navigate':
@@ -101,16 +112,17 @@ export class Page {
         await element?.scrollIntoViewIfNeeded();
         return await this.#screenshot(view);
       case 'evaluate':
+        stay();
         return await this.#settled(view, evaluate(this.#cdp, expression));
       case 'click':
         return await this.#settled(
           view,
-          plain(() => click(element)),
+          plain(() => click(element, stay)),
         );
       case 'type':
         return await this.#settled(
           view,
-          plain(() => type(element, text)),
+          plain(() => type(element, text, stay)),
         );
     }
   }
@@ -183,17 +195,40 @@ function isShown(url: string): boolean {
   return /^https?:/.test(url) || /^about:blank(?:#blocked)?$/.test(url);
 }
 
-async function click(element: Locator | undefined): Promise<string> {
-  await element?.click();
+/** Throws a `LostPage` for what is not shown. */
+function shownUrl(view: View): string {
+  const url = view.url();
+  if (!isShown(url)) throw new LostPage('pages are shown by http: and https: alone');
+  return url.slice(0, MAX_URL_CHARS);
+}
+
+function stayOn(page: string, view: View): void {
+  const url = shownUrl(view);
+  if (url !== page) throw new MovedPage(url);
+}
+
+/** One element of the page that is meant: unlike a locator it never becomes that of a later page. */
+async function pinned(element: Locator, stay: () => void): Promise<ElementHandle> {
+  stay();
+  const node = await element.elementHandle();
+  // The element may have come with another page, for which a locator waits as well.
+  stay();
+  if (!node) throw new Error('no such element');
+  return node;
+}
+
+async function click(element: Locator | undefined, stay: () => void): Promise<string> {
+  if (element) await (await pinned(element, stay)).click();
   return 'Clicked';
 }
 
 /** A line break at the end is the key Enter; of a list, the option of that name is chosen. */
-async function type(element: Locator | undefined, text: string): Promise<string> {
-  if (!element) return '';
+async function type(locator: Locator | undefined, text: string, stay: () => void): Promise<string> {
+  if (!locator) return '';
+  const element = await pinned(locator, stay);
   const presses = text.endsWith('\n');
   const words = presses ? text.slice(0, -1) : text;
-  const tag = await element.evaluate((node) => node.tagName);
+  const tag = await element.evaluate((node) => (node as unknown as { readonly tagName: string }).tagName);
   if (tag === 'SELECT') await element.selectOption(words);
   else await element.fill(words);
   if (presses) await element.press('Enter');
@@ -207,6 +242,7 @@ async function plain(work: () => Promise<string>): Promise<string> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof MovedPage || error instanceof LostPage) throw error;
     const lines = (error as Error).message.replaceAll(ESCAPES, '').split('\n');
     const [first = '', ...log] = lines.map((line) => line.trim()).filter((line) => line !== '' && line !== 'Call log:');
     const said = first

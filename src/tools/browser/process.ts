@@ -1,7 +1,6 @@
 // a driver in its sandbox -> requests and replies, and its connections through the proxy
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
-import type { BrowserRequest } from '../../core/browser.ts';
 import { errorText } from '../../core/errors.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { Spawn, Spawner } from '../../core/process.ts';
@@ -10,7 +9,7 @@ import { Multiplexer } from '../../lib/multiplexer.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { packageRoot } from '../../lib/package-info.ts';
 import { timeLimit } from '../../lib/time-limit.ts';
-import { type FromDriver, fromDriver } from './messages.ts';
+import { type FromDriver, fromDriver, type ToDriver } from './messages.ts';
 
 /** Beside this file in the sources, and in what is published. */
 const PROGRAM = join(import.meta.dirname, `driver${extname(import.meta.filename)}`);
@@ -69,7 +68,7 @@ export class BrowserProcess {
   }
 
   /** Rejects with the reason of the signal, once the browser is gone. */
-  async ask(request: BrowserRequest, signal: AbortSignal): Promise<FromDriver> {
+  async ask(request: Omit<ToDriver, 'id'>, signal: AbortSignal): Promise<FromDriver> {
     const id = this.#next++;
     const reply = Promise.withResolvers<FromDriver>();
     const failed = (reason: string): void => reply.resolve({ kind: 'failed', id, reason, isLast: true });

@@ -1,5 +1,5 @@
 // session, action -> its browser, started by the first navigation -> what came of it
-import type { BrowserOutcome, BrowserPort, BrowserRequest } from '../../core/browser.ts';
+import type { BrowserOutcome, BrowserPort } from '../../core/browser.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { Spawner } from '../../core/process.ts';
 import type { ForwardProxy } from '../../egress/forward-proxy.ts';
@@ -7,6 +7,7 @@ import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { settledOrAborted } from '../../lib/time-limit.ts';
 import { startTimer } from '../../lib/timer.ts';
 import { MAX_NOTES } from './limits.ts';
+import type { ToDriver } from './messages.ts';
 import { BrowserProcess } from './process.ts';
 
 /** Spec G1. */
@@ -26,6 +27,8 @@ export interface BrowsersOptions {
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+type Asked = Omit<ToDriver, 'id'>;
 
 interface Open {
   readonly process: BrowserProcess;
@@ -55,7 +58,9 @@ export class Browsers implements AsyncDisposable {
       },
       perform: (request, signal) => {
         signal.throwIfAborted();
-        const work = this.#turns.runExclusive(session, () => this.#perform(session, request, signal));
+        // Before it waits: an action that goes first may lead elsewhere. A new browser shows an empty page.
+        const asked = { ...request, page: pageOf() ?? 'about:blank' };
+        const work = this.#turns.runExclusive(session, () => this.#perform(session, asked, signal));
         // One that waits for its turn leaves at once; one that has begun closes the browser first.
         return settledOrAborted(work, signal);
       },
@@ -69,7 +74,7 @@ export class Browsers implements AsyncDisposable {
     await Promise.all([...this.#open.keys()].map((session) => this.#close(session)));
   }
 
-  async #perform(session: string, request: BrowserRequest, signal: AbortSignal): Promise<BrowserOutcome> {
+  async #perform(session: string, request: Asked, signal: AbortSignal): Promise<BrowserOutcome> {
     signal.throwIfAborted();
     const refused = request.url === undefined ? undefined : this.#options.judge(request.url);
     if (refused !== undefined) return { kind: 'failed', reason: refused };
@@ -83,8 +88,8 @@ export class Browsers implements AsyncDisposable {
       const refusals = open.proxy.renew();
       // The next action is to find that it is gone, or a new one.
       if (reply.kind === 'failed' && reply.isLast) await open.process.end();
+      if (reply.url !== undefined) open.page = reply.url;
       if (reply.kind === 'failed') return { kind: 'failed', reason: [reply.reason, ...refusals].join('; ') };
-      open.page = reply.url;
       const { url, title, output, png } = reply;
       const notes = [...reply.notes, ...refusals].slice(0, MAX_NOTES);
       return { kind: 'done', url, title, output, notes, ...(png === undefined ? {} : { png: Buffer.from(png, 'base64') }) };
