@@ -45,6 +45,11 @@ export interface BrowserPort {
   /** The address of the page that is shown. Undefined = no browser is open. */
   readonly page: string | undefined;
   /**
+   * Whether something was typed or evaluated in the browser that is open, which may have logged in: from then
+   * on what it shows may be private. A new browser has no login.
+   */
+  readonly isPrivate: boolean;
+  /**
    * Actions of a session come one after the other. Rejects with the reason of the signal, and the browser is
    * closed then: what an action that was broken off has done is not known.
    */

@@ -10,10 +10,11 @@ import { createPolicy } from './policy.ts';
 
 const DONE: BrowserOutcome = { kind: 'done', url: 'http://a.example/', title: 'A', output: 'words', notes: [] };
 
-function toolOn(outcome: BrowserOutcome = DONE, page?: string) {
+function toolOn(outcome: BrowserOutcome = DONE, page?: string, isPrivate = false) {
   const asked: BrowserRequest[] = [];
   const port = {
     page,
+    isPrivate,
     perform: async (request: BrowserRequest) => {
       asked.push(request);
       return outcome;
@@ -72,6 +73,16 @@ test('a failure says which action failed, on one line', async () => {
     ok: false,
     output: 'Error: click failed: no such element',
   });
+});
+
+test('what a browser shows after something was typed there is private, also where an action fails', async () => {
+  const failed = { kind: 'failed', reason: 'balance 5' } as const;
+  for (const outcome of [DONE, failed]) {
+    const { tool } = toolOn(outcome, 'http://a.example/', true);
+    expect(await tool.run({ action: 'get_text' }, toolCall())).toMatchObject({ taint: PRIVATE });
+    const { tool: other } = toolOn(outcome, 'http://a.example/');
+    expect(await other.run({ action: 'get_text' }, toolCall())).not.toHaveProperty('taint');
+  }
 });
 
 test('a yes names the page that is shown, and holds for no other one', async () => {

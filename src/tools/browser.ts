@@ -1,7 +1,7 @@
 // action -> what it changes -> the browser of the session -> what the page says, marked as foreign
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { UNTRUSTED } from '../core/authority.ts';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import { BROWSER_ACTIONS, type BrowserAction, type BrowserOutcome, type BrowserPort } from '../core/browser.ts';
 import type { ClaimDisk } from '../core/ports.ts';
 import type { Act, ApprovalFacts, RunScope, ToolContext, ToolResult } from '../core/tool.ts';
@@ -90,12 +90,15 @@ async function use(
   const missing = (NEEDED[action] ?? []).filter((name) => args[name] === undefined);
   if (missing.length > 0) throw new ToolFailure(`${action} needs ${missing.join(' and ')}`);
   if (action === 'close') return (await port.close()) ? 'The browser is closed' : 'No browser was open';
+  // It may have ended in the middle of it, and what it has shown is private all the same.
+  const before = port.isPrivate;
   const outcome = await port.perform({ action, ...given }, context.signal);
-  if (outcome.kind === 'failed') throw new ToolFailure(`${action} failed: ${oneLine(outcome.reason, 2_000)}`);
-  if (!outcome.png) return told(outcome, outcome.output);
+  const taint = before || port.isPrivate || action === 'type' || action === 'evaluate' ? { taint: PRIVATE } : {};
+  if (outcome.kind === 'failed') throw new ToolFailure(`${action} failed: ${oneLine(outcome.reason, 2_000)}`, taint.taint);
+  if (!outcome.png) return { output: told(outcome, outcome.output), ...taint };
   const path = `screenshots/${nameOf(context)}.png`;
   await writeWholeFile({ path, context, claimDisk }, outcome.png);
-  return { output: told(outcome, `The picture is in ${path}`), media: [path] };
+  return { output: told(outcome, `The picture is in ${path}`), media: [path], ...taint };
 }
 
 /** The same on every attempt at the call, and of no other call. */

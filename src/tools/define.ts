@@ -40,9 +40,13 @@ export type KnownKit = ToolKit & { readonly facts: ToolFacts };
 
 /** A failure whose text is written for the model. */
 export class ToolFailure extends Error {
-  constructor(message: string) {
+  /** As `ToolResult.taint`. */
+  readonly taint: number | undefined;
+
+  constructor(message: string, taint?: number) {
     super(message);
     this.name = 'ToolFailure';
+    this.taint = taint;
   }
 }
 
@@ -112,7 +116,8 @@ function checked<Schema extends z.ZodObject>(
     } catch (error) {
       const text = failureText(error);
       if (text === undefined) throw error;
-      return { ok: false, output: `Error: ${text}` };
+      const taint = error instanceof ToolFailure ? error.taint : undefined;
+      return { ok: false, output: `Error: ${text}`, ...(taint === undefined ? {} : { taint }) };
     }
   };
 }

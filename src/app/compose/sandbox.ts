@@ -78,7 +78,9 @@ const OFFERED_WITH = [
 
 function statusOf({ mode, programs }: Found, network: boolean): SandboxStatus {
   const missing = OFFERED_WITH.flatMap(([program, tool, name]) =>
-    programs.includes(program) || (tool === 'browser' && mode !== 'bwrap') ? [] : [`no tool \`${tool}\`: install ${name} (\`apt-get install ${name}\`)`],
+    programs.includes(program) || (tool === 'browser' && mode !== 'bwrap')
+      ? []
+      : [`no tool \`${tool}\`: install ${name} (\`apt-get install ${name}\`)`],
   );
   return { mode, network, ...(missing.length > 0 ? { missing: missing.join('; ') } : {}) };
 }

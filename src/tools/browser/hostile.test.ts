@@ -196,4 +196,8 @@ test('what was allowed on one page is not done on another one, wherever scripts 
   expect(paid()).toBe(false);
   await ask(click);
   await until('it is paid', paid);
+  expect(stage.browsers.of('one').isPrivate).toBe(true);
+  await stage.browsers.of('one').close();
+  await go('/plain');
+  expect(stage.browsers.of('one').isPrivate).toBe(false);
 });

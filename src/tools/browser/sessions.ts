@@ -34,6 +34,7 @@ interface Open {
   readonly process: BrowserProcess;
   readonly proxy: ForwardProxy;
   page: string | undefined;
+  isPrivate: boolean;
   /** When it was used last; infinite while it is. */
   used: number;
   stopIdle: () => void;
@@ -51,10 +52,14 @@ export class Browsers implements AsyncDisposable {
   }
 
   of(session: string): BrowserPort {
+    const isPrivate = (): boolean => this.#open.get(session)?.isPrivate === true;
     const pageOf = (): string | undefined => this.#open.get(session)?.page;
     return {
       get page() {
         return pageOf();
+      },
+      get isPrivate() {
+        return isPrivate();
       },
       perform: (request, signal) => {
         signal.throwIfAborted();
@@ -80,6 +85,7 @@ export class Browsers implements AsyncDisposable {
     if (refused !== undefined) return { kind: 'failed', reason: refused };
     const open = await this.#opened(session, request.action === 'navigate');
     if ('reason' in open) return { kind: 'failed', reason: open.reason };
+    if (request.action === 'type' || request.action === 'evaluate') open.isPrivate = true;
     open.stopIdle();
     open.used = Number.POSITIVE_INFINITY;
     try {
@@ -108,7 +114,10 @@ export class Browsers implements AsyncDisposable {
     const { spawner, clock, logger } = this.#options;
     const proxy = this.#options.proxy();
     const process = new BrowserProcess({ spawner, proxy, clock, logger });
-    const open: Open = { process, proxy, page: undefined, used: Number.POSITIVE_INFINITY, stopIdle: () => undefined };
+    const open: Open = {
+      ...{ process, proxy, page: undefined, isPrivate: false },
+      ...{ used: Number.POSITIVE_INFINITY, stopIdle: () => undefined },
+    };
     this.#open.set(session, open);
     void process.ended.then(() => {
       open.stopIdle();
