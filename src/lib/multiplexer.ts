@@ -109,7 +109,10 @@ export class Multiplexer implements Disposable {
   #opened(id: number): void {
     const { onStream, maxStreams } = this.#options;
     if (!onStream || this.#streams.has(id)) throw new Error('a stream was opened that must not be');
-    if (this.#streams.size < maxStreams) return onStream(this.#add(id));
+    if (this.#streams.size < maxStreams) {
+      onStream(this.#add(id));
+      return;
+    }
     this.#refused += 1;
     if (this.#refused > MAX_REFUSED) throw new Error('too many streams were opened');
     this.#send(RESET, id, EMPTY);
