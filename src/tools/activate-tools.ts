@@ -7,6 +7,8 @@ const NAMES_SHOWN = [3, 2, 1, 0];
 /** Longest list of groups, in UTF-16 units: each model call pays for it, and there can be any number of servers. */
 const LIST_CHARS = 420;
 
+const schema = z.strictObject({ tools: z.array(z.string()).max(50).optional(), group: z.string().optional() });
+
 /** A tool that is offered, by the group it is described with. */
 export type Grouped = ReadonlyMap<string, readonly Pick<Tool, 'name'>[]>;
 
@@ -18,10 +20,7 @@ export function activateTools(groups: Grouped): Tool {
   return defineTool({
     name: 'activate_tools',
     description: `More tools, described once you name their group or one of them:\n${listOf([...groups])}`,
-    schema: z.strictObject({
-      tools: z.array(z.string()).max(50).optional(),
-      group: z.string().optional(),
-    }),
+    schema,
     tags: ['admin'],
     effect: 'none',
     async run({ tools = [], group }) {
