@@ -60,7 +60,12 @@ test.concurrent.each([
   ['F1 killed before the inbox commit: delivered again, answered once', ['accept:before'], 'plain 1', 0],
   ['F2 killed between commit and acknowledgement: recognised when it comes again, answered once', ['accept:after'], 'plain 2', 0],
   ['F3 killed before the turn: resumes by itself', ['claim:before'], 'plain 3', 0],
-  ['F5 killed while a tool runs: it is not run again, and the model is told that nobody knows', ['tool:before'], 'tool 5', 0],
+  [
+    'F5 killed while a tool runs: it is not run again, and the model is told that the outcome is unknown',
+    ['tool:before'],
+    'tool 5',
+    0,
+  ],
   ['F6 killed between the end of a tool and its record: its effect happened once', ['tool:after'], 'tool 6', 1],
   ['F7 killed before the final commit: the turn is finished from its steps', ['finish:before'], 'tool 7', 1],
   ['F7 killed after the final commit: the answer goes out', ['finish:after'], 'tool 8', 1],

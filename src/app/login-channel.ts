@@ -1,9 +1,9 @@
 import type { LoadedConfig } from '../../config/load.ts';
 import type { ChannelDeps, LoginUi } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
-import type { Logger } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { unsetVariable } from '../lib/environment-name.ts';
+import { SILENT } from '../lib/silent-logger.ts';
 import { channelDir, type Registry } from './channels.ts';
 
 /** Which channel of which installation. */
@@ -20,14 +20,6 @@ export interface LogoutOptions {
 export interface LoginOptions extends LogoutOptions {
   readonly ui: LoginUi;
 }
-
-const SILENT: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => SILENT,
-};
 
 /**
  * Links the account of one configured channel. Rejects with GH1003 for a name that is not configured, with

@@ -1,11 +1,11 @@
 import type { LoadedConfig } from '../../config/load.ts';
 import type { ChannelHost } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
-import type { Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { WebhookServer } from '../http/webhook-server.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createRedactor } from '../lib/redact.ts';
+import { SILENT } from '../lib/silent-logger.ts';
 import { ChannelSet, type Registry } from './channels.ts';
 import { noSuchChannel } from './login-channel.ts';
 import { Secrets } from './secrets.ts';
@@ -20,14 +20,6 @@ export interface TryOptions {
   /** How long a channel may take to connect. ms, default 20 s. */
   readonly timeoutMs?: number;
 }
-
-const SILENT: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => SILENT,
-};
 
 /** Takes nothing: whatever a platform hands over stays there for the daemon. */
 const TAKES_NOTHING: Pick<ChannelHost, 'receive' | 'cursor'> = {

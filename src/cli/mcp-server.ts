@@ -1,25 +1,18 @@
 /** An entry of `mcp_servers` or of a plugin, and what the command line asks its server with. */
+
 import type { McpServerEntry } from '../../config/sections/mcp.ts';
 import { Secrets } from '../app/secrets.ts';
 import { GatehouseError } from '../core/errors.ts';
-import type { Logger } from '../core/ports.ts';
 import type { LoginSummary } from '../lib/auth/store.ts';
 import { printable } from '../lib/printable.ts';
 import { programEnv } from '../lib/program-env.ts';
 import { createRedactor } from '../lib/redact.ts';
+import { SILENT } from '../lib/silent-logger.ts';
 import type { ProbeOptions } from '../tools/mcp/look.ts';
 import { loginFor, wantsLogin } from '../tools/mcp/oauth/server-login.ts';
 import { loginKey, openLogins } from '../tools/mcp/oauth/stored-login.ts';
 import { type CommandContext, dataDirOf, readConfig, sayWarnings } from './context.ts';
 import { allServers } from './plugin-parts.ts';
-
-const SILENT: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => SILENT,
-};
 
 export interface ServerOf {
   readonly entry: McpServerEntry;

@@ -55,7 +55,7 @@ export interface ToolContext {
   readonly taint?: number;
   /**
    * Says in one line how far the call is, to the chat that waits for it. Of text that comes from elsewhere a
-   * tool takes out secrets, bounds the length, and calls at most twice a second. Absent = nobody watches.
+   * tool takes out secrets, bounds the length, and calls at most twice a second. Absent = no chat watches.
    */
   readonly progress?: (text: string) => void;
   /** Aborts when the call is over, however it ended. */

@@ -17,7 +17,7 @@ const HEAD_MS = 60_000;
 const MAX_HEADER_BYTES = 64 * 1024;
 /** For a person to be told; a page may try thousands. */
 const MAX_REFUSALS = 5;
-/** Of one connection alone (RFC 9110, 7.6.1); what the proxy is told is for nobody else. */
+/** Of one connection alone (RFC 9110, 7.6.1); what the proxy is told is for the proxy alone. */
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'upgrade'],
   'transfer-encoding',

@@ -131,7 +131,7 @@ export class Multiplexer implements Disposable {
         if (this.#streams.delete(id) && !isWhole) this.#send(RESET, id, EMPTY);
       },
     });
-    // Its user may have left already; whoever still listens hears of it too.
+    // Its user may have left already; those who still listen hear of it too.
     stream.on('error', () => undefined);
     this.#streams.set(id, stream);
     return stream;

@@ -308,7 +308,7 @@ it('gives a program what is written later, while it runs', async () => {
   await until('it answers', () => heard === 'got first\n');
   write(Buffer.from('second\n'));
   expect(await ended).toMatchObject({ code: 0, out: 'got first\ngot second\n' });
-  // It is gone: nobody is told.
+  // It is gone, so there is no one to tell.
   write(Buffer.from('third\n'));
 });
 

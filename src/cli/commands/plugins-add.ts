@@ -131,7 +131,7 @@ async function ask(
   });
 }
 
-/** Rejects where nobody can answer. */
+/** Rejects where no person can answer. */
 export function mustAsk(isTty: boolean | undefined): void {
   if (isTty !== true)
     throw new GatehouseError('GH1001', 'there is no terminal to ask on', {

@@ -30,7 +30,7 @@ watchMemory(Number(maxMemory), (bytes) => {
 });
 
 const page = begin();
-// Told with the first request; until then nobody is there to hear of it.
+// Told with the first request; until then there is no one to hear of it.
 page.catch(() => undefined);
 
 async function begin(): Promise<Page> {

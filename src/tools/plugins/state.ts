@@ -28,7 +28,7 @@ export interface PluginState {
   readonly home?: string;
   /**
    * What was approved, and where it lies. Also of one that changed or is broken since: a hook may be there to
-   * refuse, and must not end because somebody touched a file. Absent = it is off, or the copy is not whole.
+   * refuse, and must not end because a file was touched. Absent = it is off, or the copy is not whole.
    */
   readonly kept?: { readonly code: PluginCode; readonly home: string };
 }
@@ -66,7 +66,7 @@ export async function pluginState(dataDir: string, name: string, approval: Appro
   return { ...read, standing: 'enabled', home: copyDirectory(dataDir, { name, digest: code.digest }) };
 }
 
-/** What is run must be what was approved, whoever has been at it. */
+/** What is run must be what was approved, also where the copy was touched. */
 async function readCopy(
   dataDir: string,
   about: { readonly name: string; readonly digest: string },

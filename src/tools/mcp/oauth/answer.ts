@@ -16,7 +16,7 @@ export interface LoginUi {
     /** What the person has to open. */
     readonly link: string;
   }): void;
-  /** What the person types meanwhile, line by line; ends with the signal. Default: nobody types. */
+  /** What the person types meanwhile, line by line; ends with the signal. Default: nothing is typed. */
   lines?(signal: AbortSignal): AsyncIterable<string>;
   /** What was typed is of no use, for this reason. */
   refuse?(why: string): void;

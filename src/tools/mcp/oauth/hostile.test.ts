@@ -243,8 +243,9 @@ test('what a person is shown cannot drive the terminal', async () => {
   Object.assign(rig.peer.issuer, { authorization_endpoint: `${rig.peer.origin}/authorize?\u001b]0;owned\u0007&a=\u202eb` });
   rig.peer.challenge = 'Bearer scope="notes:read \x80\x9b2J"';
   await rig.login();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  expect(JSON.stringify(rig.shown)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]|\\u/);
+  const shown = JSON.stringify(rig.shown);
+  expect([...shown].filter((char) => char < ' ' || (char >= '\x7f' && char <= '\x9f') || char === '\u202e')).toEqual([]);
+  expect(shown).not.toContain('\\u');
   expect(rig.shown[0]?.scopes).toEqual(['notes:read']);
 });
 
