@@ -95,6 +95,18 @@ test('who is not let in has no tool, and the list says why', async () => {
   expect(await at.cli.run('tools', 'list', '--as', 'nonsense')).toMatchObject({ code: 2 });
 });
 
+test('without a terminal the first owner is meant, and a channel that is not there is named', async () => {
+  await using at = await setup();
+  const { gateway } = CONFIG;
+  const channels = gateway.channels.filter(({ type }) => type !== 'cli');
+  await at.cli.write('.gatehouse/config.json', JSON.stringify({ ...CONFIG, gateway: { ...gateway, channels } }));
+  expect((await at.list()).as).toMatchObject({ principal: 'telegram:1', role: 'owner' });
+  const wrong = await at.cli.run('tools', 'list', '--as', 'telegrm:42');
+  expect([wrong.code === 0, wrong.stderr]).toEqual([false, expect.stringContaining('did you mean telegram:42?')]);
+  await at.cli.write('.gatehouse/config.json', JSON.stringify({ ...CONFIG, gateway: { ...gateway, channels, owner: [] } }));
+  expect((await at.cli.run('tools', 'list')).stderr).toContain('say for whom, as in `--as telegram:42`');
+});
+
 test('tools that were approved of MCP servers stand there too, and those of a server that is turned off do not', async () => {
   await using at = await setup();
   const server = { command: 'x' };

@@ -2,11 +2,13 @@
 import type { LoadedConfig } from '../../../config/load.ts';
 import { isSpoofable, policySettings } from '../../app/compose/policy.ts';
 import type { Authority, Role } from '../../core/authority.ts';
+import { GatehouseError } from '../../core/errors.ts';
 import { principalOf } from '../../core/ids.ts';
 import { clientOf } from '../../core/mcp-client.ts';
 import type { PersonRef } from '../../core/people.ts';
 import type { PolicyRun, Verdict } from '../../core/policy.ts';
 import type { ToolFacts } from '../../core/tool.ts';
+import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import { roleOf } from '../../operator/authority.ts';
 import { BUILT_IN } from '../../tools/index.ts';
@@ -22,7 +24,7 @@ import { withJournal } from '../read-journal.ts';
 import { whyNoPrograms } from '../why-no-programs.ts';
 
 export interface ToolsOptions {
-  /** Default: the owner, at the terminal. */
+  /** Default: the owner, at the terminal where there is one. */
   readonly as?: string;
 }
 
@@ -40,7 +42,7 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
   const loaded = await readConfig(context);
   sayWarnings(context, loaded);
   const { config } = loaded;
-  const who = as === undefined ? TERMINAL : personOf(as);
+  const who = as === undefined ? ownerIn(config) : knownIn(config, personOf(as));
   const people = await withJournal(context, (known) => knownPeople(config.gateway, known, deps.clock.now()));
   const person = people?.find((one) => principalOf(one) === principalOf(who));
   const role = await roleIn(config, who, person);
@@ -135,6 +137,29 @@ async function roleIn(config: Config, who: PersonRef, person: KnownPerson | unde
 
 function isOwners({ gateway }: Config, { channel, senderId }: PersonRef): boolean {
   return gateway.owner.some((one) => one.channel === channel && [one.chat_id, ...one.sender_ids].includes(senderId));
+}
+
+/** The person at the terminal where there is one, else the first owner. Throws GH1001 where there is neither. */
+function ownerIn({ gateway }: Config): PersonRef {
+  if (isTerminal(gateway, TERMINAL.channel)) return TERMINAL;
+  const [owner] = gateway.owner;
+  if (owner) return { channel: owner.channel, senderId: owner.sender_ids[0] ?? owner.chat_id };
+  throw new GatehouseError('GH1001', 'no channel of the config is a terminal, and gateway.owner names no person', {
+    hint: 'say for whom, as in `--as telegram:42`',
+  });
+}
+
+/** Throws GH1003 for a channel that is not configured. Clients have none. */
+function knownIn(config: Config, who: PersonRef): PersonRef {
+  const { channel } = who;
+  if (channelOf(config, channel) || isTerminal(config.gateway, channel) || clientOf(principalOf(who)) !== undefined) return who;
+  const near = nearest(
+    channel,
+    config.gateway.channels.map(({ name, type }) => name ?? type),
+  );
+  throw new GatehouseError('GH1003', `no channel ${printable(channel)} is configured`, {
+    hint: near === undefined ? 'see `gatehouse channels list`' : `did you mean ${printable(near)}:${printable(who.senderId)}?`,
+  });
 }
 
 /** Whose messages are not taken at all has no tools. */
