@@ -155,7 +155,7 @@ export const ERROR_CODES = {
   },
   GH2401: {
     title: 'a plugin cannot be used',
-    hint: 'the message says what is wrong with it; its author has to mend it',
+    hint: 'mend what the message names, or ask its author; docs/tools.md has the keys of plugin.json',
   },
   GH2402: {
     title: 'a plugin is not approved',
