@@ -16,7 +16,8 @@ interface KnownNames {
 
 /**
  * Checks what the schema cannot: that every entry of a policy and of a hook can mean a tool, every sender a
- * person of a channel there is, and every chat of an MCP client one of a channel there is. A misspelt one would protect from nothing.
+ * person of a channel there is, and every chat of an MCP client one of a channel there is. A misspelt one
+ * would protect from nothing.
  */
 export function checkTools(value: unknown, original: unknown, { channels, providers }: KnownNames): readonly Finding[] {
   const senders = Object.keys(recordAt(value, [POLICY, 'senders']));

@@ -72,7 +72,10 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
   });
   afterAll(() => servers.stop());
 
-  /** `config` is laid over the config, and `calls` are what the model asks for, one after another, when it is told to. */
+  /**
+   * `config` is laid over the config, and `calls` are what the model asks for, one after another, when it is
+   * told to.
+   */
   async function scene({ config: more, calls = [] }: { readonly config?: object; readonly calls?: readonly Call[] } = {}) {
     const model = await startModelServer({
       script: (request) => {

@@ -1,4 +1,5 @@
-// Logins at MCP servers: the suite of the protocol's makers, and a real OpenID provider with daemon and command line.
+// Logins at MCP servers: the suite of the protocol's makers, and a real OpenID provider with daemon and
+// command line.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// A program of the operator asks the agent through `gatehouse mcp serve`: the real bridge, the real daemon, Telegram.
+// A program of the operator asks the agent through `gatehouse mcp serve`: the real bridge, the real daemon,
+// Telegram.
 import { execFile } from 'node:child_process';
 import { on, once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// Questions of MCP servers to people, through the whole daemon: servers from npm and of our own, people on a channel.
+// Questions of MCP servers to people, through the whole daemon: servers from npm and of our own, people on a
+// channel.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ModelRequest } from '../core/model.ts';

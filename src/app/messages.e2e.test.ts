@@ -9,7 +9,10 @@ import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel, testChannelEntry } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 
-/** Calls `message` or `send_email` with the JSON behind the word "say" or "mail", and answers with what came of it. */
+/**
+ * Calls `message` or `send_email` with the JSON behind the word "say" or "mail", and answers with what came
+ * of it.
+ */
 const MODEL = scriptedModel(({ messages, tools }) => {
   const last = messages.at(-1);
   if (last?.role === 'tool') return `came of it: ${last.content}`;
@@ -139,7 +142,7 @@ test('a member is allowed by the owner, and a guest is not offered what leaves t
   expect(guests.channel.texts()).toEqual(['may use']);
 });
 
-test('20 messages a day reach one person, whoever asks for them and however often the process starts', async () => {
+test('20 messages a day reach one person, from all who ask together and however often the process starts', async () => {
   await using dir = await tempDir();
   const to = { channel: 'other', chat_id: 'ben' };
   {

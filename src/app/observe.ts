@@ -111,8 +111,8 @@ function hintFor(event: RunEvent): { hint?: string } {
 }
 
 /**
- * One log line per event, without message content. Streamed text and words of tools are not logged; of dropped messages
- * see `DropCounts`.
+ * One log line per event, without message content. Streamed text and words of tools are not logged; of
+ * dropped messages see `DropCounts`.
  */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
   const drops = new DropCounts();

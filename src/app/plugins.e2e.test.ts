@@ -102,7 +102,10 @@ test('the plugin of docs/tools.md works as it is written there', async (context)
   expect(at.told()).toEqual(['Good morning, Ada']);
 });
 
-/** Tools that are believed to stay in the workspace, so that no call of theirs is asked about: one a case of the script. */
+/**
+ * Tools that are believed to stay in the workspace, so that no call of theirs is asked about: one a case of
+ * the script.
+ */
 async function greetWith(dataDir: string, cases: Readonly<Record<string, string>>, more: Record<string, unknown> = {}) {
   const branches = Object.entries(cases).map(([name, text]) => `${name}) ${text};;`);
   const tools = Object.keys(cases).map((name) => toolNamed(name, { effect: 'workspace' }));

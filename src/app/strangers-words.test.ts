@@ -1,4 +1,5 @@
-// A30: what an adapter hands on of words that its sender did not write, and whether the gate knows that they are foreign.
+// A30: what an adapter hands on of words that its sender did not write, and whether the gate knows that they
+// are foreign.
 import type { Update } from 'grammy/types';
 import { expect, test } from 'vitest';
 import { toInbound as fromMail } from '../../channels/email/in/inbound.ts';

@@ -1,4 +1,5 @@
-// The client of Docker is played by a script that writes down what it is asked, and runs the program without a container.
+// The client of Docker is played by a script that writes down what it is asked, and runs the program without
+// a container.
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Our client in the scenarios of the conformance suite of MCP about logins: as the daemon and the command line have it. */
+/**
+ * Our client in the scenarios of the conformance suite of MCP about logins: as the daemon and the command
+ * line have it.
+ */
 import { mcpServers } from '../../config/sections/mcp.ts';
 import { systemClock } from '../lib/clock.ts';
 import { McpConnection } from '../tools/mcp/client.ts';

@@ -22,7 +22,10 @@ export interface OidcServer extends AsyncDisposable {
 export interface OidcServerOptions {
   readonly accessTokenSeconds?: number;
   readonly deviceCodeSeconds?: number;
-  /** Scopes of the resource servers that it gives tokens for (RFC 8707); clients register themselves then (RFC 7591). */
+  /**
+   * Scopes of the resource servers that it gives tokens for (RFC 8707); clients register themselves then (RFC
+   * 7591).
+   */
   readonly resourceScopes?: string;
 }
 

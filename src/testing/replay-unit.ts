@@ -74,7 +74,10 @@ const WITHOUT_RIGHTS = [
   '--',
 ];
 
-/** A service of `compose.yaml` with its profile: of `state` it has the workspaces, and the copies of plugins to read. */
+/**
+ * A service of `compose.yaml` with its profile: of `state` it has the workspaces, and the copies of plugins
+ * to read.
+ */
 export function replayContainer(profile: string, { state, writable, program }: ContainerOptions): ReplayedUnit {
   const { defaultErrnoRet, syscalls } = JSON.parse(profile) as {
     readonly defaultErrnoRet: number;

@@ -39,7 +39,7 @@ function wishes(host: string): string {
     <iframe src="/to/${encodeURIComponent(http)}"></iframe><img src="/to/${encodeURIComponent(http)}">
     <a id=ping href="/nothing" ping="${http}">x</a>
     <script>
-      const quiet = (work) => { try { Promise.resolve(work()).catch(() => {}); } catch {} };
+      const quiet = (work) => { try { Promise.resolve(work()).catch(() => {}); } catch { /* refused */ } };
       quiet(() => fetch('${http}', { mode: 'no-cors' }));
       quiet(() => fetch('${https}', { mode: 'no-cors', method: 'POST', body: 'x', keepalive: true }));
       quiet(() => { const ask = new XMLHttpRequest(); ask.open('GET', '${http}'); ask.send(); });

@@ -93,7 +93,10 @@ function readSettings(file: string): Read {
   }
 }
 
-/** The tool with these values in place of its own defaults: in what the model is told, and in calls that leave them out. */
+/**
+ * The tool with these values in place of its own defaults: in what the model is told, and in calls that leave
+ * them out.
+ */
 export function withDefaults(tool: Tool, defaults: Readonly<Record<string, Json>> | undefined): Tool {
   if (!defaults || Object.keys(defaults).length === 0) return tool;
   return {

@@ -23,8 +23,8 @@ const REPLY_PREFIX = /^\s*(re|aw|sv|antw|odp|r)\s*(\[\d+\])?\s*:/i;
 const MAX_SUBJECT = 200;
 
 /**
- * An answer goes to the author of the mail alone, never to Reply-To or Cc: those are the sender's to choose, and an answer may hold what only
- * the authenticated author may read.
+ * An answer goes to the author of the mail alone, never to Reply-To or Cc: those are the sender's to choose,
+ * and an answer may hold what only the authenticated author may read.
  */
 export async function toMail(part: OutboundPart, { from, blindCopy, plain }: OutboundOptions): Promise<Mail> {
   const { file, mail } = part;

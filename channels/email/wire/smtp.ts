@@ -121,10 +121,11 @@ interface Envelope {
 }
 
 /**
- * The mail, unless a reader was refused: nodemailer would hand it over for the others. For the blind copy alone it would prove to `find`
- * that an answer was sent that reached no reader; for some of several readers nothing could be tried again without a second copy for them.
- * Read only after the envelope was answered; the connection then closes within DATA, and a mail without its final dot does not exist
- * (RFC 5321 section 4.1.1.4).
+ * The mail, unless a reader was refused: nodemailer would hand it over for the others. For the blind copy
+ * alone it would prove to `find` that an answer was sent that reached no reader; for some of several readers
+ * nothing could be tried again without a second copy for them. Read only after the envelope was answered; the
+ * connection then closes within DATA, and a mail without its final dot does not exist (RFC 5321 section
+ * 4.1.1.4).
  */
 async function* onceAccepted(envelope: Envelope, readers: number, mail: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   const people = envelope.to.slice(0, readers);

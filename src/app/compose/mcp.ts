@@ -12,7 +12,10 @@ import { type DaemonOptions, redactOf } from './options.ts';
 import { processBook } from './sandbox.ts';
 import type { Stores } from './store.ts';
 
-/** The MCP servers of the config and of plugins, which are being started; a daemon without any loads nothing for them. */
+/**
+ * The MCP servers of the config and of plugins, which are being started; a daemon without any loads nothing
+ * for them.
+ */
 export async function composeMcp(
   options: DaemonOptions,
   { opened, journal, plugins }: Pick<Stores, 'opened' | 'journal'> & { readonly plugins: Plugins },

@@ -11,7 +11,10 @@ export interface McpServeOptions {
   readonly as: string;
 }
 
-/** An MCP server on standard input and output, until the input ends: the daemon is behind it. Nothing else is printed there. */
+/**
+ * An MCP server on standard input and output, until the input ends: the daemon is behind it. Nothing else is
+ * printed there.
+ */
 export const mcpServe: Command<McpServeOptions> = async (context, { as }) => {
   const { deps, out } = context;
   const dataDir = dataDirOf(context);

@@ -114,7 +114,10 @@ export interface BlockOptions extends Named {
   readonly reason?: string;
 }
 
-/** Refuses a person whatever the config says, also one who never wrote; and a client of `mcp_clients`, as `mcp:NAME`. */
+/**
+ * Refuses a person whatever the config says, also one who never wrote; and a client of `mcp_clients`, as
+ * `mcp:NAME`.
+ */
 export const peopleBlock: Command<BlockOptions> = async (context, { person, reason }) => {
   const { deps, out } = context;
   const who = personOf(person);

@@ -63,7 +63,10 @@ export class ClientServer implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Takes a changed config into use: listens or stops, and ends the connections of clients that are gone. Never rejects. */
+  /**
+   * Takes a changed config into use: listens or stops, and ends the connections of clients that are gone.
+   * Never rejects.
+   */
   look(): Promise<void> {
     this.#looking = this.#looking.then(() => this.#look());
     return this.#looking;

@@ -23,7 +23,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/baits': '<script>setTimeout(() => { location.href = "http://b.example/pay" }, 1500)</script>',
   '/pay': '<title>pay</title><button onclick="fetch(`/paid`)">pay</button>',
   '/out':
-    '<title>out</title><script>const at = (to) => { try { location.href = to } catch {} }; at("file:///etc/passwd"); at("data:text/html,x"); at("mailto:a@b.example"); at("chrome://settings"); print()</script>',
+    '<title>out</title><script>const at = (to) => { try { location.href = to } catch { /* refused */ } }; at("file:///etc/passwd"); at("data:text/html,x"); at("mailto:a@b.example"); at("chrome://settings"); print()</script>',
 };
 
 let stage: TestBrowsers;

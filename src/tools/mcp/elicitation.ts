@@ -1,4 +1,7 @@
-/** A question of a server in form mode (MCP 2025-11-25, client/elicitation) -> fields, and words of a person -> values. */
+/**
+ * A question of a server in form mode (MCP 2025-11-25, client/elicitation) -> fields, and words of a person
+ * -> values.
+ */
 import { z } from 'zod';
 import { isDeep } from '../../lib/json-depth.ts';
 import { inMark } from '../../lib/marks.ts';

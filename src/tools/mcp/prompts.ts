@@ -49,7 +49,10 @@ const given = z.object({
 });
 const message = z.object({ role: text, content: z.unknown() });
 
-/** Answers like the server to a call of one of its own tools. Rejects where the server refuses, or gives no answer. */
+/**
+ * Answers like the server to a call of one of its own tools. Rejects where the server refuses, or gives no
+ * answer.
+ */
 export async function callPromptTool(name: string, args: unknown, ask: AskServer): Promise<unknown> {
   if (name === LIST) {
     const prompts = z.array(prompt).parse(await entriesOf('prompts/list', 'prompts', ask));

@@ -15,7 +15,10 @@ export type McpEntries = Readonly<Record<string, McpServerEntry>>;
 export type McpServersOptions = WireOptions &
   Pick<McpSourceOptions, 'version' | 'pins' | 'redact'> &
   Pick<WaitingCallsOptions, 'journal'> & {
-    /** Servers beside those of the config, whose names the config cannot have. Asked whenever either may have changed. */
+    /**
+     * Servers beside those of the config, whose names the config cannot have. Asked whenever either may have
+     * changed.
+     */
     readonly others?: () => McpEntries;
   };
 

@@ -1,4 +1,7 @@
-/** Logins of people at MCP servers, as they lie on disk: written by the command line, read and renewed by the daemon. */
+/**
+ * Logins of people at MCP servers, as they lie on disk: written by the command line, read and renewed by the
+ * daemon.
+ */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { McpOAuth } from '../../../../config/sections/mcp-oauth.ts';
