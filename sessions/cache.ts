@@ -77,6 +77,8 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
     },
     fork: (source, target, keep) => dropAround(target, () => store.fork(source, target, keep)),
     rewrite: (key, messages, header) => dropAround(key, () => store.rewrite(key, messages, header)),
+    archived: (key) => store.archived(key),
+    archive: (key, lines) => store.archive(key, lines),
     list: () => store.list(),
     remove: (key) => dropAround(key, () => store.remove(key)),
   };

@@ -10,9 +10,9 @@ import { legacyPath, sessionStem } from './file-name.ts';
 import { forkOf } from './fork.ts';
 import { type FileState, KnownFiles } from './known-files.ts';
 import { listSessions } from './list-sessions.ts';
-import { readIds, readNewest } from './read-ends.ts';
+import { idsInArchive, readIds, readNewest } from './read-ends.ts';
 import { keptOnRotate, linesToAppend } from './rotate.ts';
-import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
+import { firstHeader, formatFile, formatMessages, linesOfArchive, newHeader, type ParsedFile, parseFile } from './session-file.ts';
 import { newer, wrapErrors } from './store-errors.ts';
 
 export interface JsonlStoreOptions {
@@ -96,6 +96,21 @@ class JsonlStore implements SessionStore {
     });
   }
 
+  archived(key: string): Promise<readonly SessionMessage[]> {
+    return this.#exclusive(key, async () => linesOfArchive(await readIfPresent(this.#archive(key))));
+  }
+
+  archive(key: string, lines: readonly SessionMessage[]): Promise<void> {
+    return this.#exclusive(key, async () => {
+      const path = this.#archive(key);
+      const held = await idsInArchive(path, lines);
+      const data = formatMessages(lines.filter(({ id }) => !held.has(id)));
+      if (data === '') return;
+      await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
+      await appendSynced(path, Buffer.from(data, 'utf8'));
+    });
+  }
+
   async list(): Promise<readonly SessionInfo[]> {
     return wrapErrors('the list of sessions', () => listSessions(this.#dir));
   }
@@ -118,6 +133,10 @@ class JsonlStore implements SessionStore {
     return bytes !== undefined && parseFile(bytes, key, this.#clock.now()).kind === 'foreign';
   }
 
+  #archive(key: string): string {
+    return `${this.#stem(key)}.archive.jsonl`;
+  }
+
   #stem(key: string): string {
     let stem = this.#stems.get(key);
     if (stem !== undefined) return stem;
@@ -137,7 +156,7 @@ class JsonlStore implements SessionStore {
     // What is new is told by the lines that are there before a rotation.
     const state = (await this.#knownState(key, path, lines)) ?? (await this.#mended(key))?.state;
     const fresh = await linesToAppend(state?.ids ?? new Set(), lines, `${stem}.archive.jsonl`);
-    if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
+    if (!state) return this.#replace(key, { header: firstHeader(key, this.#clock.now(), fresh), messages: fresh });
     const data = Buffer.from(formatMessages(fresh), 'utf8');
     const isFull = data.length > 0 && state.bytes + data.length > this.#maxBytes;
     const current = isFull ? await this.#makeRoom(key, data.length) : state;

@@ -1,20 +1,21 @@
 import { GatehouseError } from '../src/core/errors.ts';
 import type { Clock } from '../src/core/ports.ts';
-import type { Session, SessionStore } from '../src/core/session.ts';
+import type { Session, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { appendNew } from './append-new.ts';
 import { forkOf } from './fork.ts';
-import { formatFile, newHeader } from './session-file.ts';
+import { firstHeader, formatFile, newHeader } from './session-file.ts';
 
-/** Sessions that live as long as the process: for tests and for runs that shall leave nothing behind. Nothing is archived. */
+/** Sessions that live as long as the process: for tests and for runs that shall leave nothing behind. */
 export function createMemoryStore(options: { clock: Clock }): SessionStore {
   const { clock } = options;
   const sessions = new Map<string, Session>();
+  const archives = new Map<string, readonly SessionMessage[]>();
   return {
     async load(key) {
       return sessions.get(key);
     },
     async append(key, lines) {
-      const old = sessions.get(key) ?? { header: newHeader(key, clock.now()), messages: [] };
+      const old = sessions.get(key) ?? { header: firstHeader(key, clock.now(), lines), messages: [] };
       sessions.set(key, { header: old.header, messages: appendNew(old.messages, lines) });
     },
     async fork(source, target, keep) {
@@ -28,7 +29,14 @@ export function createMemoryStore(options: { clock: Clock }): SessionStore {
       const now = clock.now();
       const updated_at = new Date(now).toISOString();
       const merged = newHeader(key, now, { ...sessions.get(key)?.header, updated_at, ...header });
+      archives.set(key, appendNew(archives.get(key) ?? [], sessions.get(key)?.messages ?? []));
       sessions.set(key, { header: merged, messages: [...messages] });
+    },
+    async archived(key) {
+      return archives.get(key) ?? [];
+    },
+    async archive(key, lines) {
+      archives.set(key, appendNew(archives.get(key) ?? [], lines));
     },
     async list() {
       const infos = [...sessions].map(([key, { header, messages }]) => ({
@@ -41,6 +49,7 @@ export function createMemoryStore(options: { clock: Clock }): SessionStore {
     },
     async remove(key) {
       sessions.delete(key);
+      archives.delete(key);
     },
   };
 }

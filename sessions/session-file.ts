@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { ProviderState, SessionHeader, SessionMessage, ThinkingLevel, ToolCall } from '../src/core/session.ts';
 import { isDeep } from '../src/lib/json-depth.ts';
+import { oneLine } from '../src/lib/one-line.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
 const SCHEMA_VERSION = 1;
@@ -45,6 +46,25 @@ export function newHeader(key: string, now: number, over: Partial<SessionHeader>
   const { topic } = splitKey(key);
   const base = topic === undefined ? {} : { topic };
   return { ...base, created_at: at, updated_at: at, ...over, schema_version: SCHEMA_VERSION, session_key: key };
+}
+
+/** Words of a person that a session is called by. Characters. */
+const TITLE_CHARS = 100;
+
+/** The header of a session that begins with these messages: its summary is what a person says first. */
+export function firstHeader(key: string, now: number, messages: readonly SessionMessage[]): SessionHeader {
+  const first = messages.find(({ role, content }) => role === 'user' && content.trim() !== '');
+  return newHeader(key, now, first ? { summary: oneLine(first.content, TITLE_CHARS) } : {});
+}
+
+/** The lines of an archive, each once; it holds the headers of all files that were put there. */
+export function linesOfArchive(bytes: Buffer | undefined): readonly SessionMessage[] {
+  const lines = new Map<string, SessionMessage>();
+  for (const { value, number } of bytes ? segmentsOf(bytes) : []) {
+    const parsed = value && toMessage(value, number);
+    if (parsed && !lines.has(parsed.message.id)) lines.set(parsed.message.id, parsed.message);
+  }
+  return [...lines.values()];
 }
 
 export function formatHeader(header: SessionHeader): string {
@@ -138,6 +158,7 @@ function headerFields(value: Fields): Partial<SessionHeader> {
     ...text('parent_key'),
     ...text('topic'),
     ...text('summary'),
+    ...text('cut'),
     ...(isThinkingLevel(value['thinking']) ? { thinking: value['thinking'] } : {}),
     ...text('model'),
     ...time('created_at'),

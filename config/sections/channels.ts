@@ -48,6 +48,12 @@ export const channelEntry = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .describe('Group chat ids in which the agent answers; "*" means all. Empty: no group.'),
+  group_admins: z
+    .array(z.string().min(1))
+    .optional()
+    .describe(
+      'Immutable sender ids that may, beside the owner, use the commands in groups that change the conversation for all: /new, /reset, /s, /back, /delete. Default: none.',
+    ),
   group_mode: z
     .enum(['mention', 'pattern', 'always'])
     .default('mention')

@@ -13,7 +13,21 @@ export interface ChatSettings {
   readonly model?: string | null;
   /** Set by `/think`. */
   readonly thinking?: ThinkingLevel | null;
+  /** Topics that people made here, oldest first. The chat itself, which is the topic '', is not among them. */
+  readonly topics?: readonly string[];
+  /** Key of the part that lists them with buttons, the newest. */
+  readonly picker?: string;
 }
+
+/** Topics that a chat may have. */
+export const MOST_TOPICS = 50;
+
+/**
+ * A change of the topics of a chat. `to` = this one is active from now on, and made where there is none of this name;
+ * what was held of it is sent behind the parts of the same commit. `gone` = the topic ends with its session, its runs and
+ * what is held of it; the active one cannot.
+ */
+export type TopicChange = { readonly to: string } | { readonly gone: string };
 
 export interface Chat {
   /**
@@ -26,6 +40,9 @@ export interface Chat {
   /** Of a private chat, the person (see `principalOf`). Absent = an earlier version noted it. */
   readonly principal?: string;
   readonly settings: ChatSettings;
+  /** The topic in which people speak now, and the one before it. '' = the chat itself. */
+  readonly active: string;
+  readonly previous: string;
   /**
    * When the newest message was let in, and when the newest was sent. Epoch ms, up to ten minutes late.
    * Absent = never.

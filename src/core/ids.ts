@@ -49,13 +49,52 @@ export function chatKey(ref: ChatRef): string {
 
 /** `chatKey` of the chat that a lane is of. */
 export function chatOfLane(lane: string): string {
-  return lane.split('/', 3).join('/');
+  return chatPartOf(lane).split('/', 3).join('/');
 }
 
-/** Whether a lane is that of the chat with this `chatKey`, or of a thread in it. */
+/** Whether a lane is that of the chat with this `chatKey`, or of a thread or a topic in it. */
 export function isLaneOf(lane: string, chat: string): boolean {
-  // No component contains the separator, so what follows it can only be a thread.
-  return lane === chat || lane.startsWith(`${chat}/`);
+  // No component contains a separator, so what follows it can only be a thread or a topic.
+  return lane === chat || lane.startsWith(`${chat}/`) || lane.startsWith(`${chat}#`);
+}
+
+/** `#` is in no component of a key: what precedes the first one names the chat. */
+function chatPartOf(key: string): string {
+  const at = key.indexOf('#');
+  return at < 0 ? key : key.slice(0, at);
+}
+
+/** The lane, or the session, of this topic of a chat; of the topic '', that of the chat itself. */
+export function inTopic(key: string, topic: string): string {
+  return topic === '' ? key : `${key}#${topic}`;
+}
+
+const ARCHIVED = '##archived';
+
+/**
+ * The session in which a turn ends whose conversation was begun anew meanwhile: its lines go to the archive.
+ * No topic has such a name, because none contains `#`.
+ */
+export function archivedSession(session: string): string {
+  return isArchived(session) ? session : `${session}${ARCHIVED}`;
+}
+
+export function isArchived(session: string): boolean {
+  return session.endsWith(ARCHIVED);
+}
+
+/** The session whose archive this one is; a session that is none is its own. */
+export function sessionOfArchive(session: string): string {
+  return isArchived(session) ? session.slice(0, -ARCHIVED.length) : session;
+}
+
+/**
+ * The topic of a session that people named; '' = the chat itself. Undefined of what is none of both: the session of a
+ * thread, of a job, or of a run within another session.
+ */
+export function topicOf(session: string): string | undefined {
+  const [chat = '', topic = '', ...more] = sessionOfArchive(session).split('#');
+  return more.length > 0 || topic.includes(':') || !chat.startsWith('_main:') ? undefined : topic;
 }
 
 /**
@@ -71,15 +110,22 @@ export function sessionKey(ref: ChatRef, firstAccount = ref.account): string {
   return `_main:${channelPart}:${encode(ref.chatId)}${threadTopic(ref)}`;
 }
 
-/** Whether it is the session of this chat, whichever account was the first used under this channel name. */
+/**
+ * Whether it is the session of this chat or of a topic in it, whichever account was the first used under this
+ * channel name.
+ */
 export function isSessionOf(session: string, ref: ChatRef): boolean {
-  return session === sessionKey(ref) || session === sessionKey(ref, `not ${ref.account}`);
+  const topic = ref.threadId === undefined ? topicOf(session) : undefined;
+  const known = topic === undefined ? sessionOfArchive(session) : chatPartOf(session);
+  return known === sessionKey(ref) || known === sessionKey(ref, `not ${ref.account}`);
 }
 
-/** The session of the chat that this session of one of its threads belongs to. */
+/** The session of the chat that this session of one of its threads or topics belongs to. */
 export function sessionOfChat(session: string, ref: ChatRef): string {
   const topic = threadTopic(ref);
-  return topic !== '' && session.endsWith(topic) ? session.slice(0, -topic.length) : session;
+  const known = sessionOfArchive(session);
+  if (topic !== '' && known.endsWith(topic)) return known.slice(0, -topic.length);
+  return topicOf(known) === undefined ? known : chatPartOf(known);
 }
 
 function threadTopic({ threadId }: ChatRef): string {
@@ -128,6 +174,13 @@ export function delayKey(messageId: string): string {
   return `${messageId}${DELAY}`;
 }
 
+const HELD = '#held';
+
+/** The outbox's key of the line that tells a chat that an answer is held. */
+export function heldKey(messageId: string): string {
+  return `${messageId}${HELD}`;
+}
+
 export function isDelay(key: string): boolean {
   return key.endsWith(DELAY);
 }
@@ -145,7 +198,7 @@ export const SENT_FOR_KEYS = [SENT_FOR, SENT_FOR.replace('/', '0')] as const;
 /** Whether the part of this key is a piece of an answer, and not what is shown until the answer comes. */
 export function isPieceOfAnswer(key: string): boolean {
   if (key.startsWith(SENT_FOR)) return false;
-  return ![draftKey(''), abandonedKey(''), DELAY].some((end) => key.endsWith(end));
+  return ![draftKey(''), abandonedKey(''), DELAY, HELD].some((end) => key.endsWith(end));
 }
 
 /** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */

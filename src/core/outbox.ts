@@ -12,6 +12,30 @@ export interface NewPart {
   readonly lane: string;
   /** Epoch ms after which it is EXPIRED instead of sent. */
   readonly expiresAt: number;
+  /** Of an answer in a topic of its chat. Absent: it is sent whatever topic is active there. */
+  readonly topic?: TopicOutput;
+}
+
+/** Parts of one topic that may be held; see `HELD_FULL`. */
+export const MOST_HELD = 50;
+
+/** The reason of a part, and of its event, that came when so much of its topic was held already. It is EXPIRED. */
+export const HELD_FULL = 'topic not active and its buffer full';
+
+/** The reason of a part, and of its event, that was held when its topic was deleted. It is EXPIRED. */
+export const TOPIC_DELETED = 'topic deleted';
+
+/**
+ * What becomes of a part whose topic is not the active one of its chat when it is written: it is held until a person
+ * goes back to the topic, and nothing of it is shown until then.
+ */
+export interface TopicOutput {
+  /** '' = the chat itself. */
+  readonly name: string;
+  /** Sent in place of the first part that is held. */
+  readonly notice: NewPart;
+  /** Added to the newest part that is held, once a further one is not. */
+  readonly full: string;
 }
 
 export interface OutboxRow extends NewPart {

@@ -4,6 +4,7 @@
  */
 
 import type { Authority } from './authority.ts';
+import type { ChatSettings, TopicChange } from './chats.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from './message.ts';
 import type { Profile, Prompt, Source } from './new-run.ts';
@@ -17,8 +18,8 @@ export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 /** What admit decided about one inbound message, in the order received. */
 export type Admission =
   /**
-   * Becomes a NEW row of its lane. An edit or delete of what is still NEW changes that row instead (see
-   * `accept`). `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up,
+   * Becomes a NEW row of its lane: `lane` and `session` are those of the chat or thread, and in a chat the active
+   * topic makes them its own. An edit or delete of what is still NEW changes that row instead (see `accept`). `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up,
    * or is about to be.
    */
   | {
@@ -52,9 +53,25 @@ export type Admission =
       /** The sender is not let in: the row is all that is kept of them, and no chat is noted. */
       readonly isStranger?: true;
       readonly settles?: Settles;
+      /** In the same commit. */
+      readonly topic?: TopicChange;
+      /** The session of its topic is begun anew; see `Restart`. */
+      readonly restart?: Restart;
+      /** Of the chat, and as `Write` of this kind. */
+      readonly settings?: ChatSettings;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
+
+/**
+ * A session that begins anew: its newest `keep` messages stay, and no yes that was given for it. Its unfinished runs end in
+ * the session that they began in: their lines go to its archive.
+ */
+export interface Restart {
+  /** The session of the chat or thread, and its topic. */
+  readonly topic: string;
+  readonly keep: number;
+}
 
 /**
  * What an answer ends, in its own transaction: the NEW and RUNNING rows become DONE as `cancelled`, their
@@ -107,7 +124,13 @@ export interface EndedRun extends Remains {
 export type Accepted =
   | { readonly kind: 'new'; readonly row: ChatRow }
   /** `cancelled`: their turns are to be told, and their outboxes may have something new. */
-  | { readonly kind: 'answered'; readonly cancelled: readonly EndedRun[]; readonly decided?: Admission }
+  | {
+      readonly kind: 'answered';
+      readonly cancelled: readonly EndedRun[];
+      readonly decided?: Admission;
+      /** Marks that the commit wrote for sessions that begin anew or end. */
+      readonly cuts?: readonly SessionCut[];
+    }
   /** Changed or cancelled a row that had not begun. */
   | { readonly kind: 'amended'; readonly row: number }
   | { readonly kind: 'duplicate' }
@@ -230,6 +253,12 @@ export interface TurnResult {
   readonly taint?: number;
 }
 
+/** A line of the journal that says where a session begins anew. */
+export interface SessionCut {
+  readonly session: string;
+  readonly line: SessionMessage;
+}
+
 export interface Load {
   readonly messages: number;
   /** Of the messages as they are stored. */
@@ -293,7 +322,9 @@ export interface Runs {
 
   /**
    * Commit 4: session lines + parts + final state, one transaction. `false` = fenced, nothing was written.
-   * `onCommit` as of `accept`; not called when fenced.
+   * `onCommit` as of `accept`, with the session that the lines belong to; not called when fenced.
    */
-  finish(result: TurnResult, onCommit?: () => void): Promise<boolean>;
+  finish(result: TurnResult, onCommit?: (session: string) => void): Promise<boolean>;
+  /** The session of a run, which may have been begun anew since the run was claimed. Does not wait for the disk. */
+  sessionOf(seq: number): Promise<string | undefined>;
 }

@@ -43,6 +43,11 @@ export interface SessionMessage {
   readonly taint?: number;
   /** RFC 3339, UTC. */
   readonly timestamp: string;
+  /**
+   * Only in the journal, never in a file: the line is no message but a mark. What stands before it goes to the archive, but
+   * for the newest `keep` messages; `gone` = the session and its archive are removed.
+   */
+  readonly cut?: { readonly keep: number; readonly gone?: true };
 }
 
 export interface SessionHeader {
@@ -57,6 +62,8 @@ export interface SessionHeader {
    */
   readonly thinking?: ThinkingLevel;
   readonly model?: string;
+  /** Id of the mark in the journal by which the session was begun anew last. */
+  readonly cut?: string;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -113,6 +120,10 @@ export interface SessionStore {
    * `messages`.
    */
   rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
+  /** What earlier beginnings of the session left, oldest first, each line once. */
+  archived(key: string): Promise<readonly SessionMessage[]>;
+  /** Appends to the archive and syncs; lines that it holds are skipped. */
+  archive(key: string, lines: readonly SessionMessage[]): Promise<void>;
   list(): Promise<readonly SessionInfo[]>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;

@@ -27,6 +27,8 @@ export interface AnswerPlaceOptions {
   readonly sign: WorkingSign | undefined;
   /** The lane has a new part. */
   readonly poke: (lane: string) => void;
+  /** Whether what the run says is seen now; false where its topic is not the active one of its chat. */
+  readonly isSeen: (row: RunRow) => Promise<boolean>;
   /** Nothing more of it is shown. */
   readonly ended: (place: AnswerPlace) => void;
   readonly clock: Clock;
@@ -72,8 +74,20 @@ export class AnswerPlace {
     // What an earlier attempt showed gets its last text, also where nothing is shown any more.
     const shows = this.#options.shows(target.channel);
     if (!isResumed && !shows.words && !shows.status) return;
+    const isSeen = await this.#options.isSeen(this.#row);
+    if (!isResumed && !isSeen) return;
     this.#draft = this.#options.draft(target, shows);
     await this.#draft?.open({ isResumed });
+    if (!isSeen) this.hide();
+  }
+
+  get row(): RunRow {
+    return this.#row;
+  }
+
+  /** The chat is in another topic now: nothing more is shown of the answer before it is whole. */
+  hide(): void {
+    this.#draft?.end();
   }
 
   /** Takes every event of the run. */

@@ -41,6 +41,8 @@ export interface DeliveryOptions {
   /** Whether answers are shown while they grow (default: yes), and until then what goes on (default: no). */
   readonly streams?: (channel: string) => boolean;
   readonly statusLine?: (channel: string) => boolean;
+  /** See `AnswerPlaceOptions`. Default: what any run says is seen. */
+  readonly isSeen?: (row: RunRow) => Promise<boolean>;
   /** Reactions under the messages that are worked on. Default: none. */
   readonly reactions?: Reactions;
   /**
@@ -73,6 +75,8 @@ export interface Delivery extends AsyncDisposable {
    * caller opens it, hands it the result, and ends it, also when the run failed.
    */
   answer(row: RunRow): AnswerPlace;
+  /** What these runs say is not seen from now on, because their chat is in another topic: their drafts end. */
+  hide(isHidden: (row: RunRow) => boolean): void;
   /** Takes every event of every run: the text of those that run now is shown while it grows. */
   readonly observe: Emit;
   /** Resolves when no lane has anything left, those that wait for a retry included. */
@@ -109,6 +113,7 @@ class Outbox implements Delivery {
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
   readonly #shows: (channel: string) => Shows;
+  readonly #isSeen: (row: RunRow) => Promise<boolean>;
   /** Of the runs that run now, by the run's key. */
   readonly #answers = new Map<string, AnswerPlace>();
   readonly #idlers: (() => void)[] = [];
@@ -140,6 +145,7 @@ class Outbox implements Delivery {
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
     };
+    this.#isSeen = options.isSeen ?? (async () => true);
     const { reactions, streams = () => true, statusLine = () => false } = options;
     this.#shows = (name) => ({ words: streams(name), status: statusLine(name) });
     const channel = (message: InboundMessage): Channel | undefined => this.#channelOf(message);
@@ -191,7 +197,7 @@ class Outbox implements Delivery {
   answer(row: RunRow): AnswerPlace {
     const { journal, clock, emit, channels, drafts } = this.#context;
     const place = new AnswerPlace(row, {
-      ...{ journal, clock, emit, shows: this.#shows, sign: this.#signs.begin(row) },
+      ...{ journal, clock, emit, shows: this.#shows, isSeen: this.#isSeen, sign: this.#signs.begin(row) },
       edits: (name) => channels.get(name)?.edit !== undefined,
       draft: (target, shows) => {
         const channel = channels.get(target.channel);
@@ -204,6 +210,10 @@ class Outbox implements Delivery {
     });
     this.#answers.set(row.key, place);
     return place;
+  }
+
+  hide(isHidden: (row: RunRow) => boolean): void {
+    for (const place of this.#answers.values()) if (isHidden(place.row)) place.hide();
   }
 
   readonly observe: Emit = (event) => {

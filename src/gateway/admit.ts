@@ -12,7 +12,8 @@ import { overText } from '../operator/question-text.ts';
 import { withQuoted } from '../operator/quoted.ts';
 import { stopOf } from '../runs/stop.ts';
 import { type AccessRules, decideAccess } from './access.ts';
-import { parseCommand } from './commands/index.ts';
+import type { PromptPorts } from './commands/command.ts';
+import { answerPrompt, isPrompt, parseCommand } from './commands/index.ts';
 
 export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
@@ -30,6 +31,8 @@ export interface AdmitOptions {
   readonly isOwner: (message: InboundMessage) => boolean;
   /** What `/why` says to this message. */
   readonly why: (message: InboundMessage) => Promise<string>;
+  /** What commands work on that are answered when they are received. */
+  readonly commands: PromptPorts;
   /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
@@ -86,6 +89,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
     const text = command.kind === 'help' ? command.answer : await options.why(message);
     return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
+  const prompted = isPrompt(command) ? await answerPrompt(command, message, place, options.commands) : undefined;
+  if (prompted) return { kind: 'answer', message, ...place, ...prompted };
   // A question for words takes the next message, but no command.
   const decision = command ? undefined : await options.decide?.(message);
   if (decision) {
@@ -113,7 +118,7 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
-  const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why';
+  const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why' || isPrompt(command);
   return isAnswer || (!command && (await decide?.(message)) !== undefined);
 }
 

@@ -4,7 +4,7 @@ import type { InboundBus } from '../bus/inbound-bus.ts';
 import { UNTRUSTED } from '../core/authority.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
-import { messageKey } from '../core/ids.ts';
+import { chatKey, messageKey } from '../core/ids.ts';
 import type { Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { People } from '../core/people.ts';
@@ -13,9 +13,11 @@ import { type Accepted, type Admission, decidedOf } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import type { Floods } from '../operator/floods.ts';
 import type { Runner } from '../runs/runner.ts';
+import { topicHolding } from '../runs/topic-output.ts';
 import type { Transcripts } from '../runs/transcripts.ts';
 import { type AdmitOptions, admit, areAnsweredAtOnce } from './admit.ts';
 import type { Backlog, Taken } from './backlog.ts';
+import { changesConversation, parseCommand } from './commands/index.ts';
 import type { Lanes } from './lanes.ts';
 
 /** How long a channel waits before it offers a batch again that found the journal full. */
@@ -60,6 +62,18 @@ export class Gateway {
     batch: readonly InboundMessage[],
     cursor?: string,
   ): Promise<Receipt> => {
+    // What stands behind a command that changes the conversation is judged by what it changed.
+    const at = batch.findIndex(({ text }, n) => n < batch.length - 1 && changesConversation(parseCommand(text)));
+    if (at < 0) return await this.#receive(source, batch, cursor);
+    const receipt = await this.#receive(source, batch.slice(0, at + 1));
+    return receipt.kind === 'busy' ? receipt : await this.receive(source, batch.slice(at + 1), cursor);
+  };
+
+  async #receive(
+    source: { readonly channel: string; readonly account: string },
+    batch: readonly InboundMessage[],
+    cursor?: string,
+  ): Promise<Receipt> {
     const { journal, admission, floods } = this.#options;
     // What is answered at once adds nothing that waits, and may be what ends the flood.
     if (floods.isFull(batch) && !(await areAnsweredAtOnce(batch, admission)))
@@ -93,7 +107,7 @@ export class Gateway {
     if (!isBegun) begin(accepted);
     for (const [index, { admission }] of offers.entries()) this.#answered(decidedOf(admission, accepted[index]), accepted[index]);
     return { kind: 'accepted' };
-  };
+  }
 
   /** Before channels start: what earlier processes left behind goes on where it stopped. */
   async recover(recovery: Recovery): Promise<void> {
@@ -170,6 +184,7 @@ export class Gateway {
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
       // Before the lane goes on: its next turn is given what these leave.
       for (const { row, lines } of accepted.cancelled) this.#options.transcripts.committed(row.session, lines);
+      for (const { session, line } of accepted.cuts ?? []) this.#options.transcripts.committed(session, [line]);
     } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
       this.#note(message, { type: 'dropped', reason: admission.onlyCorrects });
     } else {
@@ -181,10 +196,21 @@ export class Gateway {
   #answered(admission: Admission, accepted: Accepted | undefined): void {
     if (accepted?.kind === 'amended' && admission.message.kind === 'delete') this.#options.lanes.drop(accepted.row);
     if (accepted?.kind !== 'answered' || admission.kind !== 'answer') return;
+    const { message } = admission;
     const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
     for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
+    if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
     for (const lane of new Set([...admission.parts.map((part) => part.lane), ...lanes.keys()])) this.#options.delivery.poke(lane);
     this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });
+  }
+
+  /** Of the chat, what is written in other topics is held from now on. */
+  #hideOthers(message: InboundMessage, active: string): void {
+    const chat = chatKey(message);
+    this.#options.delivery.hide((row) => {
+      const topic = topicHolding(row);
+      return topic !== undefined && topic !== active && row.message !== undefined && chatKey(row.message) === chat;
+    });
   }
 
   /** What a message took stays with it until its turn ended, and comes back when a person ends it before. */

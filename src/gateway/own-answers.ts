@@ -4,7 +4,7 @@ import type { Clock } from '../core/ports.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 import type { End } from '../runs/ended.ts';
 import type { CommandPorts } from './commands/command.ts';
-import { parseCommand, runCommand } from './commands/index.ts';
+import { isPrompt, parseCommand, runCommand } from './commands/index.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
@@ -34,7 +34,9 @@ export class OwnAnswers {
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
-    if (command && command.kind !== 'stop') {
+    if (isPrompt(command) && command.kind !== 'pick')
+      return { state: 'DONE', outcome: 'late-command', text: 'A command counts when it is sent. Please send this one as a new message.' };
+    if (command?.kind === 'model' || command?.kind === 'think') {
       const text = await runCommand(command, { ...row, message }, this.#options);
       return text === undefined ? { state: 'DONE', outcome: 'not-permitted' } : { state: 'DONE', outcome: command.kind, text };
     }

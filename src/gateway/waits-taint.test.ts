@@ -59,6 +59,7 @@ it('hostile: a run that a guest answered is tainted by the words of the guest', 
     standing: async () => ({ authority: guest, taint: UNTRUSTED }),
     isOwner: () => false,
     why: async () => '',
+    commands: { transcripts: at.transcripts, chats: at.journal.chats, buttons: () => false, answer: () => [], mayChange: () => true },
     answer: () => [],
   });
   await at.journal.accept([admission]);

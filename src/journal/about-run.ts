@@ -157,7 +157,7 @@ function partsOf(store: Store, key: string): readonly PartSummary[] {
 function inItsWay({ db }: Store, { lane, seq }: PartFacts): Pick<PartSummary, 'behind' | 'elsewhere'> {
   const ahead = db.get<{ count: number; reason: string | null }>(
     // SQLite takes the reason from the row that has the minimum.
-    "SELECT count(*) AS count, reason, min(seq) FROM outbox WHERE state = 'PENDING' AND lane = ? AND seq < ?",
+    "SELECT count(*) AS count, reason, min(seq) FROM outbox WHERE state = 'PENDING' AND held_for IS NULL AND lane = ? AND seq < ?",
     lane,
     seq,
   );

@@ -13,6 +13,7 @@ import { isBlocked } from './people.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { readMessage, type Store } from './store.ts';
+import { changeConversation, placeIn } from './topics.ts';
 import { settle } from './waits.ts';
 
 export interface CursorMove {
@@ -97,9 +98,10 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (decided) return acceptInstead(store, decided, change);
   remember(store, message);
   if (target) return amend(store, admission, target, change);
-  const seq = insertRow(store, admission, 'NEW');
+  const { lane, session } = placeIn(store, message, admission);
+  const seq = insertRow(store, { ...admission, lane, session }, 'NEW');
   change.active += 1;
-  const { lane, session, taint = 0 } = admission;
+  const { taint = 0 } = admission;
   const row: ChatRow = {
     ...{ seq, key: messageKey(message), lane, session, message, attempts: 0, generation: 0 },
     ...{ source: { kind: 'chat' }, profile: 'session', acceptedAt: store.clock.now() },
@@ -115,12 +117,14 @@ function acceptInstead(store: Store, decided: Admission, change: Change): Accept
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
-  const { outcome, cancels, settles } = admission;
-  const cancelled = cancels ? cancelRuns(store, admission, cancels, change) : [];
-  const seq = insertRow(store, admission, 'DONE', outcome);
+  const { outcome, cancels, settles, message } = admission;
+  const placed = { ...admission, ...placeIn(store, message, admission) };
+  const cancelled = cancels ? cancelRuns(store, placed, cancels, change) : [];
+  const seq = insertRow(store, placed, 'DONE', outcome);
   const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : settles && answerQuestion(store, settles, change);
   addParts(store, parts ?? admission.parts, `in${seq}`);
-  return { kind: 'answered', cancelled };
+  const changed = changeConversation(store, admission, change);
+  return { kind: 'answered', cancelled: [...cancelled, ...changed.cancelled], cuts: changed.cuts };
 }
 
 /** What is said in place of the answer when the question was over already. */

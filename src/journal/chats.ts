@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Chat, ChatSettings, Chats } from '../core/chats.ts';
+import type { Chat, ChatSettings, Chats, TopicChange } from '../core/chats.ts';
 import { chatKey, chatOfLane, inKeys, principalOf, senderOf } from '../core/ids.ts';
 import type { Address, ChatRef, InboundMessage } from '../core/message.ts';
 import type { CommitQueue } from './commit-queue.ts';
@@ -92,6 +92,22 @@ export function changeSettings(store: Store, chat: Address, settings: ChatSettin
   );
 }
 
+/** Which topic is active, and which there are; without what that means for its runs and its parts. */
+export function changeTopics(store: Store, chat: Address, change: TopicChange): void {
+  const key = chatKey(chat);
+  changeSettings(store, chat, {});
+  const stored = store.db.get<{ settings: string }>('SELECT settings FROM chat WHERE key = ?', key)?.settings ?? '{}';
+  const { topics = [] } = readSettings(stored, key);
+  if ('gone' in change) {
+    changeSettings(store, chat, { topics: topics.filter((topic) => topic !== change.gone) });
+    store.db.run("UPDATE chat SET previous = '' WHERE key = ? AND previous = ?", key, change.gone);
+    return;
+  }
+  const { to } = change;
+  if (to !== '' && !topics.includes(to)) changeSettings(store, chat, { topics: [...topics, to] });
+  store.db.run('UPDATE chat SET previous = active, active = ?1 WHERE key = ?2 AND active <> ?1', to, key);
+}
+
 /** For `Journal.chats`. */
 export function chatsOf(store: Store, queue: CommitQueue): Chats {
   return {
@@ -132,9 +148,11 @@ interface ChatRecord {
   readonly settings: string;
   readonly last_in: number | null;
   readonly last_out: number | null;
+  readonly active: string;
+  readonly previous: string;
 }
 
-const COLUMNS = 'key, address, title, settings, last_in, last_out';
+const COLUMNS = 'key, address, title, settings, last_in, last_out, active, previous';
 
 function oneChat(store: Store, key: string): Chat | undefined {
   const record = store.db.get<ChatRecord>(`SELECT ${COLUMNS} FROM chat WHERE key = ?`, key);
@@ -150,10 +168,11 @@ function someChats(store: Store, after: string, end: string): readonly SearchedC
   return store.db.all(sql, after, end);
 }
 
-function toChat({ key, address, title, settings, last_in: lastIn, last_out: lastOut }: ChatRecord): Chat {
+function toChat(record: ChatRecord): Chat {
+  const { key, address, title, settings, last_in: lastIn, last_out: lastOut, active, previous } = record;
   const { principal, ...where } = readJson(address, `chat ${key}`) as unknown as Address & { readonly principal?: string };
   return {
-    ...{ address: where, settings: readSettings(settings, key) },
+    ...{ address: where, settings: readSettings(settings, key), active, previous },
     ...(title === null ? {} : { title }),
     ...(principal === undefined ? {} : { principal }),
     ...(lastIn === null ? {} : { lastIn }),

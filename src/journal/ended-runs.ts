@@ -50,6 +50,20 @@ export function cancelRunsOf(
   return cancelTrees(store, found, stoppedMark, change);
 }
 
+/** As `cancelRuns`, of a topic that is deleted. */
+export function cancelConversation(
+  store: Store,
+  { lane, session }: Pick<Stop, 'lane' | 'session'>,
+  change: Change,
+): readonly EndedRun[] {
+  const found = [
+    ...unfinished(store, 'lane = ?', [lane]),
+    ...unfinished(store, 'lane >= ? AND lane < ?', [`${lane}#`, `${lane}$`]),
+    ...parked(store, '(session = ? OR session >= ? AND session < ?)', [session, `${session}#`, `${session}$`]),
+  ];
+  return cancelTrees(store, inOrder(found), undefined, change);
+}
+
 /** As `cancelRuns`, of the run with this key. */
 export function cancelRunOf(store: Store, key: string, change: Change): void {
   const sql = `SELECT ${RUN_COLUMNS}, state FROM run WHERE key = ? AND state IN ('NEW', 'RUNNING', 'PARKED')`;
@@ -111,6 +125,7 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
   return inOrder([
     ...unfinished(store, 'lane = ?', [chat]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
+    ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
     ...parked(store, `${OF_A_JOB} AND lane >= ? AND lane < ?`, [`${chat}/`, `${chat}0`]),
   ]);

@@ -19,7 +19,8 @@ function count(row: 'OLD' | 'NEW', sign: 1 | -1): string {
     ${sign < 0 ? `DELETE FROM load WHERE ${gone};` : ''}`;
 }
 
-const TO_SEND = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('PENDING', 'SENDING')`;
+/** What is held for a topic waits for a person, and in no part of the channel's way. */
+const TO_SEND = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('PENDING', 'SENDING') AND ${row}.held_for IS NULL`;
 const CHANNEL = (lane: string): string => `substr(${lane}, 1, instr(${lane}, '/') - 1)`;
 
 function countPart(sign: 1 | -1): string {
@@ -46,9 +47,9 @@ export function watchLoad(db: Database): void {
     CREATE TEMP TRIGGER load_changes AFTER UPDATE OF input ON main.run WHEN ${IS_ACTIVE('OLD')} AND ${IS_ACTIVE('NEW')}
       BEGIN ${count('NEW', 1)} ${count('OLD', -1)} END;
     CREATE TEMP TRIGGER part_begins AFTER INSERT ON main.outbox WHEN ${TO_SEND('NEW')} BEGIN ${countPart(1)} END;
-    CREATE TEMP TRIGGER part_returns AFTER UPDATE OF state ON main.outbox WHEN ${TO_SEND('NEW')} AND NOT ${TO_SEND('OLD')}
+    CREATE TEMP TRIGGER part_returns AFTER UPDATE OF state, held_for ON main.outbox WHEN ${TO_SEND('NEW')} AND NOT (${TO_SEND('OLD')})
       BEGIN ${countPart(1)} END;
-    CREATE TEMP TRIGGER part_ends AFTER UPDATE OF state ON main.outbox WHEN ${TO_SEND('OLD')} AND NOT ${TO_SEND('NEW')}
+    CREATE TEMP TRIGGER part_ends AFTER UPDATE OF state, held_for ON main.outbox WHEN ${TO_SEND('OLD')} AND NOT (${TO_SEND('NEW')})
       BEGIN ${countPart(-1)} END;
   `);
   recountLoad(db);
@@ -64,7 +65,7 @@ export function recountLoad(db: Database): void {
     (${[...KEYS.map(([kind, column]) => sums(kind, column)), sums('all', "''")].join(' UNION ALL ')}) GROUP BY kind, key`);
   for (const state of ['PENDING', 'SENDING'])
     db.run(`INSERT INTO temp.load SELECT 'outbox', ${CHANNEL('lane')}, count(*), sum(octet_length(part)) FROM outbox WHERE state = '${state}'
-      GROUP BY 2 ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = bytes + excluded.bytes`);
+      AND held_for IS NULL GROUP BY 2 ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = bytes + excluded.bytes`);
 }
 
 export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {

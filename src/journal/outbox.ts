@@ -11,6 +11,7 @@ import {
 } from '../core/outbox.ts';
 import { noteOutgoing } from './chats.ts';
 import { LIMIT } from './database.ts';
+import { noteOver, placePart } from './held.ts';
 import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
@@ -57,21 +58,28 @@ const FIRST = partKey('', 0);
  * the place of the older one, because that is the key by which the answer to a message is looked up.
  */
 export function addParts(store: Store, parts: readonly NewPart[], owner?: string): void {
-  for (const { part, lane, expiresAt } of parts) {
+  for (const added of parts) {
+    const { lane, expiresAt } = added;
+    const { part, heldFor, over, before } = placePart(store, added);
+    if (before.length > 0) addParts(store, before, owner);
     const taken = store.db.get('SELECT 1 FROM outbox WHERE key = ?', part.key) !== undefined;
     if (taken && owner === undefined) continue;
     const key = taken ? `${part.key}~${owner}` : part.key;
     const supersedes = part.supersedes ?? (taken && part.key.endsWith(FIRST) ? part.key : undefined);
-    store.db.run(
-      "INSERT INTO outbox (key, lane, part, state, created_at, expires_at) VALUES (?, ?, ?, 'PENDING', ?, ?)",
-      key,
-      lane,
-      JSON.stringify({ ...part, key, supersedes }),
-      store.clock.now(),
-      expiresAt,
+    const seq = store.db.insert(
+      "INSERT INTO outbox (key, lane, part, state, held_for, created_at, expires_at) VALUES (?, ?, ?, 'PENDING', ?, ?, ?)",
+      ...[key, lane, JSON.stringify({ ...part, key, supersedes }), heldFor, store.clock.now(), expiresAt],
     );
+    if (over !== undefined) endUnsent(store, seq, over);
     if (supersedes !== undefined) markReplaced(store, supersedes, key);
   }
+}
+
+/** At its time, so that it counts as undelivered. */
+function endUnsent(store: Store, seq: number, reason: string): void {
+  const sql = "UPDATE outbox SET state = 'EXPIRED', settled_at = max(?, expires_at), reason = ? WHERE seq = ?";
+  store.db.run(sql, store.clock.now(), reason, seq);
+  noteOver(store, seq, reason);
 }
 
 /**
@@ -86,7 +94,7 @@ function markReplaced(store: Store, old: string, key: string): void {
 export function pendingParts(store: Store, lane: string, limit: number): readonly OutboxRow[] {
   return store.db
     .all<OutboxRecord>(
-      `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'PENDING' AND lane = ? ORDER BY seq ${LIMIT}`,
+      `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'PENDING' AND held_for IS NULL AND lane = ? ORDER BY seq ${LIMIT}`,
       lane,
       limit,
     )
@@ -126,7 +134,8 @@ export function markSending(store: Store, seq: number): boolean {
  */
 export function expireParts({ db, clock }: Store): number {
   const now = clock.now();
-  const isOver = "state = 'PENDING' AND expires_at < ?";
+  // What is held waits for a person, however long that takes.
+  const isOver = "state = 'PENDING' AND held_for IS NULL AND expires_at < ?";
   // Each event is a row of its own, as `event-rows.ts` reads it.
   db.run(
     `INSERT INTO event (at, run, channel, type, data)

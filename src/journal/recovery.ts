@@ -126,7 +126,7 @@ export function workLanes({ db }: Store): Pick<Recovery, 'lanes' | 'outboxLanes'
   const runs = db.all<{ lane: string }>("SELECT lane FROM run WHERE state = 'NEW' GROUP BY lane ORDER BY min(seq)");
   // SQLite takes the other columns from the row that has the minimum.
   const outboxLanes = db.all<PendingLane>(
-    `SELECT lane, expiresAt FROM (SELECT lane, expires_at AS expiresAt, min(seq) AS first FROM outbox WHERE state = 'PENDING'
+    `SELECT lane, expiresAt FROM (SELECT lane, expires_at AS expiresAt, min(seq) AS first FROM outbox WHERE state = 'PENDING' AND held_for IS NULL
      GROUP BY lane) ORDER BY first`,
   );
   return { lanes: runs.map(({ lane }) => lane), outboxLanes };

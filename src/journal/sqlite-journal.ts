@@ -30,7 +30,7 @@ import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
-import { cancelledRows, claimRow, releaseRow, waitingRows } from './runs.ts';
+import { cancelledRows, claimedSession, claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
@@ -119,14 +119,14 @@ export class SqliteJournal implements Journal {
   }
 
   async commit(writes: readonly Write[], claim?: Claim): Promise<boolean> {
-    const done = await this.#commit(writes, claim);
+    const done = await this.#waking((change) => commitAll(this.#store, writes, claim, change));
     if (done) for (const { what, lane } of wokenBy(writes, claim)) this.wakeup.notify(what, lane);
     return done;
   }
 
-  #commit(writes: readonly Write[], claim: Claim | undefined, onCommit?: () => void): Promise<boolean> {
-    const told = onCommit && ((done: boolean) => done && onCommit());
-    return this.#waking((change) => commitAll(this.#store, writes, claim, change), told);
+  sessionOf(seq: number): Promise<string | undefined> {
+    const sql = 'SELECT session FROM run WHERE seq = ?';
+    return this.#queue.peek(() => this.#store.db.get<{ session: string }>(sql, seq)?.session);
   }
 
   /** A write by which runs that waited may go on: who runs them is told once it is on disk. */
@@ -141,14 +141,19 @@ export class SqliteJournal implements Journal {
   }
 
   /** The runner tells delivery of the parts of an answer itself, once they can be seen. */
-  async finish(result: TurnResult, onCommit?: () => void): Promise<boolean> {
-    const { lines, parts } = result;
+  async finish(result: TurnResult, onCommit?: (session: string) => void): Promise<boolean> {
+    const { lines, parts, seq, generation } = result;
     const writes: readonly Write[] = [
       ...lines.map((line) => ({ kind: 'line', line }) as const),
       ...parts.map((part) => ({ kind: 'part', part }) as const),
     ];
     const claim = claimOf(result);
-    const done = await this.#commit(writes, claim, onCommit);
+    let session: string | undefined;
+    const finish = (change: Change): boolean => {
+      session = claimedSession(this.#store, seq, generation);
+      return commitAll(this.#store, writes, claim, change);
+    };
+    const done = await this.#waking(finish, (ended) => ended && session !== undefined && onCommit?.(session));
     if (done) for (const { what, lane } of wokenBy([], claim)) this.wakeup.notify(what, lane);
     return done;
   }

@@ -1,6 +1,7 @@
 /** What a chat is told of a run that ended without its agent: whose it was, and which tools had run. */
 import type { EndedRun, ToolUse } from '../core/run.ts';
 import { oneLine } from '../lib/one-line.ts';
+import { plainName } from '../lib/plain-name.ts';
 
 export interface EndTexts {
   /** What was asked for was stopped. */
@@ -84,7 +85,7 @@ export function stoppedText(texts: EndTexts, ended: readonly EndedRun[], isNamed
     // What a run began is that run's work.
     ended
       .filter(({ row }) => row.source.kind !== 'run')
-      .map(({ row }) => asPlainText(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT))),
+      .map(({ row }) => plainName(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT))),
   );
   const whose = isNamed ? `\n${texts.whose}: ${[...names].join(', ')}` : '';
   return withTools(
@@ -109,9 +110,4 @@ function counted(tools: readonly ToolUse[]): string {
   return [...Map.groupBy(tools, ({ name }) => name)]
     .map(([name, calls]) => (calls.length === 1 ? name : `${name} (${calls.length}×)`))
     .join(', ');
-}
-
-/** A name is what a stranger chose; answers are Markdown. */
-function asPlainText(name: string): string {
-  return name.replace(/[\\`*_[\]<>~|#]/g, '\\$&');
 }

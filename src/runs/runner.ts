@@ -21,6 +21,7 @@ import { inputLine } from './remains.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { type Told, toldTo } from './told.ts';
+import { lateMark, ofTopic } from './topic-output.ts';
 import { sessionWorkspace } from './workspace.ts';
 
 /** The model had nothing to say (F29): to ask the same again is the person's choice, not a repair. */
@@ -88,10 +89,14 @@ export class Runner {
     const ms = clock.monotonic() - started;
     // The stop has ended the row already, and has written its lines.
     const isCancelled = result.outcome === 'cancelled';
-    const committed = !isCancelled && (await journal.finish({ ...result, ms }, () => onParts(result.parts)));
+    const seen = (session: string): void => {
+      // In the order of the commits: another one may begin the session anew.
+      transcripts.committed(session, result.lines);
+      onParts(result.parts);
+    };
+    const committed = !isCancelled && (await journal.finish({ ...result, ms }, seen));
     if (!committed) await place.abandon();
     if (committed) {
-      transcripts.committed(row.session, result.lines);
       result.onDisk?.();
       tellMessageOut(row, result, this.#options.hooks);
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
@@ -126,8 +131,14 @@ export class Runner {
     const prepared = await this.#prepare(row, workspace, signal);
     const told = await toldTo(row, this.#options, signal);
     const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
-    const ended = await this.#conclude(row, result, { signal, told });
+    const ended = await this.#conclude(await this.#moved(row), result, { signal, told });
     return ended && withTaint(ended, result.taint);
+  }
+
+  /** Its session may have been begun anew while it ran: then it ends in what that was. */
+  async #moved(row: RunRow): Promise<RunRow> {
+    const session = await this.#options.journal.sessionOf(row.seq);
+    return session === undefined || session === row.session ? row : { ...row, session };
   }
 
   async #conclude(
@@ -172,7 +183,9 @@ export class Runner {
   #done(row: RunRow, end: End): Ended {
     const { state, outcome, text, files = [], choices, lines = [] } = asJob(row, end);
     const target = targetOf(row);
-    const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
+    const words = text === undefined ? undefined : `${lateMark(row.session)}${text}`;
+    const planned = words === undefined || !target ? [] : this.#options.parts(target, words, files, choices);
+    const parts = target ? ofTopic(planned, row, target) : planned;
     const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
     const isRead = row.source.kind === 'run' || row.source.kind === 'api';
     return isRead && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;

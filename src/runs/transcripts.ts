@@ -1,9 +1,11 @@
 // journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
 import type { Commits } from '../core/commit.ts';
+import { isArchived, sessionOfArchive } from '../core/ids.ts';
 import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { appendWithCuts, behindLastCut, newestKept, titleOf, withLines } from './cuts.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
@@ -57,14 +59,30 @@ export class Transcripts implements AsyncDisposable {
    * session's mutex.
    */
   async load(session: string, newest?: number): Promise<readonly SessionMessage[]> {
+    if (isArchived(session)) return await this.#loadArchive(session);
     // Before the file is read: lines that are moved meanwhile are then in the one or in the other.
-    const pending = this.#pending.get(session) ?? [];
-    const stored: Session | undefined = await this.#options.store.load(session, newest);
+    const waiting = this.#pending.get(session) ?? [];
+    const isCut = waiting.some(({ cut }) => cut);
+    const stored: Session | undefined = await this.#options.store.load(session, isCut ? undefined : newest);
     const messages = stored?.messages ?? [];
+    const pending = isCut ? behindLastCut(waiting, stored?.header) : waiting;
     const known = new Set(messages.map(({ id }) => id));
     // Lines reach the file in order: what stands before one that is there is there, too.
     const inFile = pending.findLastIndex(({ id }) => known.has(id)) + 1;
-    return [...messages, ...pending.slice(inFile)];
+    return withLines(messages, pending.slice(inFile));
+  }
+
+  /** What the session was before it began anew. Its lines go there first: they are in no other place. */
+  async #loadArchive(session: string): Promise<readonly SessionMessage[]> {
+    await this.#moveAll();
+    const stored = await this.#options.store.archived(sessionOfArchive(session));
+    return [...stored, ...(this.#pending.get(session) ?? [])];
+  }
+
+  /** The first words of the session; undefined where no person said anything in it. As `load`. */
+  async title(session: string): Promise<string | undefined> {
+    const summary = this.#pending.has(session) ? undefined : (await this.#options.store.load(session, 1))?.header.summary;
+    return summary || titleOf(await this.load(session));
   }
 
   /** What the session chose under a version that kept it there. As `load`. */
@@ -103,12 +121,8 @@ export class Transcripts implements AsyncDisposable {
     // All of them are in the file now; one left here would come back after the rewrite.
     this.#pending.delete(session);
     const messages = (await this.#options.store.load(session))?.messages ?? [];
-    let from = Math.max(0, messages.length - keep);
-    // A tool result without its call is refused by every model: the cut moves on to where a message can stand
-    // alone.
-    while (messages[from]?.role === 'tool') from += 1;
-    const kept = messages.slice(from);
-    if (messages.length > 0) await this.#options.store.rewrite(session, kept);
+    const kept = newestKept(messages, keep);
+    if (messages.length > 0) await this.#options.store.rewrite(session, kept, { summary: titleOf(kept) ?? '' });
     return kept.length;
   }
 
@@ -158,10 +172,15 @@ export class Transcripts implements AsyncDisposable {
   async #moveBatch(after: number, failed: Failed): Promise<number | undefined> {
     const { journal } = this.#options;
     const batch = await journal.unflushed(BATCH, after);
-    const results = await Promise.all(
-      batch.map(({ session, lines }) => this.#writers.run(() => this.#append(session, lines, failed))),
-    );
-    const moved = batch.filter((_, index) => results[index]);
+    const moved: typeof batch[number][] = [];
+    // Lines of an archive stand behind those that the session's own mark moves there.
+    for (const isLast of [false, true]) {
+      const some = batch.filter(({ session }) => isArchived(session) === isLast);
+      const results = await Promise.all(
+        some.map(({ session, lines }) => this.#writers.run(() => this.#append(session, lines, failed))),
+      );
+      moved.push(...some.filter((_, index) => results[index]));
+    }
     const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
     if (seqs.length > 0) await journal.flushed(seqs);
     for (const { session, lines } of moved) this.#forget(session, new Set(lines.map(({ line }) => line.id)));
@@ -177,7 +196,10 @@ export class Transcripts implements AsyncDisposable {
     const lines = entries.map(({ line }) => line);
     if (failed.has(session)) return this.#keep(session, lines, failed);
     try {
-      await this.#options.store.append(session, lines);
+      const { store } = this.#options;
+      if (isArchived(session)) await store.archive(sessionOfArchive(session), lines);
+      else if (lines.some(({ cut }) => cut)) await appendWithCuts(store, session, lines);
+      else await store.append(session, lines);
       this.#stuck.delete(session);
       return true;
     } catch (error) {

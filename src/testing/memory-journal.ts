@@ -135,6 +135,7 @@ export class MemoryJournal implements Journal {
   readonly steps = outboxOnly;
   readonly step = outboxOnly;
   readonly finish = outboxOnly;
+  readonly sessionOf = outboxOnly;
   readonly unflushed = outboxOnly;
   readonly flushed = outboxOnly;
   readonly counts = outboxOnly;

@@ -1,8 +1,10 @@
+import { chatKey } from '../../core/ids.ts';
 import type { AnswerTarget, Choice } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { AgentResult } from '../../core/turn.ts';
 import { createDelivery, type Delivery } from '../../delivery/deliver.ts';
 import { planParts } from '../../delivery/plan.ts';
+import { topicHolding } from '../../runs/topic-output.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 
@@ -48,6 +50,11 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
+    isSeen: async (row) => {
+      const topic = topicHolding(row);
+      if (topic === undefined || !row.message) return true;
+      return topic === ((await journal.chats.of(chatKey(row.message)))?.active ?? '');
+    },
     statusLine: (channel) => channels.rules(channel)?.status_line === true,
     reactions: {
       of: (channel) => channels.rules(channel)?.reactions ?? DEFAULT_SIGNS,

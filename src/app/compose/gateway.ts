@@ -18,6 +18,7 @@ import { sessionWorkspace } from '../../runs/workspace.ts';
 import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
+import { composeCommands } from './commands.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { allowedSenders, closedToFriends } from './own-accounts.ts';
@@ -70,6 +71,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
       firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
+      commands: composeCommands(turn),
       answer,
       decide: (message) => approvals.decide(message),
       standing: (message) => standingOf(message, standing),

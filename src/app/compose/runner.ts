@@ -47,7 +47,7 @@ export function composeRunner(turn: TurnParts): Runner {
   const choices = choicesOf(turn);
   const hooks = composeHooks(base);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    ...{ choice: commandsOf(turn, choices), why: whyOf(turn), clock },
     get model() {
       return models().model;
     },

@@ -4,7 +4,7 @@ import { errorText } from '../../core/errors.ts';
 import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { RemainsOf } from '../../core/run.ts';
-import { parseCommand } from '../../gateway/commands/index.ts';
+import { isCommandText } from '../../gateway/commands/index.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
 import { remainsOf } from '../../runs/remains.ts';
 import { Transcripts } from '../../runs/transcripts.ts';
@@ -61,5 +61,5 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
 
 /** What turns leave that end without their agent. */
 export function remainsFor({ clock }: Pick<DaemonOptions, 'clock'>): RemainsOf {
-  return remainsOf({ clock, isCommand: (text) => parseCommand(text) !== undefined });
+  return remainsOf({ clock, isCommand: (text) => isCommandText(text) });
 }

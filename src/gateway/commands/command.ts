@@ -1,7 +1,9 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
 import type { CommandEntry } from '../../core/command-entry.ts';
-import type { InboundMessage } from '../../core/message.ts';
-import type { ChatRow } from '../../core/run.ts';
+import type { Chats, ChatSettings, TopicChange } from '../../core/chats.ts';
+import type { Choice, InboundMessage } from '../../core/message.ts';
+import type { NewPart } from '../../core/outbox.ts';
+import type { ChatRow, Restart } from '../../core/run.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 
@@ -13,32 +15,72 @@ export type Command =
   | { readonly kind: 'help'; readonly answer: string }
   /** Answered at once: what it is about may be what the lane waits for. */
   | { readonly kind: 'why' }
-  /**
-   * Takes its turn in the lane, because it changes the session: the newest `keep` messages stay. `reset`: its
-   * choices go too.
-   */
+  /** Answered at once: the newest `keep` messages stay. `reset`: the choices of the chat go too. */
   | { readonly kind: 'new'; readonly keep: number; readonly reset?: true }
+  /** Answered at once. */
+  | TopicCommand
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;
+
+export type TopicCommand =
+  /** `name` as a person wrote it. */
+  | { readonly kind: 'topic'; readonly name: string }
+  /** Without a name, the chat itself. */
+  | { readonly kind: 'switch'; readonly name?: string }
+  /** A button of the picker. */
+  | { readonly kind: 'pick'; readonly value: string }
+  | { readonly kind: 'sessions' }
+  | { readonly kind: 'back' }
+  | { readonly kind: 'delete'; readonly name: string };
 
 export interface ChoiceCommand {
   readonly kind: 'model' | 'think';
   readonly value?: string;
 }
 
-/** A command that changes the session. */
-export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' | 'why' }>;
+/** A command that takes its turn in the lane. */
+export type TurnCommand = ChoiceCommand;
+
+/** A command that is answered when it is received, also while a turn runs. */
+export type PromptCommand = Exclude<Command, TurnCommand | { readonly kind: 'stop' | 'help' | 'why' }>;
+
+/** What answers one, and what the commit of the answer changes. */
+export interface Prompted {
+  readonly outcome: string;
+  readonly parts: readonly NewPart[];
+  readonly topic?: TopicChange;
+  readonly restart?: Restart;
+  readonly settings?: ChatSettings;
+}
+
+/** What such commands work on. */
+export interface PromptPorts {
+  readonly chats: Pick<Chats, 'of'>;
+  readonly transcripts: Pick<Transcripts, 'load' | 'title'>;
+  /** Whether the channel has buttons, and changes messages in place. */
+  readonly buttons: (channel: string) => boolean;
+  readonly answer: (message: InboundMessage, text: string, choices?: readonly Choice[]) => readonly NewPart[];
+  /** Whether this person may change the conversation: in a group, the owner and its admins. */
+  readonly mayChange: (message: InboundMessage) => boolean;
+}
+
+/** Where a message stands: the lane and the session of its chat or thread, without a topic. */
+export interface PlaceOfMessage {
+  readonly lane: string;
+  readonly session: string;
+}
 
 /** What commands in a lane work on. */
 export interface CommandPorts {
-  readonly transcripts: Pick<Transcripts, 'restart'>;
   /** What became of a message of one's own. */
   readonly why: (message: InboundMessage) => Promise<string>;
-  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string | undefined>; reset(row: ChatRow): Promise<void> };
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string | undefined> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */
 export interface CommandSpec extends CommandEntry {
+  /** Shorter words for the same. */
+  readonly aliases?: readonly string[];
   /** Of the words behind the name; undefined = the message is text for the agent. */
   read(words: readonly string[]): Command | undefined;
 }

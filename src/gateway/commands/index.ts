@@ -1,10 +1,23 @@
 /** The one table of commands: help, reserved words and the menus of platforms are made of it. */
 import type { CommandEntry } from '../../core/command-entry.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import type { ChatRow } from '../../core/run.ts';
 import { abortAnswer } from './abort-words.ts';
 import { choose, modelCommand, thinkCommand } from './choice.ts';
-import type { Command, CommandPorts, CommandSpec, TurnCommand } from './command.ts';
+import type {
+  Command,
+  CommandPorts,
+  CommandSpec,
+  PlaceOfMessage,
+  PromptCommand,
+  Prompted,
+  PromptPorts,
+  TurnCommand,
+} from './command.ts';
+import { conversationOf } from './conversation.ts';
 import { newCommand, resetCommand, startAfresh } from './new.ts';
+import { isPick, topicPicked } from './picker.ts';
+import { answerTopic, backCommand, deleteCommand, sessionsCommand, switchCommand } from './topics.ts';
 import { whyCommand } from './why.ts';
 
 const stopCommand: CommandSpec = {
@@ -24,6 +37,10 @@ const helpCommand: CommandSpec = {
 const COMMANDS: readonly CommandSpec[] = [
   newCommand,
   resetCommand,
+  switchCommand,
+  sessionsCommand,
+  backCommand,
+  deleteCommand,
   modelCommand,
   thinkCommand,
   whyCommand,
@@ -37,15 +54,50 @@ export const COMMAND_MENU: readonly CommandEntry[] = COMMANDS.map(({ name, args,
   ...(isPrivate && { isPrivate }),
 }));
 
-const BY_NAME = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
+const BY_NAME: ReadonlyMap<string, CommandSpec> = new Map(
+  COMMANDS.flatMap((command) => [command.name, ...(command.aliases ?? [])].map((name) => [`/${name}`, command] as const)),
+);
 const HELP = COMMANDS.map(({ name, args, summary }) => `/${name}${args ? ` ${args}` : ''} – ${summary}`).join('\n');
 
 /** Reads a command (spec A5, A6). An unknown `/word` is text for the agent. */
 export function parseCommand(text: string): Command | undefined {
   const stop = abortAnswer(text);
   if (stop !== undefined) return { kind: 'stop', ...stop };
+  if (isPick(text)) return { kind: 'pick', value: text };
   const [word = '', ...words] = text.trim().split(/\s+/);
   return BY_NAME.get(word)?.read(words);
+}
+
+/** Whether what comes behind it, in the same batch, is judged by what it changed. */
+export function changesConversation(command: Command | undefined): boolean {
+  return command !== undefined && (command.kind === 'new' || TOPIC_KINDS.has(command.kind));
+}
+
+const TOPIC_KINDS: ReadonlySet<Command['kind']> = new Set(['topic', 'switch', 'pick', 'back', 'delete']);
+
+/** Undefined = it takes its turn in the lane, or is none that this answers. */
+export function isPrompt(command: Command | undefined): command is PromptCommand {
+  return command !== undefined && !['stop', 'help', 'why', 'model', 'think'].includes(command.kind);
+}
+
+/** Rejects as the ports do. Changes nothing: what it says is true once the commit of the answer is. */
+export async function answerPrompt(
+  command: PromptCommand,
+  message: InboundMessage,
+  place: PlaceOfMessage,
+  ports: PromptPorts,
+): Promise<Prompted | undefined> {
+  const at = await conversationOf(message, place, ports);
+  if (command.kind === 'new') return await startAfresh(command, at, ports);
+  // Words that only look like a button, where no such button was ever shown.
+  if (command.kind === 'pick' && topicPicked(command.value, at.topics) === undefined && at.picker === undefined) return undefined;
+  return await answerTopic(command, at, ports);
+}
+
+/** Whether a message is no conversation; a button may be one, or words that look like it. */
+export function isCommandText(text: string): boolean {
+  const command = parseCommand(text);
+  return command !== undefined && command.kind !== 'pick';
 }
 
 /** Words that a person cannot be offered to say: they are a command, or look like one. */
@@ -53,7 +105,7 @@ export function isCommandWord(words: string): boolean {
   return words.startsWith('/') || parseCommand(words) !== undefined;
 }
 
-/** See `RunCommand`. Rejects as the session store does. */
+/** See `RunCommand`. */
 export function runCommand(command: TurnCommand, row: ChatRow, ports: CommandPorts): Promise<string | undefined> {
-  return command.kind === 'new' ? startAfresh(command, row, ports) : choose(command, row, ports);
+  return choose(command, row, ports);
 }

@@ -1,4 +1,6 @@
-import type { CommandSpec, RunCommand } from './command.ts';
+import { newestKept } from '../../runs/cuts.ts';
+import type { CommandSpec, Prompted, PromptPorts } from './command.ts';
+import { type Conversation, GROUP_REFUSAL } from './conversation.ts';
 
 /** Messages that `/new` carries over (spec A6). */
 const CARRIED_OVER = 10;
@@ -6,10 +8,12 @@ const MOST_KEPT = 1_000;
 
 export const newCommand: CommandSpec = {
   name: 'new',
-  summary: 'start afresh, keeping the last 10 messages (`/new --keep 0` keeps none)',
+  args: '[TOPIC]',
+  summary: 'start afresh, keeping the last 10 messages (`/new --keep 0` keeps none); with a name, go to a topic of its own',
   read(words) {
     if (words.length === 0) return { kind: 'new', keep: CARRIED_OVER };
-    const keep = words.length === 2 && words[0] === '--keep' ? Number(words[1]) : Number.NaN;
+    if (words[0] !== '--keep') return { kind: 'topic', name: words.join(' ') };
+    const keep = words.length === 2 ? Number(words[1]) : Number.NaN;
     return Number.isInteger(keep) && keep >= 0 && keep <= MOST_KEPT ? { kind: 'new', keep } : undefined;
   },
 };
@@ -20,12 +24,22 @@ export const resetCommand: CommandSpec = {
   read: (words) => (words.length === 0 ? { kind: 'new', keep: 0, reset: true } : undefined),
 };
 
-export const startAfresh: RunCommand<{ kind: 'new'; keep: number; reset?: true }> = async (
-  command,
-  row,
-  { transcripts, choice },
-) => {
-  const kept = await transcripts.restart(row.session, command.keep);
-  if (command.reset) await choice.reset(row);
-  return kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
-};
+/**
+ * What runs or waits in the conversation goes on and ends in what it was; its answer comes, and says so. The
+ * count is that of now: a turn that ends in the same instant may add to it.
+ */
+export async function startAfresh(
+  command: { readonly keep: number; readonly reset?: true },
+  { message, session, topic }: Conversation,
+  { transcripts, answer, mayChange }: PromptPorts,
+): Promise<Prompted> {
+  if (!mayChange(message)) return { outcome: 'not-permitted', parts: answer(message, GROUP_REFUSAL) };
+  const kept = newestKept(await transcripts.load(session), command.keep).length;
+  const text = kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
+  return {
+    outcome: 'new',
+    parts: answer(message, text),
+    restart: { topic, keep: command.keep },
+    ...(command.reset ? { settings: { model: null, thinking: null } } : {}),
+  };
+}

@@ -1,0 +1,92 @@
+/** Parts of topics that are not active: held in the outbox, and sent once a person goes back to the topic. */
+import { abandonedKey, chatOfLane, draftKey, inTopic } from '../core/ids.ts';
+import type { OutboundPart } from '../core/message.ts';
+import { HELD_FULL, MOST_HELD, type NewPart, TOPIC_DELETED } from '../core/outbox.ts';
+import { writeEvent } from './record.ts';
+import { readPart, type Store } from './store.ts';
+
+/** '' where the chat is not known: then it has no topics. */
+export function activeTopic({ db }: Store, chat: string): string {
+  return db.get<{ active: string }>('SELECT active FROM chat WHERE key = ?', chat)?.active ?? '';
+}
+
+/** How a new part is written, and what is written beside it. */
+export interface Placed {
+  readonly part: OutboundPart;
+  readonly heldFor: string | null;
+  /** Set: it is over at once, for this reason. */
+  readonly over?: string;
+  /** To be added before it. */
+  readonly before: readonly NewPart[];
+}
+
+/** In a commit that adds a part: whether it is sent, held, or is one too many. */
+export function placePart(store: Store, { part, lane, expiresAt, topic }: NewPart): Placed {
+  if (!topic || activeTopic(store, chatOfLane(lane)) === topic.name) return { part, heldFor: null, before: [] };
+  const heldFor = inTopic(lane, topic.name);
+  const held = heldParts(store, heldFor);
+  // What was shown of it before the topic changed goes: a draft would say for ever that there is work.
+  const { edits, ...own } = part;
+  const isDraft = part.messageId !== undefined && edits === draftKey(part.messageId);
+  const before = isDraft ? [{ part: takenAway(own, edits), lane, expiresAt }] : [];
+  const kept = isDraft ? own : part;
+  const last = held.at(-1);
+  if (held.length < MOST_HELD || !last)
+    return { part: kept, heldFor, before: last ? before : [...before, topic.notice] };
+  markFull(store, last, topic.full);
+  return { part: kept, heldFor: null, over: HELD_FULL, before };
+}
+
+function takenAway({ file: _, choices: __, supersedes: ___, ...part }: OutboundPart, edits: string): OutboundPart {
+  return { ...part, key: abandonedKey(part.messageId ?? ''), ordinal: 0, count: 1, text: '', edits, editOnly: true };
+}
+
+/** In order. */
+function heldParts({ db }: Store, heldFor: string): readonly number[] {
+  return db
+    .all<{ seq: number }>("SELECT seq FROM outbox WHERE held_for = ? AND state = 'PENDING' ORDER BY seq", heldFor)
+    .map(({ seq }) => seq);
+}
+
+/** Longer texts give up as much of their end: a part must not grow over what its platform takes. */
+const ROOM = 300;
+
+function markFull({ db }: Store, seq: number, remark: string): void {
+  const stored = db.get<{ part: string }>('SELECT part FROM outbox WHERE seq = ?', seq);
+  const { text } = stored ? readPart(stored.part, seq) : { text: '' };
+  if (text.endsWith(remark)) return;
+  const kept = text.length > ROOM ? text.slice(0, -remark.length) : text;
+  db.run("UPDATE outbox SET part = json_set(part, '$.text', ?) WHERE seq = ?", `${kept}${remark}`, seq);
+}
+
+/**
+ * In order, behind all that the outbox holds, with the time to be sent that they had when they were written. Returns how
+ * many.
+ */
+export function releaseHeld(store: Store, heldFor: string): number {
+  const seqs = heldParts(store, heldFor);
+  const sql = `UPDATE outbox SET seq = (SELECT max(seq) FROM outbox) + 1, held_for = NULL, created_at = ?1,
+    expires_at = ?1 + (expires_at - created_at) WHERE seq = ?2`;
+  for (const seq of seqs) store.db.run(sql, store.clock.now(), seq);
+  return seqs.length;
+}
+
+/** Its topic is deleted: what is held of it is over, and says why. */
+export function dropHeld(store: Store, heldFor: string): void {
+  for (const seq of heldParts(store, heldFor)) {
+    const sql = `UPDATE outbox SET state = 'EXPIRED', held_for = NULL, settled_at = max(?1, expires_at), reason = '${TOPIC_DELETED}' WHERE seq = ?2`;
+    store.db.run(sql, store.clock.now(), seq);
+    noteOver(store, seq, TOPIC_DELETED);
+  }
+}
+
+/** The event of a part that ended without being sent. */
+export function noteOver(store: Store, seq: number, reason: string): void {
+  const row = store.db.get<{ key: string; channel: string; run: string | null }>(
+    "SELECT key, part ->> '$.channel' AS channel, part ->> '$.messageId' AS run FROM outbox WHERE seq = ?",
+    seq,
+  );
+  if (!row) return;
+  const about = row.run === null ? {} : { messageId: row.run };
+  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key: row.key, channel: row.channel, ...about, reason });
+}
