@@ -47,7 +47,8 @@ describe('the file', () => {
     await it.store.append(KEY, toolTurn(0));
     await it.store.rewrite(KEY, toolTurn(0));
     const [header, ...rest] = await jsonLines(it.path);
-    expect(Object.keys(header ?? {})).toEqual(['schema_version', 'session_key', 'check', 'created_at', 'updated_at']);
+    const stamps = ['created_at', 'updated_at'];
+    expect(Object.keys(header ?? {})).toEqual(['schema_version', 'session_key', 'check', ...stamps, 'summary']);
     expect(rest).toEqual(toolTurn(0));
     expect((await stat(it.path)).mode & 0o777).toBe(0o600);
     expect((await stat(it.archive)).mode & 0o777).toBe(0o600);

@@ -47,7 +47,8 @@ export function composeRunner(turn: TurnParts): Runner {
   const choices = choicesOf(turn);
   const hooks = composeHooks(base);
   const ownAnswers = new OwnAnswers({
-    ...{ choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    mayChange: mayChangeIn(turn),
     get model() {
       return models().model;
     },
@@ -126,6 +127,14 @@ export function whyOf({
     return turnsOfPerson({ ofPerson, total: gateway.max_concurrent_sessions, channels: channels.size });
   };
   return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner, ofPerson });
+}
+
+/** Who may change a conversation: in a group, what all people there share. */
+export function mayChangeIn({ base: { channels }, operator }: TurnParts): (message: InboundMessage) => boolean {
+  return (message) => {
+    const admins = channels.rules(message.channel)?.group_admins ?? [];
+    return !message.isGroup || admins.includes(message.senderId) || operator.owner.isOwnersId(message);
+  };
 }
 
 function choicesOf({ base, models, transcripts }: TurnParts): Choices {

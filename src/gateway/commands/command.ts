@@ -38,11 +38,14 @@ export interface ChoiceCommand {
   readonly value?: string;
 }
 
-/** A command that takes its turn in the lane. */
-export type TurnCommand = ChoiceCommand;
+/** What begins the conversation anew. */
+export type NewCommand = Extract<Command, { readonly kind: 'new' }>;
+
+/** A command that takes its turn in the lane: of `new` only what a waiting message was edited to. */
+export type TurnCommand = ChoiceCommand | NewCommand;
 
 /** A command that is answered when it is received, also while a turn runs. */
-export type PromptCommand = Exclude<Command, TurnCommand | { readonly kind: 'stop' | 'help' | 'why' }>;
+export type PromptCommand = Exclude<Command, ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' }>;
 
 /** What answers one, and what the commit of the answer changes. */
 export interface Prompted {
@@ -72,9 +75,12 @@ export interface PlaceOfMessage {
 
 /** What commands in a lane work on. */
 export interface CommandPorts {
+  readonly transcripts: Pick<Transcripts, 'restart'>;
+  /** See `PromptPorts`. */
+  readonly mayChange: (message: InboundMessage) => boolean;
   /** What became of a message of one's own. */
   readonly why: (message: InboundMessage) => Promise<string>;
-  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string | undefined> };
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string | undefined>; reset(row: ChatRow): Promise<void> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */

@@ -58,9 +58,11 @@ it.each([
   '/new --keep 1e9',
   '/new --keep x',
   '/new --keep 1 2',
-  '/new idea for the weekend',
   '/newish',
   '/reset everything',
+  '/sessions all',
+  '/back to the future',
+  '/delete',
   '/help me',
   '/unknown',
   '/',
@@ -68,9 +70,22 @@ it.each([
   expect(parseCommand(text)).toBeUndefined();
 });
 
+it.each([
+  ['/new idea for the weekend', { kind: 'topic', name: 'idea for the weekend' }],
+  ['/s', { kind: 'switch' }],
+  ['/switch  my work ', { kind: 'switch', name: 'my work' }],
+  ['/sessions', { kind: 'sessions' }],
+  ['/b', { kind: 'back' }],
+  ['/back', { kind: 'back' }],
+  ['/delete work', { kind: 'delete', name: 'work' }],
+  ['s:work', { kind: 'pick', value: 's:work' }],
+])('%j is about topics', (text, command) => {
+  expect(parseCommand(text)).toEqual(command);
+});
+
 it('/help names every command', () => {
   const help = parseCommand('/help');
   expect(help?.kind).toBe('help');
-  for (const command of ['/new', '/reset', '/stop', '/model', '/think', '/help'])
+  for (const command of ['/new', '/reset', '/s', '/sessions', '/back', '/delete', '/stop', '/model', '/think', '/help'])
     expect(help).toMatchObject({ answer: expect.stringContaining(command) });
 });

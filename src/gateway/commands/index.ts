@@ -15,7 +15,7 @@ import type {
   TurnCommand,
 } from './command.ts';
 import { conversationOf } from './conversation.ts';
-import { newCommand, resetCommand, startAfresh } from './new.ts';
+import { newCommand, resetCommand, startAfresh, startAfreshInLane } from './new.ts';
 import { isPick, topicPicked } from './picker.ts';
 import { answerTopic, backCommand, deleteCommand, sessionsCommand, switchCommand } from './topics.ts';
 import { whyCommand } from './why.ts';
@@ -107,5 +107,5 @@ export function isCommandWord(words: string): boolean {
 
 /** See `RunCommand`. */
 export function runCommand(command: TurnCommand, row: ChatRow, ports: CommandPorts): Promise<string | undefined> {
-  return choose(command, row, ports);
+  return command.kind === 'new' ? startAfreshInLane(command, row, ports) : choose(command, row, ports);
 }

@@ -59,6 +59,11 @@ export class ModelChoice {
     return 'In a group only the owner of this assistant can change the model or its thinking. Nothing was changed.';
   }
 
+  /** Both go back to what the config says. */
+  async reset(row: ChatRow): Promise<void> {
+    await this.#options.choices.choose(row, { model: null, thinking: null });
+  }
+
   async #showModel(row: ChatRow): Promise<string> {
     const { choices, model, named } = this.#options;
     const { entry, from, gone } = await choices.inForce(row);

@@ -1,5 +1,6 @@
+import { sessionOfArchive } from '../../core/ids.ts';
 import { newestKept } from '../../runs/cuts.ts';
-import type { CommandSpec, Prompted, PromptPorts } from './command.ts';
+import type { CommandSpec, NewCommand, Prompted, PromptPorts, RunCommand } from './command.ts';
 import { type Conversation, GROUP_REFUSAL } from './conversation.ts';
 
 /** Messages that `/new` carries over (spec A6). */
@@ -29,17 +30,28 @@ export const resetCommand: CommandSpec = {
  * count is that of now: a turn that ends in the same instant may add to it.
  */
 export async function startAfresh(
-  command: { readonly keep: number; readonly reset?: true },
+  command: NewCommand,
   { message, session, topic }: Conversation,
   { transcripts, answer, mayChange }: PromptPorts,
 ): Promise<Prompted> {
   if (!mayChange(message)) return { outcome: 'not-permitted', parts: answer(message, GROUP_REFUSAL) };
   const kept = newestKept(await transcripts.load(session), command.keep).length;
-  const text = kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
   return {
     outcome: 'new',
-    parts: answer(message, text),
+    parts: answer(message, afreshText(kept)),
     restart: { topic, keep: command.keep },
     ...(command.reset ? { settings: { model: null, thinking: null } } : {}),
   };
+}
+
+/** A message that waited and was edited to the command. The caller holds the session's mutex. */
+export const startAfreshInLane: RunCommand<NewCommand> = async (command, row, { transcripts, choice, mayChange }) => {
+  if (!mayChange(row.message)) return GROUP_REFUSAL;
+  const kept = await transcripts.restart(sessionOfArchive(row.session), command.keep);
+  if (command.reset) await choice.reset(row);
+  return afreshText(kept);
+};
+
+function afreshText(kept: number): string {
+  return kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
 }
