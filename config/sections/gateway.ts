@@ -103,6 +103,18 @@ export const gatewaySection = z
       })
       .default('followup')
       .describe('What happens to a message that arrives while a turn of its session runs. followup: it is answered next.'),
+    annotate: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Below each answer in a chat, a line with the model, its tokens and the time it took. Applies without a restart.',
+      ),
+    show_thinking: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether people may have the thoughts of the model shown above its answers, by /thinking on. Applies without a restart.',
+      ),
     system_prompt: z
       .string()
       .optional()

@@ -212,7 +212,7 @@ const GONE: FailureKind = 'model-gone';
 const NOBODY: ModelCallContext = { session: '', channel: '', sender: '', purpose: 'status' };
 const ALONE = { [Symbol.asyncDispose]: async () => undefined };
 
-type Routed = Pick<ModelStack, 'model' | 'slots' | 'named' | 'replaced' | 'warnings'> & AsyncDisposable;
+type Routed = Pick<ModelStack, 'model' | 'router' | 'slots' | 'named' | 'replaced' | 'warnings'> & AsyncDisposable;
 
 function route(
   slots: readonly Slot[],
@@ -241,7 +241,7 @@ function route(
       cost: settings.weight_cost,
     },
   });
-  return { model: router, slots: () => router.snapshot(), [Symbol.asyncDispose]: () => router[Symbol.asyncDispose]() };
+  return { model: router, router, slots: () => router.snapshot(), [Symbol.asyncDispose]: () => router[Symbol.asyncDispose]() };
 }
 
 /** The names of the config, then the default models by `provider/model`. */

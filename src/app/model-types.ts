@@ -9,6 +9,7 @@ import type { Detected } from '../llm/detect.ts';
 import type { Budget } from '../llm/money/budget.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
+import type { AdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import type { ProviderRouter } from '../llm/routing/provider-router.ts';
 import type { ReplacedModel } from '../operator/notices.ts';
 import type { Operator } from './compose/operator.ts';
@@ -56,6 +57,8 @@ export interface ModelStack extends AsyncDisposable {
   readonly model: Model;
   /** Absent: recordings are not transcribed. */
   readonly transcriber?: TranscriberFor;
+  /** Which of several models is asked; absent where the config names no adaptive routing. */
+  readonly router?: Pick<AdaptiveRouter, 'mode' | 'snapshot'>;
   /** Of the models that take part; absent where there is only one. */
   readonly slots?: () => readonly SlotStatus[];
   /** What `/model` and the config can name; absent for the demo. */

@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest';
 import type { ModelRequest } from '../core/model.ts';
 import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
-import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 import { OPEN_TO_ALL, waitingTools } from '../testing/waiting-tools.ts';
 
 const asked = ({ messages }: ModelRequest): string => messages.findLast(({ role }) => role === 'user')?.content ?? '';
 const told = ({ messages }: ModelRequest): readonly string[] => messages.slice(1).map(({ content }) => content);
-const echo: ScriptFunction = (request) => `did ${asked(request)}`;
+const echo = (request: ModelRequest): string => `did ${asked(request)}`;
 
 async function say(rig: TestDaemon, text: string, answers: number): Promise<readonly string[]> {
   const before = rig.channel.sent.length;
@@ -42,7 +42,7 @@ test('the answer of a topic that was left is held, told once, and comes when its
   const held = gate();
   const model = scriptedModel(async (request) => {
     if (asked(request) === 'slow') await held.opened;
-    return echo(request) as string;
+    return echo(request);
   });
   await using rig = await testDaemon({ dataDir: dir.path, model });
   await say(rig, '/new work', 1);
@@ -61,7 +61,7 @@ test('/new in the middle of a turn is answered at once; the turn ends in the con
   const held = gate();
   const model = scriptedModel(async (request) => {
     if (asked(request) === 'slow') await held.opened;
-    return echo(request) as string;
+    return echo(request);
   });
   await using rig = await testDaemon({ dataDir: dir.path, model });
   await say(rig, 'one', 1);
@@ -117,7 +117,7 @@ test('51 held answers: 50 are kept with a remark, and come in order', async () =
   const held = gate();
   const model = scriptedModel(async (request) => {
     await held.opened;
-    return echo(request) as string;
+    return echo(request);
   });
   await using rig = await testDaemon({ dataDir: dir.path, model, limits: { chat_messages: 100, person_messages: 100 } });
   await say(rig, '/new work', 1);
@@ -139,7 +139,7 @@ test('/delete ends what runs and waits there; a topic of that name begins empty'
   const held = gate();
   const model = scriptedModel(async (request) => {
     if (asked(request) === 'slow') await held.opened;
-    return echo(request) as string;
+    return echo(request);
   });
   await using rig = await testDaemon({ dataDir: dir.path, model });
   await say(rig, '/new work', 1);

@@ -13,10 +13,30 @@ export interface ChatSettings {
   readonly model?: string | null;
   /** Set by `/think`. */
   readonly thinking?: ThinkingLevel | null;
+  /** Set by `/status`; null = as built in. */
+  readonly status?: StatusSettings | null;
+  /** Set by `/thinking`: what the model thought is shown above its answers. */
+  readonly showThinking?: boolean;
   /** Topics that people made here, oldest first. The chat itself, which is the topic '', is not among them. */
   readonly topics?: readonly string[];
   /** Key of the part that lists them with buttons, the newest. */
   readonly picker?: string;
+}
+
+/** What the line says that shows that there is work, as `/status` sets it. Absent = as built in. */
+export interface StatusSettings {
+  /** Shown before the first word. */
+  readonly greeting?: string;
+  /** Whether the model is named. Default: no. */
+  readonly provider?: boolean;
+  /** Whether tokens are counted. Default: yes. */
+  readonly metrics?: boolean;
+  /** In place of those of the language. */
+  readonly words?: readonly string[];
+  /** How long each word stands. Default 8. */
+  readonly wordSecs?: number;
+  /** One of `STATUS_LOCALES`. Default `en`. */
+  readonly locale?: string;
 }
 
 /** Topics that a chat may have. */

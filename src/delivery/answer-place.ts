@@ -1,4 +1,6 @@
 // events of the turn -> what the chat sees of its answer meanwhile -> which message the answer becomes
+
+import type { StatusSettings } from '../core/chats.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { messageKey, partKey } from '../core/ids.ts';
@@ -15,6 +17,14 @@ export const STOPPED_MARK = '\n\n🛑 Stopped here.';
 /** Corrections of one message that are followed to the answer that stands. */
 const MAX_CORRECTIONS = 100;
 
+/** How a chat is while a run of it works. */
+export interface ChatView {
+  /** Whether what the run says is seen; false where its topic is not the active one of its chat. */
+  readonly isSeen: boolean;
+  /** See `Shows`. */
+  readonly line?: StatusSettings;
+}
+
 export interface AnswerPlaceOptions {
   readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
   /** Shows the answer while it is written; undefined where that is not possible. */
@@ -27,8 +37,7 @@ export interface AnswerPlaceOptions {
   readonly sign: WorkingSign | undefined;
   /** The lane has a new part. */
   readonly poke: (lane: string) => void;
-  /** Whether what the run says is seen now; false where its topic is not the active one of its chat. */
-  readonly isSeen: (row: RunRow) => Promise<boolean>;
+  readonly view: (row: RunRow) => Promise<ChatView>;
   /** Nothing more of it is shown. */
   readonly ended: (place: AnswerPlace) => void;
   readonly clock: Clock;
@@ -74,9 +83,9 @@ export class AnswerPlace {
     // What an earlier attempt showed gets its last text, also where nothing is shown any more.
     const shows = this.#options.shows(target.channel);
     if (!isResumed && !shows.words && !shows.status) return;
-    const isSeen = await this.#options.isSeen(this.#row);
+    const { isSeen, line } = await this.#options.view(this.#row);
     if (!isResumed && !isSeen) return;
-    this.#draft = this.#options.draft(target, shows);
+    this.#draft = this.#options.draft(target, { ...shows, ...(line ? { line } : {}) });
     await this.#draft?.open({ isResumed });
     if (!isSeen) this.hide();
   }

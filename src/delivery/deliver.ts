@@ -11,7 +11,7 @@ import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { AnswerPlace } from './answer-place.ts';
+import { AnswerPlace, type ChatView } from './answer-place.ts';
 import { pause } from './attempt.ts';
 import { createBudget, type Place } from './budget.ts';
 import type { Shows } from './draft-context.ts';
@@ -41,8 +41,8 @@ export interface DeliveryOptions {
   /** Whether answers are shown while they grow (default: yes), and until then what goes on (default: no). */
   readonly streams?: (channel: string) => boolean;
   readonly statusLine?: (channel: string) => boolean;
-  /** See `AnswerPlaceOptions`. Default: what any run says is seen. */
-  readonly isSeen?: (row: RunRow) => Promise<boolean>;
+  /** How the chat of a run is now. Default: what any run says is seen. */
+  readonly view?: (row: RunRow) => Promise<ChatView>;
   /** Reactions under the messages that are worked on. Default: none. */
   readonly reactions?: Reactions;
   /**
@@ -113,7 +113,7 @@ class Outbox implements Delivery {
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
   readonly #shows: (channel: string) => Shows;
-  readonly #isSeen: (row: RunRow) => Promise<boolean>;
+  readonly #view: (row: RunRow) => Promise<ChatView>;
   /** Of the runs that run now, by the run's key. */
   readonly #answers = new Map<string, AnswerPlace>();
   readonly #idlers: (() => void)[] = [];
@@ -145,7 +145,7 @@ class Outbox implements Delivery {
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
     };
-    this.#isSeen = options.isSeen ?? (async () => true);
+    this.#view = options.view ?? (async () => ({ isSeen: true }));
     const { reactions, streams = () => true, statusLine = () => false } = options;
     this.#shows = (name) => ({ words: streams(name), status: statusLine(name) });
     const channel = (message: InboundMessage): Channel | undefined => this.#channelOf(message);
@@ -197,7 +197,7 @@ class Outbox implements Delivery {
   answer(row: RunRow): AnswerPlace {
     const { journal, clock, emit, channels, drafts } = this.#context;
     const place = new AnswerPlace(row, {
-      ...{ journal, clock, emit, shows: this.#shows, isSeen: this.#isSeen, sign: this.#signs.begin(row) },
+      ...{ journal, clock, emit, shows: this.#shows, view: this.#view, sign: this.#signs.begin(row) },
       edits: (name) => channels.get(name)?.edit !== undefined,
       draft: (target, shows) => {
         const channel = channels.get(target.channel);

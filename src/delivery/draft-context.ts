@@ -1,5 +1,6 @@
 /** What a draft is given: what it may show, and what all drafts share. */
 import type { Channel } from '../core/channel.ts';
+import type { StatusSettings } from '../core/chats.ts';
 import type { AnswerTarget } from '../core/message.ts';
 import type { Outbox } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
@@ -12,6 +13,8 @@ export interface Shows {
   readonly words: boolean;
   /** What goes on, while it writes none. */
   readonly status: boolean;
+  /** How the chat wants it. Absent = as built in. */
+  readonly line?: StatusSettings;
 }
 
 /** A draft that shows nothing more. */

@@ -89,7 +89,7 @@ export class Draft {
     this.#limits = limits;
     this.#context = context;
     this.#shows = shows;
-    this.#status = shows.status ? new StatusLine(context.clock) : undefined;
+    this.#status = shows.status ? new StatusLine(context.clock, shows.line) : undefined;
     const perGroup = target.isGroup ? limits.rate?.perGroup : undefined;
     this.#intervalMs = Math.max(INTERVAL_MS, perGroup ? 1_000 / perGroup.perSecond : 0);
     this.#countEdits();

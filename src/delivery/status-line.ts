@@ -2,14 +2,16 @@
  * The words that a chat sees while the model has written nothing yet: what goes on, for how long, and how
  * many tokens it took.
  */
+import type { StatusSettings } from '../core/chats.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import { oneLine } from '../lib/one-line.ts';
+import { shortCount } from '../lib/short-count.ts';
+import { STATUS_WORDS } from '../lib/status-words.ts';
 
 /** Without text of the model for so long, the line is shown (spec D3). */
 const QUIET_MS = 2_000;
 const WORD_MS = 8_000;
-const WORDS = ['Thinking', 'Considering', 'Looking into it', 'Working', 'Putting it together'] as const;
 /** A tool's name is the operator's or a server's to choose. */
 const NAME_LENGTH = 40;
 /** Of what a tool says of its progress. */
@@ -30,9 +32,16 @@ export class StatusLine {
   #isSwitched = false;
   #tokensIn = 0;
   #tokensOut = 0;
+  #model = '';
+  readonly #settings: StatusSettings;
+  readonly #words: readonly string[];
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic'>, settings: StatusSettings = {}) {
     this.#clock = clock;
+    this.#settings = settings;
+    const { greeting, words, locale = 'en' } = settings;
+    const own = words && words.length > 0 ? words : (STATUS_WORDS[locale] ?? []);
+    this.#words = [...(greeting === undefined ? [] : [greeting]), ...own];
     this.#startedAt = clock.monotonic();
     this.#quietSince = this.#startedAt;
   }
@@ -44,6 +53,9 @@ export class StatusLine {
       case 'model.text':
         this.#quietSince = now;
         [this.#isRetry, this.#isSwitched] = [false, false];
+        return;
+      case 'model.started':
+        this.#model = event.model;
         return;
       case 'model.restart':
       case 'model.failed':
@@ -81,8 +93,20 @@ export class StatusLine {
     const now = this.#clock.monotonic();
     if (now - this.#quietSince < QUIET_MS) return undefined;
     const seconds = Math.floor((now - this.#startedAt) / 1_000);
-    const tokens = this.#tokensIn + this.#tokensOut > 0 ? ` · ${short(this.#tokensIn)}↑ ${short(this.#tokensOut)}↓` : '';
-    return `${this.#what(now)}… (${seconds}s${tokens})`;
+    const { metrics = true, provider = false } = this.#settings;
+    const model = provider && this.#model !== '' ? ` · ${nameOf(this.#model)}` : '';
+    const tokens =
+      metrics && this.#tokensIn + this.#tokensOut > 0 ? ` · ${shortCount(this.#tokensIn)}↑ ${shortCount(this.#tokensOut)}↓` : '';
+    return `${this.#what(now)}… (${seconds}s${model}${tokens})`;
+  }
+
+  /** The greeting stands once, the words after it in turn. */
+  #word(now: number): string {
+    const { greeting, wordSecs } = this.#settings;
+    const at = Math.floor((now - this.#startedAt) / (wordSecs === undefined ? WORD_MS : wordSecs * 1_000));
+    const first = greeting === undefined ? 0 : 1;
+    const turns = this.#words.length - first;
+    return (at < first || turns <= 0 ? this.#words[at] : this.#words[first + ((at - first) % turns)]) ?? '';
   }
 
   /** The layers of spec D3, the one that counts most first. */
@@ -93,7 +117,7 @@ export class StatusLine {
     const [tool, more] = this.#tools.values();
     const others = more === undefined ? '' : ` and ${this.#tools.size - 1} more`;
     if (tool !== undefined) return `⚙ ${tool}${others}`;
-    return `✦ ${WORDS[Math.floor((now - this.#startedAt) / WORD_MS) % WORDS.length]}`;
+    return `✦ ${this.#word(now)}`;
   }
 }
 
@@ -104,9 +128,4 @@ function nameOf(tool: string): string {
 /** So that no sign of foreign words is taken for markup. */
 function asCode(text: string, length: number): string {
   return `\`${oneLine(text, length).replaceAll('`', '')}\``;
-}
-
-/** `350`, `1.2k`. */
-function short(tokens: number): string {
-  return tokens < 1_000 ? String(tokens) : `${(tokens / 1_000).toFixed(1)}k`;
 }

@@ -5,6 +5,7 @@ import { type NewWait, waitId } from '../core/wait.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
 import { begin, LANE } from '../testing/journal-rows.ts';
+import { NO_COMMANDS } from '../testing/no-commands.ts';
 import type { AccessRules } from './access.ts';
 import { admit } from './admit.ts';
 
@@ -59,7 +60,7 @@ it('hostile: a run that a guest answered is tainted by the words of the guest', 
     standing: async () => ({ authority: guest, taint: UNTRUSTED }),
     isOwner: () => false,
     why: async () => '',
-    commands: { transcripts: at.transcripts, chats: at.journal.chats, buttons: () => false, answer: () => [], mayChange: () => true },
+    commands: NO_COMMANDS,
     answer: () => [],
   });
   await at.journal.accept([admission]);

@@ -15,6 +15,7 @@ import type { AgentResult } from '../core/turn.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import type { UploadBook } from '../media/fetch-file.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
+import type { AnswerExtras } from './answer-extras.ts';
 import type { Choices } from './choices.ts';
 import type { Earlier } from './earlier.ts';
 import type { End } from './ended.ts';
@@ -52,6 +53,8 @@ export interface RunnerOptions {
   /** Newest messages of the session that a turn is given; asked at each turn. */
   readonly maxHistory: () => number;
   readonly system: () => string;
+  /** What a chat is shown with an answer. */
+  readonly extras: AnswerExtras;
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
   /** As `FetchFileOptions.uploads`. */

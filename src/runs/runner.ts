@@ -2,12 +2,14 @@
 import { guardText } from '../agent/guard.ts';
 import { runAgent } from '../agent/run.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';
 import { channelOf, isAwaited, type RunRow, targetOf } from '../core/run.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { accessOf } from './access.ts';
+import { withExtras } from './answer-extras.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
@@ -234,6 +236,8 @@ export class Runner {
     const ended = new AbortController();
     const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const recorded = await journal.steps(row.seq);
+    const begun = clock.monotonic();
+    let call: UsageEntry | undefined;
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: turn.text, media: turn.media });
     if (recorded.length === 0) this.#watchInput(row, input.content);
@@ -252,6 +256,7 @@ export class Runner {
         recorded,
         record: async (step, usage) => {
           const taint = turn.taint | (step.taint ?? 0);
+          call = usage ?? call;
           if (!(await writes.write(taint === 0 ? step : { ...step, taint }, usage))) ended.abort(new RunStopped('fenced'));
           else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
@@ -268,6 +273,7 @@ export class Runner {
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay?.settled();
-    return withNotice(result, turn.notice);
+    const spent = { call, model: chosen.model.id, ms: (row.ranMs ?? 0) + clock.monotonic() - begun };
+    return await withExtras(withNotice(result, turn.notice), row, { extras: this.#options.extras, spent, signal });
   }
 }

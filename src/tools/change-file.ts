@@ -21,6 +21,8 @@ export interface FileChange {
   readonly context: Pick<ToolContext, 'workspace' | 'signal'>;
   /** Absent = no limit. */
   readonly claimDisk: ClaimDisk | undefined;
+  /** Called once the file is written, where there was none before. */
+  readonly onNew?: () => void;
 }
 
 /**
@@ -30,7 +32,9 @@ export interface FileChange {
 export async function writeWholeFile(change: FileChange, content: string | Uint8Array): Promise<number> {
   return await alone(change, { create: true }, async ({ parent, name }) => {
     const target = await judgeTarget(parent.child(name), change.path);
-    return await replace(change, parent.child(name), content, target);
+    const bytes = await replace(change, parent.child(name), content, target);
+    if (target.mark === undefined) change.onNew?.();
+    return bytes;
   });
 }
 

@@ -30,7 +30,7 @@ export const configureTool = defineBoundTool({
   act: (args) => (isLook(args) ? 'none' : 'setting'),
   ownerOnly: true,
   bind: ({ toolSettings }) => toolSettings,
-  run: async (args, _call, settings) => await act(args, settings),
+  run: async (args, _call, settings) => await configureTools(args, settings),
 });
 
 /** Of arguments that may be anything. */
@@ -38,7 +38,8 @@ function isLook(args: unknown): boolean {
   return typeof args === 'object' && args !== null && 'action' in args && (args.action === 'list' || args.action === 'get');
 }
 
-async function act(args: Args, settings: ToolSettings): Promise<string> {
+/** Throws `ToolFailure` for what the asker can mend. */
+export async function configureTools(args: Args, settings: ToolSettings): Promise<string> {
   switch (args.action) {
     case 'list': {
       const note = settings.problem === undefined ? [] : [`[nothing can be set: ${settings.problem}]`];

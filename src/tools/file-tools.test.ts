@@ -143,7 +143,7 @@ describe('write_file', () => {
     await using it = await setUp();
     expect(await it.run('write_file', { path: 'a/b/run.sh', content: 'é\n' })).toEqual({
       ok: true,
-      output: 'Wrote 3 bytes to a/b/run.sh',
+      output: 'Wrote 3 bytes to a/b/run.sh (new file)',
     });
     expect((await stat(join(it.path, 'a/b/run.sh'))).mode & 0o777).toBe(0o600);
     await chmod(join(it.path, 'a/b/run.sh'), 0o755);

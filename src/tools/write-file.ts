@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { writeWholeFile } from './change-file.ts';
 import { defineBoundTool } from './define.ts';
 
+/** How the result of `write_file` ends where there was no such file before. */
+export const NEW_FILE = ' (new file)';
+
 export const writeFile = defineBoundTool({
   name: 'write_file',
   description: 'Create a text file in the workspace, with missing directories, or replace all of it.',
@@ -14,7 +17,11 @@ export const writeFile = defineBoundTool({
   effect: 'workspace',
   bind: ({ claimDisk }) => ({ claimDisk }),
   async run({ path, content }, context, { claimDisk }) {
-    const bytes = await writeWholeFile({ path, context, claimDisk }, content);
-    return `Wrote ${bytes} bytes to ${path}`;
+    let isNew = false;
+    const onNew = (): void => {
+      isNew = true;
+    };
+    const bytes = await writeWholeFile({ path, context, claimDisk, onNew }, content);
+    return `Wrote ${bytes} bytes to ${path}${isNew ? NEW_FILE : ''}`;
   },
 });

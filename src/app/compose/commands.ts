@@ -1,14 +1,38 @@
 // what commands of the chat work on that are answered when they are received
+import type { ChatRow } from '../../core/run.ts';
 import type { PromptPorts } from '../../gateway/commands/command.ts';
+import type { Choices } from '../../runs/choices.ts';
 import { mayChangeIn, type TurnParts } from './runner.ts';
+import { toolSettingsOf } from './tool-settings.ts';
 
-export function composeCommands(turn: TurnParts): PromptPorts {
-  const { base, transcripts, parts } = turn;
-  const { channels, journal } = base;
+/** Waiting requests that are counted. */
+const MOST_PARKED = 100;
+
+export function composeCommands(turn: TurnParts, choices: Pick<Choices, 'inForce'>): PromptPorts {
+  const { base, transcripts, parts, operator, models } = turn;
+  const { channels, journal, live, options } = base;
   return {
     ...{ transcripts, chats: journal.chats },
     buttons: (channel) => channels.channels.get(channel)?.buttons ?? false,
-    answer: (message, text, choices) => parts(message, text, [], choices),
+    answer: (message, text, some) => parts(message, text, [], some),
     mayChange: mayChangeIn(turn),
+    isOwner: (message) => operator.owner.wrote(message),
+    mayShowThinking: () => live().gateway.show_thinking,
+    statusLine: (channel) => channels.rules(channel)?.status_line === true,
+    work: async (lane, session) => ({
+      active: journal.load('lane', lane).messages,
+      parked: (await journal.waits.parked(session, MOST_PARKED)).length,
+    }),
+    async modelLine(message, session) {
+      const row: ChatRow = {
+        ...{ seq: 0, key: message.id, profile: 'session', lane: '', session, source: { kind: 'chat' }, message },
+        authority: { principal: '', role: 'guest', mode: 'read-only', policies: [] },
+        ...{ attempts: 0, acceptedAt: 0, generation: 0 },
+      };
+      const { entry, from, thinking = live().thinking } = await choices.inForce(row);
+      return `Model: ${entry?.model.id ?? models().model.id}, ${from}. Thinking: ${thinking}.`;
+    },
+    router: () => models().router,
+    toolSettings: toolSettingsOf(options),
   };
 }

@@ -50,10 +50,12 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
-    isSeen: async (row) => {
+    async view(row) {
+      if (!row.message) return { isSeen: true };
+      const chat = await journal.chats.of(chatKey(row.message));
       const topic = topicHolding(row);
-      if (topic === undefined || !row.message) return true;
-      return topic === ((await journal.chats.of(chatKey(row.message)))?.active ?? '');
+      const line = chat?.settings.status ?? undefined;
+      return { isSeen: topic === undefined || topic === (chat?.active ?? ''), ...(line ? { line } : {}) };
     },
     statusLine: (channel) => channels.rules(channel)?.status_line === true,
     reactions: {

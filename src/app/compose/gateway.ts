@@ -23,7 +23,7 @@ import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { allowedSenders, closedToFriends } from './own-accounts.ts';
 import { isSpoofable } from './policy.ts';
-import { type TurnParts, whyOf, writerCheck } from './runner.ts';
+import { choicesOf, type TurnParts, whyOf, writerCheck } from './runner.ts';
 
 export interface GatewayParts {
   readonly gateway: Gateway;
@@ -71,7 +71,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
       firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
-      commands: composeCommands(turn),
+      commands: composeCommands(turn, choicesOf(turn)),
       answer,
       decide: (message) => approvals.decide(message),
       standing: (message) => standingOf(message, standing),

@@ -86,6 +86,8 @@ export const LIVE_GATEWAY_KEYS = [
   'max_history',
   'max_concurrent_sessions',
   'system_prompt',
+  'annotate',
+  'show_thinking',
   'max_output_tokens',
   'tool_timeout_secs',
   'session_timeout_secs',

@@ -17,6 +17,7 @@ import { whyAnswer } from '../../runs/why-answer.ts';
 import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
+import { composeExtras } from './extras.ts';
 import { composeHooks } from './hooks.ts';
 import { composeMessages } from './messages.ts';
 import type { Operator } from './operator.ts';
@@ -46,6 +47,7 @@ export function composeRunner(turn: TurnParts): Runner {
   const timezone = timezoneOf(options);
   const choices = choicesOf(turn);
   const hooks = composeHooks(base);
+  const able = abilities(turn);
   const ownAnswers = new OwnAnswers({
     ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
     mayChange: mayChangeIn(turn),
@@ -76,7 +78,8 @@ export function composeRunner(turn: TurnParts): Runner {
     remains: remainsFor(options),
     uploads: base.uploads,
     answers: turn.delivery,
-    ...abilities(turn),
+    extras: composeExtras(base, able.policy),
+    ...able,
   });
 }
 
@@ -137,7 +140,7 @@ export function mayChangeIn({ base: { channels }, operator }: TurnParts): (messa
   };
 }
 
-function choicesOf({ base, models, transcripts }: TurnParts): Choices {
+export function choicesOf({ base, models, transcripts }: TurnParts): Choices {
   return new Choices({
     ...{ journal: base.journal, transcripts },
     get model() {

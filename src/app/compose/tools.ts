@@ -9,7 +9,7 @@ import { RESULT_SHAPES } from '../../runs/profile.ts';
 import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
-import { openToolSettings, withDefaults } from '../../tools/tool-settings.ts';
+import { withDefaults } from '../../tools/tool-settings.ts';
 import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
 import { composeBrowser } from './browser.ts';
 import { composeDocuments } from './documents.ts';
@@ -18,6 +18,7 @@ import { type ModelBookParts, modelBook } from './model-book.ts';
 import { type Base, redactOf } from './options.ts';
 import { provesSender } from './policy.ts';
 import { jobBook } from './schedule.ts';
+import { toolSettingsOf } from './tool-settings.ts';
 import { composeWeb } from './web.ts';
 
 export interface ToolParts extends ModelAccessParts, ModelBookParts {
@@ -33,7 +34,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const tellOnce = refusalLog(base.options);
   const jobs = jobBook(base);
-  const toolSettings = openToolSettings(join(base.options.dataDir, 'tool_config.json'), base.options.logger);
+  const toolSettings = toolSettingsOf(base.options);
   const { egress, webSearch, pages } = composeWeb(base);
   const documentsOf = composeDocuments(base);
   const modelsOf = composeModelAccess(parts);

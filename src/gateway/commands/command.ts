@@ -1,11 +1,18 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
+
+import type { ChatSettings, Chats, TopicChange } from '../../core/chats.ts';
 import type { CommandEntry } from '../../core/command-entry.ts';
-import type { Chats, ChatSettings, TopicChange } from '../../core/chats.ts';
 import type { Choice, InboundMessage } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { ChatRow, Restart } from '../../core/run.ts';
+import type { SlotStatus } from '../../core/status.ts';
+import type { ToolSettings } from '../../core/tool-settings.ts';
+import type { RoutingMode } from '../../llm/routing/adaptive-router.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
+import type { AdaptiveCommand } from './adaptive.ts';
+import type { ConfigCommand } from './config.ts';
+import type { StatusCommand } from './status.ts';
 
 /** What a chat message asks of the gateway itself; anything else is the agent's. */
 export type Command =
@@ -17,8 +24,12 @@ export type Command =
   | { readonly kind: 'why' }
   /** Answered at once: the newest `keep` messages stay. `reset`: the choices of the chat go too. */
   | { readonly kind: 'new'; readonly keep: number; readonly reset?: true }
-  /** Answered at once. */
+  /** Answered at once, all of these. */
   | TopicCommand
+  | StatusCommand
+  | AdaptiveCommand
+  | ConfigCommand
+  | { readonly kind: 'thinking'; readonly isOn?: boolean }
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;
 
@@ -65,6 +76,19 @@ export interface PromptPorts {
   readonly answer: (message: InboundMessage, text: string, choices?: readonly Choice[]) => readonly NewPart[];
   /** Whether this person may change the conversation: in a group, the owner and its admins. */
   readonly mayChange: (message: InboundMessage) => boolean;
+  /** Whether it is surely the owner who wrote it. */
+  readonly isOwner: (message: InboundMessage) => boolean;
+  /** Whether the operator lets thoughts be shown. */
+  readonly mayShowThinking: () => boolean;
+  /** Whether the channel shows what goes on. */
+  readonly statusLine: (channel: string) => boolean;
+  /** Runs of the lane that run or wait for their turn, and of the session that wait for something. */
+  readonly work: (lane: string, session: string) => Promise<{ readonly active: number; readonly parked: number }>;
+  /** Which model answers there, a sentence. */
+  readonly modelLine: (message: InboundMessage, session: string) => Promise<string>;
+  /** Undefined: there is none. */
+  readonly router: () => { mode: RoutingMode; snapshot(): readonly SlotStatus[] } | undefined;
+  readonly toolSettings: ToolSettings;
 }
 
 /** Where a message stands: the lane and the session of its chat or thread, without a topic. */

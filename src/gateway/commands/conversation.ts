@@ -1,3 +1,4 @@
+import type { ChatSettings } from '../../core/chats.ts';
 import { chatKey, inTopic } from '../../core/ids.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PlaceOfMessage, PromptPorts } from './command.ts';
@@ -14,25 +15,22 @@ export interface Conversation {
   readonly previous: string;
   /** Of the chat, oldest first, without ''. */
   readonly topics: readonly string[];
-  /** Key of the newest list of topics that stands in the chat with buttons. */
-  readonly picker?: string;
+  /** That of the chat or thread, without a topic. */
+  readonly lane: string;
+  /** What was chosen for the chat. */
+  readonly settings: ChatSettings;
 }
 
 export async function conversationOf(
   message: InboundMessage,
-  { session }: PlaceOfMessage,
+  { session, lane }: PlaceOfMessage,
   { chats }: Pick<PromptPorts, 'chats'>,
 ): Promise<Conversation> {
-  const own = { message, session, base: session, topic: '', previous: '', topics: [] };
-  if (message.threadId !== undefined) return own;
   const chat = await chats.of(chatKey(message));
-  if (!chat) return own;
-  const { active, previous, settings } = chat;
-  return {
-    ...{ message, session: inTopic(session, active), base: session, topic: active, previous },
-    topics: settings.topics ?? [],
-    ...(settings.picker === undefined ? {} : { picker: settings.picker }),
-  };
+  const { active, previous, settings } = chat ?? { active: '', previous: '', settings: {} };
+  const own = { message, lane, base: session, settings };
+  if (message.threadId !== undefined) return { ...own, session, topic: '', previous: '', topics: [] };
+  return { ...own, session: inTopic(session, active), topic: active, previous, topics: settings.topics ?? [] };
 }
 
 export const GROUP_REFUSAL = 'In a group only the owner of this assistant and its admins can do that. Nothing was changed.';

@@ -3,6 +3,7 @@ import type { CommandEntry } from '../../core/command-entry.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { ChatRow } from '../../core/run.ts';
 import { abortAnswer } from './abort-words.ts';
+import { adaptiveCommand, answerAdaptive } from './adaptive.ts';
 import { choose, modelCommand, thinkCommand } from './choice.ts';
 import type {
   Command,
@@ -14,9 +15,12 @@ import type {
   PromptPorts,
   TurnCommand,
 } from './command.ts';
+import { answerConfig, configCommand } from './config.ts';
 import { conversationOf } from './conversation.ts';
 import { newCommand, resetCommand, startAfresh, startAfreshInLane } from './new.ts';
 import { isPick, topicPicked } from './picker.ts';
+import { answerStatus, statusCommand } from './status.ts';
+import { answerThinking, thinkingCommand } from './thinking.ts';
 import { answerTopic, backCommand, deleteCommand, sessionsCommand, switchCommand } from './topics.ts';
 import { whyCommand } from './why.ts';
 
@@ -43,6 +47,10 @@ const COMMANDS: readonly CommandSpec[] = [
   deleteCommand,
   modelCommand,
   thinkCommand,
+  thinkingCommand,
+  statusCommand,
+  adaptiveCommand,
+  configCommand,
   whyCommand,
   stopCommand,
   helpCommand,
@@ -88,9 +96,22 @@ export async function answerPrompt(
   ports: PromptPorts,
 ): Promise<Prompted | undefined> {
   const at = await conversationOf(message, place, ports);
-  if (command.kind === 'new') return await startAfresh(command, at, ports);
+  switch (command.kind) {
+    case 'new':
+      return await startAfresh(command, at, ports);
+    case 'status':
+      return await answerStatus(command, at, ports);
+    case 'thinking':
+      return await answerThinking(command, at, ports);
+    case 'adaptive':
+      return await answerAdaptive(command, at, ports);
+    case 'config':
+      return await answerConfig(command, at, ports);
+    default:
+  }
   // Words that only look like a button, where no such button was ever shown.
-  if (command.kind === 'pick' && topicPicked(command.value, at.topics) === undefined && at.picker === undefined) return undefined;
+  if (command.kind === 'pick' && topicPicked(command.value, at.topics) === undefined && at.settings.picker === undefined)
+    return undefined;
   return await answerTopic(command, at, ports);
 }
 

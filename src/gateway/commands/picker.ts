@@ -10,7 +10,7 @@ const PREFIX = 's:';
 const VALUE_BYTES = 60;
 
 export function pickerOf(topics: readonly string[], active: string): readonly Choice[] {
-  return topics.map((name) => ({ label: labelOf(name, name === active), value: valueOf(name) }));
+  return topics.map((name) => ({ label: labelOf(name, name === active), value: valueFor(name) }));
 }
 
 function labelOf(topic: string, isActive: boolean): string {
@@ -23,7 +23,7 @@ function cut(name: string, most: number): string {
   return chars.length <= most ? name : `${chars.slice(0, most - 1).join('')}…`;
 }
 
-function valueOf(topic: string): string {
+function valueFor(topic: string): string {
   const value = `${PREFIX}${topic}`;
   return Buffer.byteLength(value) <= VALUE_BYTES ? value : `${PREFIX}#${shortHash(topic)}`;
 }
@@ -34,5 +34,5 @@ export function isPick(text: string): boolean {
 
 /** Undefined = there is no such topic any more. */
 export function topicPicked(value: string, topics: readonly string[]): string | undefined {
-  return ['', ...topics].find((name) => valueOf(name) === value);
+  return ['', ...topics].find((name) => valueFor(name) === value);
 }

@@ -77,12 +77,16 @@ export async function answerTopic(command: TopicCommand, at: Conversation, ports
     }
     case 'pick': {
       const to = topicPicked(command.value, at.topics);
-      return to === undefined ? say('no-topic', 'That topic is gone. /sessions lists those that there are.') : await pick(to, at, ports);
+      return to === undefined
+        ? say('no-topic', 'That topic is gone. /sessions lists those that there are.')
+        : await pick(to, at, ports);
     }
     case 'sessions':
       return await listTopics(at, ports);
     case 'back':
-      return at.previous === at.topic ? say('back', 'There is no topic before this one.') : await switchTo(at.previous, at, ports);
+      return at.previous === at.topic
+        ? say('back', 'There is no topic before this one.')
+        : await switchTo(at.previous, at, ports);
     case 'delete':
       return deleteTopic(command.name, at, say);
   }
@@ -133,7 +137,8 @@ function lastLine({ role, content }: SessionMessage): string {
 
 /** The list changes where it stands, where the channel can; what came meanwhile stands below. */
 async function pick(to: string, at: Conversation, ports: PromptPorts): Promise<Prompted> {
-  const { message, picker } = at;
+  const { message } = at;
+  const { picker } = at.settings;
   const list = await listed({ ...at, topic: to }, ports);
   const inPlace = list.parts.map(({ part, ...row }, n) => ({
     ...row,
@@ -166,7 +171,9 @@ async function listed({ message, base, topic, topics }: Conversation, ports: Pro
     const text = 'This chat has no topics yet. /new with a name begins one: it has a history of its own.';
     return { parts: ports.answer(message, text), choices: undefined };
   }
-  const titles = await Promise.all(['', ...topics].map(async (name) => ({ name, title: await ports.transcripts.title(inTopic(base, name)) })));
+  const titles = await Promise.all(
+    ['', ...topics].map(async (name) => ({ name, title: await ports.transcripts.title(inTopic(base, name)) })),
+  );
   const lines = titles.map(({ name, title }, n) => {
     const label = plainName(name === '' ? DEFAULT : name);
     return `${n + 1}. ${name === topic ? `>> ${label} <<` : label}${title ? ` – ${plainName(title)}` : ''}`;

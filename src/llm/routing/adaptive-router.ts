@@ -30,6 +30,8 @@ export interface AdaptiveRouterOptions {
 
 /** A model over several (spec B5). Disposing waits for the streams of cancelled calls. */
 export interface AdaptiveRouter extends Model, AsyncDisposable {
+  /** How the next calls are routed; to be changed at any time. */
+  mode: RoutingMode;
   /** In the order of the slots. */
   snapshot(): readonly SlotStatus[];
 }
@@ -48,7 +50,7 @@ class Router implements AdaptiveRouter {
   readonly #probeIntervalMs: number;
   readonly #slots: readonly SlotState[];
   readonly #leftovers: Leftovers;
-  readonly #mode: RoutingMode;
+  mode: RoutingMode;
 
   constructor(slots: readonly Slot[], options: AdaptiveRouterOptions) {
     const { clock, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;
@@ -61,7 +63,7 @@ class Router implements AdaptiveRouter {
     this.id = id;
     this.contextWindow = contextWindow;
     if (demo) this.demo = demo;
-    this.#mode = options.mode ?? 'lane';
+    this.mode = options.mode ?? 'lane';
   }
 
   call(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
@@ -90,7 +92,7 @@ class Router implements AdaptiveRouter {
 
   #begin(pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
     const first = this.#select(pool, walk.request);
-    const alternate = this.#mode === 'hedge' ? this.#alternate(first, pool) : undefined;
+    const alternate = this.mode === 'hedge' ? this.#alternate(first, pool) : undefined;
     return alternate ? hedge(first, alternate, tried, walk) : begin(first, this.#ranked(pool), tried, walk);
   }
 
@@ -98,7 +100,7 @@ class Router implements AdaptiveRouter {
     const usable = pool.filter(({ circuit }) => circuit.admits);
     const [first] = usable;
     if (!first) return startOf(pool, this.#slots, request);
-    if (this.#mode !== 'lane') return first;
+    if (this.mode !== 'lane') return first;
     // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
     const trial = usable.find(({ circuit }) => circuit.state === 'half-open');
     if (trial) return trial;

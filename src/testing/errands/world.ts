@@ -47,7 +47,7 @@ export const WORLD: readonly Errand[] = [
     ],
     check: ({ files, told }) => {
       expect(files.map(({ name }) => name)).toEqual(['prices.csv']);
-      expect(told[1]).toBe('Wrote 15 bytes to prices.csv');
+      expect(told[1]).toBe('Wrote 15 bytes to prices.csv (new file)');
     },
   },
   {

@@ -1,0 +1,17 @@
+import type { PromptPorts } from '../gateway/commands/command.ts';
+
+/** Where no command is given. */
+export const NO_COMMANDS: PromptPorts = {
+  transcripts: { load: async () => [], title: async () => undefined },
+  chats: { of: async () => undefined },
+  buttons: () => false,
+  answer: () => [],
+  mayChange: () => false,
+  isOwner: () => false,
+  mayShowThinking: () => false,
+  statusLine: () => false,
+  work: async () => ({ active: 0, parked: 0 }),
+  modelLine: async () => '',
+  router: () => undefined,
+  toolSettings: { current: {}, change: async () => undefined },
+};
