@@ -70,6 +70,8 @@ describe('which file', () => {
           },
         ],
         max_history: 50,
+        annotate: false,
+        show_thinking: false,
         owner: [],
         max_sessions: 1000,
         max_concurrent_sessions: 10,

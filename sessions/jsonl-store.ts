@@ -5,14 +5,16 @@ import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { writeFileAtomic } from '../src/lib/atomic-file.ts';
 import { KeyedMutex } from '../src/lib/keyed-mutex.ts';
+import { appendToArchive, readArchive } from './archive.ts';
 import { appendSynced, appendToExisting, DIRECTORY_MODE, FILE_MODE, Places, readIfPresent, removeFile, sizeOf } from './disk.ts';
-import { legacyPath, sessionStem } from './file-name.ts';
+import { legacyPath } from './file-name.ts';
 import { forkOf } from './fork.ts';
 import { type FileState, KnownFiles } from './known-files.ts';
 import { listSessions } from './list-sessions.ts';
-import { idsInArchive, readIds, readNewest } from './read-ends.ts';
+import { readIds, readNewest } from './read-ends.ts';
 import { keptOnRotate, linesToAppend } from './rotate.ts';
-import { firstHeader, formatFile, formatMessages, linesOfArchive, newHeader, type ParsedFile, parseFile } from './session-file.ts';
+import { firstHeader, formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
+import { Stems } from './stems.ts';
 import { newer, wrapErrors } from './store-errors.ts';
 
 export interface JsonlStoreOptions {
@@ -35,9 +37,6 @@ export function openJsonlStore(options: JsonlStoreOptions): SessionStore {
   return new JsonlStore(options);
 }
 
-/** Keys whose paths are remembered. */
-const MOST_STEMS = 1_000;
-
 type Loaded = Session & { readonly state: FileState };
 
 class JsonlStore implements SessionStore {
@@ -47,8 +46,7 @@ class JsonlStore implements SessionStore {
   readonly #keepOnRotate: number;
   readonly #onDamage: (damage: SessionDamage) => void;
   readonly #known = new KnownFiles();
-  /** Paths without their ending, by key: each turn asks for its own some ten times. */
-  readonly #stems = new Map<string, string>();
+  readonly #stems: Stems;
   /** One call at a time per key: a load that mends must not meet an append half way. */
   readonly #keys = new KeyedMutex();
   readonly #places = new Places();
@@ -59,6 +57,7 @@ class JsonlStore implements SessionStore {
 
   constructor(options: JsonlStoreOptions) {
     this.#dir = options.dir;
+    this.#stems = new Stems(options.dir);
     this.#clock = options.clock;
     this.#maxBytes = options.maxBytes ?? 10 * 1024 * 1024;
     this.#keepOnRotate = options.keepOnRotate ?? 200;
@@ -97,18 +96,11 @@ class JsonlStore implements SessionStore {
   }
 
   archived(key: string): Promise<readonly SessionMessage[]> {
-    return this.#exclusive(key, async () => linesOfArchive(await readIfPresent(this.#archive(key))));
+    return this.#exclusive(key, () => readArchive(this.#archive(key)));
   }
 
   archive(key: string, lines: readonly SessionMessage[]): Promise<void> {
-    return this.#exclusive(key, async () => {
-      const path = this.#archive(key);
-      const held = await idsInArchive(path, lines);
-      const data = formatMessages(lines.filter(({ id }) => !held.has(id)));
-      if (data === '') return;
-      await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
-      await appendSynced(path, Buffer.from(data, 'utf8'));
-    });
+    return this.#exclusive(key, () => appendToArchive(this.#archive(key), lines));
   }
 
   async list(): Promise<readonly SessionInfo[]> {
@@ -118,7 +110,7 @@ class JsonlStore implements SessionStore {
   remove(key: string): Promise<void> {
     return this.#exclusive(key, async () => {
       this.#known.forget(key);
-      const stem = this.#stem(key);
+      const stem = this.#stems.of(key);
       // The old place first: were it last, a kill in between would bring the session back.
       const old = legacyPath(this.#dir, key);
       if (!(await this.#isForeign(old, key))) await removeFile(old);
@@ -134,16 +126,7 @@ class JsonlStore implements SessionStore {
   }
 
   #archive(key: string): string {
-    return `${this.#stem(key)}.archive.jsonl`;
-  }
-
-  #stem(key: string): string {
-    let stem = this.#stems.get(key);
-    if (stem !== undefined) return stem;
-    if (this.#stems.size >= MOST_STEMS) this.#stems.clear();
-    stem = sessionStem(this.#dir, key);
-    this.#stems.set(key, stem);
-    return stem;
+    return `${this.#stems.of(key)}.archive.jsonl`;
   }
 
   #exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
@@ -151,7 +134,7 @@ class JsonlStore implements SessionStore {
   }
 
   async #append(key: string, lines: readonly SessionMessage[]): Promise<void> {
-    const stem = this.#stem(key);
+    const stem = this.#stems.of(key);
     const path = `${stem}.jsonl`;
     // What is new is told by the lines that are there before a rotation.
     const state = (await this.#knownState(key, path, lines)) ?? (await this.#mended(key))?.state;
@@ -196,7 +179,7 @@ class JsonlStore implements SessionStore {
 
   /** Header and newest messages of a large file. Undefined = it has to be read as a whole. */
   async #readNewest(key: string, newest: number | undefined): Promise<Session | undefined> {
-    const path = `${this.#stem(key)}.jsonl`;
+    const path = `${this.#stems.of(key)}.jsonl`;
     if (newest === undefined || this.#suspect.has(path)) return undefined;
     return readNewest(path, key, newest, this.#clock.now());
   }
@@ -210,7 +193,7 @@ class JsonlStore implements SessionStore {
 
   /** Reads all of it, and mends on the way what needs it. Undefined = no such session. */
   async #mended(key: string): Promise<Loaded | undefined> {
-    const stem = this.#stem(key);
+    const stem = this.#stems.of(key);
     const path = `${stem}.jsonl`;
     const bytes = await readIfPresent(path);
     if (!bytes) return this.#migrate(key);
@@ -228,7 +211,7 @@ class JsonlStore implements SessionStore {
 
   /** Bad lines go to quarantine before the file is replaced: a kill in between repeats them there, never loses them. */
   async #mend(key: string, parsed: ParsedFile & { kind: 'session' }, bytes: number): Promise<void> {
-    const stem = this.#stem(key);
+    const stem = this.#stems.of(key);
     const quarantine = `${stem}.quarantine.jsonl`;
     const moved = parsed.bad.flatMap((line) => [line.bytes, Buffer.from('\n')]);
     if (moved.length > 0) await appendSynced(quarantine, Buffer.concat(moved));
@@ -242,12 +225,12 @@ class JsonlStore implements SessionStore {
 
   /** A37: the header names another session, so nothing in here may be shown as this one's history. */
   async #setAside(key: string, path: string, bytes: Buffer, owner: string): Promise<undefined> {
-    const home = `${this.#stem(owner)}.jsonl`;
+    const home = `${this.#stems.of(owner)}.jsonl`;
     // Both belong here: a hash collision, or a file system that ignores case. The one that came first keeps its place.
     if (home.toLowerCase() === path.toLowerCase()) {
       throw new GatehouseError('GH1401', `session ${key} would share the file ${path} with another session`);
     }
-    const quarantine = `${this.#stem(key)}.quarantine.jsonl`;
+    const quarantine = `${this.#stems.of(key)}.quarantine.jsonl`;
     await appendSynced(quarantine, bytes);
     await removeFile(path);
     this.#known.forget(key);
@@ -266,7 +249,7 @@ class JsonlStore implements SessionStore {
     const parsed = parseFile(bytes, key, this.#clock.now());
     if (parsed.kind === 'newer') throw newer(old, parsed.version);
     if (parsed.kind === 'foreign') return undefined; // a collision of cut names: its owner will fetch it
-    await mkdir(dirname(this.#stem(key)), { recursive: true, mode: DIRECTORY_MODE });
+    await mkdir(dirname(this.#stems.of(key)), { recursive: true, mode: DIRECTORY_MODE });
     await this.#mend(key, parsed, bytes.length);
     await removeFile(old);
     return this.#mended(key);
@@ -274,7 +257,7 @@ class JsonlStore implements SessionStore {
 
   /** Archive, then replace; absent = create. */
   async #replace(key: string, session: Session): Promise<void> {
-    const stem = this.#stem(key);
+    const stem = this.#stems.of(key);
     const path = `${stem}.jsonl`;
     this.#known.forget(key);
     const old = await readIfPresent(path);
@@ -284,7 +267,7 @@ class JsonlStore implements SessionStore {
 
   /** Puts this in the place of the file; a kill leaves the old one or the new one. */
   async #put(key: string, session: Session): Promise<void> {
-    const path = `${this.#stem(key)}.jsonl`;
+    const path = `${this.#stems.of(key)}.jsonl`;
     this.#known.forget(key);
     await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
     const data = Buffer.from(formatFile(session.header, session.messages), 'utf8');

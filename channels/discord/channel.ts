@@ -29,6 +29,7 @@ import { earlierMessages } from './in/earlier.ts';
 import { Interactions } from './in/interactions.ts';
 import { unreadWords } from './in/missed.ts';
 import { Receiver } from './in/receive.ts';
+import { OPTIONS as MENU_OPTIONS } from './out/choices.ts';
 import { toDiscordMarkdown } from './out/format.ts';
 import { placeOf } from './out/outbound.ts';
 import { Sending } from './out/send.ts';
@@ -45,6 +46,8 @@ const LIMITS: ChannelLimits = {
   unit: 'codepoint',
   sentLength: sentLength(TEXT, (markdown) => [...toDiscordMarkdown(markdown)].length),
   caption: TEXT,
+  // More than five are a menu.
+  buttons: { choices: MENU_OPTIONS, text: TEXT },
   // Servers with boosts take more.
   uploadBytes: PLATFORM_LIMITS.upload.value,
   downloadBytes: 20 * MEGABYTE,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Authority, PRIVATE, UNTRUSTED } from '../core/authority.ts';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { ApprovalFacts, Tool } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, CallVerdict, ToolAccess } from '../core/turn.ts';
 import type { Question } from '../core/wait.ts';

@@ -1,8 +1,9 @@
 /**
  * What a turn leaves that ended without its agent: it was stopped, given up, or failed within the gateway.
  */
-import type { StepRecord, ToolUse } from '../core/run.ts';
+import type { ToolUse } from '../core/run.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import { isEmpty, toolCallsOf } from './model-call.ts';
 import { Replay, type StoredAnswer, type StoredCall, type StoredInput } from './replay.ts';
 import { argsHash } from './tool-signature.ts';

@@ -2,8 +2,8 @@
 
 import type { Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
-import type { StepRecord } from '../core/run.ts';
 import type { ProviderState, SessionMessage, ToolCall } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { AttachedFile, ToolResult } from '../core/tool.ts';
 import type { StepLog } from '../core/turn.ts';
 

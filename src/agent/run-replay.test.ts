@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import { agentRun, countingTool, line, MemoryStepLog, outboundFile } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { type ScriptedModel, scriptedModel } from '../testing/scripted-model.ts';

@@ -1,7 +1,7 @@
 import { shortHash } from '../core/ids.ts';
 import type { ModelAnswer } from '../core/model.ts';
-import type { StepRecord } from '../core/run.ts';
 import type { ToolCall } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { Tool } from '../core/tool.ts';
 import { canonicalName } from '../core/tool-groups.ts';
 import type { AgentRun } from '../core/turn.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { Tool } from '../core/tool.ts';
 import { agentRun, countingTool, MemoryStepLog } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';

@@ -1,6 +1,6 @@
 // A tool with an effect that waits, and goes on with what it began.
 import { expect, test } from 'vitest';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { Tool, ToolResult } from '../core/tool.ts';
 import { agentRun, anyAccess, countingTool, MemoryStepLog } from '../testing/agent-run.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';

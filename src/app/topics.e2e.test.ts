@@ -1,6 +1,6 @@
 // Topics of a chat through the whole daemon: histories side by side, what is held, what ends where.
 import { expect, test } from 'vitest';
-import type { ModelRequest } from '../core/model.ts';
+import type { Model, ModelRequest } from '../core/model.ts';
 import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -29,12 +29,7 @@ test('each topic has a history of its own, and /s and /back go between them', as
   await say(rig, 'three', 1);
   expect(await say(rig, '/b', 1)).toEqual(['Now in topic “work”.\n> You: two\n> Assistant: did two']);
   await say(rig, 'four', 1);
-  expect(model.requests.map(told)).toEqual([
-    ['one'],
-    ['two'],
-    ['one', 'did one', 'three'],
-    ['two', 'did two', 'four'],
-  ]);
+  expect(model.requests.map(told)).toEqual([['one'], ['two'], ['one', 'did one', 'three'], ['two', 'did two', 'four']]);
 });
 
 test('the answer of a topic that was left is held, told once, and comes when its topic is active again', async () => {
@@ -144,9 +139,7 @@ test('/delete ends what runs and waits there; a topic of that name begins empty'
   await using rig = await testDaemon({ dataDir: dir.path, model });
   await say(rig, '/new work', 1);
   await say(rig, 'one', 1);
-  expect(await say(rig, '/delete work', 1)).toEqual([
-    'You are in topic “work”. Go to another one first: /s, or /back.',
-  ]);
+  expect(await say(rig, '/delete work', 1)).toEqual(['You are in topic “work”. Go to another one first: /s, or /back.']);
   await rig.channel.deliver({ text: 'slow' });
   await until('it is asked', () => model.requests.length === 2);
   await say(rig, '/s', 1);
@@ -226,4 +219,84 @@ test('what is sent in one batch behind a switch belongs to the topic that it lea
   await rig.channel.host?.receive(batch, 'c');
   await until('all ran', () => model.requests.length === 3);
   expect(model.requests.map(told).slice(1).toSorted()).toEqual([['one', 'did one', 'three'], ['two']]);
+});
+
+test('what was shown of an answer goes when its topic is left, and the whole of it comes with the topic', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const usage = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
+  const model: Model = {
+    ...{ id: 'p/m', contextWindow: 128_000 },
+    async *call() {
+      yield { type: 'text', text: 'half of ' };
+      await held.opened;
+      yield { type: 'text', text: 'it' };
+      const answer = { text: 'half of it', toolCalls: [], stop: 'end', usage, provider: 'p', model: 'm' } as const;
+      yield { type: 'done', answer };
+    },
+  };
+  const channel = new TestChannel('test').withEdits();
+  await using rig = await testDaemon({ dataDir: dir.path, model, channel });
+  await say(rig, '/new work', 1);
+  await rig.channel.deliver({ text: 'write' });
+  await until('half of it is shown', () => channel.screen().at(-1)?.startsWith('half of'));
+  await say(rig, '/s', 1);
+  held.open();
+  await until('it is told', () => channel.screen().at(-1)?.startsWith('📥'));
+  await until('the half is gone', () => !channel.screen().some((text) => text.startsWith('half of')));
+  await say(rig, '/s work', 2);
+  expect(channel.screen().at(-1)).toBe('half of it');
+});
+
+test('a question is shown whatever topic is active, and says which one asks; /stop ends the work of all', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const ask = { name: 'ask_person', arguments: { question: 'May I?' } };
+  const model = scriptedModel(async (request) => {
+    if (asked(request) === 'slow') await held.opened;
+    return asked(request) === 'wait' ? { text: '', toolCalls: [ask] } : echo(request);
+  });
+  await using rig = await testDaemon({
+    ...{ dataDir: dir.path, model, policy: OPEN_TO_ALL },
+    daemon: { extraTools: [waitingTools] },
+  });
+  await say(rig, '/new work', 1);
+  await rig.channel.deliver({ text: 'wait' });
+  await until('it waits', async () => (await rig.daemon.journal.counts()).inbox.PARKED === 1);
+  await until('it says so', () => rig.channel.texts().at(-1)?.startsWith('In topic “work”: May I?'));
+  await say(rig, '/new play', 1);
+  await rig.channel.deliver({ text: 'slow' });
+  await until('it is asked', () => model.requests.length === 2);
+  await say(rig, '/s', 1);
+  expect(await say(rig, 'stop', 1)).toEqual([expect.stringMatching(/^🛑 Cancelled\./)]);
+  const { PARKED, RUNNING } = (await rig.daemon.journal.counts()).inbox;
+  expect({ PARKED, RUNNING }).toEqual({ PARKED: 0, RUNNING: 0 });
+  held.open();
+});
+
+test('/delete ends a run of its topic that waits, and what is held of it, with the reason', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const ask = { name: 'ask_person', arguments: { question: 'May I?' } };
+  const model = scriptedModel(async (request) => {
+    if (asked(request) === 'slow') await held.opened;
+    return asked(request) === 'wait' ? { text: '', toolCalls: [ask] } : echo(request);
+  });
+  await using rig = await testDaemon({
+    ...{ dataDir: dir.path, model, policy: OPEN_TO_ALL },
+    daemon: { extraTools: [waitingTools] },
+  });
+  await say(rig, '/new work', 1);
+  await rig.channel.deliver({ text: 'wait' });
+  await until('it waits', async () => (await rig.daemon.journal.counts()).inbox.PARKED === 1);
+  await rig.channel.deliver({ text: 'slow', platformId: 'slow' });
+  await until('it is asked', () => model.requests.length === 2);
+  await say(rig, '/s', 1);
+  held.open();
+  await until('it is told', () => rig.channel.texts().at(-1)?.startsWith('📥'));
+  expect(await say(rig, '/delete WORK', 1)).toEqual([expect.stringMatching(/^Topic “work” was deleted\./)]);
+  const { inbox, outbox } = await rig.daemon.journal.counts();
+  expect([inbox.PARKED, outbox.PENDING, outbox.EXPIRED]).toEqual([0, 0, 1]);
+  const events = await rig.daemon.journal.record.of('test/bot/slow');
+  expect(events.find(({ event }) => event.type === 'part.expired')?.event).toMatchObject({ reason: 'topic deleted' });
 });

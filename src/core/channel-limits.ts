@@ -27,7 +27,7 @@ export interface ChannelLimits {
    */
   readonly editMs?: number;
   /**
-   * With buttons: what one message with them may hold, where that is less than 10 choices under any text.
+   * With buttons: what one message with them may hold, where that is less than 51 choices under any text.
    * Text in UTF-16 units.
    */
   readonly buttons?: { readonly choices: number; readonly text: number };

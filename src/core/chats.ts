@@ -60,9 +60,9 @@ export interface Chat {
   /** Of a private chat, the person (see `principalOf`). Absent = an earlier version noted it. */
   readonly principal?: string;
   readonly settings: ChatSettings;
-  /** The topic in which people speak now, and the one before it. '' = the chat itself. */
-  readonly active: string;
-  readonly previous: string;
+  /** The topic in which people speak now, and the one before it. Absent = the chat itself. */
+  readonly active?: string;
+  readonly previous?: string;
   /**
    * When the newest message was let in, and when the newest was sent. Epoch ms, up to ten minutes late.
    * Absent = never.

@@ -215,10 +215,12 @@ export interface OutboundPart extends ChatRef {
   readonly keptAs?: string;
   readonly file?: OutboundFile;
   /**
-   * Answers to press, in order; at most 10. Never where the channel has no buttons: the text lists them then.
-   * See `Channel.buttons`.
+   * Answers to press, in order; at most 10, of the topics of a chat as many as `ChannelLimits.buttons` says, or 51.
+   * Never where the channel has no buttons: the text lists them then. See `Channel.buttons`.
    */
   readonly choices?: readonly Choice[];
+  /** How many of them stand beside each other, where the adapter decides that. Default 1. */
+  readonly perRow?: number;
   /**
    * Key of an earlier part of ours: its message gets this text, instead of a second one being sent. Where
    * that part is not known to have arrived, or the platform refuses the edit, this one is sent like any

@@ -5,12 +5,14 @@
 
 import type { Authority } from './authority.ts';
 import type { ChatSettings, TopicChange } from './chats.ts';
+import type { Restart, SessionCut } from './conversation.ts';
 import type { UsageEntry } from './ledger.ts';
-import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from './message.ts';
+import type { Address, AnswerTarget, InboundMessage, RefusalReason } from './message.ts';
 import type { Profile, Prompt, Source } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
-import type { Effect, ToolResult } from './tool.ts';
+import type { StepRecord } from './step.ts';
+import type { ToolResult } from './tool.ts';
 import type { NewWait, Settles } from './wait.ts';
 
 export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
@@ -62,16 +64,6 @@ export type Admission =
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
-
-/**
- * A session that begins anew: its newest `keep` messages stay, and no yes that was given for it. Its unfinished runs end in
- * the session that they began in: their lines go to its archive.
- */
-export interface Restart {
-  /** The session of the chat or thread, and its topic. */
-  readonly topic: string;
-  readonly keep: number;
-}
 
 /**
  * What an answer ends, in its own transaction: the NEW and RUNNING rows become DONE as `cancelled`, their
@@ -213,27 +205,6 @@ export function isAwaited({ source }: RunRow): boolean {
   return source.kind !== 'job';
 }
 
-export interface StepRecord {
-  readonly n: number;
-  readonly kind: 'model' | 'tool';
-  /** Model: the answer. Tool: `{callId, name, result?}`. */
-  readonly state: 'STARTED' | 'DONE';
-  readonly callId?: string;
-  readonly argsHash?: string;
-  readonly value?: Json;
-  /** These four record what was done. DONE keeps what STARTED said of them, except what it says anew. */
-  readonly tool?: string;
-  readonly effect?: Effect;
-  /** Epoch ms; of the first attempt where a call ran again. */
-  readonly startedAt?: number;
-  /** Epoch ms. Absent of a call that began = it is not known whether it took effect. */
-  readonly endedAt?: number;
-  /** Bits of what the run had read by then, its own result included (runs.md M4). Absent = 0. */
-  readonly taint?: number;
-  /** Id of the wait or grant that allowed the call. */
-  readonly approvedBy?: string;
-}
-
 export interface TurnResult {
   readonly seq: number;
   readonly generation: number;
@@ -251,12 +222,6 @@ export interface TurnResult {
   readonly waits?: readonly NewWait[];
   readonly historyTo?: string;
   readonly taint?: number;
-}
-
-/** A line of the journal that says where a session begins anew. */
-export interface SessionCut {
-  readonly session: string;
-  readonly line: SessionMessage;
 }
 
 export interface Load {

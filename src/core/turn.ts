@@ -8,8 +8,8 @@ import type { Address, Choice } from './message.ts';
 import type { Model, ModelFailure, Usage } from './model.ts';
 import type { Policy } from './policy.ts';
 import type { Clock } from './ports.ts';
-import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
+import type { StepRecord } from './step.ts';
 import type { AttachedFile, Tool, ToolResult } from './tool.ts';
 import type { NewWait, SessionGrant } from './wait.ts';
 

@@ -1,59 +1,28 @@
-/**
- * Delivery: the outbox's way to the platforms (design 3, steps 7 and 8). poke(lane) -> lane.ts: wait for the turn -> commit 5
- * SENDING -> attempt.ts: wire call -> outcome.ts: what it means -> commit 6.
- */
+// Delivery: the outbox's way to the platforms (design 3, steps 7 and 8). poke(lane) -> lane.ts: wait for the turn ->
+//   commit 5 SENDING -> attempt.ts: wire call -> outcome.ts: what it means -> commit 6
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey, senderOf } from '../core/ids.ts';
 import type { LeftRun, PendingLane } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
-import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
-import type { Clock } from '../core/ports.ts';
+import type { OutboxRow } from '../core/outbox.ts';
 import type { RunRow } from '../core/run.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { AnswerPlace, type ChatView } from './answer-place.ts';
+import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { pause } from './attempt.ts';
 import { createBudget, type Place } from './budget.ts';
-import type { Shows } from './draft-context.ts';
+import type { DeliveryOptions } from './delivery-options.ts';
 import { Drafts } from './drafts.ts';
 import { Lane } from './lane.ts';
 import type { LaneContext } from './lane-context.ts';
 import { Outages } from './outages.ts';
-import type { BlindPolicy } from './outcome.ts';
 import { Pace } from './pace.ts';
 import { ParkedLanes, type Sender } from './parked.ts';
 import { putReaction } from './react.ts';
 import { RowTimes } from './row-times.ts';
 import { settleInterrupted } from './settle-interrupted.ts';
-import { type Reactions, Signs } from './signs.ts';
+import { Signs } from './signs.ts';
 import { createSlots } from './slots.ts';
-
-export interface DeliveryOptions {
-  readonly journal: OutboxRows;
-  /** By instance name; read at each use, so channels may come and go. Parts of an absent one wait until they expire. */
-  readonly channels: ReadonlyMap<string, Channel>;
-  /** Whether a channel can send now; parts wait while it cannot. Default: as soon as it is in the map. */
-  readonly ready?: (channel: Channel) => boolean;
-  readonly clock: Clock;
-  /** 0 <= x < 1; for jitter. */
-  readonly random: () => number;
-  readonly emit: Emit;
-  /** Whether answers are shown while they grow (default: yes), and until then what goes on (default: no). */
-  readonly streams?: (channel: string) => boolean;
-  readonly statusLine?: (channel: string) => boolean;
-  /** How the chat of a run is now. Default: what any run says is seen. */
-  readonly view?: (row: RunRow) => Promise<ChatView>;
-  /** Reactions under the messages that are worked on. Default: none. */
-  readonly reactions?: Reactions;
-  /**
-   * What channels of class `blind` do when it cannot be known whether a part arrived. Default at_most_once.
-   */
-  readonly policy?: { readonly blind: BlindPolicy };
-  /** Then DEAD. Default 8. */
-  readonly maxAttempts?: number;
-  /** Of one wire call. Default 60 000. */
-  readonly sendTimeoutMs?: number;
-}
 
 export interface Delivery extends AsyncDisposable {
   /** The lane has new parts, or its channel came back. Cheap; call it after every commit that adds parts. Ignored once stopped. */
@@ -112,8 +81,7 @@ class Outbox implements Delivery {
   /** Poked lanes that start in the next microtask. */
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
-  readonly #shows: (channel: string) => Shows;
-  readonly #view: (row: RunRow) => Promise<ChatView>;
+  readonly #shown: Pick<AnswerPlaceOptions, 'shows' | 'view'>;
   /** Of the runs that run now, by the run's key. */
   readonly #answers = new Map<string, AnswerPlace>();
   readonly #idlers: (() => void)[] = [];
@@ -145,9 +113,8 @@ class Outbox implements Delivery {
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
     };
-    this.#view = options.view ?? (async () => ({ isSeen: true }));
-    const { reactions, streams = () => true, statusLine = () => false } = options;
-    this.#shows = (name) => ({ words: streams(name), status: statusLine(name) });
+    const { reactions, streams = () => true, statusLine = () => false, view = async () => ({ isSeen: true }) } = options;
+    this.#shown = { shows: (name) => ({ words: streams(name), status: statusLine(name) }), view };
     const channel = (message: InboundMessage): Channel | undefined => this.#channelOf(message);
     this.#signs = new Signs({ channels, channel, budget, clock, reactions, stop: this.#stop.signal });
     const canSend = (sender: Sender): boolean => this.#channelOf(sender) !== undefined;
@@ -197,7 +164,7 @@ class Outbox implements Delivery {
   answer(row: RunRow): AnswerPlace {
     const { journal, clock, emit, channels, drafts } = this.#context;
     const place = new AnswerPlace(row, {
-      ...{ journal, clock, emit, shows: this.#shows, view: this.#view, sign: this.#signs.begin(row) },
+      ...{ journal, clock, emit, ...this.#shown, sign: this.#signs.begin(row) },
       edits: (name) => channels.get(name)?.edit !== undefined,
       draft: (target, shows) => {
         const channel = channels.get(target.channel);

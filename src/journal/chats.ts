@@ -172,7 +172,9 @@ function toChat(record: ChatRecord): Chat {
   const { key, address, title, settings, last_in: lastIn, last_out: lastOut, active, previous } = record;
   const { principal, ...where } = readJson(address, `chat ${key}`) as unknown as Address & { readonly principal?: string };
   return {
-    ...{ address: where, settings: readSettings(settings, key), active, previous },
+    ...{ address: where, settings: readSettings(settings, key) },
+    ...(active === '' ? {} : { active }),
+    ...(previous === '' ? {} : { previous }),
     ...(title === null ? {} : { title }),
     ...(principal === undefined ? {} : { principal }),
     ...(lastIn === null ? {} : { lastIn }),

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import { outbound } from '../testing/fakes.ts';
 import { BOUNDS, type CreateJournal as Create, kinds } from '../testing/journal-harness.ts';
 import { admit, begin, dead, done, LANE, message, part } from '../testing/journal-rows.ts';

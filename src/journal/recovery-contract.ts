@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { abandonedKey, draftKey } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
-import type { RunRow, StepRecord } from '../core/run.ts';
+import type { RunRow } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import { outbound } from '../testing/fakes.ts';
 import { BOUNDS, type CreateJournal as Create, type JournalHarness, pendingKeys, texts } from '../testing/journal-harness.ts';
 import { admit, begin, done, LANE, message, part, SESSION } from '../testing/journal-rows.ts';

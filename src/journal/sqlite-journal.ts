@@ -8,7 +8,8 @@ import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.
 import type { Processes } from '../core/process.ts';
 import type { PromptedRuns } from '../core/prompted-run.ts';
 import type { EventRecord } from '../core/record.ts';
-import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
+import type { Accepted, Admission, Load, RunRow, TurnResult } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';

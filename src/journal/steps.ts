@@ -1,5 +1,5 @@
 import type { UsageEntry } from '../core/ledger.ts';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { Effect } from '../core/tool.ts';
 import { claimedSession } from './runs.ts';
 import { readJson, type Store } from './store.ts';

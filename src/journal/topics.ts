@@ -1,8 +1,9 @@
 /** Topics of a chat, and sessions that begin anew: what the answer to a command changes, in its own transaction. */
 import type { TopicChange } from '../core/chats.ts';
+import type { Restart, SessionCut } from '../core/conversation.ts';
 import { archivedSession, chatKey, inTopic, isLaneOf, laneKey, messageKey, sessionOfArchive } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
-import type { Admission, EndedRun, Restart, SessionCut } from '../core/run.ts';
+import type { Admission, EndedRun } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { changeSettings, changeTopics } from './chats.ts';
 import type { Change } from './commit-queue.ts';
@@ -50,7 +51,11 @@ export function changeConversation(store: Store, answer: Answer, change: Change)
   return { ...ended, cuts: [...restarted, ...ended.cuts] };
 }
 
-function switchTopic(store: Store, message: InboundMessage, { to }: Extract<TopicChange, { to: string }>): Pick<Changed, 'cancelled'> {
+function switchTopic(
+  store: Store,
+  message: InboundMessage,
+  { to }: Extract<TopicChange, { to: string }>,
+): Pick<Changed, 'cancelled'> {
   changeTopics(store, message, { to });
   releaseHeld(store, inTopic(laneKey(message), to));
   return { cancelled: [] };

@@ -1,7 +1,8 @@
 /** What every journal keeps of a turn, from its claim over its steps to its end and its session lines. */
 import { expect, it } from 'vitest';
-import type { Admission, RunRow, StepRecord } from '../core/run.ts';
+import type { Admission, RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import { type CreateJournal as Create, pendingKeys, texts } from '../testing/journal-harness.ts';
 import { admit, begin, done, LANE, line, message, part, SESSION, usage } from '../testing/journal-rows.ts';
 

@@ -3,8 +3,10 @@ import { type Authority, lowerMode } from '../core/authority.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import type { ToolResult } from '../core/tool.ts';
-import { lateResult, type NewWait, waitId } from '../core/wait.ts';
+import { lateResult, type NewWait, type Question, waitId } from '../core/wait.ts';
+import { plainName } from '../lib/plain-name.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
+import { topicHolding } from './topic-output.ts';
 
 export interface PlacedWaits {
   readonly waits: readonly NewWait[];
@@ -26,7 +28,7 @@ export async function placeWaits(
     if (wait.kind === 'run') placed.push({ ...wait, about: childOf(row, wait.about, taint) });
     else if (wait.kind !== 'person') placed.push(wait);
     else {
-      const question = await questions.place(wait.about, { id: waitId(row.key, wait.callId), run: row.key });
+      const question = await questions.place(inItsTopic(row, wait.about), { id: waitId(row.key, wait.callId), run: row.key });
       if (question) ready.push(() => question.onDisk());
       const { due = wait.about.expiresAt, late = lateResult({}) } = wait;
       placed.push(question ? { ...wait, due, late, asked: question.asked } : { ...wait, value: NOT_ASKED });
@@ -48,4 +50,10 @@ function childOf({ authority }: RunRow, child: NewRun, taint: number): NewRun {
 function narrowed(parent: Authority, child: Authority): Authority {
   const own = child.policies.filter((policy) => !parent.policies.includes(policy));
   return { ...parent, mode: lowerMode(parent.mode, child.mode), policies: [...parent.policies, ...own] };
+}
+
+/** A question is shown whatever topic is active, so it says which one it is of. */
+function inItsTopic(row: RunRow, question: Question): Question {
+  const topic = topicHolding(row);
+  return topic ? { ...question, text: `In topic “${plainName(topic)}”: ${question.text}` } : question;
 }

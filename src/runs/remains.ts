@@ -1,8 +1,9 @@
 // row and recorded steps -> what its session keeps of a turn that ended without its agent
 import { interrupted } from '../agent/interrupted.ts';
 import type { Clock } from '../core/ports.ts';
-import type { Remains, RemainsOf, RunRow, StepRecord } from '../core/run.ts';
+import type { Remains, RemainsOf, RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import { wordsOf } from './prepare.ts';
 
 export interface RemainsOptions {

@@ -1,7 +1,7 @@
 import type { UsageEntry } from '../core/ledger.ts';
 import type { OutboundFile } from '../core/message.ts';
-import type { StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, StepLog, ToolAccess } from '../core/turn.ts';
 import { profiles } from '../runs/profile.ts';

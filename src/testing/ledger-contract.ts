@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { Journal } from '../core/journal.ts';
 import type { SpendingGroup, SpendingGroupKey, UsageEntry } from '../core/ledger.ts';
-import type { StepRecord } from '../core/run.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { JournalHarness } from './journal-harness.ts';
 import { begin, done, usage } from './journal-rows.ts';
 import { MemoryLedger } from './paid-model.ts';

@@ -4,7 +4,7 @@ import type { PromptPorts } from '../gateway/commands/command.ts';
 export const NO_COMMANDS: PromptPorts = {
   transcripts: { load: async () => [], title: async () => undefined },
   chats: { of: async () => undefined },
-  buttons: () => false,
+  buttons: () => 0,
   answer: () => [],
   mayChange: () => false,
   isOwner: () => false,

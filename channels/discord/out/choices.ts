@@ -13,7 +13,7 @@ const BUTTON_CHARS = 80;
  * "A single select component" in a row, "max 25" options, of each the label and the value "max 100
  * characters" (the same page, #string-select). A value of ours has less: 60 bytes and its number.
  */
-const OPTIONS = 25;
+export const OPTIONS = 25;
 const OPTION_CHARS = 100;
 
 /** One row: of buttons while it holds them all, else a menu, in which the first 25 are offered. */

@@ -50,10 +50,11 @@ export async function toEdit(
   return { chat_id: options.chatId, message_id: options.messageId, text, link_preview_options, ...optional };
 }
 
-/** One button a row: labels are sentences as often as words. */
-function buttonsOf({ choices }: OutboundPart): object {
-  if (!choices?.length) return {};
-  const rows = choices.map(({ label, value }) => [{ text: label.slice(0, 64), callback_data: value }]);
+/** By default one button a row: labels are sentences as often as words. */
+function buttonsOf({ choices = [], perRow = 1 }: OutboundPart): object {
+  if (choices.length === 0) return {};
+  const buttons = choices.map(({ label, value }) => ({ text: label.slice(0, 64), callback_data: value }));
+  const rows = buttons.flatMap((_, at) => (at % perRow === 0 ? [buttons.slice(at, at + perRow)] : []));
   return { reply_markup: { inline_keyboard: rows } };
 }
 

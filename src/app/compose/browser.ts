@@ -1,5 +1,6 @@
 // sandbox, packages, section `web.browser` -> browsers for the sessions, whose every connection is checked
 import type { BrowserPort } from '../../core/browser.ts';
+import { errorText } from '../../core/errors.ts';
 import { checkDestination } from '../../egress/destination.ts';
 import { ForwardProxy } from '../../egress/forward-proxy.ts';
 import { Browsers } from '../../tools/browser/sessions.ts';
@@ -32,5 +33,17 @@ export function composeBrowser({ options, programs, live }: Base): (session: str
     },
   });
   programs.closeFirst(browsers);
+  opened.set(options, browsers);
   return (session) => browsers.of(session);
+}
+
+const opened = new WeakMap<Base['options'], Browsers>();
+
+/** The session begins anew: logins and pages of it are none of what follows. Never rejects. */
+export async function closeBrowser({ options }: Pick<Base, 'options'>, session: string): Promise<void> {
+  try {
+    await opened.get(options)?.of(session).close();
+  } catch (error) {
+    options.logger.warn('browser.not-closed', { session, detail: errorText(error) });
+  }
 }

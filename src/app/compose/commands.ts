@@ -1,10 +1,13 @@
 // what commands of the chat work on that are answered when they are received
+import { MOST_TOPICS } from '../../core/chats.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { PromptPorts } from '../../gateway/commands/command.ts';
 import type { Choices } from '../../runs/choices.ts';
 import { mayChangeIn, type TurnParts } from './runner.ts';
 import { toolSettingsOf } from './tool-settings.ts';
 
+/** Spec A6: the topics of a chat, beside the chat itself. */
+const MOST_BUTTONS = MOST_TOPICS + 1;
 /** Waiting requests that are counted. */
 const MOST_PARKED = 100;
 
@@ -13,7 +16,10 @@ export function composeCommands(turn: TurnParts, choices: Pick<Choices, 'inForce
   const { channels, journal, live, options } = base;
   return {
     ...{ transcripts, chats: journal.chats },
-    buttons: (channel) => channels.channels.get(channel)?.buttons ?? false,
+    buttons(name) {
+      const channel = channels.channels.get(name);
+      return channel?.buttons ? (channel.limits.buttons?.choices ?? MOST_BUTTONS) : 0;
+    },
     answer: (message, text, some) => parts(message, text, [], some),
     mayChange: mayChangeIn(turn),
     isOwner: (message) => operator.owner.wrote(message),

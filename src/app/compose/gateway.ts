@@ -18,6 +18,7 @@ import { sessionWorkspace } from '../../runs/workspace.ts';
 import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
+import { closeBrowser } from './browser.ts';
 import { composeCommands } from './commands.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
@@ -65,6 +66,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const floods = new Floods({ journal, highWater, limits: () => base.live().limits, clock, emit, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
+    onCut: (session) => void closeBrowser(base, session),
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), clock },
       pairing: closedToFriends(pairing, () => channels.channels),

@@ -16,6 +16,7 @@ import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
 import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
+import { closeBrowser } from './browser.ts';
 import type { PlanAnswer } from './delivery.ts';
 import { composeExtras } from './extras.ts';
 import { composeHooks } from './hooks.ts';
@@ -49,7 +50,14 @@ export function composeRunner(turn: TurnParts): Runner {
   const hooks = composeHooks(base);
   const able = abilities(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    ...{ choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    transcripts: {
+      async restart(session, keep) {
+        const kept = await transcripts.restart(session, keep);
+        await closeBrowser(base, session);
+        return kept;
+      },
+    },
     mayChange: mayChangeIn(turn),
     get model() {
       return models().model;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StepRecord } from '../../core/run.ts';
+import type { StepRecord } from '../../core/step.ts';
 import { cliOnJournal } from '../../testing/cli-on-journal.ts';
 import { begin, done } from '../../testing/journal-rows.ts';
 

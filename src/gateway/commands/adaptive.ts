@@ -1,6 +1,6 @@
 import type { SlotStatus } from '../../core/status.ts';
 import { plainName } from '../../lib/plain-name.ts';
-import type { CommandSpec, Prompted, PromptPorts } from './command.ts';
+import type { AdaptiveCommand, CommandSpec, Prompted, PromptPorts } from './command.ts';
 import type { Conversation } from './conversation.ts';
 
 /** What people may call the modes (spec A6). */
@@ -21,12 +21,6 @@ export const adaptiveCommand: CommandSpec = {
 
 function isMode(word: string): word is Word {
   return Object.hasOwn(MODES, word);
-}
-
-export interface AdaptiveCommand {
-  readonly kind: 'adaptive';
-  readonly mode?: (typeof MODES)[Word];
-  readonly isRanking?: true;
 }
 
 /** The mode holds for all chats, until the models are configured anew or the daemon starts again. */

@@ -2,17 +2,15 @@
 
 import type { ChatSettings, Chats, TopicChange } from '../../core/chats.ts';
 import type { CommandEntry } from '../../core/command-entry.ts';
+import type { Restart } from '../../core/conversation.ts';
 import type { Choice, InboundMessage } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
-import type { ChatRow, Restart } from '../../core/run.ts';
+import type { ChatRow } from '../../core/run.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import type { ToolSettings } from '../../core/tool-settings.ts';
 import type { RoutingMode } from '../../llm/routing/adaptive-router.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
-import type { AdaptiveCommand } from './adaptive.ts';
-import type { ConfigCommand } from './config.ts';
-import type { StatusCommand } from './status.ts';
 
 /** What a chat message asks of the gateway itself; anything else is the agent's. */
 export type Command =
@@ -32,6 +30,27 @@ export type Command =
   | { readonly kind: 'thinking'; readonly isOn?: boolean }
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;
+
+export interface StatusCommand {
+  readonly kind: 'status';
+  /** Absent = what goes on. */
+  readonly what?: string;
+  readonly words?: string;
+}
+
+export interface AdaptiveCommand {
+  readonly kind: 'adaptive';
+  readonly mode?: RoutingMode;
+  readonly isRanking?: true;
+}
+
+export interface ConfigCommand {
+  readonly kind: 'config';
+  /** `web_search.count`, or a tool alone. */
+  readonly about?: string;
+  readonly value?: string;
+  readonly isReset?: true;
+}
 
 export type TopicCommand =
   /** `name` as a person wrote it. */
@@ -71,8 +90,8 @@ export interface Prompted {
 export interface PromptPorts {
   readonly chats: Pick<Chats, 'of'>;
   readonly transcripts: Pick<Transcripts, 'load' | 'title'>;
-  /** Whether the channel has buttons, and changes messages in place. */
-  readonly buttons: (channel: string) => boolean;
+  /** How many buttons a message of the channel can have. 0 = none. */
+  readonly buttons: (channel: string) => number;
   readonly answer: (message: InboundMessage, text: string, choices?: readonly Choice[]) => readonly NewPart[];
   /** Whether this person may change the conversation: in a group, the owner and its admins. */
   readonly mayChange: (message: InboundMessage) => boolean;

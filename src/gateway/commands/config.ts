@@ -1,16 +1,8 @@
 import type { Json } from '../../core/message.ts';
 import { configureTools } from '../../tools/configure-tool.ts';
 import { failureText } from '../../tools/define.ts';
-import type { CommandSpec, Prompted, PromptPorts } from './command.ts';
+import type { CommandSpec, ConfigCommand, Prompted, PromptPorts } from './command.ts';
 import type { Conversation } from './conversation.ts';
-
-export interface ConfigCommand {
-  readonly kind: 'config';
-  /** `web_search.count`, or a tool alone. */
-  readonly about?: string;
-  readonly value?: string;
-  readonly isReset?: true;
-}
 
 export const configCommand: CommandSpec = {
   ...{ name: 'config', args: '[TOOL.KEY [VALUE]]', isPrivate: true },

@@ -27,7 +27,7 @@ export async function conversationOf(
   { chats }: Pick<PromptPorts, 'chats'>,
 ): Promise<Conversation> {
   const chat = await chats.of(chatKey(message));
-  const { active, previous, settings } = chat ?? { active: '', previous: '', settings: {} };
+  const { active = '', previous = '', settings = {} } = chat ?? {};
   const own = { message, lane, base: session, settings };
   if (message.threadId !== undefined) return { ...own, session, topic: '', previous: '', topics: [] };
   return { ...own, session: inTopic(session, active), topic: active, previous, topics: settings.topics ?? [] };

@@ -55,6 +55,9 @@ const COMMANDS: readonly CommandSpec[] = [
   stopCommand,
   helpCommand,
 ];
+/** All of them, in the order of help. */
+export const COMMAND_LIST: readonly Omit<CommandSpec, 'read'>[] = COMMANDS;
+
 /** What a platform's own menu shows. */
 export const COMMAND_MENU: readonly CommandEntry[] = COMMANDS.map(({ name, args, summary, isPrivate }) => ({
   ...{ name, summary },

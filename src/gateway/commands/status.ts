@@ -4,19 +4,12 @@ import { inTopic } from '../../core/ids.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { plainName } from '../../lib/plain-name.ts';
 import { STATUS_WORDS } from '../../lib/status-words.ts';
-import type { CommandSpec, Prompted, PromptPorts } from './command.ts';
+import type { CommandSpec, Prompted, PromptPorts, StatusCommand } from './command.ts';
 import { type Conversation, GROUP_REFUSAL } from './conversation.ts';
 
 const MOST_WORDS = 20;
 const WORD_CHARS = 40;
 const MOST_SECS = 60;
-
-export interface StatusCommand {
-  readonly kind: 'status';
-  /** Absent = what goes on. */
-  readonly what?: string;
-  readonly words?: string;
-}
 
 const SETTINGS = ['greeting', 'provider', 'metrics', 'words', 'add', 'remove', 'duration', 'locale', 'reset'];
 

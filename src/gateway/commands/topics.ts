@@ -13,6 +13,7 @@ const MOST_CHARS = 50;
 /** What of a name is quoted when it is refused or not known. */
 const QUOTE_CHARS = 60;
 const LAST_MESSAGES = 2;
+const BUTTONS_PER_ROW = 2;
 const LAST_CHARS = 100;
 /** What people may call the chat itself. */
 const DEFAULT = 'default';
@@ -178,12 +179,17 @@ async function listed({ message, base, topic, topics }: Conversation, ports: Pro
     const label = plainName(name === '' ? DEFAULT : name);
     return `${n + 1}. ${name === topic ? `>> ${label} <<` : label}${title ? ` – ${plainName(title)}` : ''}`;
   });
-  if (!ports.buttons(message.channel)) {
-    const text = [...lines, '', '/s with a name or a number goes there.'].join('\n');
-    return { parts: ports.answer(message, text), choices: undefined };
-  }
-  const choices = pickerOf(['', ...topics], topic);
-  return { parts: ports.answer(message, lines.join('\n'), choices), choices };
+  const most = ports.buttons(message.channel);
+  const hint = '/s with a name or a number goes there.';
+  if (most === 0) return { parts: ports.answer(message, [...lines, '', hint].join('\n')), choices: undefined };
+  const choices = pickerOf(['', ...topics], topic).slice(0, most);
+  // Those that have no button are in the list all the same.
+  const text = [...lines, ...(choices.length < lines.length ? ['', hint] : [])].join('\n');
+  const parts = ports.answer(message, text, choices).map(({ part, ...row }) => ({
+    ...row,
+    part: part.choices ? { ...part, perRow: BUTTONS_PER_ROW } : part,
+  }));
+  return { parts, choices };
 }
 
 function deleteTopic(given: string, { topic, topics }: Conversation, say: Say): Prompted {

@@ -1,0 +1,60 @@
+import { COMMAND_LIST } from '../gateway/commands/index.ts';
+
+/** Text of docs/commands.md: the same table that `/help` and the menus of platforms are made of. */
+export function renderCommandsDoc(): string {
+  const rows = COMMAND_LIST.map(({ name, aliases = [], args, summary }) => {
+    const names = [name, ...aliases].map((one) => `\`/${one}\``).join(', ');
+    return `| ${names} | ${args === undefined ? '' : cell(`\`${args}\``)} | ${cell(summary)} |`;
+  });
+  return [
+    '# Commands of the chat',
+    '',
+    'What begins with `/` and is none of these goes to the agent. Generated from `src/gateway/commands` by `npm run generate`.',
+    '',
+    '| command | what may follow | what it does |',
+    '|---|---|---|',
+    ...rows,
+    '',
+    ...TEXT,
+    '',
+  ].join('\n');
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+const TEXT = [
+  'All but `/model` and `/think` are answered at once, also while the agent works on something; these two take their turn.',
+  'In a group, only the owner and the ids in `group_admins` of the channel may use those that change the conversation for',
+  'all: `/new`, `/reset`, `/s`, `/back`, `/delete`, `/thinking on` and `off`, and `/status` with a word. `/model` and `/think` are',
+  'the owner’s there.',
+  '',
+  '## Topics',
+  '',
+  'A chat can have up to 50 topics beside itself. Each has a history, a directory of files and an order of its own, and they',
+  'work side by side. `/new NAME` begins one, `/s NAME` goes there (`/s` alone, back to the chat itself), `/back` goes to where you',
+  'were, and `/sessions` lists them, with buttons where the platform has some. A name has 1 to 50 characters, none of them `#`,',
+  '`:` or `/`; letter case does not tell two of them apart. A thread of the platform is a conversation of its own and has no topics.',
+  '',
+  'What the agent says in a topic that is not active is held: the chat is told once, and going there shows all of it in order.',
+  'At most 50 messages are kept for a topic; the last of them says that more came. Questions to you are not held.',
+  '',
+  '`/delete NAME` removes a topic with its history and what is held for it, and ends what is worked on there.',
+  '',
+  '## Starting afresh',
+  '',
+  '`/new` archives the history and carries over the last 10 messages, `/new --keep 0` none, `/reset` none and neither the model nor the',
+  'level of thinking that were chosen. What is under way then goes on in the conversation that it began in: its answer comes, says',
+  'so, and is no part of the new one. No yes that was given for the conversation holds any more, and its browser is closed.',
+  '',
+  '## What is shown with an answer',
+  '',
+  'With `gateway.annotate` each answer ends with a line such as _provider/model · 1.2k in · 350 out · 12s_. With `gateway.show_thinking`',
+  'people may have the thoughts of the model shown above it (`/thinking on`, cut to 1,000 characters). Markdown files that the tool',
+  '`write_file` made in the turn and that were not there before come with the answer, at most three.',
+  '',
+  'Where the channel has `status_line`, `/status` sets what the line says: `greeting TEXT` (or `off`), `provider on` or `off`, `metrics on` or',
+  '`off`, `add` and `remove` with a word of your own, `duration` with the seconds of each word, `locale` with a language, `words` to see',
+  'them, and `reset`.',
+];
