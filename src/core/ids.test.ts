@@ -1,5 +1,19 @@
 import { expect, test } from 'vitest';
-import { isSessionOf, laneKey, senderOf, sessionKey, sessionOfChat } from './ids.ts';
+import {
+  archivedSession,
+  chatKey,
+  chatOfLane,
+  inTopic,
+  isArchived,
+  isLaneOf,
+  isSessionOf,
+  laneKey,
+  senderOf,
+  sessionKey,
+  sessionOfArchive,
+  sessionOfChat,
+  topicOf,
+} from './ids.ts';
 
 test.each(['plain', 'a/b#c%d', '%2F', 'line\nbreak', 'half \ud83d pair', '%D83D', 'ü 🌱'])(
   'a lane tells the channel and account it is of: %j',
@@ -36,4 +50,26 @@ test.each([undefined, '7'])('a session is known as that of its chat with and wit
     expect(isSessionOf(key, { ...ref, chatId: 'd' })).toBe(false);
   }
   expect(isSessionOf(sessionKey(ref, 'first'), { ...ref, account: 'other' })).toBe(false);
+});
+
+test('a topic has a lane and a session of its own, which are those of its chat', () => {
+  const ref = { channel: 'c', account: 'b', chatId: 'x#y/z' };
+  const [lane, session, chat] = [inTopic(laneKey(ref), 'my work'), inTopic(sessionKey(ref), 'my work'), chatKey(ref)];
+  expect([chatOfLane(lane), chatOfLane(`${lane}##2`), chatOfLane(`${chat}/#job:1`)]).toEqual([chat, chat, chat]);
+  expect([isLaneOf(lane, chat), isLaneOf(`${lane}##2`, chat), isLaneOf(`${chat}1#w`, chat)]).toEqual([true, true, false]);
+  expect([topicOf(session), topicOf(sessionKey(ref)), topicOf(archivedSession(session))]).toEqual(['my work', '', 'my work']);
+  expect([topicOf(`${session}#run:1`), topicOf(sessionKey({ ...ref, threadId: 't' })), topicOf('job:1')]).toEqual(
+    Array.from({ length: 3 }, () => undefined),
+  );
+  for (const one of [session, archivedSession(session), archivedSession(sessionKey(ref))]) {
+    expect([isSessionOf(one, ref), isSessionOf(one, { ...ref, chatId: 'other' })]).toEqual([true, false]);
+    expect(sessionOfChat(one, ref)).toBe(sessionKey(ref));
+  }
+});
+
+test('a session and its archive are told apart, and named by one another', () => {
+  const archive = archivedSession('s#work');
+  expect([isArchived(archive), isArchived('s#archived'), sessionOfArchive(archive), archivedSession(archive)]).toEqual([
+    ...[true, false, 's#work', archive],
+  ]);
 });

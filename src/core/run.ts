@@ -257,7 +257,7 @@ export interface Runs {
   /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
   room(): number;
   /**
-   * What waits or runs of a lane, a sender (their principal), or in all (key ''), as far as it is on disk.
+   * What waits or runs of a lane with its topics, a sender (their principal), or in all (key ''), as far as it is on disk.
    * `outbox`: what is to be sent on a channel, by `channelOf` its lanes. `principal`: what waits of them.
    */
   load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string, principal?: string): Load;

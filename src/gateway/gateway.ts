@@ -35,7 +35,7 @@ export interface GatewayOptions {
   readonly floods: Floods;
   readonly people: Pick<People, 'audit'>;
   /** The session begins anew, or is gone: what is kept of it beside its lines is to be closed. */
-  readonly onCut: (session: string) => void;
+  readonly onCut: (session: string, isGone: boolean) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -201,7 +201,7 @@ export class Gateway {
     const { message } = admission;
     const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
     for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
-    for (const { session } of accepted.cuts ?? []) this.#options.onCut(session);
+    for (const { session, line } of accepted.cuts ?? []) this.#options.onCut(session, line.cut?.gone === true);
     if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
     for (const lane of new Set([...admission.parts.map((part) => part.lane), ...lanes.keys()])) this.#options.delivery.poke(lane);
     this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });

@@ -135,13 +135,15 @@ interface PartFacts {
   readonly reason: string | null;
 }
 
+const HELD = 'held until its topic is the active one of the chat';
+
 /**
  * Keys of parts begin with the key of what they answer and `#`, which `$` follows. One that is EXPIRED before
  * its time was not needed any more.
  */
 function partsOf(store: Store, key: string): readonly PartSummary[] {
   const rows = store.db.all<PartFacts>(
-    `SELECT seq, key, lane, state, attempts, not_before, reason FROM outbox WHERE key >= ? AND key < ?
+    `SELECT seq, key, lane, state, attempts, not_before, iif(held_for IS NULL, reason, '${HELD}') AS reason FROM outbox WHERE key >= ? AND key < ?
        AND NOT (state = 'EXPIRED' AND settled_at < expires_at) ORDER BY seq`,
     `${key}#`,
     `${key}$`,

@@ -1,4 +1,6 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionHash } from '../core/ids.ts';
@@ -13,4 +15,16 @@ export function sessionWorkspace(dataDir: string, session: string): string {
   // creating what is there.
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
+}
+
+/**
+ * The session is gone, and its files with it. At once they are under no name that a session has: one that
+ * begins under the same key finds none of them. Rejects with the system's error.
+ */
+export async function removeWorkspace(dataDir: string, session: string): Promise<void> {
+  const path = join(userWorkspaces(dataDir, session), sessionHash(session));
+  const gone = `${path}.gone-${randomUUID()}`;
+  if (!statSync(path, { throwIfNoEntry: false })) return;
+  renameSync(path, gone);
+  await rm(gone, { recursive: true, force: true });
 }

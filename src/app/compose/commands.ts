@@ -1,5 +1,6 @@
 // what commands of the chat work on that are answered when they are received
 import { MOST_TOPICS } from '../../core/chats.ts';
+import { errorText } from '../../core/errors.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { PromptPorts } from '../../gateway/commands/command.ts';
 import type { Choices } from '../../runs/choices.ts';
@@ -12,10 +13,10 @@ const MOST_BUTTONS = MOST_TOPICS + 1;
 const MOST_PARKED = 100;
 
 export function composeCommands(turn: TurnParts, choices: Pick<Choices, 'inForce'>): PromptPorts {
-  const { base, transcripts, parts, operator, models } = turn;
+  const { base, parts, operator, models } = turn;
   const { channels, journal, live, options } = base;
   return {
-    ...{ transcripts, chats: journal.chats },
+    ...{ chats: journal.chats, transcripts: readable(turn) },
     buttons(name) {
       const channel = channels.channels.get(name);
       return channel?.buttons ? (channel.limits.buttons?.choices ?? MOST_BUTTONS) : 0;
@@ -40,5 +41,22 @@ export function composeCommands(turn: TurnParts, choices: Pick<Choices, 'inForce
     },
     router: () => models().router,
     toolSettings: toolSettingsOf(options),
+  };
+}
+
+/** A session that cannot be read must not keep the channel from what comes behind the command. */
+function readable({ base: { options }, transcripts }: TurnParts): PromptPorts['transcripts'] {
+  const tell = (error: unknown): void => options.logger.warn('session.unread', { detail: errorText(error) });
+  return {
+    load: (session, newest) =>
+      transcripts.load(session, newest).catch((error: unknown) => {
+        tell(error);
+        return [];
+      }),
+    title: (session) =>
+      transcripts
+        .title(session)
+        .catch(tell)
+        .then((title) => title ?? undefined),
   };
 }

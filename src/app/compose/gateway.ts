@@ -14,7 +14,7 @@ import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
-import { sessionWorkspace } from '../../runs/workspace.ts';
+import { removeWorkspace, sessionWorkspace } from '../../runs/workspace.ts';
 import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
@@ -66,7 +66,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const floods = new Floods({ journal, highWater, limits: () => base.live().limits, clock, emit, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
-    onCut: (session) => void closeBrowser(base, session),
+    onCut: (session, isGone) => void endSession(base, session, isGone),
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), clock },
       pairing: closedToFriends(pairing, () => channels.channels),
@@ -80,6 +80,14 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
     },
   });
   return { gateway, lanes, permits, gate };
+}
+
+/** What a session has beside its lines. Never rejects. */
+async function endSession(base: Base, session: string, isGone: boolean): Promise<void> {
+  const { dataDir, logger } = base.options;
+  const ends = [closeBrowser(base, session), ...(isGone ? [removeWorkspace(dataDir, session)] : [])];
+  for (const end of await Promise.allSettled(ends))
+    if (end.status === 'rejected') logger.warn('session.files-left', { session, detail: errorText(end.reason) });
 }
 
 function turnPermits({ options, channels, live }: Base): TurnPermits {

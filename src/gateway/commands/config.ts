@@ -27,7 +27,9 @@ export async function answerConfig(
     return say('config', await configureTools(argsOf(command), toolSettings));
   } catch (error) {
     const reason = failureText(error);
-    if (reason === undefined) throw error;
+    // The channel would offer the message again and again.
+    if (reason === undefined)
+      return say('config', 'The setting could not be saved. Look at the disk of the daemon, and send the command again.');
     return say('config', `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`);
   }
 }
