@@ -1,14 +1,23 @@
 /** What earlier beginnings of a session left, in a file of its own. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { SessionMessage } from '../src/core/session.ts';
-import { appendSynced, DIRECTORY_MODE, readIfPresent } from './disk.ts';
+import { appendSynced, DIRECTORY_MODE, readIfPresent, sizeOf } from './disk.ts';
 import { idsInArchive } from './read-ends.ts';
 import { formatMessages, linesOfArchive } from './session-file.ts';
 
+/** As much as a session holds before it is rotated: older lines are of no use to a run that goes on. */
+const MOST_BYTES = 10 * 1024 * 1024;
+
 /** See `SessionStore.archived`. */
 export async function readArchive(path: string): Promise<readonly SessionMessage[]> {
-  return linesOfArchive(await readIfPresent(path));
+  const bytes = sizeOf(path) ?? 0;
+  if (bytes <= MOST_BYTES) return linesOfArchive(await readIfPresent(path));
+  await using file = await open(path, 'r');
+  const tail = Buffer.alloc(MOST_BYTES);
+  const { bytesRead } = await file.read(tail, 0, MOST_BYTES, bytes - MOST_BYTES);
+  // The first line is cut, and no message.
+  return linesOfArchive(tail.subarray(tail.indexOf('\n') + 1, bytesRead));
 }
 
 /** See `SessionStore.archive`. */

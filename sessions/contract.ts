@@ -124,6 +124,26 @@ export function sessionStoreContract(name: string, open: () => Promise<StoreUnde
       expect((await it.store.load(`${KEY}#work`))?.header.summary).toBe('so far');
     });
 
+    test('what a rewrite took out stands in the archive, in order and each line once, with what is put there', async () => {
+      await using it = await open();
+      expect(await it.store.archived(KEY)).toEqual([]);
+      await it.store.append(KEY, messages(4));
+      await it.store.rewrite(KEY, messages(1, 3), { cut: 'mark' });
+      await it.store.append(KEY, messages(1, 4));
+      await it.store.rewrite(KEY, [], {});
+      await it.store.archive(KEY, messages(2, 4));
+      await it.store.archive(KEY, messages(2, 4));
+      expect(await it.store.archived(KEY)).toEqual(messages(6));
+      expect((await it.store.load(KEY))?.header).toMatchObject({ cut: 'mark' });
+    });
+
+    test('a session is called by what a person says first in it', async () => {
+      await using it = await open();
+      await it.store.append(KEY, messages(3));
+      await it.store.append(KEY, messages(3, 3));
+      expect((await it.store.load(KEY))?.header.summary).toBe('text 0');
+    });
+
     test('choices of a session of an earlier version stay through rewrite, append and fork', async () => {
       await using it = await open();
       await it.store.rewrite(KEY, [], { thinking: 'high', model: 'fast' });

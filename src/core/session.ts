@@ -120,7 +120,7 @@ export interface SessionStore {
    * `messages`.
    */
   rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
-  /** What earlier beginnings of the session left, oldest first, each line once. */
+  /** What earlier beginnings of the session left, oldest first, each line once; of much, the newest. */
   archived(key: string): Promise<readonly SessionMessage[]>;
   /** Appends to the archive and syncs; lines that it holds are skipped. */
   archive(key: string, lines: readonly SessionMessage[]): Promise<void>;

@@ -68,26 +68,27 @@ export function recountLoad(db: Database): void {
       AND held_for IS NULL GROUP BY 2 ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = bytes + excluded.bytes`);
 }
 
-/** Of a lane, with those beside it: its topics, and its turns out of order. `$` follows the `#` that they begin with. */
-function beside(column: string): string {
-  return `(${column} = ? OR ${column} > ? AND ${column} < ?)`;
-}
-
-function besideValues(lane: string): readonly [string, string, string] {
-  return [lane, `${lane}#`, `${lane}$`];
-}
+const NONE: Load = { messages: 0, bytes: 0 };
 
 export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
-  const [where, values] = kind === 'lane' ? [beside('key'), besideValues(key)] : ['key = ?', [key]];
-  const sql = `SELECT coalesce(sum(messages), 0) AS messages, coalesce(sum(bytes), 0) AS bytes FROM temp.load WHERE kind = ? AND ${where}`;
-  const found = db.get<{ messages: number; bytes: number }>(sql, kind, ...values);
-  return found ? { ...found } : { messages: 0, bytes: 0 };
+  const sums = 'SELECT coalesce(sum(messages), 0) AS messages, coalesce(sum(bytes), 0) AS bytes FROM temp.load WHERE kind = ?';
+  const own = db.get<Load>(`${sums} AND key = ?`, kind, key) ?? NONE;
+  return kind === 'lane' ? sumOf(own, db.get<Load>(`${sums} AND key > ? AND key < ?`, kind, ...beside(key))) : { ...own };
 }
 
-/** Of the rows that wait in one lane, which its limit keeps few. */
+/** Of the rows that wait in one lane and in its topics, which their limit keeps few. */
 export function loadWithin(db: Database, lane: string, principal: string): Load {
-  const sql = `SELECT count(*) AS messages, coalesce(sum(octet_length(input)), 0) AS bytes
-    FROM run WHERE state = 'NEW' AND ${beside('lane')} AND principal = ?`;
-  const found = db.get<{ messages: number; bytes: number }>(sql, ...besideValues(lane), principal);
-  return found ? { ...found } : { messages: 0, bytes: 0 };
+  const sums = `SELECT count(*) AS messages, coalesce(sum(octet_length(input)), 0) AS bytes
+    FROM run WHERE state = 'NEW' AND principal = ?`;
+  const own = db.get<Load>(`${sums} AND lane = ?`, principal, lane) ?? NONE;
+  return sumOf(own, db.get<Load>(`${sums} AND lane > ? AND lane < ?`, principal, ...beside(lane)));
+}
+
+/** Between these lie the lanes of its topics, and of turns beside its order. `$` follows `#`. */
+function beside(lane: string): readonly [string, string] {
+  return [`${lane}#`, `${lane}$`];
+}
+
+function sumOf(one: Load, other: Load = NONE): Load {
+  return { messages: one.messages + other.messages, bytes: one.bytes + other.bytes };
 }

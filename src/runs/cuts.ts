@@ -1,4 +1,5 @@
 /** Where a session begins anew: marks among the lines of the journal that are on their way into its file. */
+import { archivedSession } from '../core/ids.ts';
 import type { SessionHeader, SessionMessage, SessionStore } from '../core/session.ts';
 import { oneLine } from '../lib/one-line.ts';
 
@@ -40,11 +41,16 @@ export async function appendWithCuts(store: SessionStore, session: string, lines
     if (cut?.gone) await store.remove(session);
     else {
       const kept = newestKept((await store.load(session))?.messages ?? [], cut?.keep ?? 0);
-      await store.rewrite(session, kept, { cut: id, summary: titleOf(kept) ?? '' });
+      await store.rewrite(session, kept, { ...headerOf(session, kept), cut: id });
     }
     rest = rest.slice(at + 1);
   }
   if (rest.length > 0) await store.append(session, rest);
+}
+
+/** Of a session that begins anew with these messages: where it came from, and what it is called. */
+export function headerOf(session: string, kept: Lines): Pick<SessionHeader, 'parent_key' | 'summary'> {
+  return { parent_key: archivedSession(session), summary: titleOf(kept) ?? '' };
 }
 
 const TITLE_CHARS = 100;

@@ -5,7 +5,7 @@ import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
-import { appendWithCuts, behindLastCut, newestKept, titleOf, withLines } from './cuts.ts';
+import { appendWithCuts, behindLastCut, headerOf, newestKept, titleOf, withLines } from './cuts.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
@@ -122,7 +122,7 @@ export class Transcripts implements AsyncDisposable {
     this.#pending.delete(session);
     const messages = (await this.#options.store.load(session))?.messages ?? [];
     const kept = newestKept(messages, keep);
-    if (messages.length > 0) await this.#options.store.rewrite(session, kept, { summary: titleOf(kept) ?? '' });
+    if (messages.length > 0) await this.#options.store.rewrite(session, kept, headerOf(session, kept));
     return kept.length;
   }
 
@@ -172,7 +172,7 @@ export class Transcripts implements AsyncDisposable {
   async #moveBatch(after: number, failed: Failed): Promise<number | undefined> {
     const { journal } = this.#options;
     const batch = await journal.unflushed(BATCH, after);
-    const moved: typeof batch[number][] = [];
+    const moved: (typeof batch)[number][] = [];
     // Lines of an archive stand behind those that the session's own mark moves there.
     for (const isLast of [false, true]) {
       const some = batch.filter(({ session }) => isArchived(session) === isLast);

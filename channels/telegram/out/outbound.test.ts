@@ -132,3 +132,12 @@ test('F37 what may have been accepted is unknown, what cannot have been is retri
   expect(toSendResult({ kind: 'lost', detail: 'x' }).kind).toBe('unknown');
   expect(toSendResult({ kind: 'unreached', detail: 'x' })).toMatchObject({ kind: 'retry', scope: 'account' });
 });
+
+test('buttons stand below each other, or beside each other where the part says so', async () => {
+  const choices = ['one', 'two', 'three'].map((word) => ({ label: word, value: `s:${word}` }));
+  const rowsOf = async (perRow?: number): Promise<unknown> =>
+    (await call({ text: 'Topics', choices, ...(perRow ? { perRow } : {}) })).payload['reply_markup'];
+  const button = (word: string) => ({ text: word, callback_data: `s:${word}` });
+  expect(await rowsOf()).toEqual({ inline_keyboard: [[button('one')], [button('two')], [button('three')]] });
+  expect(await rowsOf(2)).toEqual({ inline_keyboard: [[button('one'), button('two')], [button('three')]] });
+});
