@@ -1,11 +1,14 @@
 // What is held for a topic, and a session that begins anew, through kills of the real daemon at named instants.
 import { writeFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { DoublePlatform } from '../simulator/double/server.ts';
 import { countFile, startChild } from '../testing/child-daemon.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
+
+/** Processes start slowly on a machine that does other things. */
+vi.setConfig({ testTimeout: 240_000 });
 
 const ENV = { SWEEP_KEY: 'sk' };
 

@@ -1,6 +1,10 @@
 // Topics of a chat through the whole daemon: histories side by side, what is held, what ends where.
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Model, ModelRequest } from '../core/model.ts';
+import { sessionWorkspace } from '../runs/workspace.ts';
 import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -139,12 +143,15 @@ test('/delete ends what runs and waits there; a topic of that name begins empty'
   await using rig = await testDaemon({ dataDir: dir.path, model });
   await say(rig, '/new work', 1);
   await say(rig, 'one', 1);
+  const files = sessionWorkspace(dir.path, '_main:test:chat-1#work');
+  await writeFile(join(files, 'a.txt'), 'a');
   expect(await say(rig, '/delete work', 1)).toEqual(['You are in topic “work”. Go to another one first: /s, or /back.']);
   await rig.channel.deliver({ text: 'slow' });
   await until('it is asked', () => model.requests.length === 2);
   await say(rig, '/s', 1);
   expect(await say(rig, '/delete work', 1)).toEqual([expect.stringMatching(/^Topic “work” was deleted\./)]);
   await until('nothing runs', () => rig.daemon.lanes.isAtRest);
+  await until('its files are gone', () => !existsSync(files));
   await say(rig, '/new work', 1);
   await say(rig, 'two', 1);
   expect(told(model.requests.at(-1) as ModelRequest)).toEqual(['two']);
