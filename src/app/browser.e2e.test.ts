@@ -248,3 +248,20 @@ test.each(['off', 'none'])('with sandbox.mode %s there is no browser', async (mo
   await at.daemon.gateway.idle();
   expect(at.model.requests[0]?.tools.map(({ name }) => name)).not.toContain('browser');
 });
+
+test('/new closes the browser: what follows finds no page, and no login', SLOW, async (context) => {
+  needsBrowser(context);
+  const opens = act('navigate', { url: 'http://shop.example/' });
+  const reads = act('get_text');
+  await using at = await scene({ script: [opens, 'open', reads, 'read'] });
+  await at.channel.deliver({ text: 'look' });
+  await until('the page is open', () => at.channel.texts().includes('open'));
+  const marks = marksIn(at.dir);
+  expect(await stillThere(marks)).toBeGreaterThan(0);
+  await at.channel.deliver({ text: '/new' });
+  await until('no process of it is left', async () => (await stillThere(marks)) === 0);
+  await at.channel.deliver({ text: 'and now?' });
+  await until('it was asked', () => at.channel.texts().includes('read'));
+  // As it is noticed: nothing is there, or what was there has just ended.
+  expect(at.told().at(-1)).toMatch(/navigate (?:first|again)/);
+});
