@@ -8,6 +8,7 @@ import { mcpServers } from './sections/mcp.ts';
 import { mcpClients } from './sections/mcp-clients.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
+import { questionsSection } from './sections/questions.ts';
 import { sandboxSection } from './sections/sandbox.ts';
 import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
 import { webSection } from './sections/web.ts';
@@ -59,6 +60,7 @@ export const configSchema = z.strictObject({
   context_filter: contextFilter,
   hooks: hooksSection,
   heartbeat: heartbeatSection,
+  questions: questionsSection,
   mcp_servers: mcpServers,
   mcp_clients: mcpClients,
   sandbox: sandboxSection.optional(),

@@ -7,7 +7,7 @@ import { canonicalName } from '../core/tool-groups.ts';
 import type { AgentRun } from '../core/turn.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
-import { runTool } from '../tools/run.ts';
+import { parseArguments, runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
 import { type Gate, gateCall, mayStillRun } from './approve.ts';
 import { guardResult } from './guard.ts';
@@ -27,6 +27,11 @@ export interface ToolBatch {
   readonly taint: number;
   /** The run's signal or its deadline, whichever comes first. */
   readonly signal: AbortSignal;
+}
+
+/** The calls of one answer together: those that are not made because an earlier one is alone of its kind. */
+interface Batch extends ToolBatch {
+  readonly refused: ReadonlyMap<ToolCall, string>;
 }
 
 /** Longest echo of a tool name that the model made up. */
@@ -65,12 +70,14 @@ export function ownCalls(
 export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch): Promise<readonly StoredCall[]> {
   const failing = new AbortController();
   const queue = new BoundedQueue(batch.run.limits.toolsAtOnce);
-  const stoppable = { ...batch, signal: AbortSignal.any([batch.signal, failing.signal]) };
+  const own = calls.map((call) => underOwnName(call, batch.run.tools));
+  const refused = beyondFirst(own, batch.run.tools);
+  const stoppable = { ...batch, refused, signal: AbortSignal.any([batch.signal, failing.signal]) };
   const settled = await Promise.allSettled(
-    calls.map((call) =>
+    own.map((call) =>
       queue.run(async () => {
         try {
-          return await runCall(underOwnName(call, batch.run.tools), stoppable);
+          return await runCall(call, stoppable);
         } catch (error) {
           failing.abort(error);
           throw error;
@@ -92,7 +99,21 @@ function underOwnName(call: ToolCall, tools: readonly Tool[]): ToolCall {
   return isAlias && tools.some((tool) => tool.name === name) ? { ...call, name } : call;
 }
 
-async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
+/** See `Tool.single`. A function of the answer alone: a later attempt refuses the same calls. */
+function beyondFirst(calls: readonly ToolCall[], tools: readonly Tool[]): ReadonlyMap<ToolCall, string> {
+  const refused = new Map<ToolCall, string>();
+  const seen = new Set<string>();
+  for (const call of calls) {
+    const { single } = tools.find(({ name }) => name === call.name) ?? {};
+    const parsed = parseArguments(call.name, call.arguments);
+    if (!single || !parsed.ok || !single.of(parsed.args)) continue;
+    if (seen.has(call.name)) refused.set(call, `Error: ${single.refusal}.`);
+    seen.add(call.name);
+  }
+  return refused;
+}
+
+async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
   const { run, replay, emit, signal } = batch;
   const hash = argsHash(call);
   const recorded = replay.tool(call.id, hash);
@@ -109,6 +130,8 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   const going = recorded && tool && goingOn(run, call, tool);
   if (recorded && !going && !(tool && mayRunAgain(tool))) return await unknown(call, step, batch);
   if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, offered(run)), 'not-run'), batch);
+  const refusal = batch.refused.get(call);
+  if (refusal !== undefined) return recordDone(call, { ...step, effect: 'none' }, notEnded(batch, refusal, 'not-run'), batch);
   const { call: final, gate } = await gateFinal(call, recorded, { ...batch, tool });
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
   if (gate.kind === 'changed' || (gate.kind !== 'run' && going)) return await unknown(call, step, batch);

@@ -66,10 +66,10 @@ export function settledResult(run: AgentRun, call: ToolCall, tool: Tool): ToolRe
 
 /**
  * A tool with an effect may have taken it before it waits, and would take it again after a crash, unless it
- * goes on with what it began.
+ * goes on with what it began, or taking it twice changes nothing more.
  */
 export function mayWait(tool: Tool, result: ToolResult): ToolResult {
-  if (!result.wait || tool.effect === 'none' || tool.resume) return result;
+  if (!result.wait || mayRunAgain(tool) || tool.resume) return result;
   return { ok: false, output: `Error: ${tool.name} has an effect, so it cannot wait` };
 }
 

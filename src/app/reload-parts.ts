@@ -73,6 +73,7 @@ export function reloadParts({
       permits.look(),
     ),
     livePart('hooks', ['hooks']),
+    livePart('questions', ['questions']),
     livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),
     livePart('web', ['web.web_fetch', 'web.browser']),
     livePart('clients', ['mcp_clients'], undefined, () => void clients.look()),

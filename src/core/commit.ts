@@ -44,6 +44,8 @@ export type Write =
    * last from its beginning.
    */
   | { readonly kind: 'set-back' }
+  /** The timer of a reminder is over; the parts are added where its question is open still. */
+  | { readonly kind: 'remind'; readonly timer: string; readonly question: string; readonly parts: readonly NewPart[] }
   /** An open question stands in this chat from now on. */
   | { readonly kind: 'asked-in'; readonly id: string; readonly chat: string }
   /**

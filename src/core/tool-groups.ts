@@ -13,7 +13,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   memory: ['recall_memory', 'save_memory'],
   research: ['deep_search', 'synthesize_research', 'deep_crawl'],
   admin: ['manage_skills', 'configure_tool', 'model_check'],
-  chat: ['send_file', 'offer_choices', 'react', 'message', 'send_email'],
+  chat: ['send_file', 'offer_choices', 'react', 'message', 'ask_human', 'send_email'],
   schedule: ['cron'],
 };
 

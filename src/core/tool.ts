@@ -1,4 +1,5 @@
 import type { ModelAccess } from './ask-model.ts';
+import type { Asking } from './asking.ts';
 import type { Authority } from './authority.ts';
 import type { BrowserPort } from './browser.ts';
 import type { Documents } from './document.ts';
@@ -97,6 +98,8 @@ export interface RunScope {
   readonly readPage?: ReadPage;
   /** Absent = nothing is sent beside the answer. */
   readonly messages?: Messages;
+  /** Absent = no person is asked. */
+  readonly asking?: Asking;
   /** Absent = no channel writes mail. */
   readonly mailer?: Mailer;
   /** Absent = the packages for documents are not installed. */
@@ -165,7 +168,8 @@ export interface ToolResult {
   readonly media?: readonly string[];
   /**
    * In place of a result: the run parks, and the value of this wait becomes the result, or goes to `resume`.
-   * A tool without `resume` may wait only if it has no effect: after a crash before the park it runs again.
+   * A tool without `resume` may wait only if it has no effect, or is idempotent: after a crash before the park it
+   * runs again.
    */
   readonly wait?: Wanted;
   /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
@@ -199,6 +203,11 @@ export interface Tool {
    * goes behind "it is not allowed: " and before ".".
    */
   readonly rule?: (args: unknown) => { readonly kind: 'deny' | 'ask'; readonly reason: string } | undefined;
+  /**
+   * Of the calls of one answer that `of` is true of, only the first is made; the others fail with `refusal`, a
+   * clause without a full stop. Called as `act` is.
+   */
+  readonly single?: { readonly of: (args: unknown) => boolean; readonly refusal: string };
   /** No config opens it to members or guests. */
   readonly ownerOnly?: true;
   /** The program that it is offered with alone, see `RunSpawner.programs`; a shell is always there. */

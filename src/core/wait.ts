@@ -2,7 +2,7 @@
  * Waiting: a run that waits is PARKED, a row on disk that holds nothing else (runs.md M2, M3). Each thing it
  * waits for is a `wait`; when the last one is settled the run is NEW again, first of its lane.
  */
-import type { Address, Choice, Json } from './message.ts';
+import type { Address, Choice, Json, SentFor } from './message.ts';
 import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 
@@ -45,8 +45,23 @@ export interface Question {
   readonly named?: true;
   /** Epoch ms. */
   readonly expiresAt: number;
+  /** Epoch ms: then the question is put once more, unless it is over. Absent = it is not. */
+  readonly remindAt?: number;
+  /** Who is asked, as people are told: `Ada (telegram, 42)`. Absent = the owner, or who is in the chat. */
+  readonly who?: string;
+  /** Where the question leaves the chat of its run: on whose behalf it is asked. */
+  readonly onBehalf?: OnBehalf;
   /** Kept for the part of the program that asks; no person is shown it. */
   readonly about?: Json;
+}
+
+export interface OnBehalf {
+  /** The line above each piece of the question. */
+  readonly head: string;
+  /** Absent = it goes to the owner, which no daily number limits. */
+  readonly sentFor?: SentFor;
+  /** Bits that an answer brings in, beside those of its message. */
+  readonly taint: number;
 }
 
 /**
@@ -183,6 +198,11 @@ export interface Waits {
   earliest(): Promise<number | undefined>;
   /** Open waits whose `due` has come, at most `limit`. */
   due(now: number, limit: number): Promise<readonly StoredWait[]>;
+}
+
+/** The id of the timer that puts a question once more. It belongs to no run. */
+export function reminderId(wait: string): string {
+  return `${wait}~reminder`;
 }
 
 /** What has a date: one ticker fires all of them (runs.md M10). */

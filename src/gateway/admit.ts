@@ -53,7 +53,8 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   // Words of a guest stay words of a guest when they answer a question. A yes or no is none of theirs.
   if (!settles || outcome !== 'answer') return admission;
   const { taint } = await options.standing(message);
-  return { ...admission, settles: { ...settles, settled: { ...settles.settled, taint } } };
+  const { settled } = settles;
+  return { ...admission, settles: { ...settles, settled: { ...settled, taint: taint | (settled.taint ?? 0) } } };
 }
 
 async function judge(message: InboundMessage, options: AdmitOptions): Promise<Admission> {

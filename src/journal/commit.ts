@@ -1,5 +1,6 @@
 /** The rows of one commit, in the transaction that the queue opened. */
 import type { Claim, Woken, Write } from '../core/commit.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { auditAnswer, writeAudit } from './audit.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
@@ -18,7 +19,7 @@ import { addLines } from './session-lines.ts';
 import { shutOut } from './shut-out.ts';
 import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
-import { addQuestion, moveQuestion, setBack, settle } from './waits.ts';
+import { addQuestion, moveQuestion, remind, setBack, settle } from './waits.ts';
 
 /** `false` = the claim no longer stands, or a job is not as it was, and nothing was written. */
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
@@ -74,6 +75,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
     case 'set-back':
       setBack(store);
       return;
+    case 'remind':
+      remind(store, write);
+      return;
     case 'asked-in':
       moveQuestion(store, write.id, write.chat);
       return;
@@ -105,6 +109,12 @@ export interface Wake {
   readonly lane: string;
 }
 
+function partsOf(write: Write): readonly NewPart[] {
+  if (write.kind === 'part') return [write.part];
+  if (write.kind === 'remind') return write.parts;
+  return write.kind === 'ask' ? write.asked.parts : [];
+}
+
 /** Whom the commit concerns, each once; beside the runs that it brought back to work. */
 export function wokenBy(writes: readonly Write[], claim: Claim | undefined): readonly Wake[] {
   const waits = claim?.end?.state === 'PARKED' ? claim.end.waits : [];
@@ -112,10 +122,7 @@ export function wokenBy(writes: readonly Write[], claim: Claim | undefined): rea
     ...writes.flatMap((write) => (write.kind === 'run' ? [write.run.lane] : [])),
     ...waits.flatMap((wait) => (wait.kind === 'run' ? [wait.about.lane] : [])),
   ];
-  const parts = [
-    ...writes.flatMap((write) => (write.kind === 'part' ? [write.part] : write.kind === 'ask' ? write.asked.parts : [])),
-    ...waits.flatMap(({ asked }) => asked?.parts ?? []),
-  ];
+  const parts = [...writes.flatMap(partsOf), ...waits.flatMap(({ asked }) => asked?.parts ?? [])];
   const jobs = writes.flatMap((write) => (write.kind === 'job' ? ['gone' in write.job ? write.job.gone : write.job.id] : []));
   const hasDate = writes.some(({ kind }) => kind === 'ask') || waits.some(({ due }) => due !== undefined);
   return [

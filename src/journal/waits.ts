@@ -3,7 +3,7 @@
  */
 import type { Claim, Park, Write } from '../core/commit.ts';
 import type { ToolResult } from '../core/tool.ts';
-import { lateResult, type NewWait, type Settled, waitId } from '../core/wait.ts';
+import { lateResult, type NewWait, reminderId, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
 import { addGrant } from './grants.ts';
 import { addParts } from './outbox.ts';
@@ -61,6 +61,23 @@ function addWait(store: Store, run: Parked, wait: NewWait, change: Change): void
     ...{ id: waitId(run.key, callId), run: run.seq, callId, kind, about: aboutOf(wait) },
     ...{ chat: asked?.chat, code: asked?.code, value, late: late ?? (due === undefined ? undefined : lateResult({})), due },
   });
+  if (wait.kind === 'person' && !value) addReminder(store, waitId(run.key, callId), wait.about.remindAt);
+}
+
+/** A timer of no run: what it comes to is decided when it is due. */
+function addReminder(store: Store, question: string, due: number | undefined): void {
+  if (due === undefined) return;
+  const id = reminderId(question);
+  insert(store, {
+    ...{ id, run: NO_RUN, callId: id, kind: 'timer', about: question, chat: undefined, code: undefined },
+    ...{ value: undefined, late: undefined, due },
+  });
+}
+
+/** See `Write`. Done twice it writes nothing more: the first has ended the timer. */
+export function remind(store: Store, { timer, question, parts }: Extract<Write, { readonly kind: 'remind' }>): void {
+  const ended = endWaits(store, 'id = ?', timer, { value: { ok: true, output: 'reminded' }, by: 'due' });
+  if (ended.length > 0 && findWait(store, question)?.isOpen) addParts(store, parts);
 }
 
 interface Inserted {

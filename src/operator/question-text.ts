@@ -65,13 +65,27 @@ export function choicesOf({ answer, choices = [], grant }: Question, code: strin
   return answer === 'choice' ? choices.map(({ label }, n) => ({ label, value: `/answer ${code} #${n + 1}` })) : [];
 }
 
-/** The question as it stands in a chat. */
-export function textOf({ text, answer, expiresAt, grant, named }: Question, code: string, now: number): string {
-  const session = grant ? ` (\`/allow ${code} ${SESSION}\` for the session)` : '';
-  const deny = `or \`/deny ${code}\``;
-  const words = named ? `to this message, or \`/answer ${code} …\`, ${deny}` : `\`/answer ${code} …\``;
-  const how = answer === 'approve' ? `\`/allow ${code}\`${session} ${deny}` : words;
-  return `${text} Reply ${how} within ${within(expiresAt - now)}.`;
+/** The question as it stands in a chat, without the line that says on whose behalf. */
+export function textOf(question: Question, code: string, now: number): string {
+  const { text, expiresAt } = question;
+  const gap = text.endsWith('\n') ? '' : ' ';
+  return `${text}${gap}${howToAnswer(question, code)} within ${within(expiresAt - now)}.`;
+}
+
+/** The same for the second time. */
+export function reminderOf(question: Question, code: string, now: number): string {
+  return `⏰ This question is still open:\n${textOf(question, code, now)}`;
+}
+
+function howToAnswer({ answer, grant, named }: Question, code: string): string {
+  const deny = `\`/deny ${code}\``;
+  if (answer === 'approve') {
+    const session = grant ? ` (\`/allow ${code} ${SESSION}\` for the session)` : '';
+    return `Reply \`/allow ${code}\`${session} or ${deny}`;
+  }
+  if (named) return `Reply to this message, or \`/answer ${code} …\`, or ${deny}`;
+  if (answer === 'choice') return `Reply \`/answer ${code} …\`, or decline with ${deny},`;
+  return `Answer with your next message here, or with \`/answer ${code} …\`, or decline with ${deny},`;
 }
 
 function within(ms: number): string {
@@ -87,6 +101,11 @@ export function firstLine(text: string): string {
   return lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
 }
 
+function withoutSubject(text: string): string {
+  const [first = '', ...lines] = text.trim().split('\n');
+  return (SUBJECT.test(first) ? lines.join('\n') : text).trim();
+}
+
 /** What the wait of an approval comes to. */
 export const ALLOWED = { ok: true, output: 'allow' } as const;
 export const DENIED = { ok: true, output: 'deny' } as const;
@@ -95,7 +114,10 @@ export const DENIED = { ok: true, output: 'deny' } as const;
 export function answerOf(question: Question, words: string): { readonly ok: true; readonly output: string } | undefined {
   const { answer, choices = [] } = question;
   if (isForSession(question, words)) return ALLOWED;
-  if (answer === 'text') return words.trim() === '' ? undefined : { ok: true, output: words.trim() };
+  if (answer === 'text') {
+    const said = withoutSubject(words);
+    return said === '' ? undefined : { ok: true, output: said };
+  }
   const place = answer === 'choice' ? /^#(\d{1,2})$/.exec(words.trim())?.[1] : undefined;
   const choice = place
     ? choices[Number(place) - 1]
@@ -110,6 +132,7 @@ const BY_NO_PERSON: readonly string[] = ['due', 'withdrawn', 'at once', 'lost', 
 
 /** Told to who answers a question that is over. */
 export function overText({ by = '', value, question }: StoredWait): string {
+  if (by === 'withdrawn') return 'Too late: this question is closed. What asked it is over.';
   if (BY_NO_PERSON.includes(by)) return 'Too late: this question is closed.';
   if (question?.answer !== 'approve') return 'This question was answered already.';
   return `This question was answered already: ${value?.output === 'allow' ? 'allowed' : 'denied'}.`;
@@ -117,5 +140,14 @@ export function overText({ by = '', value, question }: StoredWait): string {
 
 export function whichOf(open: readonly StoredWait[]): string {
   const codes = open.map(({ code }) => `\`${code}\``).join(', ');
-  return `${open.length === 1 ? 'A question is' : `${open.length} questions are`} open (${codes}). Answer ${open.length === 1 ? 'it' : 'one'} with \`/allow CODE\` or \`/deny CODE\`.`;
+  const one = open.length === 1;
+  const how = open.every(({ question }) => question?.answer === 'approve')
+    ? '`/allow CODE` or'
+    : '`/answer CODE …`, or decline with';
+  return `${one ? 'A question is' : `${open.length} questions are`} open (${codes}). Answer ${one ? 'it' : 'one'} with ${how} \`/deny CODE\`.`;
+}
+
+/** Told to who answers a question in time. */
+export function notedText({ onBehalf }: Question): string {
+  return onBehalf ? `✅ Noted. It was asked ${onBehalf.head.replace(/^O/, 'o').replace(/:$/, '')}.` : '✅ Noted.';
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LOCAL_OPERATOR } from '../core/job.ts';
-import { below, headOf, receiverTitle } from './behalf.ts';
+import { headOf, receiverTitle } from './behalf.ts';
 
 test.each([
   ['Ada', 'telegram:42', 'On behalf of Ada (telegram:42):'],
@@ -24,11 +24,4 @@ test('a receiver is named as the platform names them, with the id that decides',
   expect(receiverTitle({ ...chat, name: 'Ben (boss)' })).toBe('Ben boss (slack, D1)');
   expect(receiverTitle({ ...chat, name: undefined })).toBe('D1 (slack)');
   expect(receiverTitle({ ...chat, name: 'Ben', isGroup: true })).toBe('the group D1 (slack)');
-});
-
-test('a text below a line leaves room for it, as the platform counts', () => {
-  const limits = { text: 100, unit: 'byte', caption: 0, uploadBytes: 0, downloadBytes: 0 } as const;
-  expect(below('ä:', limits).text).toBe(95);
-  expect(below('', limits)).toBe(limits);
-  expect(below('ä:', { ...limits, buttons: { choices: 3, text: 50 } }).buttons).toEqual({ choices: 3, text: 45 });
 });

@@ -17,7 +17,7 @@ test('waits settle at their date with what they were given for that, and no othe
     ...(n === 0 ? { late: { ok: true, output: 'waited' } } : {}),
   })) as { callId: string; kind: 'timer'; about: string; due: number }[];
   await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
-  const dated = dueWaits(journal);
+  const dated = dueWaits(journal, { remind: () => undefined });
   expect(await dated.earliest()).toBe(at);
   await dated.fire(at - 1);
   expect(await dated.earliest()).toBe(at);
@@ -40,7 +40,7 @@ test('F22 a clock that is set back lets no wait last longer than it was to last 
   const wait = (callId: string, ms: number) => ({ callId, kind: 'timer', about: 'a while', due: clock.now() + ms }) as const;
   const waits = [wait('minute', 60_000), wait('hour', 3_600_000)];
   await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
-  const dated = dueWaits(journal);
+  const dated = dueWaits(journal, { remind: () => undefined });
   await clock.advance(30_000);
   for (const back of [10_000, 86_400_000, 86_400_000]) {
     clock.jump(-back);

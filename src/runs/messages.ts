@@ -6,7 +6,8 @@ import type { Address } from '../core/message.ts';
 import type { ChatName, Messages, NotWritten, Words, Written } from '../core/messages.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { RunRow } from '../core/run.ts';
-import { headOf, planBelow, receiverTitle } from './behalf.ts';
+import { planBelow } from '../delivery/plan-below.ts';
+import { headOf, receiverTitle } from './behalf.ts';
 import type { DailyCap } from './daily-cap.ts';
 import { type LetInOptions, readerOf } from './let-in.ts';
 
@@ -22,7 +23,7 @@ export interface MessagesOptions extends LetInOptions {
 }
 
 /** Another chat, and who reads there. */
-interface Receiver {
+export interface Receiver {
   readonly kind: 'found';
   readonly address: Address;
   /** As of `SentFor`. */
@@ -58,7 +59,7 @@ export class RunMessages implements Messages {
   }
 
   async find(chat: ChatName): Promise<{ readonly kind: 'found'; readonly title: string; readonly head: string } | NotWritten> {
-    return this.isHome(chat) ? { kind: 'found', title: 'this chat', head: '' } : await this.#receiver(chat);
+    return this.isHome(chat) ? { kind: 'found', title: 'this chat', head: '' } : await this.receiver(chat);
   }
 
   async write(words: Words, key: string, signal: AbortSignal): Promise<Written | NotWritten> {
@@ -69,7 +70,7 @@ export class RunMessages implements Messages {
     const earlier = await journal.part(partKey(id, 0));
     if (earlier) return { kind: 'written', title: earlier.part.sentFor?.title ?? 'this chat' };
     if (isHome) return await this.#enqueue(this.#homeParts(words, id), 'this chat', signal);
-    const receiver = await this.#receiver(words.chat);
+    const receiver = await this.receiver(words.chat);
     if (receiver.kind === 'refused') return receiver;
     return await cap.within([receiver.reader], () => this.#enqueue(this.#partsFor(receiver, words, id), receiver.title, signal));
   }
@@ -109,7 +110,8 @@ export class RunMessages implements Messages {
     return parts.map((row) => ({ ...row, part: { ...row.part, messageId: this.#row.key } }));
   }
 
-  async #receiver({ channel: named, chatId }: ChatName): Promise<Receiver | NotWritten> {
+  /** Whom words to another chat reach, or why they may not be written. Rejects as the journal does. */
+  async receiver({ channel: named, chatId }: ChatName): Promise<Receiver | NotWritten> {
     const channel = named ?? this.#home?.channel;
     if (channel === undefined || chatId === undefined) return refused('name the channel and the chat');
     if (!this.#options.rules(channel)) return refused(`no channel is called ${JSON.stringify(channel)}`);
@@ -127,7 +129,7 @@ export class RunMessages implements Messages {
     return {
       ...{ kind: 'found', address, reader },
       title: receiverTitle({ channel, chatId: address.chatId, name, isGroup: address.isGroup === true }),
-      head: headOf(await this.#asker(), this.#row.authority.principal),
+      head: await this.head(),
     };
   }
 
@@ -145,6 +147,11 @@ export class RunMessages implements Messages {
     const ofPerson = (await chats.find(`${channel}:${chatId}`)).filter(ofAccount).slice(0, 1);
     if (ofPerson.length > 0 || this.#row.authority.role !== 'owner') return ofPerson;
     return (await chats.named(channel, chatId)).filter(ofAccount);
+  }
+
+  /** The line above what other people read. */
+  async head(): Promise<string> {
+    return headOf(await this.#asker(), this.#row.authority.principal);
   }
 
   /** The name of the person on whose account the run acts. Undefined = none is known. */

@@ -14,7 +14,10 @@ export interface PlacedWaits {
   onDisk(): void;
 }
 
-const NOT_ASKED: ToolResult = { ok: false, output: 'Error: the question cannot be asked now, and was not' };
+const NOT_ASKED: ToolResult = {
+  ok: false,
+  output: 'Error: the question cannot be asked now, and was not: too much was asked within an hour, or the chat does not work',
+};
 
 /** Rejects as the journal does. */
 export async function placeWaits(

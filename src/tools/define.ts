@@ -5,7 +5,18 @@ import { PathRefusal } from '../workspace/path.ts';
 interface Described<Schema extends z.ZodObject>
   extends Pick<
     Tool,
-    'name' | 'description' | 'tags' | 'effect' | 'idempotent' | 'act' | 'needs' | 'ownerOnly' | 'rule' | 'reads' | 'approval'
+    | 'name'
+    | 'description'
+    | 'tags'
+    | 'effect'
+    | 'idempotent'
+    | 'act'
+    | 'single'
+    | 'needs'
+    | 'ownerOnly'
+    | 'rule'
+    | 'reads'
+    | 'approval'
   > {
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;

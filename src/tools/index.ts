@@ -1,4 +1,5 @@
 import type { ToolFacts, ToolKit } from '../core/tool.ts';
+import { askHuman } from './ask-human.ts';
 import { browser } from './browser.ts';
 import { codeStructureTool } from './code-structure.ts';
 import { configureTool } from './configure-tool.ts';
@@ -32,7 +33,7 @@ const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   ...[writeFile, editFile, diffEdit],
   ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
-  ...[sendFile, offerChoices, react, message, sendEmail, cron, shell],
+  ...[sendFile, offerChoices, react, message, askHuman, sendEmail, cron, shell],
   ...[webFetch, webSearch, deepSearch, synthesizeResearch, browser],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
   ...[modelCheck, configureTool],

@@ -1,9 +1,9 @@
 import { CLIENT_NAMES } from '../../core/mcp-client.ts';
+import { planBelow } from '../../delivery/plan-below.ts';
 import { Asks } from '../../http/mcp-server/asks.ts';
 import { ClientChats } from '../../http/mcp-server/client-chats.ts';
 import { ClientServer } from '../../http/mcp-server/server.ts';
 import { packageVersion } from '../../lib/package-info.ts';
-import { planBelow } from '../../runs/behalf.ts';
 import type { ChannelSet } from '../channels.ts';
 import type { GatewayParts } from './gateway.ts';
 import { writtenTo } from './messages.ts';

@@ -8,24 +8,28 @@ import type { RunScope } from '../../core/tool.ts';
 import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
+import { RunAsking } from '../../runs/asking.ts';
 import type { LetInOptions } from '../../runs/let-in.ts';
 import { RunMailer } from '../../runs/mailer.ts';
 import { RunMessages } from '../../runs/messages.ts';
 import type { ChannelSet } from '../channels.ts';
+import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
+import { provesSender } from './policy.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** `home`: as `RunScope.origin`. */
-export type SendBeside = (row: RunRow, home: Address | undefined) => Pick<RunScope, 'messages' | 'mailer'>;
+export type SendBeside = (row: RunRow, home: Address | undefined) => Pick<RunScope, 'messages' | 'mailer' | 'asking'>;
 
 interface MessageParts {
   readonly base: Base;
   readonly pairing: Pick<PairingStore, 'isBlocked'>;
   readonly mayWrite: LetInOptions['mayWrite'];
+  readonly operator: Pick<Operator, 'owner'>;
 }
 
-export function composeMessages({ base, pairing, mayWrite }: MessageParts): SendBeside {
+export function composeMessages({ base, pairing, mayWrite, operator }: MessageParts): SendBeside {
   const { options, journal, channels, onParts, live, cap } = base;
   const { clock, dataDir } = options;
   const shared = {
@@ -45,10 +49,19 @@ export function composeMessages({ base, pairing, mayWrite }: MessageParts): Send
     copy: (file: { readonly path: string; readonly name: string }, maxBytes: number) =>
       copyAttachment(join(dataDir, 'outgoing'), file, maxBytes),
   };
-  return (row, home) => ({
-    messages: new RunMessages(row, home, toChats),
-    ...(mailChannels().size === 0 ? {} : { mailer: new RunMailer(row, home, byMail) }),
-  });
+  const byQuestion = {
+    ...{ ...shared, owner: operator.owner },
+    isChannel: (name: string) => channels.rules(name) !== undefined,
+    provesSender: (name: string) => channels.isLocal(name) || provesSender(channels.rules(name)?.type),
+    remindAfterMs: () => live().questions.remind_after_hours * HOUR_MS,
+  };
+  return (row, home) => {
+    const messages = new RunMessages(row, home, toChats);
+    return {
+      ...{ messages, asking: new RunAsking(row, home, messages, byQuestion) },
+      ...(mailChannels().size === 0 ? {} : { mailer: new RunMailer(row, home, byMail) }),
+    };
+  };
 }
 
 export function writtenTo(channels: ChannelSet): LetInOptions['rules'] {

@@ -101,6 +101,7 @@ export type LiveConfig = Pick<
   | 'thinking'
   | 'purposes'
   | 'heartbeat'
+  | 'questions'
   | 'hooks'
   | 'mcp_clients'
   | 'disk'

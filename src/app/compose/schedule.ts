@@ -36,7 +36,7 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
     settings: () => ({ everyMs: live().heartbeat.every_minutes * MINUTE_MS, mostADay: live().heartbeat.max_a_day }),
     to: () => live().gateway.owner.map(({ channel, chat_id: chatId }) => ({ channel, chatId }))[0],
   });
-  const ticker = new Ticker({ sources: [jobs, heartbeat, dueWaits(journal)], clock, logger });
+  const ticker = new Ticker({ sources: [jobs, heartbeat, dueWaits(journal, operator.questions)], clock, logger });
   journal.wakeup.listen((what) => onOwnBehalf(() => (what === 'job' || what === 'wait') && ticker.wake()));
   journal.onOutsideChange(() => ticker.wake());
   return ticker;
