@@ -54,6 +54,14 @@ export interface RunAbout {
   readonly parts: readonly PartSummary[];
 }
 
+/** A person who was asked and has not answered. */
+export interface AskedPerson {
+  /** As `Question.who`; for the owner `the owner`. Absent = who is in the chat of the run. */
+  readonly who?: string;
+  /** Epoch ms. */
+  readonly since: number;
+}
+
 export interface RunSummary {
   readonly seq: number;
   readonly source: Source['kind'];
@@ -67,6 +75,8 @@ export interface RunSummary {
   readonly outcome?: string;
   /** What a parked run waits for, each kind once. */
   readonly waitsFor: readonly WaitKind[];
+  /** Whose answers it waits for, the oldest question first. */
+  readonly asks: readonly AskedPerson[];
   /** How many rows of its lane are to run, or run, before it. */
   readonly ahead: number;
   readonly role: Role;

@@ -216,6 +216,9 @@ export interface Dated {
 /** What a question for words, or a choice, comes to where its person does not want to answer. */
 export const DECLINED: WaitValue = { ok: false, output: 'Error: the person declined to answer' };
 
+/** What a question comes to that could be put into no chat. */
+export const LOST: WaitValue = { ok: false, output: 'Error: the question reached no person' };
+
 /** What a wait comes to that nothing ended in time. */
 export function lateResult({ late }: { readonly late?: WaitValue }): WaitValue {
   return late ?? { ok: false, output: 'Error: no answer came in time' };

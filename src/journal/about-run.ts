@@ -5,7 +5,7 @@ import type { OutboxState } from '../core/outbox.ts';
 import type { MessageQuery, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState } from '../core/run.ts';
 import { type EventRow, eventsIn } from './event-rows.ts';
-import { openKinds } from './read-waits.ts';
+import { askedFor, openKinds } from './read-waits.ts';
 import { eventsOf } from './record.ts';
 import { REFUSED } from './refusal-rows.ts';
 import type { Store } from './store.ts';
@@ -112,6 +112,7 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),
     waitsFor: openKinds({ db }, row.seq),
+    asks: askedFor({ db }, row.seq),
     ahead: ahead?.count ?? 0,
     // Rows of before version 5 name none.
     role: row.role ?? 'member',

@@ -62,24 +62,8 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
     case 'usage':
       addUsage(store, write.entry);
       return;
-    case 'settle':
-      // Of all ends that are written here, only those of the command line are a person's decision.
-      if (settle(store, write.settled, change) && write.settled.by === 'cli') auditAnswer(store, write.settled);
-      return;
     case 'end-grants':
       endGrants(store, write.session);
-      return;
-    case 'ask':
-      addQuestion(store, write);
-      return;
-    case 'set-back':
-      setBack(store);
-      return;
-    case 'remind':
-      remind(store, write);
-      return;
-    case 'asked-in':
-      moveQuestion(store, write.id, write.chat);
       return;
     case 'chat':
       changeSettings(store, write.chat, write.settings);
@@ -101,6 +85,31 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'audit':
       writeAudit(store, write.entry);
+      return;
+    default:
+      applyToWaits(store, write, change);
+  }
+}
+
+type OfWaits = Extract<Write, { readonly kind: 'settle' | 'ask' | 'set-back' | 'remind' | 'asked-in' }>;
+
+function applyToWaits(store: Store, write: OfWaits, change: Change): void {
+  switch (write.kind) {
+    case 'settle':
+      // Of all ends that are written here, only those of the command line are a person's decision.
+      if (settle(store, write.settled, change) && write.settled.by === 'cli') auditAnswer(store, write.settled);
+      return;
+    case 'ask':
+      addQuestion(store, write);
+      return;
+    case 'set-back':
+      setBack(store);
+      return;
+    case 'remind':
+      remind(store, write);
+      return;
+    case 'asked-in':
+      moveQuestion(store, write.id, write.chat);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AskedPerson } from '../core/record.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { ParkedRun, Question, StoredWait, WaitKind, Waits } from '../core/wait.ts';
 import type { CommitQueue } from './commit-queue.ts';
@@ -93,6 +94,15 @@ export function countWaiting({ db }: Pick<Store, 'db'>, name: string, principal:
 export function openKinds({ db }: Pick<Store, 'db'>, run: number): readonly WaitKind[] {
   const sql = "SELECT DISTINCT kind FROM wait WHERE run = ? AND state = 'OPEN' ORDER BY kind";
   return db.all<{ kind: WaitKind }>(sql, run).map(({ kind }) => kind);
+}
+
+/** Whose answers a run waits for. */
+export function askedFor({ db }: Pick<Store, 'db'>, run: number): readonly AskedPerson[] {
+  const open = list({ db }, "run = ? AND state = 'OPEN' AND kind = 'person' ORDER BY created_at, call_id", run);
+  return open.map(({ question, createdAt: since }) => {
+    const who = question?.who ?? (question?.to === 'owner' ? 'the owner' : undefined);
+    return { ...(who === undefined ? {} : { who }), since };
+  });
 }
 
 function toWait(row: WaitRecord): StoredWait {

@@ -37,6 +37,7 @@ import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
 import { addUsage, usageSince } from './usage.ts';
+import { loseQuestion } from './waits.ts';
 
 /** Longest wait of an event for a commit to ride on. */
 const EVENTS_WAIT_MS = 250;
@@ -188,7 +189,10 @@ export class SqliteJournal implements Journal {
   }
 
   settle(seq: number, settlement: Settlement): Promise<void> {
-    return this.#queue.write(() => settlePart(this.#store, seq, settlement));
+    return this.#waking((change) => {
+      settlePart(this.#store, seq, settlement);
+      if (settlement.kind === 'dead' || settlement.kind === 'expired') loseQuestion(this.#store, seq, change);
+    });
   }
 
   recover(bounds: RecoveryBounds, notice: BuryNotice): Promise<Recovery> {

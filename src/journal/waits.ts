@@ -2,8 +2,9 @@
  * Waits: the rows a parked run leaves, and what ends them. In the transaction of the write that causes it.
  */
 import type { Claim, Park, Write } from '../core/commit.ts';
+import { sentForId } from '../core/ids.ts';
 import type { ToolResult } from '../core/tool.ts';
-import { lateResult, type NewWait, reminderId, type Settled, waitId } from '../core/wait.ts';
+import { LOST, lateResult, type NewWait, reminderId, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
 import { addGrant } from './grants.ts';
 import { addParts } from './outbox.ts';
@@ -192,8 +193,21 @@ function taintRuns({ db }: Store, ended: readonly EndedWait[], taint: number): v
   for (const { run } of ended) db.run('UPDATE run SET taint = taint | ? WHERE seq = ?', taint, run);
 }
 
+/**
+ * A part has ended, and may have been a question that surely did not arrive: then no one waits for its answer.
+ * What is put to the owner goes to another chat of theirs.
+ */
+export function loseQuestion(store: Store, seq: number, change: Change): void {
+  const sql = "SELECT key FROM outbox WHERE seq = ? AND state IN ('DEAD', 'EXPIRED')";
+  const key = store.db.get<{ key: string }>(sql, seq)?.key;
+  const id = key?.replace(sentForId(''), '').replace(/#\d+$/, '');
+  const wait = id === undefined ? undefined : findWait(store, id);
+  if (wait?.isOpen && wait.question && wait.question.to !== 'owner')
+    settle(store, { wait: wait.id, value: LOST, by: 'lost' }, change);
+}
+
 /** The end of a wait whose question is asked no more. */
-const WITHDRAWN = { value: { ok: false, output: 'Error: withdrawn' }, by: 'withdrawn' } as const;
+const WITHDRAWN = { value: { ok: false, output: 'Error: the question was withdrawn' }, by: 'withdrawn' } as const;
 
 /** The run ended without its agent: nothing waits any more, and its questions are closed. */
 export function closeWaits(store: Store, run: number): void {

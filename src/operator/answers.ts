@@ -32,7 +32,7 @@ export interface AnswersOptions {
 
 /** What a message that answers a question is answered with, and the outcome of its row. */
 export interface Decision {
-  /** unclear: several questions are open, and it names none of them. */
+  /** unclear: it was to answer a question, and answers none. `answer` says why. */
   readonly outcome: 'allow' | 'deny' | 'answer' | 'unclear';
   readonly answer: string;
   /** The end of the wait, to be written with the message. Absent: the question is over, or there is none. */
@@ -64,10 +64,10 @@ export class Answers {
     const meant = isWhole && may ? read(wait, command, words.join(' '), message) : undefined;
     if (meant) return meant;
     if (may && isSession(command, words)) return { outcome: 'unclear', answer: ONCE };
-    const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
     const named = { wait, code: code.toUpperCase(), isWhole, may };
-    const answer = this.#owner.isOwnersChat(message) ? this.#forOwner(named, message) : refusalOf(named, message);
-    return answer === undefined ? undefined : { outcome, answer };
+    if (this.#owner.isOwnersChat(message)) return { outcome: VERBS[command], answer: this.#forOwner(named, message) };
+    const answer = refusalOf(named, message);
+    return answer === undefined ? undefined : { outcome: 'unclear', answer };
   }
 
   get #owner(): AnswersOptions['owner'] {
@@ -113,7 +113,7 @@ export class Answers {
       if (wait && this.#mayAnswer(wait, message)) return ofWords(wait, message);
       // In a group: the question is another person's.
       const isOthers = wait?.isOpen && wait.chat === chatKey(message) && (wait.question?.by.length ?? 0) > 0;
-      if (isOthers && ofWords(wait, message)) return { outcome: 'answer', answer: NOT_ASKED };
+      if (isOthers && ofWords(wait, message)) return { outcome: 'unclear', answer: NOT_ASKED };
     }
     return undefined;
   }
@@ -238,4 +238,5 @@ const ONCE = 'This can be allowed once only, without `session`.';
 /** Whether there is such a question elsewhere, it does not tell. */
 const NO_SUCH = 'No question that you may answer here has this code.';
 const NOT_ASKED = 'This question is for another person.';
+const VERBS = { '/allow': 'allow', '/deny': 'deny', '/answer': 'answer' } as const;
 const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.' } as const;

@@ -7,7 +7,7 @@ import type { ChatRef, InboundMessage, Json } from '../core/message.ts';
 import type { Outbox } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ToolResult } from '../core/tool.ts';
-import type { Question, Settled, StoredWait, Waits } from '../core/wait.ts';
+import { LOST, type Question, type Settled, type StoredWait, type Waits } from '../core/wait.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { Answers, type Decision } from './answers.ts';
 import { HourlyCounts } from './hourly-counts.ts';
@@ -21,7 +21,6 @@ export { isVerdict } from './question-text.ts';
 /** Many chats may meet a limit of their own: they must not bury one person in questions. */
 const QUESTIONS_PER_HOUR = 20;
 const OWNER = 'owner';
-const LOST: ToolResult = { ok: false, output: 'Error: the question reached no person' };
 
 export interface ApprovalsOptions {
   readonly owner: Pick<Owner, 'prepare' | 'lookAfter' | 'isOwnersChat' | 'wrote' | 'namesIds'>;

@@ -60,7 +60,7 @@ export function isVerdict(words: string): boolean {
 }
 
 /** What is shown to press, or listed to type. */
-export function choicesOf({ answer, choices = [], grant }: Question, code: string): readonly Choice[] {
+export function choicesOf({ answer, choices = [], grant }: Omit<Question, 'to'>, code: string): readonly Choice[] {
   if (answer === 'approve') return grant ? [...verdictsOf(code), forSession(code)] : verdictsOf(code);
   return answer === 'choice' ? choices.map(({ label }, n) => ({ label, value: `/answer ${code} #${n + 1}` })) : [];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../core/message.ts';
-import { DECLINED, waitId } from '../core/wait.ts';
+import { DECLINED, type Question, waitId } from '../core/wait.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, inbound, MemoryLogger, outbound, tempDir } from '../testing/fakes.ts';
 import { begin, done } from '../testing/journal-rows.ts';
@@ -9,6 +9,8 @@ import { Approvals } from './approvals.ts';
 import { RunQuestions } from './run-questions.ts';
 
 const HOUR = 3_600_000;
+const NONE = 'No question that you may answer here has this code.';
+const OTHERS = 'This question is for another person.';
 const TO = { channel: 'test', account: 'bot', chatId: 'group', isGroup: true };
 
 /** A run that asks the given question, on a real journal. */
@@ -39,7 +41,7 @@ async function setup() {
   const ask = async (more: object = {}) => {
     asked += 1;
     const row = await begin(journal, asked);
-    const about = { text: 'May I?', answer: 'approve', to: TO, by: [], expiresAt: clock.now() + HOUR, ...more } as const;
+    const about: Question = { text: 'May I?', answer: 'approve', to: TO, by: [], expiresAt: clock.now() + HOUR, ...more };
     const placed = await questions.place(about, { id: waitId(row.key, 'c'), run: row.key });
     if (!placed) {
       await journal.finish(done(row));
@@ -49,6 +51,11 @@ async function setup() {
     const end = { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } as const;
     await journal.commit([], { seq: row.seq, generation: row.generation, end });
     placed.onDisk();
+    const lane = about.answer === 'text' && !('isUnsent' in more) ? placed.asked.parts[0]?.lane : undefined;
+    for (const { seq } of lane === undefined ? [] : await journal.pending(lane, 99)) {
+      await journal.sending(seq);
+      await journal.settle(seq, { kind: 'sent', platformId: 'q' });
+    }
     return { id: waitId(row.key, 'c'), run: row.key, ...placed.asked };
   };
   const decide = (text: string, more: Partial<InboundMessage> = {}) =>
@@ -85,12 +92,14 @@ test('hostile: the wrong person, and the right one in another chat, answer nothi
   await using at = await setup();
   const asked = await at.ask({ by: ['test:ada'] });
   const words = `/allow ${asked?.code}`;
-  expect(await at.decide(words, { senderId: 'eve' })).toBeUndefined();
-  expect(await at.decide(words, { senderId: 'ada', chatId: 'elsewhere' })).toBeUndefined();
-  expect(await at.decide(words, { senderId: 'ada', channel: 'other' })).toBeUndefined();
-  expect(await at.decide(words, { senderId: 'eve', senderName: 'ada' })).toBeUndefined();
+  const told = async (more: Partial<InboundMessage>) => await at.decide(words, more);
+  expect(await told({ senderId: 'eve' })).toEqual({ outcome: 'unclear', answer: NONE });
+  const elsewhere = 'This question stands in another chat: answer it there.';
+  expect(await told({ senderId: 'ada', chatId: 'elsewhere' })).toEqual({ outcome: 'unclear', answer: elsewhere });
+  expect(await told({ senderId: 'ada', channel: 'other' })).toEqual({ outcome: 'unclear', answer: NONE });
+  expect(await told({ senderId: 'eve', senderName: 'ada' })).toEqual({ outcome: 'unclear', answer: NONE });
   const reply = { replyTo: { platformId: 'q', fromBot: true, text: `May I? ${words}` } };
-  expect(await at.decide('1', { senderId: 'eve', ...reply })).toBeUndefined();
+  expect(await at.decide('1', { senderId: 'eve', ...reply })).toEqual({ outcome: 'unclear', answer: OTHERS });
   expect(await at.decide('1', { senderId: 'ada', ...reply })).toMatchObject({ outcome: 'allow' });
 });
 
@@ -121,6 +130,42 @@ test('words that are asked for are the next message of one who may answer', asyn
   expect(said?.settled).toEqual({ wait: asked?.id, value: { ok: true, output: 'sea green\nif possible' }, by: 'test:ada' });
 });
 
+test('words that were typed before the question arrived are no answer to it, by the clock of the platform', async () => {
+  await using at = await setup();
+  const before = at.clock.now();
+  await at.clock.advance(5_000);
+  await at.ask({ answer: 'text' });
+  expect(await at.decide('too early', { timestamp: before })).toBeUndefined();
+  // A platform that counts whole seconds: it may have been written within that second.
+  expect(await at.decide('in time', { timestamp: before + 5_000 })).toMatchObject({ outcome: 'answer' });
+  expect(await at.decide('in time', { timestamp: before + 5_001 })).toMatchObject({ outcome: 'answer' });
+});
+
+test('words are no answer to a question that has not been sent yet', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'text', isUnsent: true });
+  const later = { timestamp: at.clock.now() + 5_000 };
+  expect(await at.decide('too early', later)).toBeUndefined();
+  expect(await at.decide(`/answer ${asked?.code} this`, later)).toMatchObject({ outcome: 'answer' });
+});
+
+test('with two questions for words open, the next words are asked about', async () => {
+  await using at = await setup();
+  const asked = [await at.ask({ answer: 'text' }), await at.ask({ answer: 'text' })];
+  expect((await at.decide('green'))?.answer).toMatch(
+    /^2 questions are open .* Answer one with `\/answer CODE …`, or decline with/,
+  );
+  expect(await at.decide(`/answer ${asked[1]?.code} green\nor blue`)).toMatchObject({
+    settled: { wait: asked[1]?.id, value: { output: 'green\nor blue' } },
+  });
+});
+
+test('the subject that a mail has above an answer is no part of it', async () => {
+  await using at = await setup();
+  await at.ask({ answer: 'text' });
+  expect((await at.decide('[Subject: Re: colours]\ngreen\nplease'))?.settled?.value.output).toBe('green\nplease');
+});
+
 test('a message with a file answers a question for words by its code alone: else the file would be lost', async () => {
   await using at = await setup();
   const asked = await at.ask({ answer: 'text' });
@@ -142,14 +187,14 @@ test('words that leave this machine are taken with the code of their question or
   expect(await at.decide('my other secret', { ...ada, ...inReplyTo() })).toBeUndefined();
   const reply = inReplyTo(`Which? \`/answer ${asked?.code} …\``);
   expect(await at.decide('green', { ...ada, ...reply })).toMatchObject({ settled: { value: { output: 'green' } } });
-  expect(await at.decide('green', { senderId: 'eve', ...reply })).toBeUndefined();
+  expect(await at.decide('green', { senderId: 'eve', ...reply })).toEqual({ outcome: 'unclear', answer: OTHERS });
   expect(await at.decide(`/answer ${asked?.code} blue`, ada)).toMatchObject({ settled: { value: { output: 'blue' } } });
 });
 
 test.each(['text', 'choice'])('a person may decline to answer a question for a %s', async (answer) => {
   await using at = await setup();
   const asked = await at.ask({ answer, choices: [{ label: 'Red', value: 'red' }], by: ['test:ada'] });
-  expect(await at.decide(`/deny ${asked?.code}`, { senderId: 'eve' })).toBeUndefined();
+  expect(await at.decide(`/deny ${asked?.code}`, { senderId: 'eve' })).toEqual({ outcome: 'unclear', answer: NONE });
   expect(await at.decide(`/deny ${asked?.code}`, { senderId: 'ada' })).toMatchObject({
     ...{ outcome: 'deny', answer: '🛑 Declined.' },
     settled: { wait: asked?.id, value: DECLINED, by: 'test:ada' },

@@ -84,7 +84,7 @@ export class RunQuestions {
     return { asked: { code, chat: chatKey(to), parts }, onDisk: () => undefined };
   }
 
-  #parts(question: Question & { readonly to: Address }, text: string, { id, run, code }: Place): readonly NewPart[] {
+  #parts(question: ToChat, text: string, { id, run, code }: Place): readonly NewPart[] {
     const { channel: find, clock } = this.#options;
     const { to, onBehalf, expiresAt } = question;
     const channel = find(to.channel);
@@ -98,6 +98,8 @@ export class RunQuestions {
     return planned.map(({ part, ...row }) => ({ ...row, part: { ...part, messageId: run, ...(sentFor ? { sentFor } : {}) } }));
   }
 }
+
+type ToChat = Omit<Question, 'to'> & { readonly to: Address };
 
 interface Place {
   /** The keys of the parts are made of it. */

@@ -7,7 +7,7 @@ import { whyOf } from './why.ts';
 const NOW = 1_000_000;
 const RUN: RunSummary = {
   ...{ seq: 1, source: 'chat', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
-  ...{ attempts: 1, acceptedAt: NOW - 5_000, ahead: 0, waitsFor: [], role: 'member', turns: 0 },
+  ...{ attempts: 1, acceptedAt: NOW - 5_000, ahead: 0, waitsFor: [], asks: [], role: 'member', turns: 0 },
 };
 const budget = (step: string, limit = 'day'): Partial<RunEvent> => ({
   ...{ type: 'budget', limit, step, spentUsd: 5.02, limitUsd: 5 },

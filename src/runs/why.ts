@@ -76,7 +76,7 @@ function isOverTurns(run: RunSummary, { ofPerson, daemon }: Present): boolean {
 function laneGate(run: RunSummary, events: readonly RunEvent[], present: Present): Gate {
   const { daemon } = present;
   const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
-  if (run.state === 'PARKED') return waits(`waits for ${waitsForText(run.waitsFor)}`);
+  if (run.state === 'PARKED') return waits(`waits for ${whomText(run) ?? waitsForText(run.waitsFor)}`);
   if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
   if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
   if (isOverTurns(run, present)) return waits(`waits for a turn of its sender to end: ${run.turns} run, and no more may at once`);
@@ -84,6 +84,20 @@ function laneGate(run: RunSummary, events: readonly RunEvent[], present: Present
   const started = last(events, 'started');
   const waited = started ? `, after ${seconds(started.waitedMs)}` : '';
   return { gate: 'lane', state: 'passed', text: `begun ${times(run.attempts)}${waited}` };
+}
+
+/** Whose answer it waits for and since when; undefined = it waits for something else, too, or nobody is named. */
+function whomText({ asks, waitsFor }: RunSummary): string | undefined {
+  const named = asks.flatMap(({ who, since }) => (who === undefined ? [] : [`${who} since ${minuteOf(since)}`]));
+  const others = waitsFor.filter((kind) => kind !== 'person');
+  if (named.length === 0) return undefined;
+  const more = others.length === 0 ? [] : [waitsForText(others)];
+  return [...named, ...more].join(' and ');
+}
+
+/** `2026-11-26 04:30 UTC`. */
+function minuteOf(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 function budgetGate(events: readonly RunEvent[]): Gate | undefined {
