@@ -105,9 +105,7 @@ test('words that do not fit are asked for again; a reply to the question answers
   const second = await until('it is asked again', () => rig.question('That is not'));
   expect(second.text).toContain('That is not text (at most 10 characters).');
   await rig.channel.deliver({ text: 'Oslo', senderId: 'user-2', replyTo: { platformId: 'q', fromBot: true, text: second.text } });
-  await until('another person is not asked', () =>
-    rig.channel.texts().some((text) => text.startsWith('heard') && text.includes('Oslo')),
-  );
+  await rig.told('This question is for another person.');
   await rig.channel.deliver({ text: 'Rome', replyTo: { platformId: 'q', fromBot: true, text: second.text } });
   await until('it is answered', () => rig.channel.texts().at(-1)?.startsWith('go: '));
   expect(rig.channel.texts().at(-1)).toBe('go: done with [{"action":"accept","content":{"city":"Rome"}}]');

@@ -99,11 +99,15 @@ export class TestChannel implements Channel {
     };
   }
 
-  /** Delivers one message as the platform would; fields not given are a private text message of an allowed person. */
+  /**
+   * Delivers one message as the platform would; fields not given are a private text message of an allowed person,
+   * written now.
+   */
   async deliver(message: Partial<InboundMessage>, cursor?: string): Promise<Receipt> {
     if (!this.host) throw new Error('the channel is not started');
     this.#count += 1;
-    return await this.host.receive([inbound({ channel: this.name, platformId: `m${this.#count}`, ...message })], cursor);
+    const facts = { channel: this.name, platformId: `m${this.#count}`, timestamp: Date.now() };
+    return await this.host.receive([inbound({ ...facts, ...message })], cursor);
   }
 
   texts(chatId = 'chat-1'): string[] {

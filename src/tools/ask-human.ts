@@ -7,8 +7,8 @@ import { defineBoundTool, ToolFailure } from './define.ts';
 
 const MOST_CHARS = 2_000;
 const MINUTE_MS = 60_000;
-const UNITS = { m: MINUTE_MS, h: 60 * MINUTE_MS, d: 24 * 60 * MINUTE_MS } as const;
-const SHORTEST_MS = MINUTE_MS;
+const UNITS = { s: 1_000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: 24 * 60 * MINUTE_MS } as const;
+const SHORTEST_MS = 5_000;
 const LONGEST_MS = 30 * UNITS.d;
 
 /** Of arguments that nothing has checked. */
@@ -103,10 +103,10 @@ function wonderingOf(
 }
 
 function msOf(words: string): number {
-  const [, number, unit = ''] = /^\s*(\d{1,5})\s*([mhd])\s*$/i.exec(words) ?? [];
+  const [, number, unit = ''] = /^\s*(\d{1,5})\s*([smhd])\s*$/i.exec(words) ?? [];
   const ms = Number(number) * (UNITS[unit.toLowerCase() as keyof typeof UNITS] ?? Number.NaN);
   if (ms >= SHORTEST_MS && ms <= LONGEST_MS) return ms;
-  throw new ToolFailure(`${JSON.stringify(words)} is no time for expires_in: give 1m to 30d, such as 30m, 4h or 2d`);
+  throw new ToolFailure(`${JSON.stringify(words)} is no time for expires_in: give 5s to 30d, such as 30m, 4h or 2d`);
 }
 
 /** Nobody who stays silent has approved of anything. */
