@@ -126,6 +126,11 @@ export interface Outbox {
    */
   sentFor(reader: string, since: number): Promise<number>;
   /**
+   * What was written to the chat of this `chatKey` on the wish of others (`SentFor`), and may have arrived. Rows
+   * that are done are forgotten after days.
+   */
+  relayed(chat: string): Promise<readonly Pick<StoredPart, 'part' | 'platformId'>[]>;
+  /**
    * PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`:
    * order is kept).
    */

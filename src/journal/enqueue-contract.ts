@@ -1,6 +1,6 @@
 /** What every journal must do with parts that answer no message. Run for SQLite and for the one in memory. */
 import { describe, expect, it } from 'vitest';
-import { partKey, sentForId } from '../core/ids.ts';
+import { chatOfLane, partKey, sentForId } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import { LANE, part } from '../testing/journal-rows.ts';
 
@@ -84,6 +84,20 @@ export function enqueueContract(name: string, create: () => Promise<EnqueueHarne
       const next = await harness.restart();
       expect([await next.sentFor('test:ben', before), await next.sentFor('test:ann', before)]).toEqual([2, 1]);
       expect([await next.sentFor('test:be', before), await next.sentFor('test:ben', Date.UTC(2027, 0, 1))]).toEqual([0, 0]);
+    });
+
+    it('what was written on the wish of others is found by its chat once it may have arrived', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      const key = partKey(sentForId('1'), 0);
+      const row = part(key);
+      const relayed = { ...row, part: { ...row.part, sentFor: { readers: ['test:ben'], title: 'x' } } };
+      await journal.enqueue([relayed, part('own')]);
+      expect(await journal.relayed(chatOfLane(LANE))).toEqual([]);
+      await journal.settle(await sendFirst(journal), { kind: 'sent', platformId: 'p' });
+      await journal.settle(await sendFirst(journal), { kind: 'sent', platformId: 'q' });
+      expect(await journal.relayed(chatOfLane(LANE))).toMatchObject([{ platformId: 'p', part: { key } }]);
+      expect(await journal.relayed('test/bot/another')).toEqual([]);
     });
 
     it('an edit that cannot be had becomes a new part in its place: without the edit, its attempts from 0', async () => {

@@ -122,6 +122,22 @@ export function countSentFor({ db }: Store, reader: string, since: number): numb
   return db.get<{ found: number }>(sql, ...SENT_FOR_KEYS, since, reader)?.found ?? 0;
 }
 
+/** By their keys, as `countSentFor`. */
+export function relayedParts({ db }: Store, chat: string): readonly Pick<StoredPart, 'part' | 'platformId'>[] {
+  const sql = `SELECT seq, part, platform_id FROM outbox WHERE key > ? AND key < ? AND doubt_since IS NOT NULL
+    AND (lane = ? OR lane > ? AND lane < ?)`;
+  const rows = db.all<{ seq: number; part: string; platform_id: string | null }>(
+    sql,
+    ...SENT_FOR_KEYS,
+    // `0` follows the separator: the chat and its threads.
+    ...[chat, `${chat}/`, `${chat}0`],
+  );
+  return rows.map(({ seq, part, platform_id: id }) => ({
+    part: readPart(part, seq),
+    ...(id === null ? {} : { platformId: id }),
+  }));
+}
+
 export function markSending(store: Store, seq: number): boolean {
   const sql = `UPDATE outbox SET state = 'SENDING', attempts = attempts + 1, doubt_since = coalesce(doubt_since, ?), boot_id = ?
     WHERE seq = ? AND state = 'PENDING'`;

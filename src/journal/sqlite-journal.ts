@@ -23,7 +23,7 @@ import { effectsSince } from './effects.ts';
 import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf, loadWithin } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
-import { addParts, countSentFor, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
+import { addParts, countSentFor, findPart, markSending, pendingParts, relayedParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { leftProcesses } from './processes.ts';
 import { promptedRun } from './prompted-runs.ts';
@@ -178,6 +178,10 @@ export class SqliteJournal implements Journal {
 
   part(key: string): Promise<StoredPart | undefined> {
     return this.#queue.read(() => findPart(this.#store, key));
+  }
+
+  relayed(chat: string): Promise<readonly Pick<StoredPart, 'part' | 'platformId'>[]> {
+    return this.#queue.peek(() => relayedParts(this.#store, chat));
   }
 
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {

@@ -13,6 +13,7 @@ import {
   isForSession,
   notedText,
   overText,
+  ownWords,
   postId,
   SESSION,
   whichOf,
@@ -199,8 +200,7 @@ function read(wait: StoredWait, command: string, words: string, message: Inbound
 
 /** What stands below the first line. */
 function linesBelow({ text }: InboundMessage): readonly string[] {
-  const lines = text.trim().split('\n');
-  return lines.slice(lines.indexOf(firstLine(text)) + 1);
+  return ownWords(text).split('\n').slice(1);
 }
 
 /**

@@ -72,3 +72,29 @@ test.each<[string, Partial<InboundMessage>, number]>([
 ])('%s', async (_what, message, taint) => {
   expect((await standing(message)).taint).toBe(taint);
 });
+
+const OFFER = {
+  ...{ channel: 'test', account: 'bot', chatId: 'chat-1', key: 'k', ordinal: 0, count: 1 },
+  sentFor: { readers: [], title: '' },
+};
+const HEAD = 'On behalf of Eve (test:eve):\n\npay?';
+
+test.each<[string, Partial<InboundMessage>, number]>([
+  ['the press of a button that had nothing to repeat', { text: 'pay Eve', ...quoted(true) }, UNTRUSTED],
+  ['a press, where the platform names no message', { text: 'Pay Eve' }, UNTRUSTED],
+  ['a number of a list', { text: '2' }, UNTRUSTED],
+  ['a reply to the message, where it is not repeated', { text: 'why?', ...quoted(true) }, UNTRUSTED],
+  ['a reply to another message of ours', { text: 'why?', replyTo: { platformId: 'other', fromBot: true } }, 0],
+  ['other words', { text: 'pay Bob' }, 0],
+  ['a number that no list has', { text: '3' }, 0],
+])('%s of words that a person had us send', async (_what, message, taint) => {
+  for (const offered of [
+    { text: HEAD, choices: ['no', 'pay Eve'].map((label) => ({ label, value: label })) },
+    { text: `${HEAD}\n\n1. no\n2. pay Eve` },
+  ]) {
+    const relayed = async (chat: string) =>
+      chat === 'test/bot/chat-1' ? [{ part: { ...OFFER, ...offered }, platformId: 'q' }] : [];
+    expect((await standing({ ...LISTED, ...message }, { relayed })).taint).toBe(taint);
+    expect((await standing({ ...LISTED, ...message, chatId: 'chat-2' }, { relayed })).taint).toBe(0);
+  }
+});

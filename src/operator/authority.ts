@@ -1,9 +1,11 @@
 /** Who a message speaks for, and what it brings in: written with the run that it begins (runs.md M4). */
 import { type Authority, type Mode, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
+import { readChoice } from '../core/choices.ts';
 import { chatKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { Outbox } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
-import { isRelayed } from '../core/relayed.ts';
+import { choicesOffered, isRelayed } from '../core/relayed.ts';
 import type { Owner } from './owner.ts';
 
 export interface StandingOptions {
@@ -16,6 +18,8 @@ export interface StandingOptions {
   readonly mode: (role: Role, principal: string) => Mode;
   /** Whether a stranger can write there under the id of another person, as by SMS. */
   readonly isSpoofable: (channel: string) => boolean;
+  /** As `Outbox.relayed`. Absent = nothing was written on the wish of others. */
+  readonly relayed?: Outbox['relayed'];
   /** Whether what is written there is mail. */
   readonly isMail: (channel: string) => boolean;
 }
@@ -45,7 +49,8 @@ export async function standingOf(message: InboundMessage, options: StandingOptio
     policies: [],
     home: chatKey(message),
   };
-  return { authority, taint: taintOf(message, role, options) };
+  const chosen = (await isOfRelayed(message, options)) ? UNTRUSTED : 0;
+  return { authority, taint: taintOf(message, role, options) | chosen };
 }
 
 type RoleOptions = Pick<StandingOptions, 'owner' | 'pairing' | 'isLocal' | 'allowedSenders' | 'isSpoofable'>;
@@ -73,6 +78,26 @@ function taintOf(message: InboundMessage, role: Role, { isMail }: StandingOption
   const isOthers = role === 'guest' || isQuoting || (background?.length ?? 0) > 0 || bringsOthers(message);
   const isPrivate = media.length > 0 || isMail(channel);
   return (isOthers || media.length > 0 ? UNTRUSTED : 0) | (isPrivate ? PRIVATE : 0);
+}
+
+/** Longest text that may be a choice. UTF-16 units. */
+const CHOICE_CHARS = 100;
+
+/**
+ * Whether it answers words of others that the agent passed on, where it does not repeat them: what a button says
+ * was chosen by who had it sent, and so was what a number stands for.
+ */
+async function isOfRelayed(message: InboundMessage, { relayed }: StandingOptions): Promise<boolean> {
+  const { kind, text, replyTo } = message;
+  const isBare = replyTo === undefined || (replyTo.fromBot && replyTo.text === undefined);
+  if (!relayed || kind !== 'message' || !isBare) return false;
+  const mayChoose = text.length <= CHOICE_CHARS && !text.includes('\n');
+  if (!replyTo && !mayChoose) return false;
+  const parts = await relayed(chatKey(message));
+  return parts.some(({ part, platformId }) => {
+    if (replyTo && platformId === replyTo.platformId) return true;
+    return mayChoose && readChoice(text, choicesOffered(part)) !== undefined;
+  });
 }
 
 function bringsOthers({ text, marks = [] }: InboundMessage): boolean {

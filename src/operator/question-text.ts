@@ -15,8 +15,8 @@ const CODE = new RegExp(`\\b[${ALPHABET}]{${CODE_LENGTH}}\\b`, 'g');
 /** Typed behind the code of a question, for its rule. */
 export const SESSION = 'session';
 const MINUTE_MS = 60_000;
-/** How the mail channel puts it. */
-const SUBJECT = /^\[Subject: .*\]$/;
+/** What the mail channel puts above the words. */
+const MAIL_MARK = /^\[(?:Subject|about another mail): .*\]$/;
 
 export function newCode(): string {
   return Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
@@ -95,15 +95,17 @@ function within(ms: number): string {
   return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`;
 }
 
-/** The first line that a person wrote: a mail has its subject above, and what a mail program adds below. */
-export function firstLine(text: string): string {
-  const lines = text.trim().split('\n', 2);
-  return lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
+/** What a person wrote: a mail has its subject above. */
+export function ownWords(text: string): string {
+  const lines = text.trim().split('\n');
+  const first = lines.findIndex((line) => !MAIL_MARK.test(line));
+  // A mail that is all subject says what that says.
+  return first <= 0 ? text.trim() : lines.slice(first).join('\n').trim();
 }
 
-function withoutSubject(text: string): string {
-  const [first = '', ...lines] = text.trim().split('\n');
-  return (SUBJECT.test(first) ? lines.join('\n') : text).trim();
+/** The first line of it: a mail program may add some below. */
+export function firstLine(text: string): string {
+  return ownWords(text).split('\n', 1)[0] ?? '';
 }
 
 /** What the wait of an approval comes to. */
@@ -115,7 +117,7 @@ export function answerOf(question: Question, words: string): { readonly ok: true
   const { answer, choices = [] } = question;
   if (isForSession(question, words)) return ALLOWED;
   if (answer === 'text') {
-    const said = withoutSubject(words);
+    const said = ownWords(words);
     return said === '' ? undefined : { ok: true, output: said };
   }
   const place = answer === 'choice' ? /^#(\d{1,2})$/.exec(words.trim())?.[1] : undefined;

@@ -1,5 +1,6 @@
 /** The outbox half of the journal port, in memory: for tests of delivery. The rest of the port throws. */
 import { GatehouseError } from '../core/errors.ts';
+import { isLaneOf } from '../core/ids.ts';
 import type { Journal, Recovery } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
@@ -64,6 +65,13 @@ export class MemoryJournal implements Journal {
     const fits = ({ part, createdAt }: StoredRow) =>
       part.ordinal === 0 && createdAt > since && part.sentFor?.readers.includes(reader) === true;
     return [...this.rows.values()].filter(fits).length;
+  }
+
+  async relayed(chat: string): Promise<readonly Pick<StoredPart, 'part' | 'platformId'>[]> {
+    await this.#commit('part');
+    const fits = ({ part, lane, doubtSince }: StoredRow) =>
+      part.sentFor !== undefined && doubtSince !== undefined && isLaneOf(lane, chat);
+    return [...this.rows.values()].filter(fits);
   }
 
   async part(key: string): Promise<StoredPart | undefined> {

@@ -129,13 +129,14 @@ function composeLanes({ options, events, journal }: Base, { bus, gate, permits }
   });
 }
 
-function standingOptions({ channels, live }: Base, { owner }: Operator, pairing: PairingStore): StandingOptions {
+function standingOptions({ channels, live, journal }: Base, { owner }: Operator, pairing: PairingStore): StandingOptions {
   const rules = (channel: string) => channels.rules(channel);
   return {
     mode: (role, principal) => modeOf(role, principal, live().tool_policy),
     ...{ owner, pairing, isLocal: (channel) => channels.isLocal(channel) },
     allowedSenders: (channel) => rules(channel)?.allowed_senders ?? [],
     isSpoofable: (channel) => isSpoofable(rules(channel)),
+    relayed: (chat) => journal.relayed(chat),
     isMail: (channel) => rules(channel)?.type === 'email',
   };
 }
