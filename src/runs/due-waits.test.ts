@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
+import { reminderId, type StoredWait, waitId } from '../core/wait.ts';
 import { openJournal } from '../journal/open.ts';
-import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
 import { JumpingClock } from '../testing/jobs.ts';
 import { begin } from '../testing/journal-rows.ts';
 import { dueWaits } from './due-waits.ts';
+
+const TO = { channel: 'test', account: 'bot', chatId: 'ada' };
 
 test('waits settle at their date with what they were given for that, and no other does', async () => {
   await using dir = await tempDir();
@@ -55,4 +58,73 @@ test('F22 a clock that is set back lets no wait last longer than it was to last 
     ['hour', true],
     ['minute', false],
   ]);
+});
+
+test('a person is reminded once: in the commit that ends the timer, and not where the question is over', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const now = clock.now();
+  const asks = async (n: number) => {
+    const { seq, generation, key } = await begin(journal, n);
+    const about = {
+      ...{ text: 'Which?', answer: 'text', by: ['test:ada'] },
+      to: TO,
+      remindAt: now + 1_000,
+      expiresAt: now + 9_000,
+    } as const;
+    const asked = { code: `AAAAA${n}`, chat: 'test/bot/ada', parts: [] };
+    const waits = [{ callId: 'c', kind: 'person', about, asked, due: about.expiresAt }] as const;
+    await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+    return waitId(key, 'c');
+  };
+  const [open, over] = [await asks(2), await asks(3)];
+  await journal.commit([{ kind: 'settle', settled: { wait: over, value: { ok: true, output: 'red' }, by: 'test:ada' } }]);
+  const made: string[] = [];
+  const remind = ({ id }: StoredWait) => {
+    made.push(id);
+    return {
+      parts: [{ part: outbound({ key: `${reminderId(id)}#0` }), lane: 'test/bot/ada', expiresAt: now + 9_000 }],
+      onDisk: () => undefined,
+    };
+  };
+  const pending = async () => (await journal.pending('test/bot/ada', 9)).map(({ part }) => part.key);
+  // The process is killed before the commit: it is made ready again, and there is one.
+  const failing = { ...journal, waits: journal.waits, commit: () => Promise.reject(new Error('killed')) };
+  await expect(dueWaits(failing, { remind }).fire(now + 1_000)).rejects.toThrow('killed');
+  const dated = dueWaits(journal, { remind });
+  await dated.fire(now + 1_000);
+  await dated.fire(now + 1_000);
+  expect([made.filter((id) => id === open).length, made.includes(over), await pending()]).toEqual([
+    2,
+    false,
+    [`${reminderId(open)}#0`],
+  ]);
+  // Answered between the look and the commit.
+  await journal.commit([
+    {
+      kind: 'remind',
+      timer: reminderId(open),
+      question: open,
+      parts: [{ part: outbound({ key: 'late' }), lane: 'test/bot/ada', expiresAt: now }],
+    },
+  ]);
+  expect(await pending()).toHaveLength(1);
+  await dated.fire(now + 9_000);
+  expect((await journal.waits.find(open))?.by).toBe('due');
+});
+
+test('a reminder whose time came together with the end of its question is not sent', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const now = clock.now();
+  const { seq, generation } = await begin(journal, 2);
+  const about = { text: 'Which?', answer: 'text', by: [], to: TO, remindAt: now + 1_000, expiresAt: now + 9_000 } as const;
+  const waits = [{ callId: 'c', kind: 'person', about, asked: { code: 'AAAAAA', parts: [] }, due: about.expiresAt }] as const;
+  await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+  await dueWaits(journal, { remind: () => expect.fail('it is over') }).fire(now + 10_000);
+  expect(await journal.waits.earliest()).toBeUndefined();
 });

@@ -352,3 +352,14 @@ test('what was answered without a turn says nothing of how often it was begun', 
   const why = whyOf(about({ outcome: 'help', attempts: 0 }, [{ type: 'received' }], SENT), { now: NOW });
   expect(why.gates.map(({ gate }) => gate)).toEqual(['received', 'access', 'answer']);
 });
+
+test('a run that waits for people says for whom, and since when', () => {
+  const since = Date.UTC(2026, 10, 26, 4, 30);
+  const parked = { state: 'PARKED', asks: [{ who: 'Ada (telegram, 42)', since }] } as const;
+  const verdict = (run: Partial<RunSummary>) => whyOf(about({ ...parked, ...run }, []), { now: since + 60_000 }).verdict;
+  expect(verdict({ waitsFor: ['person'] })).toBe('It waits for Ada (telegram, 42) since 2026-11-26 04:30 UTC.');
+  expect(verdict({ waitsFor: ['person', 'timer'] })).toBe(
+    'It waits for Ada (telegram, 42) since 2026-11-26 04:30 UTC and a time.',
+  );
+  expect(verdict({ waitsFor: ['person'], asks: [{ since }] })).toBe('It waits for the answer of a person.');
+});

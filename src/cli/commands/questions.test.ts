@@ -120,3 +120,47 @@ test('where there is no journal there are no questions, and none is made', async
   expect((await cli.run('questions', 'answer', 'AAAAAA', 'allow')).code).toBe(1);
   expect(cli.opened).toEqual([]);
 });
+
+test('one is shown with all that is known of it, open and over', async () => {
+  await using dir = await tempDir();
+  await using at = await setup(dir.path);
+  const expiresAt = at.cli.clock.now() + HOUR;
+  const onBehalf = { head: 'On behalf of Ben (test:ben):', taint: 0 };
+  const question = {
+    text: '❓ Lunch?\n',
+    answer: 'text',
+    to: 'owner',
+    by: ['test:ada'],
+    who: 'Ada (test, ada)',
+    onBehalf,
+    expiresAt,
+  } as const;
+  await at.journal.commit([
+    { kind: 'ask', id: 'lunch', question, asked: { code: 'DDDDDD', chat: 'test/bot/ada', parts: [] }, late: LATE },
+  ]);
+  const open = await at.cli.run('questions', 'show', 'dddddd');
+  expect(open.stdout).toMatch(
+    /^DDDDDD\nquestion: +❓ Lunch\?\nasked: .*\nof: +owner\nin: +test\/bot\/ada\non behalf: +On behalf of Ben \(test:ben\)\nstate: +open, until .*\(in 1 h\)\n$/,
+  );
+  expect(open.stderr).toContain('gatehouse questions answer DDDDDD');
+  await at.cli.run('questions', 'answer', 'DDDDDD', 'at', 'noon');
+  expect((await at.cli.run('questions', 'show', 'lunch')).stdout).toContain('answered: at noon (by cli)');
+  const json = JSON.parse((await at.cli.run('questions', 'show', 'lunch', '--json')).stdout);
+  expect(json).toMatchObject({
+    schemaVersion: 1,
+    question: { code: 'DDDDDD', who: 'Ada (test, ada)', onBehalf: 'On behalf of Ben (test:ben)', value: 'at noon' },
+  });
+  expect((await at.cli.run('questions', 'show', 'ZZZZZZ')).code).toBe(1);
+});
+
+test.each([
+  ['AAAAAA', 'deny', 'answered: deny'],
+  ['BBBBBB', DECLINED.output, 'declined'],
+  ['CCCCCC', DECLINED.output, 'declined'],
+])('%s is declined, which comes to %s', async (code, value, said) => {
+  await using dir = await tempDir();
+  await using at = await setup(dir.path);
+  expect(await at.cli.run('questions', 'decline', code)).toMatchObject({ code: 0, stdout: `✓ ${said}\n` });
+  expect(await at.value(code)).toBe(value);
+  expect((await at.cli.run('questions', 'decline', code)).code).toBe(1);
+});
