@@ -54,6 +54,7 @@ describe('which file', () => {
       fallback_models: [],
       models: {},
       purposes: {},
+      questions: { remind_after_hours: 24 },
       thinking: 'auto',
       require_model: false,
       log: { level: 'info' },

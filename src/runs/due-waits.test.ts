@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reminderId, type StoredWait, waitId } from '../core/wait.ts';
+import { type Question, reminderId, type StoredWait, waitId } from '../core/wait.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
 import { JumpingClock } from '../testing/jobs.ts';
@@ -68,12 +68,14 @@ test('a person is reminded once: in the commit that ends the timer, and not wher
   const now = clock.now();
   const asks = async (n: number) => {
     const { seq, generation, key } = await begin(journal, n);
-    const about = {
-      ...{ text: 'Which?', answer: 'text', by: ['test:ada'] },
+    const about: Question = {
+      text: 'Which?',
+      answer: 'text',
+      by: ['test:ada'],
       to: TO,
       remindAt: now + 1_000,
       expiresAt: now + 9_000,
-    } as const;
+    };
     const asked = { code: `AAAAA${n}`, chat: 'test/bot/ada', parts: [] };
     const waits = [{ callId: 'c', kind: 'person', about, asked, due: about.expiresAt }] as const;
     await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });

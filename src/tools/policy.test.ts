@@ -39,6 +39,7 @@ const names = (who: PolicyRun, config = settings()): readonly string[] =>
 
 /** The owner's alone until the config names them. */
 const LATER = [
+  'ask_human',
   'edit_file',
   'diff_edit',
   'glob',

@@ -117,6 +117,11 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
+  /** Whether the server waits here for a person other than this one; see `OpenCall.who`. */
+  isAskingOthers(who: string | undefined): boolean {
+    return this.#requests.isAskingOthers(who);
+  }
+
   /** Resolves when the connection is over, with why. */
   get ended(): Promise<Error> {
     return this.#wire.ended;

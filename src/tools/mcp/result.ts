@@ -44,7 +44,8 @@ export function resultOf(tool: Pick<ServerTool, 'outputSchema'>, answer: unknown
   return { ok: !isError, output: output === '' ? '(no output)' : output };
 }
 
-function failed(reason: string, notes: readonly string[]): ToolResult {
+/** `reason`: for the model, a clause without a full stop. */
+export function failed(reason: string, notes: readonly string[] = []): ToolResult {
   return { ok: false, output: [`Error: ${reason}`, ...notes].join('\n') };
 }
 

@@ -103,6 +103,11 @@ export class ServerRequests {
     return all.find((call) => this.#calls.get(call)?.open === 0) ?? all[0] ?? 'no call is under way';
   }
 
+  /** Whether a question to another person than this one is open. */
+  isAskingOthers(who: string | undefined): boolean {
+    return [...this.#calls].some(([call, { open }]) => open > 0 && (who === undefined || call.who !== who));
+  }
+
   #isOnePersons(): boolean {
     const [first, ...others] = [...this.#calls.keys()];
     return others.every(({ who }) => who !== undefined && who === first?.who);

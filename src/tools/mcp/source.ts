@@ -15,11 +15,12 @@ import type { ToolSource } from '../../core/tool-source.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { settledOrAborted } from '../../lib/time-limit.ts';
-import { type CallOptions, CallRefused, McpConnection } from './client.ts';
+import { type CallOptions, CallRefused, type ConnectOptions, McpConnection } from './client.ts';
 import { type Listed, listServer } from './look.ts';
 import type { ServerTool } from './offered.ts';
+import { OwnConnections } from './own-connection.ts';
 import { type Approved, approve, approvedOf, standingOf } from './pin.ts';
-import { resultOf } from './result.ts';
+import { failed, resultOf } from './result.ts';
 import type { Elicit } from './server-requests.ts';
 import type { Wire } from './transport.ts';
 import type { WaitingCalls } from './waiting-calls.ts';
@@ -66,11 +67,13 @@ export class McpSource implements ToolSource {
   #toldScope = '';
   /** Ends the wait for the next attempt. */
   #retry = new AbortController();
+  readonly #own: OwnConnections;
   #calls = 0;
 
   constructor(options: McpSourceOptions) {
     this.#options = options;
     this.name = `mcp:${options.server}`;
+    this.#own = new OwnConnections({ ...options, ...this.#asking, stop: this.#stop.signal });
   }
 
   /** Connects, and stays connected until disposed. A server that does not work is told of in the log alone. */
@@ -130,16 +133,20 @@ export class McpSource implements ToolSource {
     }
   }
 
+  get #asking(): Pick<ConnectOptions, 'onRefused' | 'asksPeople'> {
+    const { logger, server, entry } = this.#options;
+    return { onRefused: (method) => logger.info('mcp.refused', { server, method }), asksPeople: entry.elicitation === 'ask' };
+  }
+
   /** One connection, from its start to its end; resolves with why it ended. */
   async #connected(signal: AbortSignal): Promise<unknown> {
-    const { clock, version, wire, logger, server, entry } = this.#options;
+    const { clock, version, wire } = this.#options;
     let change = Promise.withResolvers<void>();
     try {
       await using connection = await McpConnection.open(await wire(), {
         ...{ clock, signal, version },
         onListChanged: () => change.resolve(),
-        onRefused: (method) => logger.info('mcp.refused', { server, method }),
-        asksPeople: entry.elicitation === 'ask',
+        ...this.#asking,
       });
       for (;;) {
         // Before it is listed: a change meanwhile counts.
@@ -246,9 +253,11 @@ export class McpSource implements ToolSource {
     if (!connection) return failed(`the MCP server ${server} is not connected (${this.#detail ?? 'it is starting'})`);
     if (this.#offered.get(tool.id)?.digest !== tool.digest)
       return failed(`${tool.id} is not what was approved any more; the operator has to approve it again`);
-    const who = asker && { who: `${asker.principal}\n${chatKey(asker.to)}` };
+    const who = asker && `${asker.principal}\n${chatKey(asker.to)}`;
     const work = (elicit: Elicit | undefined, signal: AbortSignal): Promise<ToolResult> =>
-      this.#call(connection, tool, args, { ...who, ...(elicit && { elicit }), signal });
+      this.#own.with(connection, { tool, who, signal }, (on, ending) =>
+        this.#call(on, tool, args, { ...(who === undefined ? {} : { who }), ...(elicit && { elicit }), signal: ending }),
+      );
     return await waiting.run({ key: context.idempotencyKey, server, asker, work }, context.signal);
   }
 
@@ -286,8 +295,4 @@ export class McpSource implements ToolSource {
 
 function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is GatehouseError {
   return isGatehouseError(error) && codes.includes(error.code);
-}
-
-function failed(reason: string): ToolResult {
-  return { ok: false, output: `Error: ${reason}` };
 }
