@@ -126,7 +126,9 @@ test('/stop ends what waits, says which tools ran, and the next call of the mode
   await rig.channel.deliver({ text: '/stop' });
   await until('it is stopped', () => rig.channel.texts().includes('🛑 Cancelled.'));
   await rig.channel.deliver({ text: `/allow ${code}`, platformId: 'late' });
-  await until('the person is told', () => rig.channel.texts().includes('Too late: this question is closed. What asked it is over.'));
+  await until('the person is told', () =>
+    rig.channel.texts().includes('Too late: this question is closed. What asked it is over.'),
+  );
   await rig.channel.deliver({ text: 'and now?' });
   await until('the next one is answered', () => rig.channel.texts().includes('did and now?'));
   const next = model.requests
