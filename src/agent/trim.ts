@@ -1,4 +1,5 @@
 /** Fits a repaired history into the model's window without a model's help (spec C3). Pure; trimming twice changes nothing. */
+import { wholeGroups } from '../core/history-cut.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { estimateTokens, messageTokens, SAFETY_MARGIN, textTokens } from '../llm/tokens.ts';
 import { cutText, firstLine } from './cut-text.ts';
@@ -35,7 +36,7 @@ function summarise(messages: readonly SessionMessage[], budget: number): readonl
   const body = messages.slice(system.length);
   // Already summarised: the summary of a summary would say less and save nothing.
   if (body[0] !== undefined && isSummary(body[0])) return messages;
-  const groups = groupTools(body);
+  const groups = wholeGroups(body);
   const keep = tailLength(groups, keptTokens(estimateTokens(body), budget));
   let tail = groups.slice(groups.length - keep);
   const older = groups.slice(0, groups.length - keep).flat();
@@ -55,17 +56,6 @@ function summarise(messages: readonly SessionMessage[], budget: number): readonl
 
 function isSummary(message: SessionMessage): boolean {
   return isNote(message) && message.id.includes(SUMMARY_ID);
-}
-
-/** A call with its results is one group: neither survives without the other. */
-function groupTools(messages: readonly SessionMessage[]): readonly (readonly SessionMessage[])[] {
-  const groups: SessionMessage[][] = [];
-  for (const message of messages) {
-    const last = groups.at(-1);
-    if (message.role === 'tool' && last) last.push(message);
-    else groups.push([message]);
-  }
-  return groups;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Where a session begins anew: marks among the lines of the journal that are on their way into its file. */
 import { archivedSession } from '../core/ids.ts';
+import { cutForward } from '../core/history-cut.ts';
 import type { SessionHeader, SessionMessage, SessionStore } from '../core/session.ts';
 import { oneLine } from '../lib/one-line.ts';
 
@@ -7,9 +8,7 @@ type Lines = readonly SessionMessage[];
 
 /** The newest `keep` messages; never begins with the result of a call that is not among them. */
 export function newestKept(messages: Lines, keep: number): Lines {
-  let from = Math.max(0, messages.length - keep);
-  while (messages[from]?.role === 'tool') from += 1;
-  return messages.slice(from);
+  return messages.slice(cutForward(messages, messages.length - keep));
 }
 
 /** The lines behind the mark by which the file was begun anew last: what stands before it is in the file, or was. */

@@ -1,3 +1,4 @@
+import { allowedCuts } from '../core/history-cut.ts';
 import { shortHash } from '../core/ids.ts';
 import type { SessionMessage } from '../core/session.ts';
 
@@ -10,9 +11,10 @@ import type { SessionMessage } from '../core/session.ts';
 export function recentHistory(messages: readonly SessionMessage[], most: number): readonly SessionMessage[] {
   if (messages.length <= most) return messages;
   const newest = messages.slice(-most);
-  const places = newest.slice(0, Math.max(1, Math.floor(most / 2))).flatMap(({ id, role }, at) =>
+  const allowed = allowedCuts(newest);
+  const places = newest.slice(0, Math.max(1, Math.floor(most / 2))).flatMap(({ id }, at) =>
     // A result without its call says nothing.
-    role === 'tool' ? [] : [{ at, hash: shortHash(id) }],
+    allowed[at] ? [{ at, hash: shortHash(id) }] : [],
   );
   const [first] = places.toSorted((a, b) => (a.hash < b.hash ? -1 : 1));
   return newest.slice(first?.at ?? 0);
