@@ -5,6 +5,7 @@
 import { shortHash } from '../core/ids.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import { isDeep } from '../lib/json-depth.ts';
+import { isCompacted } from './compact.ts';
 import { cutText } from './cut-text.ts';
 
 /** Longest tool result before the last user message (spec C3). */
@@ -36,7 +37,7 @@ export function repairHistory(messages: readonly SessionMessage[]): readonly Ses
 }
 
 function mergeSystem(messages: readonly SessionMessage[]): readonly SessionMessage[] {
-  const firstOther = messages.findIndex((message) => message.role !== 'system');
+  const firstOther = messages.findIndex((message) => message.role !== 'system' || isCompacted(message));
   const head = firstOther === -1 ? messages : messages.slice(0, firstOther);
   const rest = messages.slice(head.length).map((message) => (message.role === 'system' ? asNote(message) : message));
   const first = head[0];

@@ -1,4 +1,5 @@
-/** A question that a tool puts to a model, on the account of its run. */
+/** A question that a tool, or the gateway itself, puts to a model, on the account of a run. */
+import type { ThinkingLevel } from './session.ts';
 
 export interface ModelQuestion {
   /** What is to be done: words of the tool and arguments of its call, nothing of the data. */
@@ -7,6 +8,10 @@ export interface ModelQuestion {
   readonly data: string;
   /** Longest answer, in tokens. */
   readonly maxOutputTokens: number;
+  /** Absent = as the model does by itself. */
+  readonly temperature?: number;
+  /** Default `low`. */
+  readonly thinking?: ThinkingLevel;
 }
 
 /**

@@ -194,6 +194,11 @@ export interface Waits {
   questions(chat?: string): Promise<readonly StoredWait[]>;
   /** The newest parked runs of a session, oldest first; without `newest` all of them. */
   parked(session: string, newest?: number): Promise<readonly ParkedRun[]>;
+  /**
+   * Ids of the newest line of the history of each run of this session that was parked and is not over: it goes
+   * on with that history.
+   */
+  heldHistory(session: string): Promise<readonly string[]>;
   /** The earliest `due` of all open waits. */
   earliest(): Promise<number | undefined>;
   /** Open waits whose `due` has come, at most `limit`. */

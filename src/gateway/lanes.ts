@@ -45,6 +45,8 @@ interface Lane {
 export interface LanesOptions {
   readonly journal: Runs;
   readonly bus: InboundBus;
+  /** What else changes the lines of sessions waits for it too. Default: nothing else does. */
+  readonly sessions?: KeyedMutex;
   /** Bounds the turns that run at once over all lanes. */
   readonly permits: TurnPermits;
   /**
@@ -66,13 +68,14 @@ export interface LanesOptions {
 export class Lanes {
   readonly #options: LanesOptions;
   readonly #lanes = new Map<string, Lane>();
-  readonly #sessions = new KeyedMutex();
+  readonly #sessions: KeyedMutex;
   readonly #suspects = new KeyedMutex();
   readonly #stopping = new AbortController();
   #idleWaiters: (() => void)[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
+    this.#sessions = options.sessions ?? new KeyedMutex();
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 

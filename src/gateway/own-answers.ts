@@ -25,7 +25,7 @@ export class OwnAnswers {
     this.#options = options;
   }
 
-  readonly of = async (row: RunRow, ready: Promise<unknown>): Promise<End | undefined> => {
+  readonly of = async (row: RunRow, ready: Promise<unknown>, signal: AbortSignal): Promise<End | undefined> => {
     const { message } = row;
     const isMute = this.#options.model.demo && !this.#options.demoAllowed(channelOf(row));
     if (!message) return isMute ? { state: 'DONE', outcome: 'no-model' } : undefined;
@@ -36,8 +36,8 @@ export class OwnAnswers {
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
     if (isPrompt(command) && command.kind !== 'pick' && command.kind !== 'new')
       return { state: 'DONE', outcome: 'late-command', text: 'A command counts when it is sent. Please send this one as a new message.' };
-    if (command?.kind === 'model' || command?.kind === 'think' || command?.kind === 'new') {
-      const text = await runCommand(command, { ...row, message }, this.#options);
+    if (command?.kind === 'model' || command?.kind === 'think' || command?.kind === 'new' || command?.kind === 'compact') {
+      const text = await runCommand(command, { ...row, message }, this.#options, signal);
       return text === undefined ? { state: 'DONE', outcome: 'not-permitted' } : { state: 'DONE', outcome: command.kind, text };
     }
     return isMute ? this.#withoutModel(row) : undefined;

@@ -35,6 +35,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
         chat === undefined ? openQuestions(store) : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
+    heldHistory: (session) => queue.peek(() => heldHistory(store, session)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
       queue.peek(() => list(store, `state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due ${LIMIT}`, now, limit)),
@@ -77,6 +78,14 @@ function parkedIn({ db }: Store, session: string, newest: number): readonly Park
     ...{ key, text: text ?? '', kinds: openKinds({ db }, seq) },
     ...(taint === 0 ? {} : { taint }),
   }));
+}
+
+/** By the index of each state: a run that was settled is NEW or RUNNING until it is over. */
+function heldHistory({ db }: Store, session: string): readonly string[] {
+  const sql = `SELECT history_to AS id FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND session = ?1 AND history_to <> ''
+    UNION SELECT history_to FROM run INDEXED BY run_new WHERE state = 'NEW' AND session = ?1 AND history_to <> ''
+    UNION SELECT history_to FROM run INDEXED BY run_running WHERE state = 'RUNNING' AND session = ?1 AND history_to <> ''`;
+  return db.all<{ id: string }>(sql, session).map(({ id }) => id);
 }
 
 /**

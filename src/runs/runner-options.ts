@@ -17,6 +17,7 @@ import type { UploadBook } from '../media/fetch-file.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
 import type { AnswerExtras } from './answer-extras.ts';
 import type { Choices } from './choices.ts';
+import type { Compaction } from './compaction.ts';
 import type { Earlier } from './earlier.ts';
 import type { End } from './ended.ts';
 import type { Profiles } from './profile.ts';
@@ -31,10 +32,15 @@ export interface RunnerOptions {
   /** Shows what the run has to say; what it says meanwhile it reads from the events. */
   readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
+  /** Told of each turn of a conversation once it is committed. */
+  readonly compaction: Pick<Compaction, 'after'>;
   readonly choices: Pick<Choices, 'of'>;
   readonly earlier: Pick<Earlier, 'of'>;
-  /** What needs no model, such as a command, once `ready` resolved. Undefined = the agent runs. */
-  readonly instead: (row: RunRow, ready: Promise<unknown>) => Promise<End | undefined>;
+  /**
+   * What needs no agent, such as a command, once `ready` resolved. Undefined = the agent runs. Rejects with the
+   * signal's reason.
+   */
+  readonly instead: (row: RunRow, ready: Promise<unknown>, signal: AbortSignal) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
   readonly tools: (row: RunRow, taint: number) => readonly Tool[];
   /** Decides which of them a run is offered, and which calls run. */

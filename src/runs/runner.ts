@@ -101,6 +101,7 @@ export class Runner {
     if (committed) {
       result.onDisk?.();
       tellMessageOut(row, result, this.#options.hooks);
+      if (row.profile === 'session' && result.lines.length > 0) this.#options.compaction.after(row);
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };
     if (result.waits) emit({ ...about, type: 'parked', waits: result.waits.length, kinds: kindsOf(result.waits) });
@@ -124,7 +125,7 @@ export class Runner {
 
   async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row, ready } = running;
-    const end = (await this.#options.instead(row, ready)) ?? (await askMessageIn(row, this.#options.hooks, signal));
+    const end = (await this.#options.instead(row, ready, signal)) ?? (await askMessageIn(row, this.#options.hooks, signal));
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);

@@ -5,6 +5,7 @@ import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { appendWithCuts, behindLastCut, headerOf, newestKept, titleOf, withLines } from './cuts.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
@@ -38,8 +39,11 @@ export interface TranscriptsOptions {
  * other session's.
  */
 export class Transcripts implements AsyncDisposable {
+  /** One turn of a session, or one change of its lines, at a time. */
+  readonly sessions = new KeyedMutex();
   readonly #options: TranscriptsOptions;
   readonly #closing = new AbortController();
+  readonly #parts = new AsyncDisposableStack();
   readonly #writers = new BoundedQueue(WRITERS);
   /** Committed lines that are not in their file yet. */
   readonly #pending = new Map<string, readonly SessionMessage[]>();
@@ -127,9 +131,36 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
+   * Puts what `change` makes of the session's lines in their place; undefined = they stay. The lines as they
+   * were are in the archive before, so a kill leaves the old ones or the new ones. Lines that are committed
+   * meanwhile come behind. The caller holds the session's mutex. Rejects as `restart` does.
+   */
+  async replace(
+    session: string,
+    change: (lines: readonly SessionMessage[]) => readonly SessionMessage[] | undefined,
+  ): Promise<void> {
+    await this.#moveAll();
+    if (this.#stuck.has(session)) throw this.#stuck.get(session);
+    // A round of its own: nothing is appended between the reading and the writing.
+    await this.#inRound(async () => {
+      const lines = (await this.#options.store.load(session))?.messages ?? [];
+      // They are in the file; one left here would come back once it is no longer there.
+      this.#forget(session, new Set(lines.map(({ id }) => id)));
+      const changed = change(lines);
+      if (changed) await this.#options.store.rewrite(session, changed);
+    });
+  }
+
+  /** Is closed first when these are: it still writes lines. */
+  closeFirst(part: AsyncDisposable): void {
+    this.#parts.use(part);
+  }
+
+  /**
    * Ends the background work after one last round; what cannot be moved into its file stays in the journal.
    */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#parts.disposeAsync();
     this.#closing.abort(new Error('transcripts closed'));
     await this.#moving;
     await this.flush();
@@ -162,10 +193,14 @@ export class Transcripts implements AsyncDisposable {
     const failed: Failed = new Map();
     for (let after: number | undefined = 0; after !== undefined; ) {
       const from: number = after;
-      const round = this.#lastRound.then(() => this.#moveBatch(from, failed));
-      this.#lastRound = round.catch(() => undefined);
-      after = await round;
+      after = await this.#inRound(() => this.#moveBatch(from, failed));
     }
+  }
+
+  #inRound<T>(work: () => Promise<T>): Promise<T> {
+    const round = this.#lastRound.then(work);
+    this.#lastRound = round.catch(() => undefined);
+    return round;
   }
 
   /** Returns where the next round goes on; undefined at the end. */

@@ -31,7 +31,8 @@ const EMPTY_COUNTS: JournalCounts = {
 const NO_WAITS: OpenJournal['journal']['waits'] = {
   granted: async () => undefined,
   ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
-  ...{ waiting: async () => 0, parked: async () => [], earliest: async () => undefined, due: async () => [] },
+  ...{ waiting: async () => 0, heldHistory: async () => [], parked: async () => [] },
+  ...{ earliest: async () => undefined, due: async () => [] },
 };
 
 /** One invocation after another in one directory; set the public fields before `run`. */

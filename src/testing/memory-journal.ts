@@ -129,7 +129,7 @@ export class MemoryJournal implements Journal {
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly waits: Journal['waits'] = {
     ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },
-    ...{ granted: outboxOnly, waiting: outboxOnly, earliest: outboxOnly, due: outboxOnly },
+    ...{ granted: outboxOnly, waiting: outboxOnly, heldHistory: outboxOnly, earliest: outboxOnly, due: outboxOnly },
   };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;

@@ -10,6 +10,7 @@ import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { type AddressPattern, guardedPattern } from '../../lib/guarded-pattern.ts';
+import type { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
@@ -57,7 +58,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   });
   const bus = new InboundBus(config.gateway.bus_capacity);
   const permits = turnPermits(base);
-  const lanes = composeLanes(base, { bus, gate, permits });
+  const lanes = composeLanes(base, { bus, gate, permits, sessions: transcripts.sessions });
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   const standing = standingOptions(base, operator, pairing);
@@ -109,12 +110,13 @@ interface LaneParts {
   readonly bus: InboundBus;
   readonly gate: VoiceGate;
   readonly permits: TurnPermits;
+  readonly sessions: KeyedMutex;
 }
 
-function composeLanes({ options, events, journal }: Base, { bus, gate, permits }: LaneParts): Lanes {
+function composeLanes({ options, events, journal }: Base, { bus, gate, permits, sessions }: LaneParts): Lanes {
   const { clock } = options;
   return new Lanes({
-    ...{ journal, bus, permits, clock, emit: events.emit },
+    ...{ journal, bus, permits, sessions, clock, emit: events.emit },
     turn: (row, signal, durable) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal, durable)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({

@@ -8,6 +8,7 @@ import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
 import { mayWrite } from '../../operator/may-write.ts';
 import { Choices } from '../../runs/choices.ts';
+import { Compaction } from '../../runs/compaction.ts';
 import { Earlier } from '../../runs/earlier.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner } from '../../runs/runner.ts';
@@ -16,6 +17,7 @@ import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
 import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
+import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
 import { closeBrowser } from './browser.ts';
 import type { PlanAnswer } from './delivery.ts';
 import { composeExtras } from './extras.ts';
@@ -49,7 +51,9 @@ export function composeRunner(turn: TurnParts): Runner {
   const choices = choicesOf(turn);
   const hooks = composeHooks(base);
   const able = abilities(turn);
+  const compaction = compactionOf(turn, { choices, hooks });
   const ownAnswers = new OwnAnswers({
+    compaction,
     ...{ choice: commandsOf(turn, choices), why: whyOf(turn), clock },
     transcripts: {
       async restart(session, keep) {
@@ -66,7 +70,7 @@ export function composeRunner(turn: TurnParts): Runner {
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
-    choices,
+    ...{ choices, compaction },
     earlier: earlierOf(turn),
     questions: operator.questions,
     instead: ownAnswers.of,
@@ -89,6 +93,14 @@ export function composeRunner(turn: TurnParts): Runner {
     extras: composeExtras(base, able.policy),
     ...able,
   });
+}
+
+function compactionOf({ base, models, transcripts }: TurnParts, beside: Pick<ModelAccessParts, 'choices' | 'hooks'>): Compaction {
+  const { clock, logger } = base.options;
+  const access = composeModelAccess({ base, models, ...beside });
+  const compaction = new Compaction({ transcripts, waits: base.journal.waits, models: access, clock, logger });
+  transcripts.closeFirst(compaction);
+  return compaction;
 }
 
 /** What a turn may do on the channel of its message. */

@@ -9,6 +9,7 @@ import type { ChatRow } from '../../core/run.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import type { ToolSettings } from '../../core/tool-settings.ts';
 import type { RoutingMode } from '../../llm/routing/adaptive-router.ts';
+import type { Compaction } from '../../runs/compaction.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 
@@ -28,6 +29,8 @@ export type Command =
   | AdaptiveCommand
   | ConfigCommand
   | { readonly kind: 'thinking'; readonly isOn?: boolean }
+  /** Takes its turn in the lane, because it changes the session. */
+  | { readonly kind: 'compact' }
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;
 
@@ -72,10 +75,10 @@ export interface ChoiceCommand {
 export type NewCommand = Extract<Command, { readonly kind: 'new' }>;
 
 /** A command that takes its turn in the lane: of `new` only what a waiting message was edited to. */
-export type TurnCommand = ChoiceCommand | NewCommand;
+export type TurnCommand = ChoiceCommand | NewCommand | { readonly kind: 'compact' };
 
 /** A command that is answered when it is received, also while a turn runs. */
-export type PromptCommand = Exclude<Command, ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' }>;
+export type PromptCommand = Exclude<Command, ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' | 'compact' }>;
 
 /** What answers one, and what the commit of the answer changes. */
 export interface Prompted {
@@ -119,6 +122,7 @@ export interface PlaceOfMessage {
 /** What commands in a lane work on. */
 export interface CommandPorts {
   readonly transcripts: Pick<Transcripts, 'restart'>;
+  readonly compaction: Pick<Compaction, 'now'>;
   /** See `PromptPorts`. */
   readonly mayChange: (message: InboundMessage) => boolean;
   /** What became of a message of one's own. */
@@ -136,6 +140,11 @@ export interface CommandSpec extends CommandEntry {
 
 /**
  * A command in its lane: does what it says and returns the answer; undefined where the sender may not use it
- * and was told so already. The caller holds the session's mutex.
+ * and was told so already. The caller holds the session's mutex. What waits ends with the signal's reason.
  */
-export type RunCommand<C extends TurnCommand> = (command: C, row: ChatRow, ports: CommandPorts) => Promise<string | undefined>;
+export type RunCommand<C extends TurnCommand> = (
+  command: C,
+  row: ChatRow,
+  ports: CommandPorts,
+  signal: AbortSignal,
+) => Promise<string | undefined>;

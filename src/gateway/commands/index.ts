@@ -15,6 +15,7 @@ import type {
   PromptPorts,
   TurnCommand,
 } from './command.ts';
+import { compact, compactCommand } from './compact.ts';
 import { answerConfig, configCommand } from './config.ts';
 import { conversationOf } from './conversation.ts';
 import { newCommand, resetCommand, startAfresh, startAfreshInLane } from './new.ts';
@@ -45,6 +46,7 @@ const COMMANDS: readonly CommandSpec[] = [
   sessionsCommand,
   backCommand,
   deleteCommand,
+  compactCommand,
   modelCommand,
   thinkCommand,
   thinkingCommand,
@@ -88,7 +90,7 @@ const TOPIC_KINDS: ReadonlySet<Command['kind']> = new Set(['topic', 'switch', 'p
 
 /** Undefined = it takes its turn in the lane, or is none that this answers. */
 export function isPrompt(command: Command | undefined): command is PromptCommand {
-  return command !== undefined && !['stop', 'help', 'why', 'model', 'think'].includes(command.kind);
+  return command !== undefined && !['stop', 'help', 'why', 'model', 'think', 'compact'].includes(command.kind);
 }
 
 /** Rejects as the ports do. Changes nothing: what it says is true once the commit of the answer is. */
@@ -129,7 +131,13 @@ export function isCommandWord(words: string): boolean {
   return words.startsWith('/') || parseCommand(words) !== undefined;
 }
 
-/** See `RunCommand`. */
-export function runCommand(command: TurnCommand, row: ChatRow, ports: CommandPorts): Promise<string | undefined> {
-  return command.kind === 'new' ? startAfreshInLane(command, row, ports) : choose(command, row, ports);
+/** See `RunCommand`. Rejects as the session store does. */
+export function runCommand(
+  command: TurnCommand,
+  row: ChatRow,
+  ports: CommandPorts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (command.kind === 'new') return startAfreshInLane(command, row, ports, signal);
+  return command.kind === 'compact' ? compact(command, row, ports, signal) : choose(command, row, ports, signal);
 }

@@ -1,0 +1,179 @@
+// answer committed -> enough lines? -> summary of the older ones -> session's mutex -> archive, rewrite
+import {
+  compactedId,
+  messagesIn,
+  planCompaction,
+  SESSION_COMPACTION,
+  type Summary,
+  summarise,
+  withSummary,
+} from '../agent/compact.ts';
+import type { ModelAccess } from '../core/ask-model.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import type { RunRow } from '../core/run.ts';
+import type { SessionMessage } from '../core/session.ts';
+import type { Waits } from '../core/wait.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
+import type { Transcripts } from './transcripts.ts';
+
+/** Summaries that are made at once in the background: conversations come first. */
+const AT_ONCE = 2;
+/** After a failure a session is left alone so long, doubled with each further one up to the cap. */
+const BACK_OFF_MS = 60_000;
+const BACK_OFF_CAP_MS = 6 * 3_600_000;
+/** Sessions whose failures are remembered. */
+const MOST_FAILED = 1_000;
+
+/** What came of it: `nothing` = there are too few lines, or they must stay. */
+export type Compacted =
+  | { readonly kind: 'done'; readonly messages: number; readonly kept: number }
+  | { readonly kind: 'nothing'; readonly isHeld: boolean }
+  | Exclude<Summary, { readonly kind: 'summary' }>;
+
+export interface CompactionOptions {
+  readonly transcripts: Pick<Transcripts, 'load' | 'flush' | 'replace' | 'sessions'>;
+  readonly waits: Pick<Waits, 'heldHistory'>;
+  /** Asks on the account of this run; `as`: the key of the events. */
+  readonly models: (row: RunRow, as?: string) => ModelAccess;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Failure {
+  readonly until: number;
+  readonly waitMs: number;
+}
+
+/**
+ * Keeps stored histories short. No answer waits for it: the model is asked once the answer is committed and
+ * beside the session's mutex, which is held while the lines are replaced alone. Nothing of it is in the
+ * journal: what a kill or a failure ends has changed nothing, and a later turn does it again.
+ */
+export class Compaction implements AsyncDisposable {
+  readonly #options: CompactionOptions;
+  readonly #queue = new BoundedQueue(AT_ONCE);
+  readonly #closing = new AbortController();
+  /** By session: what is under way, and when the next try may begin. */
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #failed = new Map<string, Failure>();
+
+  constructor(options: CompactionOptions) {
+    this.#options = options;
+  }
+
+  /** A turn of this session is committed. Returns at once. */
+  after(row: RunRow): void {
+    const { session } = row;
+    const failed = this.#failed.get(session);
+    if (this.#closing.signal.aborted || this.#running.has(session)) return;
+    if (failed && this.#options.clock.monotonic() < failed.until) return;
+    const work = this.#inBackground(row).finally(() => this.#running.delete(session));
+    this.#running.set(session, work);
+  }
+
+  /**
+   * `/compact`: all but the newest lines, however few there are. The caller holds the session's mutex. Rejects
+   * as `Transcripts.replace` does.
+   */
+  async now(row: RunRow, signal: AbortSignal): Promise<Compacted> {
+    const { transcripts, models } = this.#options;
+    const lines = await transcripts.load(row.session);
+    const done = lines.findIndex(({ id }) => id === compactedId(row.key));
+    // An attempt before this one did it.
+    if (done >= 0) return doneWith(lines, done);
+    const rule = { ...SESSION_COMPACTION, from: 0 };
+    const held = await this.#held(row.session, lines);
+    const plan = planCompaction(lines, rule, held);
+    if (!plan) return { kind: 'nothing', isHeld: held > 0 && planCompaction(lines, rule) !== undefined };
+    const replaced = lines.slice(plan.begin, plan.end);
+    const summary = await summarise({ messages: replaced, kind: 'session', name: row.key }, models(row), signal);
+    if (summary.kind !== 'summary') return summary;
+    if (!(await this.#replace(row.session, replaced, summary.line))) return { kind: 'nothing', isHeld: false };
+    this.#failed.delete(row.session);
+    return doneWith(withSummary(lines, plan, summary.line), plan.begin);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new Error('compaction closed'));
+    await Promise.all(this.#running.values());
+  }
+
+  async #inBackground(row: RunRow): Promise<void> {
+    const { logger } = this.#options;
+    const { session } = row;
+    try {
+      const done = await this.#compact(row);
+      if (!done) return;
+      if (done.kind === 'done') {
+        this.#failed.delete(session);
+        logger.info('session.compacted', { session, messages: done.messages, kept: done.kept });
+      } else this.#backOff(session, done.kind === 'nothing' ? 'the lines changed meanwhile' : done.reason);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      this.#backOff(session, isGatehouseError(error) ? `${error.code} ${error.message}` : errorText(error));
+    }
+  }
+
+  /** Undefined = there is nothing to do. */
+  async #compact(row: RunRow): Promise<Compacted | undefined> {
+    const { transcripts, models } = this.#options;
+    const { session, key } = row;
+    const { from } = SESSION_COMPACTION;
+    if ((await transcripts.load(session, from)).length < from) return undefined;
+    const lines = await transcripts.load(session);
+    const plan = planCompaction(lines, SESSION_COMPACTION, await this.#held(session, lines));
+    if (!plan) return undefined;
+    const replaced = lines.slice(plan.begin, plan.end);
+    const name = replaced.at(-1)?.id ?? key;
+    const { signal } = this.#closing;
+    const summary = await this.#queue.run(() =>
+      summarise({ messages: replaced, kind: 'session', name }, models(row, `${key}#compact`), signal),
+    );
+    if (summary.kind !== 'summary') return summary;
+    // So that the mutex is held for the rewriting alone.
+    await transcripts.flush();
+    const isDone = await transcripts.sessions.runExclusive(session, () => this.#replace(session, replaced, summary.line));
+    return isDone ? doneWith(withSummary(lines, plan, summary.line), plan.begin) : { kind: 'nothing', isHeld: false };
+  }
+
+  /** False where these lines are no longer there side by side, or a run was parked that needs them. */
+  async #replace(session: string, replaced: readonly SessionMessage[], summary: SessionMessage): Promise<boolean> {
+    const { transcripts, waits } = this.#options;
+    const needed = new Set(await waits.heldHistory(session));
+    let isDone = false;
+    await transcripts.replace(session, (lines) => {
+      const begin = lines.findIndex(({ id }) => id === replaced[0]?.id);
+      const plan = { begin, end: begin + replaced.length };
+      const isSame = begin >= 0 && replaced.every(({ id }, n) => lines[begin + n]?.id === id);
+      if (!isSame || lines.slice(begin).some(({ id }) => needed.has(id))) return undefined;
+      isDone = true;
+      return withSummary(lines, plan, summary);
+    });
+    return isDone;
+  }
+
+  /** How many lines runs that wait have in their history. */
+  async #held(session: string, lines: readonly SessionMessage[]): Promise<number> {
+    const needed = new Set(await this.#options.waits.heldHistory(session));
+    return lines.findLastIndex(({ id }) => needed.has(id)) + 1;
+  }
+
+  #backOff(session: string, reason: string): void {
+    const { clock, logger } = this.#options;
+    const before = this.#failed.get(session);
+    const waitMs = Math.min(BACK_OFF_CAP_MS, before ? before.waitMs * 2 : BACK_OFF_MS);
+    this.#failed.delete(session);
+    this.#failed.set(session, { until: clock.monotonic() + waitMs, waitMs });
+    const [oldest] = this.#failed.keys();
+    if (this.#failed.size > MOST_FAILED && oldest !== undefined) this.#failed.delete(oldest);
+    const hint = 'nothing was changed; it is tried again after a later turn';
+    logger.warn('session.not-compacted', { session, detail: reason, nextInMs: waitMs, hint });
+  }
+}
+
+/** `at`: where the summary stands among the lines. */
+function doneWith(lines: readonly SessionMessage[], at: number): Compacted {
+  const summary = lines[at];
+  return { kind: 'done', messages: summary ? messagesIn(summary) : 0, kept: lines.length - at - 1 };
+}
