@@ -6,16 +6,11 @@
 import type { ModelAccess, ModelQuestion } from '../core/ask-model.ts';
 import { cutBack, cutForward } from '../core/history-cut.ts';
 import type { SessionMessage } from '../core/session.ts';
+import type { CompactionRule } from '../core/turn.ts';
 import { textTokens } from '../llm/tokens.ts';
 import { sanitize } from '../tools/output.ts';
 import { cutText } from './cut-text.ts';
 import { guardText } from './guard.ts';
-
-/** From `from` messages on all but the newest `keep` are replaced. */
-export interface CompactionRule {
-  readonly from: number;
-  readonly keep: number;
-}
 
 /** The messages from `begin` to before `end` become a summary. */
 export interface CompactionPlan {

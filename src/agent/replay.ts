@@ -48,11 +48,22 @@ export interface RecordedCall {
   readonly replaced?: string;
 }
 
+/** A summary that stands for the messages up to the one with the id `to`. */
+export interface StoredSummary {
+  readonly to: string;
+  readonly line: SessionMessage;
+}
+
+/** The call id of a summary's step: it has the number of the answer that is asked for next, and takes none. */
+export const COMPACTED = 'compacted';
+
 type Fields = Readonly<Record<string, Json>>;
 
 export class Replay {
   readonly #answers: StoredAnswer[] = [];
   readonly #tools = new Map<string, StepRecord>();
+  /** The newest summary of its working messages. */
+  readonly compacted: StoredSummary | undefined;
   /** Absent: no answer is recorded, or only by a version that did not store it. */
   readonly input: StoredInput | undefined;
   #nextN = 0;
@@ -69,6 +80,10 @@ export class Replay {
     let readable = true;
     let input: StoredInput | undefined;
     for (const step of recorded.toSorted((a, b) => a.n - b.n)) {
+      if (step.callId === COMPACTED) {
+        this.compacted = decodeCompacted(step.value) ?? this.compacted;
+        continue;
+      }
       this.#nextN = Math.max(this.#nextN, step.n + 1);
       if (step.kind === 'model') {
         const stored = decodeAnswer(step.value);
@@ -111,6 +126,19 @@ export class Replay {
     this.#nextN += 1;
     return this.#nextN - 1;
   }
+}
+
+export function encodeCompacted({ to, line: { id, content, taint = 0, timestamp } }: StoredSummary): Json {
+  return { to, id, content, taint, timestamp };
+}
+
+function decodeCompacted(value: Json | undefined): StoredSummary | undefined {
+  const step = fields(value);
+  if (typeof step?.['to'] !== 'string' || typeof step['content'] !== 'string') return undefined;
+  const { to, content } = step;
+  const taint = count(step['taint']);
+  const line = { id: text(step['id']), role: 'system', content, timestamp: text(step['timestamp']) } as const;
+  return { to, line: taint === 0 ? line : { ...line, taint } };
 }
 
 /** `input` goes with the first answer of a run. */

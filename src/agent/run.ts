@@ -27,6 +27,7 @@ import { toolSignature } from './tool-signature.ts';
 import { trimHistory } from './trim.ts';
 import { answerLine, resultLine, turnLine } from './turn-lines.ts';
 import { modelWait, verdictOf, waitsOf, withNotes } from './waiting.ts';
+import { WorkingMessages } from './working-messages.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
@@ -51,6 +52,7 @@ class AgentLoop {
   readonly #run: AgentRun;
   readonly #emit: AgentEmit;
   readonly #replay: Replay;
+  readonly #working: WorkingMessages;
   readonly #deadline: Deadline;
   readonly #signal: AbortSignal;
   readonly #detector = new LoopDetector();
@@ -75,6 +77,7 @@ class AgentLoop {
     this.#taint = run.access.taint;
     this.#emit = agentEmit(run);
     this.#replay = new Replay(run.steps.recorded);
+    this.#working = new WorkingMessages(run, this.#replay);
     this.#deadline = deadline;
     this.#signal = AbortSignal.any([run.signal, deadline.signal]);
     this.#lines = [this.#replay.inputOf(run.input)];
@@ -163,6 +166,7 @@ class AgentLoop {
     const { model, clock, steps, runId, ready } = this.#run;
     this.#resumedAt ??= this.#lines.length;
     await loadImages(this.#images, this.#lines, { workspace: this.#run.workspace, emit: this.#emit, signal: this.#signal });
+    await this.#working.update(this.#messages(), this.#signal);
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal, ready };
     const about = { iteration: this.#iterations, messages: this.#run.history.length + this.#lines.length, spent: this.#usage };
     const outcome = await callWithHooks(this.#run, about, this.#signal, () =>
@@ -196,14 +200,8 @@ class AgentLoop {
       ...(images.size === 0 ? {} : { images }),
     };
     const room = window - estimateRequestTokens({ messages: [], ...beside });
-    const system: SessionMessage = {
-      id: `${run.runId}#system`,
-      role: 'system',
-      content: this.#system(),
-      timestamp: run.input.timestamp,
-    };
-    const lines = withNotes(run, this.#lines, this.#resumedAt ?? 0);
-    const history = repairHistory([system, ...run.history, ...lines]);
+    const system = this.#line('system', 'system', this.#system(), Date.parse(run.input.timestamp));
+    const history = repairHistory([system, ...this.#working.of(this.#messages())]);
     return {
       messages: trimHistory(history, Math.max(room, window / 2)),
       ...beside,
@@ -212,6 +210,10 @@ class AgentLoop {
       context: { ...callerOf(run), queuedMs: run.queuedMs },
     };
   };
+
+  #messages(): readonly SessionMessage[] {
+    return [...this.#run.history, ...withNotes(this.#run, this.#lines, this.#resumedAt ?? 0)];
+  }
 
   /** What changes comes last: providers cache the beginning. */
   #system(): string {

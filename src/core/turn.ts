@@ -1,4 +1,5 @@
 /** What one run of the agent takes and gives, whatever began it. */
+import type { ModelAccess } from './ask-model.ts';
 import type { Authority } from './authority.ts';
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
@@ -12,6 +13,12 @@ import type { SessionMessage, ThinkingLevel } from './session.ts';
 import type { StepRecord } from './step.ts';
 import type { AttachedFile, Tool, ToolResult } from './tool.ts';
 import type { NewWait, SessionGrant } from './wait.ts';
+
+/** From `from` messages on all but the newest `keep` give way to a summary. */
+export interface CompactionRule {
+  readonly from: number;
+  readonly keep: number;
+}
 
 /** One object for all run profiles (decision D7): `src/runs/profile.ts` has the figures. Times in ms. */
 export interface RunLimits {
@@ -29,6 +36,8 @@ export interface RunLimits {
   readonly maxToolCalls: number;
   /** Tool calls of one answer that run at the same time. */
   readonly toolsAtOnce: number;
+  /** Of the messages that the model is shown. Absent = they are only trimmed to its window. */
+  readonly compaction?: CompactionRule;
   /** Of one model call; absent = what the model allows. */
   readonly maxOutputTokens?: number;
 }
@@ -83,6 +92,8 @@ export interface AgentRun {
   /** Absent = there are none. */
   readonly hooks?: Hooks;
   readonly model: Model;
+  /** Makes the summaries of `limits.compaction`. Absent = what would become one is left out. */
+  readonly summaries?: ModelAccess;
   /**
    * Windows that models turned out to have, in tokens by model id: read and written, shared by all runs.
    * Absent: nothing is kept.

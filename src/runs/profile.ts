@@ -13,7 +13,10 @@ export interface ConfiguredLimits {
   readonly maxOutputTokens?: number;
 }
 
-type Figures = Pick<RunLimits, 'maxIterations' | 'softIterations' | 'wallClockMs' | 'stepMs' | 'maxToolCalls' | 'toolsAtOnce'>;
+type Figures = Pick<
+  RunLimits,
+  'maxIterations' | 'softIterations' | 'wallClockMs' | 'stepMs' | 'maxToolCalls' | 'toolsAtOnce' | 'compaction'
+>;
 
 /** Longest time that one tool call may take, whatever the config says (spec C4). */
 const TOOL_TIMEOUT_CEILING_MS = 1_800_000;
@@ -28,9 +31,9 @@ const HALF_AN_HOUR_MS = 1_800_000;
 const CONVERSATION = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 64, toolsAtOnce: 8 };
 /**
  * What a task may do (P9 to P12): it is told to come to an end before it is ended, and no step of it may
- * hang.
+ * hang. It reads much, so its older messages become a summary early (P14).
  */
-const TASK = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 5, toolsAtOnce: 5 };
+const TASK = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 5, toolsAtOnce: 5, compaction: { from: 13, keep: 8 } };
 
 const FIGURES: Readonly<Record<Profile, Figures>> = {
   session: { ...CONVERSATION, maxIterations: 50 },

@@ -1,4 +1,5 @@
 /** What the runner is built from. */
+import type { ModelAccess } from '../core/ask-model.ts';
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import type { Hooks } from '../core/hooks.ts';
@@ -43,6 +44,8 @@ export interface RunnerOptions {
   readonly instead: (row: RunRow, ready: Promise<unknown>, signal: AbortSignal) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
   readonly tools: (row: RunRow, taint: number) => readonly Tool[];
+  /** Asks on the account of a run, for the summaries of its working messages. */
+  readonly models: (row: RunRow) => ModelAccess;
   /** Decides which of them a run is offered, and which calls run. */
   readonly policy: Policy;
   /** Whether a yes that is written on this channel is surely its person's. */

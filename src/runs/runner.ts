@@ -251,6 +251,7 @@ export class Runner {
       access: accessOf(row, turn, this.#options),
       hooks: this.#options.hooks,
       ...chosen,
+      summaries: this.#options.models(row),
       windows: this.#windows.current(),
       limits: limits[row.profile],
       steps: {

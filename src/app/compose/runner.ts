@@ -8,7 +8,7 @@ import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
 import { mayWrite } from '../../operator/may-write.ts';
 import { Choices } from '../../runs/choices.ts';
-import { Compaction } from '../../runs/compaction.ts';
+import { Compaction, type CompactionOptions } from '../../runs/compaction.ts';
 import { Earlier } from '../../runs/earlier.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner } from '../../runs/runner.ts';
@@ -17,7 +17,7 @@ import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
 import { createPolicy } from '../../tools/policy.ts';
 import type { ModelStack } from '../model-stack.ts';
-import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
+import { composeModelAccess } from './ask-model.ts';
 import { closeBrowser } from './browser.ts';
 import type { PlanAnswer } from './delivery.ts';
 import { composeExtras } from './extras.ts';
@@ -51,7 +51,8 @@ export function composeRunner(turn: TurnParts): Runner {
   const choices = choicesOf(turn);
   const hooks = composeHooks(base);
   const able = abilities(turn);
-  const compaction = compactionOf(turn, { choices, hooks });
+  const access = composeModelAccess({ base, models, choices, hooks });
+  const compaction = compactionOf(turn, access);
   const ownAnswers = new OwnAnswers({
     compaction,
     ...{ choice: commandsOf(turn, choices), why: whyOf(turn), clock },
@@ -77,6 +78,7 @@ export function composeRunner(turn: TurnParts): Runner {
     get transcriber() {
       return models().transcriber;
     },
+    models: access,
     tools: composeTools({ ...turn, choices, hooks, sendBeside: composeMessages({ ...turn, mayWrite: writerCheck(turn) }) }),
     get limits() {
       return limitsOf(live());
@@ -95,10 +97,9 @@ export function composeRunner(turn: TurnParts): Runner {
   });
 }
 
-function compactionOf({ base, models, transcripts }: TurnParts, beside: Pick<ModelAccessParts, 'choices' | 'hooks'>): Compaction {
+function compactionOf({ base, transcripts }: TurnParts, models: CompactionOptions['models']): Compaction {
   const { clock, logger } = base.options;
-  const access = composeModelAccess({ base, models, ...beside });
-  const compaction = new Compaction({ transcripts, waits: base.journal.waits, models: access, clock, logger });
+  const compaction = new Compaction({ transcripts, waits: base.journal.waits, models, clock, logger });
   transcripts.closeFirst(compaction);
   return compaction;
 }
