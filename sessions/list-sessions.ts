@@ -2,9 +2,14 @@ import type { Dirent } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SessionInfo } from '../src/core/session.ts';
+import { oneLine } from '../src/lib/one-line.ts';
 import { decodeName, keyOfNames } from './file-name.ts';
 
 const NEWLINE = 0x0a;
+/** Lines that are looked at for a title. */
+const TITLE_WITHIN = 20;
+/** UTF-16 units. */
+const TITLE_CHARS = 60;
 
 /** All sessions under a data directory, the newest first. Reads files one after the other and changes nothing. */
 export async function listSessions(dir: string): Promise<SessionInfo[]> {
@@ -55,11 +60,24 @@ async function describe(path: string, placeKey: string | undefined): Promise<Ses
     if (key === undefined) return undefined;
     const last = lines.length > 1 ? field(lines.at(-1) ?? bytes, 'timestamp') : undefined;
     const updatedAt = last ?? (await stat(path)).mtime.toISOString();
-    return { key, messages: Math.max(0, lines.length - 1), updatedAt, bytes: bytes.length };
+    const title = titleOf(lines);
+    return {
+      ...{ key, messages: Math.max(0, lines.length - 1), updatedAt, bytes: bytes.length },
+      ...(title === undefined ? {} : { title }),
+    };
   } catch (error) {
     if (isAbsent(error)) return undefined; // removed while we looked
     throw error;
   }
+}
+
+/** The first words of a person. */
+function titleOf(lines: readonly Buffer[]): string | undefined {
+  for (const line of lines.slice(1, 1 + TITLE_WITHIN)) {
+    const words = field(line, 'role') === 'user' ? oneLine(field(line, 'content') ?? '', TITLE_CHARS) : '';
+    if (words !== '') return words;
+  }
+  return undefined;
 }
 
 function completeLines(bytes: Buffer): Buffer[] {

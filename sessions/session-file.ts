@@ -103,6 +103,12 @@ export function parseFile(bytes: Buffer, key: string, now: number): ParsedFile {
   return { kind: 'session', header, messages, bad, headerRebuilt, mustRewrite };
 }
 
+/** A message as one line of a file has it; undefined = the line is a header, or cannot be read. */
+export function parseLine(line: Buffer, number: number): SessionMessage | undefined {
+  const value = parseObject(line, false);
+  return value && toMessage(value, number)?.message;
+}
+
 /** A line, or a piece of a line that did not parse as a whole. No value = unreadable. */
 interface Segment extends BadLine {
   readonly value: Fields | undefined;

@@ -16,7 +16,21 @@ import type { SimulateOptions, SimulatorInfo } from '../simulator/options.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
-  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend' | 'record' | 'waits' | 'jobs' | 'commit'> &
+  readonly journal: Pick<
+    Journal,
+    | 'dead'
+    | 'counts'
+    | 'spending'
+    | 'spend'
+    | 'record'
+    | 'waits'
+    | 'jobs'
+    | 'commit'
+    | 'prompted'
+    | 'unfinished'
+    | 'unflushed'
+    | 'flushed'
+  > &
     AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'expectsUntil' | 'list'>;
   readonly people: People;

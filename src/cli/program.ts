@@ -19,6 +19,7 @@ import { addPeopleCommands } from './groups/people.ts';
 import { addPluginsCommands } from './groups/plugins.ts';
 import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
+import { addSessionsCommands } from './groups/sessions.ts';
 import { addToolsCommands } from './groups/tools.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
 
@@ -80,6 +81,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addMainCommands(program, run);
   addQuestionsCommands(program, run);
   addRecordCommands(program, run);
+  addSessionsCommands(program, run);
   addDeadCommands(program, run);
   addCronCommands(program, run);
   addPeopleCommands(program, run);

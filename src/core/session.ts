@@ -79,6 +79,8 @@ export interface Session {
 export interface SessionInfo {
   readonly key: string;
   readonly messages: number;
+  /** The beginning of the first words of a person. Absent = there are none. */
+  readonly title?: string;
   /** Time of the newest message, else of the file. RFC 3339. */
   readonly updatedAt: string;
   readonly bytes: number;

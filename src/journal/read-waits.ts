@@ -1,4 +1,5 @@
 import type { AskedPerson } from '../core/record.ts';
+import type { Unfinished } from '../core/run.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { ParkedRun, Question, StoredWait, WaitKind, Waits } from '../core/wait.ts';
 import type { CommitQueue } from './commit-queue.ts';
@@ -78,6 +79,15 @@ function parkedIn({ db }: Store, session: string, newest: number): readonly Park
     ...{ key, text: text ?? '', kinds: openKinds({ db }, seq) },
     ...(taint === 0 ? {} : { taint }),
   }));
+}
+
+/** How many runs of a session are not over: by the index of each state. */
+export function unfinishedIn({ db }: Store, session: string): Unfinished {
+  const count = (state: keyof Unfinished, index: string): number => {
+    const sql = `SELECT count(*) AS n FROM run INDEXED BY ${index} WHERE state = '${state}' AND session = ?`;
+    return db.get<{ n: number }>(sql, session)?.n ?? 0;
+  };
+  return { NEW: count('NEW', 'run_new'), RUNNING: count('RUNNING', 'run_running'), PARKED: count('PARKED', 'run_parked') };
 }
 
 /** By the index of each state: a run that was settled is NEW or RUNNING until it is over. */

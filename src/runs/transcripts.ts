@@ -151,6 +151,31 @@ export class Transcripts implements AsyncDisposable {
     });
   }
 
+  /**
+   * Removes the session with its archive, and every yes that was given for it. What is committed meanwhile
+   * begins it anew. The caller holds the session's mutex. Rejects as `restart` does.
+   */
+  async remove(session: string): Promise<void> {
+    await this.#options.journal.commit([{ kind: 'end-grants', session }]);
+    await this.#moveAll();
+    if (this.#stuck.has(session)) throw this.#stuck.get(session);
+    await this.#inRound(async () => {
+      const lines = (await this.#options.store.load(session))?.messages ?? [];
+      await this.#options.store.remove(session);
+      this.#forget(session, new Set(lines.map(({ id }) => id)));
+    });
+  }
+
+  /**
+   * As `SessionStore.fork`; returns how many messages the new one has. The caller holds the mutexes of both.
+   * Rejects as `restart` does.
+   */
+  async fork(session: string, target: string, keep: number): Promise<number> {
+    await this.#moveAll();
+    if (this.#stuck.has(session)) throw this.#stuck.get(session);
+    return (await this.#inRound(() => this.#options.store.fork(session, target, keep))).messages.length;
+  }
+
   /** Is closed first when these are: it still writes lines. */
   closeFirst(part: AsyncDisposable): void {
     this.#parts.use(part);

@@ -193,6 +193,10 @@ export class FakeCli {
         },
         spend: async (entry) => void this.spent.push(entry),
         commit: async () => true,
+        prompted: { of: async () => undefined },
+        unfinished: async () => ({ NEW: 0, RUNNING: 0, PARKED: 0 }),
+        unflushed: async () => [],
+        flushed: async () => undefined,
         waits: NO_WAITS,
         jobs: {
           ...{ list: async () => [], due: async () => [], get: async () => undefined, earliest: async () => undefined },

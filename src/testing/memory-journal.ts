@@ -139,6 +139,7 @@ export class MemoryJournal implements Journal {
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;
   readonly release = outboxOnly;
+  readonly unfinished = outboxOnly;
   readonly cancelled = outboxOnly;
   readonly steps = outboxOnly;
   readonly step = outboxOnly;

@@ -13,6 +13,7 @@ import { Earlier } from '../../runs/earlier.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner } from '../../runs/runner.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
+import { sessionChange } from '../../runs/session-changes.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
 import { createPolicy } from '../../tools/policy.ts';
@@ -74,7 +75,8 @@ export function composeRunner(turn: TurnParts): Runner {
     ...{ choices, compaction },
     earlier: earlierOf(turn),
     questions: operator.questions,
-    instead: ownAnswers.of,
+    instead: async (row, ready, signal) =>
+      (await sessionChange(row, ready, transcripts)) ?? (await ownAnswers.of(row, ready, signal)),
     get transcriber() {
       return models().transcriber;
     },
