@@ -82,33 +82,40 @@ async function countPoints(): Promise<number> {
   return Number((await readFile(join(at.dir, 'points'), 'utf8')).slice(0, 8));
 }
 
-test('a kill in the middle of a compaction loses no line, doubles none, and a later turn does it', async () => {
-  const all = await countPoints();
-  const step = isFullLoad() ? 1 : 17;
-  let kills = 0;
-  for (let point = all - LAST; point <= all; point += step) {
-    await using at = await scene();
-    at.say(1);
-    {
-      await using dying = await at.dying(point);
-      await until('it dies or is done', async () => dying.process.signalCode !== null || (await at.isCompacted()), 30_000);
-      kills += dying.process.signalCode === null ? 0 : 1;
+test(
+  'a kill in the middle of a compaction loses no line, doubles none, and a later turn does it',
+  async () => {
+    const all = await countPoints();
+    const step = isFullLoad() ? 1 : 17;
+    let kills = 0;
+    for (let point = all - LAST; point <= all; point += step) {
+      await using at = await scene();
+      at.say(1);
+      {
+        await using dying = await at.dying(point);
+        const isOver = async () => dying.process.signalCode !== null || (await at.isCompacted());
+        await until('it dies or is done', isOver, 30_000).catch((error: unknown) => {
+          throw new Error(`at point ${point} of ${all}: ${dying.stderr()}`, { cause: error });
+        });
+        kills += dying.process.signalCode === null ? 0 : 1;
+      }
+      {
+        await using last = await at.last();
+        await last.settled(1);
+        at.say(2);
+        await until(`it is compacted after a kill at point ${point}`, at.isCompacted, 30_000);
+        await last.settled(2);
+        expect(await last.stop()).toMatchObject({ code: 0 });
+      }
+      const [now, archive] = [await linesOf(at.dir, '.jsonl'), await linesOf(at.dir, '.archive.jsonl')];
+      expect(new Set(now.map(({ id }) => id)).size).toBe(now.length);
+      expect(now.filter(isCompacted)).toHaveLength(1);
+      expect(now.length).toBeLessThanOrEqual(14);
+      const said = new Set([...archive, ...now].filter((line) => !isCompacted(line)).map(({ id }) => id));
+      expect(said.size).toBe(BEFORE + 4);
+      expect(at.platform.posted.map(({ text }) => text)).toEqual(['an answer', 'an answer']);
     }
-    {
-      await using last = await at.last();
-      await last.settled(1);
-      at.say(2);
-      await until(`it is compacted after a kill at point ${point}`, at.isCompacted, 30_000);
-      await last.settled(2);
-      expect(await last.stop()).toMatchObject({ code: 0 });
-    }
-    const [now, archive] = [await linesOf(at.dir, '.jsonl'), await linesOf(at.dir, '.archive.jsonl')];
-    expect(new Set(now.map(({ id }) => id)).size).toBe(now.length);
-    expect(now.filter(isCompacted)).toHaveLength(1);
-    expect(now.length).toBeLessThanOrEqual(14);
-    const said = new Set([...archive, ...now].filter((line) => !isCompacted(line)).map(({ id }) => id));
-    expect(said.size).toBe(BEFORE + 4);
-    expect(at.platform.posted.map(({ text }) => text)).toEqual(['an answer', 'an answer']);
-  }
-  expect(kills).toBeGreaterThan(0);
-}, TIMEOUT_MS);
+    expect(kills).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);

@@ -42,9 +42,14 @@ const message: fc.Arbitrary<Omit<SessionMessage, 'id'>> = fc.oneof(
 );
 
 /** Session lines in any order a crash, a fork or an older version may have left them in. */
-export const anyHistory: fc.Arbitrary<readonly SessionMessage[]> = fc
-  .array(message, { maxLength: 40 })
-  .map((messages) => messages.map((item, i) => ({ ...item, id: `m${i}` })));
+export const anyHistory: fc.Arbitrary<readonly SessionMessage[]> = historyOf(0, 40);
+
+/** As `anyHistory`, of so many lines. */
+export function historyOf(minLength: number, maxLength: number): fc.Arbitrary<readonly SessionMessage[]> {
+  return fc
+    .array(message, { minLength, maxLength, ...(minLength > 0 ? { size: 'max' as const } : {}) })
+    .map((messages) => messages.map((item, i) => ({ ...item, id: `m${i}` })));
+}
 
 /** What every provider demands; throws with the place that breaks it. */
 export function expectSound(messages: readonly SessionMessage[]): void {

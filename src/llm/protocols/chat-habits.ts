@@ -7,6 +7,8 @@ export interface ChatHabits {
   readonly reasoning: KeptReasoning;
   /** Each past call needs `reasoning_content`, be it empty: Moonshot's rule, also behind OpenRouter. */
   readonly demandsReasoning?: boolean;
+  /** A result has to be answered before a person speaks again. */
+  readonly answersResults?: boolean;
   /** `field`: `reasoning_effort`; `object`: `reasoning: {effort}`; `switch`: `field`, `thinking` for off. */
   readonly effort: 'field' | 'object' | 'switch';
   readonly ids: IdRule;
@@ -40,7 +42,10 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   deepseek: { reasoning: 'content', effort: 'switch' },
   moonshot: { reasoning: 'content', effort: 'switch', maxTokens: 'max_completion_tokens', outputLimit: 32_000 },
   fireworks: { outputLimit: 32_000 },
-  mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true, asksForUsage: false },
+  mistral: {
+    ...{ reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true, asksForUsage: false },
+    answersResults: true,
+  },
   groq: { maxTokens: 'max_completion_tokens' },
   cerebras: { maxTokens: 'max_completion_tokens' },
   openrouter: {

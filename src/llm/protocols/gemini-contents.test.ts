@@ -175,13 +175,19 @@ describe('contents', () => {
       message('assistant', '', { tool_calls: [call(`a${n}`, 'f'), call(`b${n}`, 'f')] }),
     ];
     const signatures = (model: string) =>
-      contents([...turn(1), ...turn(2)], model)
+      contents([...turn(1), message('assistant', 'done'), ...turn(2)], model)
         .filter(({ role }) => role === 'model')
         .flatMap(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
     const stand = 'skip_thought_signature_validator';
-    expect(signatures('gemini-3-pro')).toEqual([undefined, undefined, stand, undefined]);
-    expect(signatures('models/gemini-flash-latest')).toEqual([undefined, undefined, stand, undefined]);
-    expect(signatures('gemini-2.5-flash')).toEqual([undefined, undefined, undefined, undefined]);
+    expect(signatures('gemini-3-pro')).toEqual([undefined, undefined, undefined, stand, undefined]);
+    expect(signatures('models/gemini-flash-latest')).toEqual([undefined, undefined, undefined, stand, undefined]);
+    expect(signatures('gemini-2.5-flash')).toEqual([undefined, undefined, undefined, undefined, undefined]);
+  });
+
+  test('words of a person right behind results are sent with them, and the turn in progress goes on', () => {
+    const calls = message('assistant', '', { tool_calls: [call('a', 'f')] });
+    const [, answer] = contents([message('user', 'go'), calls, result('a', 'A'), message('user', 'and?')], 'gemini-3-pro');
+    expect(answer?.parts[0]?.thoughtSignature).toBe('skip_thought_signature_validator');
   });
 
   test('pictures of a result stand inside it for Gemini 3, behind all results for older models', () => {

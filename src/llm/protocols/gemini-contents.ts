@@ -30,7 +30,7 @@ export function toGeminiContents(steps: History['steps'], model: string, provide
     if (last?.role === role) last.parts.push(...parts);
     else if (parts.length > 0) contents.push({ role, parts: [...parts] });
   };
-  const turn = steps.findLastIndex(({ role }) => role === 'user');
+  const turn = beginOfTurn(steps);
   if (steps[0]?.role !== 'user') add('user', [{ text: TRIMMED }]);
   for (const [at, step] of steps.entries()) {
     if (step.role === 'user') {
@@ -44,6 +44,18 @@ export function toGeminiContents(steps: History['steps'], model: string, provide
     add('user', resultParts(parts, isGemini3(model)));
   }
   return contents;
+}
+
+/**
+ * Where the turn in progress begins: at words of a person that are a turn of their own. Those that stand
+ * right behind results are sent with them, and the turn goes on.
+ */
+function beginOfTurn(steps: History['steps']): number {
+  return steps.findLastIndex((step, at) => {
+    if (step.role !== 'user') return false;
+    const before = steps.slice(0, at).findLast(({ role }) => role !== 'user');
+    return before?.role !== 'assistant' || before.calls.length === 0;
+  });
 }
 
 /** Of calls made at once the first one bears a signature. `signed`: it is refused without one. */

@@ -31,6 +31,13 @@ describe('messages of the OpenAI chat wire', () => {
     expect(back('[1]')).toBe('{"malformed_arguments":"[1]"}');
   });
 
+  test('at Mistral a result is answered before a person speaks again; others need no such line', () => {
+    const asked = [line('user', 'u'), line('assistant', '', calls('c')), result('c'), line('user', 'and?')];
+    const roles = (provider: string) => sent(provider, asked).map(({ role }) => role);
+    expect(roles('mistral')).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+    expect(roles('openai')).toEqual(['user', 'assistant', 'tool', 'user']);
+  });
+
   test('an empty assistant line is left out, and a call without a result is answered that there is none', () => {
     expect(sent('openai', [line('user', 'u'), line('assistant', '')])).toHaveLength(1);
     expect(sent('openai', [line('assistant', '', calls('c'))]).at(-1)).toMatchObject({ role: 'tool', content: /no result/ });

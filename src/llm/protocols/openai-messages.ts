@@ -8,6 +8,9 @@ type Part = { type: 'text'; text: string } | { type: 'image_url'; image_url: { u
 type Message = Readonly<Record<string, unknown>> & { readonly role: 'system' | 'user' | 'assistant' | 'tool' };
 type Answer = Extract<Step, { role: 'assistant' }>;
 
+/** Stands between a result and the words of a person that follow it. */
+const ANSWER_BETWEEN: Message = { role: 'assistant', content: 'I have read this.' };
+
 /**
  * Steps as OpenAI chat messages. Each result stands right after the answer that asked for it. `thinks`: the
  * provider demands the reasoning of every past answer, and an empty text where none is known.
@@ -16,8 +19,10 @@ export function toOpenAiMessages({ system, steps }: History, habits: ChatHabits,
   const ids = sentIds(steps, habits.ids);
   const messages: Message[] = system === '' ? [] : [{ role: 'system', content: system }];
   for (const step of steps) {
-    if (step.role === 'user') messages.push({ role: 'user', content: userContent(step.text, step.images) });
-    else messages.push(toAnswer(step, ids, habits, thinks), ...toResults(step.calls, ids, habits));
+    if (step.role === 'user') {
+      if (habits.answersResults && messages.at(-1)?.role === 'tool') messages.push(ANSWER_BETWEEN);
+      messages.push({ role: 'user', content: userContent(step.text, step.images) });
+    } else messages.push(toAnswer(step, ids, habits, thinks), ...toResults(step.calls, ids, habits));
   }
   return messages;
 }
