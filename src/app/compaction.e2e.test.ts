@@ -58,6 +58,8 @@ async function archived(dir: string): Promise<readonly { readonly id?: string }[
     .map((line) => JSON.parse(line) as { id?: string });
 }
 
+const says = (rig: TestDaemon, text: string) =>
+  until(`it says ${text}`, () => rig.channel.texts().some((one) => one.startsWith(text)), 20_000);
 const compacted = ({ logger }: TestDaemon) => logger.lines.filter(({ event }) => event === 'session.compacted').length;
 
 test('forty stored messages become one summary and the newest ten; all are in the archive, and the call is in the ledger', async () => {
@@ -106,4 +108,101 @@ test('no answer waits for a summary, and what is said meanwhile stays behind it'
     'answer 22',
   ]);
   expect(await stored(dir.path)).toHaveLength(15);
+});
+
+/** A person is asked within a turn, which waits for them. */
+const ASK = { toolCalls: [{ name: 'ask_person', arguments: { question: 'May I?' } }] };
+
+test('a parked run goes on with the history that it had, whatever was compacted behind it', async () => {
+  await using dir = await tempDir();
+  let turn = 0;
+  const model = scriptedModel((request) => {
+    if (isSummary(request)) return 'They counted.';
+    const asked = request.messages.findLast(({ role, id }) => role === 'user' && !id.endsWith('#note'))?.content;
+    if (asked === 'wait') return request.messages.some(({ role }) => role === 'tool') ? 'It was allowed.' : ASK;
+    turn += 1;
+    return `answer ${turn}`;
+  });
+  await using rig = await start(dir.path, model);
+  await talk(rig, 6);
+  await rig.channel.deliver({ platformId: 'wait', text: 'wait' });
+  await until('it is parked', async () => (await rig.daemon.journal.counts()).inbox.PARKED === 1);
+  const had = model.requests.at(-1)?.messages.map(({ content }) => content) ?? [];
+  // Twelve lines are its history; so forty more are needed.
+  await talk(rig, 19, 7);
+  expect(model.requests.some(isSummary)).toBe(false);
+  await talk(rig, 1, 26);
+  await until('it is compacted', () => compacted(rig) === 1);
+  const lines = await stored(dir.path);
+  expect(lines.slice(0, 12).map(({ content }) => content)).toEqual(had.slice(1, 13));
+  expect([lines.length, lines[12]?.role, lines[12]?.content]).toEqual([
+    23,
+    'system',
+    expect.stringContaining('from 30 messages'),
+  ]);
+  const code = /\/allow ([A-Z2-9]{6})/.exec(rig.channel.texts().join('\n'))?.[1] ?? '';
+  await rig.channel.deliver({ platformId: 'yes', text: `/allow ${code}` });
+  await says(rig, 'It was allowed.');
+  const resumed = model.requests.at(-1)?.messages.map(({ content }) => content) ?? [];
+  expect(resumed.slice(1, 14)).toEqual(had.slice(1, 14));
+  // Nothing waits any more: the next turn compacts what it held.
+  await talk(rig, 1, 27);
+  await rig.channel.deliver({ platformId: 'c', text: '/compact' });
+  await rig.daemon.gateway.idle();
+  await says(rig, '48 messages became');
+  expect(await stored(dir.path)).toHaveLength(11);
+});
+
+test('a summary that fails changes nothing and is not paid for at every turn; /compact says why', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(talker({ fail: 'server' }));
+  await using rig = await start(dir.path, model);
+  await talk(rig, 23);
+  await until('it was tried', () => rig.logger.lines.some(({ event }) => event === 'session.not-compacted'));
+  expect(model.requests.filter(isSummary)).toHaveLength(1);
+  await rig.channel.deliver({ platformId: 'c', text: '/compact' });
+  await says(rig, 'Nothing was changed: the summary could not be made (');
+  await until('all lines are in the file', async () => (await stored(dir.path)).length === 46);
+});
+
+test('/compact says how many messages became a summary, and does nothing where there is nothing to do', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(talker('They counted.'));
+  await using rig = await start(dir.path, model);
+  await talk(rig, 5);
+  await rig.channel.deliver({ platformId: 'c1', text: '/compact' });
+  await says(rig, 'There is nothing to compact: the conversation is short enough.');
+  await talk(rig, 3, 6);
+  await rig.channel.deliver({ platformId: 'c2', text: '/compact' });
+  await says(rig, '6 messages became a summary. The newest 10 stayed as they are.');
+  await talk(rig, 2, 9);
+  await rig.channel.deliver({ platformId: 'c3', text: '/compact' });
+  // The summary stands for six, and four more join it.
+  await says(rig, '10 messages became a summary. The newest 10 stayed as they are.');
+  expect(await stored(dir.path)).toHaveLength(11);
+  expect(model.requests.filter(isSummary)).toHaveLength(2);
+});
+
+test('in a group only the owner compacts', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(talker('They counted.'));
+  await using rig = await start(dir.path, model, { local: false, entry: { allowed_groups: ['*'] } });
+  await rig.channel.deliver({ platformId: 'g', text: '/compact', isGroup: true, mentionsBot: true });
+  await says(rig, 'In a group only the owner');
+  expect(model.requests).toEqual([]);
+});
+
+test('a summary knows what its lines had read', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(talker('They counted.'));
+  const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
+  const line = { role: 'user', content: 'from a stranger', timestamp: new Date(0).toISOString() } as const;
+  await store.append(SESSION, [
+    { id: 'x1', ...line, taint: 1 },
+    { id: 'x2', ...line, taint: 2 },
+  ]);
+  await using rig = await start(dir.path, model);
+  await talk(rig, 19);
+  await until('it is compacted', () => compacted(rig) === 1);
+  expect((await stored(dir.path))[0]).toMatchObject({ taint: 3 });
 });
