@@ -21,7 +21,9 @@ const POINTS = pathToFileURL(join(import.meta.dirname, '../testing/sweep/kill-po
 const BEFORE = 38;
 /** Instants at the end of the daemon's way that are tried; the compaction is the last of it. */
 const LAST = 60;
-const TIMEOUT_MS = isFullLoad() ? 900_000 : 60_000;
+/** For one start of the daemon with a turn and a compaction. */
+const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = isFullLoad() ? 3_600_000 : 120_000;
 
 function linesBefore(): readonly SessionMessage[] {
   return Array.from({ length: BEFORE }, (_, n) => ({
@@ -77,7 +79,7 @@ async function countPoints(): Promise<number> {
   await using at = await scene();
   at.say(1);
   await using daemon = await at.dying();
-  await until('it is compacted', at.isCompacted, 30_000);
+  await until('it is compacted', at.isCompacted, PATIENCE_MS);
   await daemon.stop('SIGKILL');
   return Number((await readFile(join(at.dir, 'points'), 'utf8')).slice(0, 8));
 }
@@ -94,7 +96,7 @@ test(
       {
         await using dying = await at.dying(point);
         const isOver = async () => dying.process.signalCode !== null || (await at.isCompacted());
-        await until('it dies or is done', isOver, 30_000).catch((error: unknown) => {
+        await until('it dies or is done', isOver, PATIENCE_MS).catch((error: unknown) => {
           throw new Error(`at point ${point} of ${all}: ${dying.stderr()}`, { cause: error });
         });
         kills += dying.process.signalCode === null ? 0 : 1;
@@ -103,7 +105,7 @@ test(
         await using last = await at.last();
         await last.settled(1);
         at.say(2);
-        await until(`it is compacted after a kill at point ${point}`, at.isCompacted, 30_000);
+        await until(`it is compacted after a kill at point ${point}`, at.isCompacted, PATIENCE_MS);
         await last.settled(2);
         expect(await last.stop()).toMatchObject({ code: 0 });
       }

@@ -15,7 +15,8 @@ test('M7 in a chat longer than max_history most turns begin with the prompt of t
     await until(`answer ${turn}`, () => rig.channel.sent.length >= turn);
   }
   // The system message and the question itself come on top.
-  const prompts = model.requests.map(({ messages }) => messages.map(({ role, content }) => `${role}: ${content}`));
+  const turns = model.requests.filter(({ context }) => context.purpose === 'turn');
+  const prompts = turns.map(({ messages }) => messages.map(({ role, content }) => `${role}: ${content}`));
   expect(prompts.every((prompt) => prompt.length <= 24 + 2)).toBe(true);
   expect(prompts.at(-1)?.at(-3)).toContain(`question ${TURNS - 1}`);
   const found = prompts.filter((prompt, at) => at > 0 && prompts[at - 1]?.every((message, n) => prompt[n] === message));

@@ -1,5 +1,5 @@
 // 30 turns on a server of each provider that refuses what its documentation says is refused: tools, parallel
-// calls, a picture, another model in the middle, and a kill -9.
+// calls, a picture, another model in the middle, a kill -9, and compaction on the way.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { png } from '../testing/pictures.ts';
 import { STRICT_PEERS, type StrictPeer } from '../testing/strict/peers.ts';
-import { type Refusal, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
+import { type Refusal, type StrictRequest, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
 
 const TURNS = 30;
 /** The turn in which the daemon dies while a tool runs, and the one in which the main model is down. */
@@ -35,6 +35,9 @@ function plan(turn: number): readonly Turn[] {
   return [{ calls: [count(turn), count(turn + 100)], reasoning }, { calls: [count(turn + 200)], reasoning }, end];
 }
 
+/** In the middle of the conversation its older messages become a summary. */
+const isSummary = ({ body }: StrictRequest): boolean => JSON.stringify(body).includes('You shorten the record');
+
 /** Asked in order, whichever server it is that asks. */
 class Script {
   readonly #steps = Array.from({ length: TURNS }, (_, turn) => plan(turn).map((step) => ({ turn, step }))).flat();
@@ -44,7 +47,8 @@ class Script {
     return this.#steps[this.#at]?.turn ?? TURNS;
   }
 
-  next(): Turn {
+  next(request: StrictRequest): Turn {
+    if (isSummary(request)) return { text: 'They asked, and it was counted.', reasoning: 'A summary needs thought.' };
     const step = this.#steps[this.#at]?.step;
     this.#at += 1;
     return step ?? { text: 'nothing was planned' };
@@ -56,8 +60,8 @@ async function scene(main: StrictPeer, spare: StrictPeer) {
   const script = new Script();
   const options = { apiKey: 'sk-strict' };
   const servers = {
-    main: await startStrictServer(main.wire, () => (script.turn === DOWN_IN ? DOWN : script.next()), options),
-    spare: await startStrictServer(spare.wire, () => script.next(), options),
+    main: await startStrictServer(main.wire, (request) => (script.turn === DOWN_IN ? DOWN : script.next(request)), options),
+    spare: await startStrictServer(spare.wire, (request) => script.next(request), options),
   };
   const platform = new DoublePlatform();
   const url = await platform.start();
@@ -116,6 +120,7 @@ test.concurrent.each(
     const told = (server: 'main' | 'spare') => at.servers[server].refusals.map(({ refusal }) => JSON.stringify(refusal.body));
     expect({ main: told('main'), spare: told('spare') }).toEqual({ main: [], spare: [] });
     expect(at.answered()).toEqual(Array.from({ length: TURNS }, (_, turn) => `answer ${turn}`));
+    expect(at.servers.main.requests.some(isSummary)).toBe(true);
     expect(at.servers.spare.requests.length).toBeGreaterThan(0);
     expect(at.servers.main.counts['dummySignatures'] ?? 0).toBe(0);
   },
