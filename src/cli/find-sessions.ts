@@ -2,11 +2,16 @@
 import { listSessions } from '../../sessions/list-sessions.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { SessionInfo } from '../core/session.ts';
+import { oneLine } from '../lib/one-line.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
+import { isoTime } from './format-time.ts';
+import { withJournal } from './read-journal.ts';
 
 const DAY_MS = 86_400_000;
 /** Keys that an error names. */
 const MOST_NAMED = 5;
+const MOST_LINES = 100_000;
+const TITLE_CHARS = 60;
 
 export interface SessionFilter {
   readonly channel?: string;
@@ -21,7 +26,7 @@ export async function findSessions(
   { channel, newer, older }: SessionFilter,
 ): Promise<readonly SessionInfo[]> {
   const now = context.deps.clock.now();
-  const sessions = await listSessions(dataDirOf(context));
+  const sessions = await allSessions(context);
   return sessions.filter(({ key, updatedAt }) => {
     const days = (now - Date.parse(updatedAt)) / DAY_MS;
     return (channel === undefined || channelOfSession(key) === channel) && days <= (newer ?? days) && days >= (older ?? days);
@@ -33,7 +38,7 @@ export async function findSessions(
  * none, or more than one.
  */
 export async function sessionNamed(context: CommandContext, words: string): Promise<SessionInfo> {
-  const sessions = await listSessions(dataDirOf(context));
+  const sessions = await allSessions(context);
   const exact = sessions.find(({ key }) => key === words);
   const fitting = exact ? [exact] : sessions.filter(({ key }) => key.includes(words));
   const [found, ...others] = fitting;
@@ -48,6 +53,22 @@ export async function sessionNamed(context: CommandContext, words: string): Prom
       hint: 'name the whole key',
     },
   );
+}
+
+/** Those in files, and those whose first lines are still on their way from the journal. */
+async function allSessions(context: CommandContext): Promise<readonly SessionInfo[]> {
+  // Before the files: what is moved meanwhile is then in the one or in the other.
+  const unflushed = (await withJournal(context, async ({ journal }) => await journal.unflushed(MOST_LINES))) ?? [];
+  const sessions = await listSessions(dataDirOf(context));
+  const known = new Set(sessions.map(({ key }) => key));
+  const begun = unflushed
+    .filter(({ session }) => !known.has(session))
+    .map(({ session, lines }): SessionInfo => {
+      const title = oneLine(lines.find(({ line }) => line.role === 'user')?.line.content ?? '', TITLE_CHARS);
+      const updatedAt = lines.at(-1)?.line.timestamp ?? isoTime(context.deps.clock.now());
+      return { key: session, messages: lines.length, updatedAt, bytes: 0, ...(title === '' ? {} : { title }) };
+    });
+  return [...begun, ...sessions].toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
 }
 
 /** A number of days such as `30d` or `30`. Throws GH1001 for anything else. */
