@@ -73,6 +73,7 @@ describe('which file', () => {
         max_history: 50,
         annotate: false,
         show_thinking: false,
+        compaction: true,
         owner: [],
         max_sessions: 1000,
         max_concurrent_sessions: 10,

@@ -83,6 +83,12 @@ export const gatewaySection = z
       .describe(
         'Most messages of a session that the model is given (1 to 1000). Of a longer session it is given the newest, between half of this and all of it: a beginning that stays the same is cheaper. Applies without a restart.',
       ),
+    compaction: z
+      .boolean()
+      .default(true)
+      .describe(
+        'From 40 stored messages on all but the newest 10 of a conversation become a summary by the model of purposes.summary, else the one that answers; what it stands for stays in the archive. false: only `/compact` does so. Applies without a restart.',
+      ),
     max_sessions: z
       .int()
       .min(1)

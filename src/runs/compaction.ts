@@ -34,6 +34,8 @@ export type Compacted =
 export interface CompactionOptions {
   readonly transcripts: Pick<Transcripts, 'load' | 'flush' | 'replace' | 'sessions'>;
   readonly waits: Pick<Waits, 'heldHistory'>;
+  /** Whether it happens by itself; asked after each turn. */
+  readonly isOn: () => boolean;
   /** Asks on the account of this run; `as`: the key of the events. */
   readonly models: (row: RunRow, as?: string) => ModelAccess;
   readonly clock: Clock;
@@ -66,7 +68,7 @@ export class Compaction implements AsyncDisposable {
   after(row: RunRow): void {
     const { session } = row;
     const failed = this.#failed.get(session);
-    if (this.#closing.signal.aborted || this.#running.has(session)) return;
+    if (!this.#options.isOn() || this.#closing.signal.aborted || this.#running.has(session)) return;
     if (failed && this.#options.clock.monotonic() < failed.until) return;
     const work = this.#inBackground(row).finally(() => this.#running.delete(session));
     this.#running.set(session, work);

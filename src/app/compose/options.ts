@@ -84,6 +84,7 @@ export interface ModelParts {
 export const LIVE_GATEWAY_KEYS = [
   'owner',
   'max_history',
+  'compaction',
   'max_concurrent_sessions',
   'system_prompt',
   'annotate',

@@ -101,7 +101,10 @@ export function composeRunner(turn: TurnParts): Runner {
 
 function compactionOf({ base, transcripts }: TurnParts, models: CompactionOptions['models']): Compaction {
   const { clock, logger } = base.options;
-  const compaction = new Compaction({ transcripts, waits: base.journal.waits, models, clock, logger });
+  const compaction = new Compaction({
+    ...{ transcripts, waits: base.journal.waits, models, clock, logger },
+    isOn: () => base.live().gateway.compaction,
+  });
   transcripts.closeFirst(compaction);
   return compaction;
 }
