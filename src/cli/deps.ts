@@ -18,18 +18,7 @@ import type { SimulateOptions, SimulatorInfo } from '../simulator/options.ts';
 export interface OpenJournal {
   readonly journal: Pick<
     Journal,
-    | 'dead'
-    | 'counts'
-    | 'spending'
-    | 'spend'
-    | 'record'
-    | 'waits'
-    | 'jobs'
-    | 'commit'
-    | 'prompted'
-    | 'unfinished'
-    | 'unflushed'
-    | 'flushed'
+    'dead' | 'counts' | 'spending' | 'spend' | 'record' | 'waits' | 'jobs' | 'commit' | 'prompted' | 'unflushed' | 'flushed'
   > &
     AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'expectsUntil' | 'list'>;

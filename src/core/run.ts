@@ -235,8 +235,6 @@ export interface Load {
  */
 export const NOT_HEARD = 'not-heard';
 
-export type Unfinished = Readonly<Record<Exclude<RunState, 'DONE' | 'DEAD'>, number>>;
-
 export interface Runs {
   /**
    * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the
@@ -276,8 +274,6 @@ export interface Runs {
   /** RUNNING -> NEW without counting the attempt: the daemon is shutting down. `false` = fenced. */
   release(seq: number, generation: number): Promise<boolean>;
 
-  /** How many runs of this session are not over, by their state. */
-  unfinished(session: string): Promise<Unfinished>;
   /** Which of these rows were cancelled, by whichever process. */
   cancelled(seqs: readonly number[]): Promise<readonly number[]>;
 

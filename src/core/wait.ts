@@ -181,6 +181,9 @@ export interface Settles {
   readonly over: (wait: StoredWait) => readonly NewPart[];
 }
 
+/** Runs of a session that are not over. */
+export type Unfinished = Readonly<Record<'NEW' | 'RUNNING' | 'PARKED', number>>;
+
 /** Reading waits. None waits for the disk, see `journal.ts`: what is done because of one must be a write. */
 export interface Waits {
   /** Of one run, in the order they were made. */
@@ -194,6 +197,8 @@ export interface Waits {
   questions(chat?: string): Promise<readonly StoredWait[]>;
   /** The newest parked runs of a session, oldest first; without `newest` all of them. */
   parked(session: string, newest?: number): Promise<readonly ParkedRun[]>;
+  /** How many runs of this session are not over, by their state. */
+  unfinished(session: string): Promise<Unfinished>;
   /**
    * Ids of the newest line of the history of each run of this session that was parked and is not over: it goes
    * on with that history.

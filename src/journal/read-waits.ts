@@ -1,7 +1,6 @@
 import type { AskedPerson } from '../core/record.ts';
-import type { Unfinished } from '../core/run.ts';
 import type { ToolResult } from '../core/tool.ts';
-import type { ParkedRun, Question, StoredWait, WaitKind, Waits } from '../core/wait.ts';
+import type { ParkedRun, Question, StoredWait, Unfinished, WaitKind, Waits } from '../core/wait.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { LIMIT } from './database.ts';
 import { findGrant } from './grants.ts';
@@ -36,6 +35,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
         chat === undefined ? openQuestions(store) : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
+    unfinished: (session) => queue.peek(() => unfinishedIn(store, session)),
     heldHistory: (session) => queue.peek(() => heldHistory(store, session)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
@@ -82,7 +82,7 @@ function parkedIn({ db }: Store, session: string, newest: number): readonly Park
 }
 
 /** How many runs of a session are not over: by the index of each state. */
-export function unfinishedIn({ db }: Store, session: string): Unfinished {
+function unfinishedIn({ db }: Store, session: string): Unfinished {
   const count = (state: keyof Unfinished, index: string): number => {
     const sql = `SELECT count(*) AS n FROM run INDEXED BY ${index} WHERE state = '${state}' AND session = ?`;
     return db.get<{ n: number }>(sql, session)?.n ?? 0;

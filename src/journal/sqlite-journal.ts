@@ -8,7 +8,7 @@ import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.
 import type { Processes } from '../core/process.ts';
 import type { PromptedRuns } from '../core/prompted-run.ts';
 import type { EventRecord } from '../core/record.ts';
-import type { Accepted, Admission, Load, RunRow, TurnResult, Unfinished } from '../core/run.ts';
+import type { Accepted, Admission, Load, RunRow, TurnResult } from '../core/run.ts';
 import type { StepRecord } from '../core/step.ts';
 import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
@@ -27,7 +27,7 @@ import { addParts, countSentFor, findPart, markSending, pendingParts, relayedPar
 import type { OutsideChanges } from './outside-changes.ts';
 import { leftProcesses } from './processes.ts';
 import { promptedRun } from './prompted-runs.ts';
-import { readWaits, unfinishedIn } from './read-waits.ts';
+import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
@@ -106,10 +106,6 @@ export class SqliteJournal implements Journal {
 
   release(seq: number, generation: number): Promise<boolean> {
     return this.#queue.write(() => releaseRow(this.#store, seq, generation));
-  }
-
-  unfinished(session: string): Promise<Unfinished> {
-    return this.#queue.read(() => unfinishedIn(this.#store, session));
   }
 
   cancelled(seqs: readonly number[]): Promise<readonly number[]> {

@@ -31,7 +31,12 @@ const EMPTY_COUNTS: JournalCounts = {
 const NO_WAITS: OpenJournal['journal']['waits'] = {
   granted: async () => undefined,
   ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
-  ...{ waiting: async () => 0, heldHistory: async () => [], parked: async () => [] },
+  ...{
+    waiting: async () => 0,
+    heldHistory: async () => [],
+    unfinished: async () => ({ NEW: 0, RUNNING: 0, PARKED: 0 }),
+    parked: async () => [],
+  },
   ...{ earliest: async () => undefined, due: async () => [] },
 };
 
@@ -194,7 +199,6 @@ export class FakeCli {
         spend: async (entry) => void this.spent.push(entry),
         commit: async () => true,
         prompted: { of: async () => undefined },
-        unfinished: async () => ({ NEW: 0, RUNNING: 0, PARKED: 0 }),
         unflushed: async () => [],
         flushed: async () => undefined,
         waits: NO_WAITS,

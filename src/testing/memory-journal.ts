@@ -129,7 +129,14 @@ export class MemoryJournal implements Journal {
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly waits: Journal['waits'] = {
     ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },
-    ...{ granted: outboxOnly, waiting: outboxOnly, heldHistory: outboxOnly, earliest: outboxOnly, due: outboxOnly },
+    ...{
+      granted: outboxOnly,
+      waiting: outboxOnly,
+      heldHistory: outboxOnly,
+      unfinished: outboxOnly,
+      earliest: outboxOnly,
+      due: outboxOnly,
+    },
   };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;
@@ -139,7 +146,6 @@ export class MemoryJournal implements Journal {
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;
   readonly release = outboxOnly;
-  readonly unfinished = outboxOnly;
   readonly cancelled = outboxOnly;
   readonly steps = outboxOnly;
   readonly step = outboxOnly;

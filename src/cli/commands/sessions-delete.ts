@@ -1,7 +1,7 @@
 import { bytesOf } from '../../../sessions/read-only.ts';
 import { GatehouseError } from '../../core/errors.ts';
-import type { Unfinished } from '../../core/run.ts';
 import type { SessionInfo } from '../../core/session.ts';
+import type { Unfinished, Waits } from '../../core/wait.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Changed, changeSessions } from '../change-sessions.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
@@ -22,7 +22,7 @@ export interface DeleteOptions {
 export const sessionsDelete: Command<DeleteOptions> = async (context, { session: words, yes = false }) => {
   const { out } = context;
   const info = await sessionNamed(context, words);
-  const waits = (await withJournal(context, ({ journal }) => journal.unfinished(info.key))) ?? NOTHING;
+  const waits = (await withJournal(context, ({ journal }) => journal.waits.unfinished(info.key))) ?? NOTHING;
   out.say(`${printable(info.key)}: ${contentText(context, [info])}`);
   for (const line of waitingText(waits)) out.say(`${out.mark('warn', 'stderr')} ${line}`);
   if (!(yes || (await confirmed(context, 'delete it with its archive?')))) return EXIT.failed;
@@ -42,7 +42,7 @@ export const sessionsPrune: Command<PruneOptions> = async (context, { olderThan,
   const { out } = context;
   const older = daysOf(olderThan, '--older-than');
   const found = await findSessions(context, { older, ...(channel === undefined ? {} : { channel }) });
-  const waiting = (await withJournal(context, ({ journal }) => unfinishedIn(found, journal))) ?? new Set();
+  const waiting = (await withJournal(context, ({ journal }) => unfinishedIn(found, journal.waits))) ?? new Set();
   const sessions = found.filter(({ key }) => !waiting.has(key));
   if (waiting.size > 0) out.say(`${out.mark('warn', 'stderr')} ${counted(waiting.size)} stay: something waits in them`);
   for (const { key, updatedAt, title = '' } of sessions) out.data(printable(`${key}  ${updatedAt.slice(0, 10)}  ${title}`));
@@ -87,13 +87,10 @@ function tell(
   return EXIT.failed;
 }
 
-async function unfinishedIn(
-  sessions: readonly SessionInfo[],
-  journal: { unfinished(session: string): Promise<Unfinished> },
-): Promise<ReadonlySet<string>> {
+async function unfinishedIn(sessions: readonly SessionInfo[], waits: Pick<Waits, 'unfinished'>): Promise<ReadonlySet<string>> {
   const busy = new Set<string>();
   for (const { key } of sessions) {
-    const { NEW, RUNNING, PARKED } = await journal.unfinished(key);
+    const { NEW, RUNNING, PARKED } = await waits.unfinished(key);
     if (NEW + RUNNING + PARKED > 0) busy.add(key);
   }
   return busy;

@@ -48,7 +48,7 @@ async function scene(): Promise<Scene> {
 async function talked(): Promise<Scene> {
   const at = await scene();
   await at.say(ROOM, 'user', 'An old question');
-  at.cli.clock.advance(40 * DAY_MS);
+  await at.cli.clock.advance(40 * DAY_MS);
   for (let n = 0; n < 4; n += 1) {
     await at.say(ADA, 'user', `Where is the invoice ${n}?`);
     await at.say(ADA, 'assistant', `In March, number ${n}.`);

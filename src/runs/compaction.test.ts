@@ -1,0 +1,147 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createMemoryStore } from '../../sessions/memory-store.ts';
+import { isCompacted } from '../agent/compact.ts';
+import type { ModelAccess, ModelReply } from '../core/ask-model.ts';
+import type { RunRow } from '../core/run.ts';
+import type { SessionMessage, SessionStore } from '../core/session.ts';
+import { openJournal } from '../journal/open.ts';
+import { FakeClock, gate, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { Compaction } from './compaction.ts';
+import { Transcripts } from './transcripts.ts';
+
+const SESSION = '_main:test:chat-1';
+const ROW = { key: 'test/bot/m1', session: SESSION } as RunRow;
+const never = new AbortController().signal;
+
+function lines(count: number, from = 0): readonly SessionMessage[] {
+  return Array.from({ length: count }, (_, n) => ({
+    id: `l${from + n}`,
+    role: n % 2 === 0 ? ('user' as const) : ('assistant' as const),
+    content: `said ${from + n}`,
+    timestamp: '2026-01-01T00:00:00.000Z',
+  }));
+}
+
+async function scene(reply: () => ModelReply | Promise<ModelReply>, held: readonly string[] = []) {
+  const dir = await tempDir();
+  const clock = new FakeClock();
+  const opened = await openJournal({ dir: dir.path, clock });
+  const store = createMemoryStore({ clock });
+  const errors: unknown[] = [];
+  const logger = new MemoryLogger();
+  const transcripts = new Transcripts({ journal: opened.journal, store, clock, onError: (error) => errors.push(error) });
+  let asked = 0;
+  const models: ModelAccess = {
+    window: async () => 8_000,
+    async ask() {
+      asked += 1;
+      return await reply();
+    },
+  };
+  const settings = { isOn: true, held };
+  const compaction = new Compaction({
+    ...{ transcripts, clock, logger, models: () => models },
+    isOn: () => settings.isOn,
+    waits: { heldHistory: async () => settings.held },
+  });
+  transcripts.closeFirst(compaction);
+  onTestFinished(async () => {
+    await transcripts[Symbol.asyncDispose]();
+    await opened.journal[Symbol.asyncDispose]();
+    await dir[Symbol.asyncDispose]();
+  });
+  return {
+    ...{ clock, store, transcripts, compaction, logger, settings },
+    asked: () => asked,
+    /** As a turn's end does: in the journal, and on its way into the file. */
+    async commit(added: readonly SessionMessage[]) {
+      await opened.journal.commit(added.map((line) => ({ kind: 'line', session: SESSION, line })));
+      transcripts.committed(SESSION, added);
+    },
+    ids: async () => (await transcripts.load(SESSION)).map(({ id }) => id),
+    stored: async (from: SessionStore = store) => (await from.load(SESSION))?.messages ?? [],
+  };
+}
+
+const SUMMARY: ModelReply = { kind: 'answer', text: 'They talked.', isComplete: true };
+
+test('lines that are still in the journal are compacted with the others, and none comes back', async () => {
+  const at = await scene(() => SUMMARY);
+  await at.commit(lines(40));
+  expect(await at.compaction.now(ROW, never)).toEqual({ kind: 'done', messages: 30, kept: 10 });
+  await at.transcripts.flush();
+  const ids = await at.ids();
+  expect([ids.length, ids[0], ids[1]]).toEqual([11, `compacted:${ROW.key}`, 'l30']);
+  expect((await at.stored()).map(({ id }) => id)).toEqual(ids);
+});
+
+test('the same command after a crash compacts nothing more and answers the same', async () => {
+  const at = await scene(() => SUMMARY);
+  await at.commit(lines(20));
+  const done = await at.compaction.now(ROW, never);
+  await at.commit(lines(2, 20));
+  expect(await at.compaction.now(ROW, never)).toEqual({ ...done, kept: 12 });
+  expect(at.asked()).toBe(1);
+});
+
+test('a summary is dropped where the session was begun anew, or a run was parked, while it was made', async () => {
+  for (const change of ['new', 'parked'] as const) {
+    const open = gate();
+    const at = await scene(() => open.opened.then(() => SUMMARY));
+    await at.commit(lines(40));
+    at.compaction.after(ROW);
+    await until('it is asked', () => at.asked() === 1);
+    if (change === 'new') await at.transcripts.sessions.runExclusive(SESSION, () => at.transcripts.restart(SESSION, 4));
+    else at.settings.held = ['l39'];
+    open.open();
+    await until('it was given up', () => at.logger.lines.some(({ event }) => event === 'session.not-compacted'));
+    expect((await at.stored()).some(isCompacted)).toBe(false);
+    expect(await at.ids()).toHaveLength(change === 'new' ? 4 : 40);
+  }
+});
+
+test('what a parked run needs stays, and /compact says so', async () => {
+  const at = await scene(() => SUMMARY, ['l39']);
+  await at.commit(lines(40));
+  expect(await at.compaction.now(ROW, never)).toEqual({ kind: 'nothing', isHeld: true });
+  await at.commit(lines(20, 40));
+  expect(await at.compaction.now(ROW, never)).toEqual({ kind: 'done', messages: 10, kept: 10 });
+  expect((await at.ids()).slice(38, 42)).toEqual(['l38', 'l39', `compacted:${ROW.key}`, 'l50']);
+});
+
+test('after a failure the session is left alone for a minute, then for two', async () => {
+  const at = await scene(() => ({ kind: 'failed', reason: 'no' }));
+  await at.commit(lines(40));
+  const turn = async (tries: number) => {
+    at.compaction.after(ROW);
+    await until('it is over', () => at.logger.lines.filter(({ event }) => event === 'session.not-compacted').length === tries);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await turn(1);
+  await at.clock.advance(59_000);
+  await turn(1);
+  await at.clock.advance(2_000);
+  await turn(2);
+  await at.clock.advance(119_000);
+  await turn(2);
+  expect(at.asked()).toBe(2);
+  expect(await at.ids()).toHaveLength(40);
+});
+
+test('where it is switched off, nothing happens by itself', async () => {
+  const at = await scene(() => SUMMARY);
+  at.settings.isOn = false;
+  await at.commit(lines(60));
+  at.compaction.after(ROW);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(at.asked()).toBe(0);
+});
+
+test('a summary that is cut, or longer than was asked for, says so', async () => {
+  const at = await scene(() => ({ kind: 'answer', text: 'word '.repeat(400), isComplete: false }));
+  await at.commit(lines(20));
+  await at.compaction.now(ROW, never);
+  const [summary] = await at.stored();
+  expect(summary?.content.match(/\bword\b/g)).toHaveLength(300);
+  expect(summary?.content.endsWith(' …')).toBe(true);
+});
