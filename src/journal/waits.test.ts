@@ -385,3 +385,22 @@ test('in any order, with a restart between any two commits, the parent goes on e
     expect((await journal.waits.byCode(`CODE${n}`))?.by).toBe(order.find((event) => event === 'yes' || event === 'no'));
   }
 });
+
+test('the history of a run that was parked is held until the run is over, and of its own session alone', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const row = await begin(journal, 1);
+  expect([await journal.waits.heldHistory(SESSION), (await journal.waits.unfinished(SESSION)).RUNNING]).toEqual([[], 1]);
+  await park(journal, row, [person('q', 'ABCDEF')], { historyTo: 'l9' });
+  expect([await journal.waits.heldHistory(SESSION), (await journal.waits.unfinished(SESSION)).PARKED]).toEqual([['l9'], 1]);
+  await journal.commit([{ kind: 'settle', settled: { wait: `${row.key}#q`, value: YES, by: 'cli' } }]);
+  expect([await journal.waits.heldHistory(SESSION), (await journal.waits.unfinished(SESSION)).NEW]).toEqual([['l9'], 1]);
+  const again = await claimAll(journal, LANE);
+  expect(await journal.waits.heldHistory(SESSION)).toEqual(['l9']);
+  expect(await journal.waits.heldHistory('another')).toEqual([]);
+  await end(journal, again, 'done');
+  expect([await journal.waits.heldHistory(SESSION), await journal.waits.unfinished(SESSION)]).toEqual([
+    [],
+    { NEW: 0, RUNNING: 0, PARKED: 0 },
+  ]);
+});
