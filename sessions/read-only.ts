@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises';
 import type { SessionMessage } from '../src/core/session.ts';
 import { sizeOf } from './disk.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
-import { parseLine } from './session-file.ts';
+import { parseObject, toMessage } from './session-file.ts';
 
 const BLOCK = 256 * 1024;
 const NEWLINE = 0x0a;
@@ -57,8 +57,9 @@ async function* messagesIn(path: string): AsyncGenerator<SessionMessage> {
   let number = 0;
   for await (const line of linesIn(path)) {
     number += 1;
-    const message = parseLine(line, number);
-    if (message) yield message;
+    const value = parseObject(line, false);
+    const parsed = value && toMessage(value, number);
+    if (parsed) yield parsed.message;
   }
 }
 

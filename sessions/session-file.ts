@@ -103,12 +103,6 @@ export function parseFile(bytes: Buffer, key: string, now: number): ParsedFile {
   return { kind: 'session', header, messages, bad, headerRebuilt, mustRewrite };
 }
 
-/** A message as one line of a file has it; undefined = the line is a header, or cannot be read. */
-export function parseLine(line: Buffer, number: number): SessionMessage | undefined {
-  const value = parseObject(line, false);
-  return value && toMessage(value, number)?.message;
-}
-
 /** A line, or a piece of a line that did not parse as a whole. No value = unreadable. */
 interface Segment extends BadLine {
   readonly value: Fields | undefined;
@@ -176,7 +170,7 @@ function isThinkingLevel(value: unknown): value is ThinkingLevel {
   return value === 'off' || value === 'low' || value === 'medium' || value === 'high' || value === 'auto';
 }
 
-function parseObject(line: Buffer, knownUtf8: boolean): Fields | undefined {
+export function parseObject(line: Buffer, knownUtf8: boolean): Fields | undefined {
   if (!knownUtf8 && !isUtf8(line)) return undefined;
   try {
     const value: unknown = JSON.parse(line.toString('utf8'));
@@ -187,7 +181,7 @@ function parseObject(line: Buffer, knownUtf8: boolean): Fields | undefined {
 }
 
 /** Files of other programs have no ids: a line gets one from its place, and the file is rewritten with it. */
-function toMessage(value: Fields, number: number): { message: SessionMessage; assignedId: boolean } | undefined {
+export function toMessage(value: Fields, number: number): { message: SessionMessage; assignedId: boolean } | undefined {
   const { id, role, content, media, tool_calls, tool_call_id, reasoning_content, timestamp } = value;
   if (!isRole(role) || typeof content !== 'string' || !isTime(timestamp)) return undefined;
   if (id !== undefined && typeof id !== 'string') return undefined;

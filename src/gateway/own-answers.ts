@@ -35,7 +35,11 @@ export class OwnAnswers {
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
     if (isPrompt(command) && command.kind !== 'pick' && command.kind !== 'new')
-      return { state: 'DONE', outcome: 'late-command', text: 'A command counts when it is sent. Please send this one as a new message.' };
+      return {
+        state: 'DONE',
+        outcome: 'late-command',
+        text: 'A command counts when it is sent. Please send this one as a new message.',
+      };
     if (command?.kind === 'model' || command?.kind === 'think' || command?.kind === 'new' || command?.kind === 'compact') {
       const text = await runCommand(command, { ...row, message }, this.#options, signal);
       return text === undefined ? { state: 'DONE', outcome: 'not-permitted' } : { state: 'DONE', outcome: command.kind, text };

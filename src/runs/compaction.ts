@@ -10,6 +10,7 @@ import {
 } from '../agent/compact.ts';
 import type { ModelAccess } from '../core/ask-model.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import { isArchived } from '../core/ids.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
@@ -68,6 +69,7 @@ export class Compaction implements AsyncDisposable {
   after(row: RunRow): void {
     const { session } = row;
     const failed = this.#failed.get(session);
+    if (isArchived(session)) return;
     if (!this.#options.isOn() || this.#closing.signal.aborted || this.#running.has(session)) return;
     if (failed && this.#options.clock.monotonic() < failed.until) return;
     const work = this.#inBackground(row).finally(() => this.#running.delete(session));
@@ -80,6 +82,8 @@ export class Compaction implements AsyncDisposable {
    */
   async now(row: RunRow, signal: AbortSignal): Promise<Compacted> {
     const { transcripts, models } = this.#options;
+    // Begun anew since: what it was is in the archive, word for word.
+    if (isArchived(row.session)) return { kind: 'nothing', isHeld: false };
     const lines = await transcripts.load(row.session);
     const done = lines.findIndex(({ id }) => id === compactedId(row.key));
     // An attempt before this one did it.

@@ -1,4 +1,5 @@
 // journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
+import { isCompacted } from '../agent/compact.ts';
 import type { Commits } from '../core/commit.ts';
 import { isArchived, sessionOfArchive } from '../core/ids.ts';
 import type { SessionLines } from '../core/journal.ts';
@@ -79,7 +80,8 @@ export class Transcripts implements AsyncDisposable {
   /** What the session was before it began anew. Its lines go there first: they are in no other place. */
   async #loadArchive(session: string): Promise<readonly SessionMessage[]> {
     await this.#moveAll();
-    const stored = await this.#options.store.archived(sessionOfArchive(session));
+    // What a summary stands for is there too.
+    const stored = (await this.#options.store.archived(sessionOfArchive(session))).filter((line) => !isCompacted(line));
     return [...stored, ...(this.#pending.get(session) ?? [])];
   }
 
