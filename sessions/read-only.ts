@@ -13,11 +13,6 @@ const NEWLINE = 0x0a;
 /** A longer line is none that this program wrote. */
 const LONGEST_LINE = 32 * 1024 * 1024;
 
-/** Whether there is a file of this session. */
-export function hasSession(dir: string, key: string): boolean {
-  return placeOf(dir, key) !== undefined;
-}
-
 /** Bytes that the session takes with its archive. */
 export function bytesOf(dir: string, key: string): number {
   const place = placeOf(dir, key);

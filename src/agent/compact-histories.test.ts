@@ -16,7 +16,7 @@ import { type CompactionPlan, planCompaction, SESSION_COMPACTION, summarise, wit
 import { repairHistory } from './repair.ts';
 
 const RUNS = Number(process.env['COMPACT_HISTORIES'] ?? 150);
-const TIMEOUT_MS = 60_000 + RUNS * 60;
+const TIMEOUT_MS = 60_000 + RUNS * 500;
 /** Each history on a disk costs syncs. */
 const ON_DISK = Math.max(10, Math.floor(RUNS / 200));
 

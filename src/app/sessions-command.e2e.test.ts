@@ -27,10 +27,12 @@ async function scene() {
   const gateway = { channels, http: { port: 0 } };
   const config = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'K', gateway };
   const daemon = await startInline({ dir: dir.path, config, env: { K: 'k' }, faultParts: true });
-  let said = 0;
+  let count = 0;
+  let said = (): string => '';
   const run = async (...argv: string[]): Promise<{ code: number; text: string }> => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     let text = '';
+    said = () => text;
     for (const stream of [stdout, stderr]) stream.on('data', (chunk) => (text += String(chunk)));
     const stdio = { stdin: Readable.from([]), stdout, stderr };
     const code = await runCli([...argv, '--data-dir', daemon.dataDir], {
@@ -44,11 +46,13 @@ async function scene() {
   };
   return {
     ...{ daemon, model, held, run, platform },
+    /** By the command that was run last. */
+    said: () => said(),
     /** Resolves once it is answered, unless it is slow. */
     async say(chatId: string, text: string) {
-      said += 1;
-      platform.deliver({ id: `m${said}`, chatId, senderId: chatId, text });
-      if (!text.includes('slow')) await daemon.settled(said);
+      count += 1;
+      platform.deliver({ id: `m${count}`, chatId, senderId: chatId, text });
+      if (!text.includes('slow')) await daemon.settled(count);
     },
     json: async <T>(...argv: string[]): Promise<T> => JSON.parse((await run(...argv, '--json')).text) as T,
     async [Symbol.asyncDispose]() {
@@ -88,7 +92,8 @@ test('a session whose answer is being worked on is deleted once it is given, wit
   await until('it is asked', () => at.model.requests.length === 2);
   const deleting = at.run('sessions', 'delete', ADA, '--yes');
   // The order stands in line behind the turn, which is not over.
-  setTimeout(() => at.held.open(), 300);
+  await until('the command has looked', () => at.said().includes('is being worked on'));
+  at.held.open();
   const { code, text } = await deleting;
   expect([code, text]).toEqual([0, expect.stringContaining('an answer is being worked on')]);
   await at.daemon.settled(3);
