@@ -1,4 +1,4 @@
-// change of a session -> the running daemon, as a run; without one, the files, under the lock of the data directory
+// change of a session -> the running daemon, as a run; without one -> the files, under the directory's lock
 import { randomBytes } from 'node:crypto';
 import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import { GatehouseError } from '../core/errors.ts';
@@ -12,7 +12,7 @@ import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
 import { openOrMake, withJournal } from './read-journal.ts';
 
-/** How long the daemon is waited for. It does what it was asked for later too, once the session's turn is over. */
+/** How long the daemon is waited for. It also does later what it was asked for, once the turn is over. */
 const WAIT_MS = 20_000;
 const LOOK_EVERY_MS = 100;
 
