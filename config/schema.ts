@@ -10,6 +10,7 @@ import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection 
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 import { questionsSection } from './sections/questions.ts';
 import { sandboxSection } from './sections/sandbox.ts';
+import { subagentsSection } from './sections/subagents.ts';
 import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
 import { webSection } from './sections/web.ts';
 
@@ -55,6 +56,7 @@ export const configSchema = z.strictObject({
   gateway: gatewaySection,
   disk: diskSection,
   limits: limitsSection,
+  subagents: subagentsSection,
   tool_policy: toolPolicySection,
   tool_policy_by_provider: policyByProvider,
   context_filter: contextFilter,

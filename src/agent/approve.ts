@@ -142,10 +142,10 @@ function questionOf(
   verdict: Extract<Verdict, { readonly kind: 'ask' }>,
   { digest, shown, grant }: { readonly digest: string; readonly shown: string; readonly grant?: SessionGrant },
 ): Wanted {
-  const { authority, asks } = run.access;
+  const { authority, asks, asker } = run.access;
   const isLong = shown.length > CHAT_CHARS;
   const block = `\`\`\`\n${shown}\n\`\`\``;
-  const head = `🔐 May I use ${tool.name}? For ${authority.principal}: ${verdict.reason}.`;
+  const head = `🔐 May I use ${tool.name}? For ${authority.principal}: ${verdict.reason}.${asker === undefined ? '' : `\n${asker}.`}`;
   const long = `It has ${shown.length} characters, too many to check in a chat: read it with \`gatehouse questions list\`, and answer it there.`;
   const toPerson = verdict.by === 'requester' ? asks : undefined;
   const about: Question = {

@@ -12,7 +12,7 @@ import type { AgentEmit } from './agent-emit.ts';
 import { type Gate, gateCall, mayStillRun } from './approve.ts';
 import { guardResult } from './guard.ts';
 import { askBeforeCall, tellAfterCall } from './hooks.ts';
-import { offered } from './offered.ts';
+import { offered, usable } from './offered.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
 import { argsHash, toolSignature } from './tool-signature.ts';
 import { NOT_RUN, UNKNOWN } from './turn-lines.ts';
@@ -213,6 +213,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
     workspace: run.workspace,
     clock: run.clock,
     taint: batch.taint,
+    mayUse: () => usable(run, batch.model),
     progress: (text: string) => emit({ type: 'tool.progress', tool: call.name, callId: call.id, text }),
     signal,
   };

@@ -72,6 +72,7 @@ export function reloadParts({
     livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)], undefined, () =>
       permits.look(),
     ),
+    livePart('subagents', ['subagents']),
     livePart('hooks', ['hooks']),
     livePart('questions', ['questions']),
     livePart('policy', ['tool_policy', 'tool_policy_by_provider', 'context_filter']),

@@ -18,7 +18,12 @@ export interface Authority {
   readonly role: Role;
   readonly mode: Mode;
   /** Every one must allow: config, channel, sender, skill, parent. Deny wins in each. */
-  readonly policies: readonly { readonly allow: readonly string[]; readonly deny: readonly string[] }[];
+  readonly policies: readonly {
+    readonly allow: readonly string[];
+    readonly deny: readonly string[];
+    /** Why, behind "it is not allowed: ". Absent = the run that began this one may not use it. */
+    readonly because?: string;
+  }[];
   /** `chatKey` of the only chat that may be written to without a question. */
   readonly home?: string;
 }

@@ -195,9 +195,31 @@ export function sentForId(key: string): string {
 /** The keys of all its parts lie between these. */
 export const SENT_FOR_KEYS = [SENT_FOR, SENT_FOR.replace('/', '0')] as const;
 
+/** The session and the lane of a sub-agent that this call of a run in `session` began. */
+export function childSession(session: string, callId: string): string {
+  return `${session}#run:${callId}`;
+}
+
+/** All such sessions lie between these; no topic has a colon in its name. */
+export function childSessions(session: string): readonly [from: string, to: string] {
+  return [`${session}#run:`, `${session}#run;`];
+}
+
+/** The key of the run that tells what this one came to. */
+export function reportKey(run: string): string {
+  return `${run}#report`;
+}
+
+const PROGRESS = '#progress/';
+
+/** The id of the line that tells how far the sub-agents are that one answer of a run began. */
+export function progressId(run: string, answer: string): string {
+  return `${run}${PROGRESS}${answer}`;
+}
+
 /** Whether the part of this key is a piece of an answer, and not what is shown until the answer comes. */
 export function isPieceOfAnswer(key: string): boolean {
-  if (key.startsWith(SENT_FOR)) return false;
+  if (key.startsWith(SENT_FOR) || key.includes(PROGRESS)) return false;
   return ![draftKey(''), abandonedKey(''), DELAY, HELD].some((end) => key.endsWith(end));
 }
 

@@ -18,6 +18,7 @@
  * on: a choice that is lost with the power was not confirmed to its person yet. `Chats.firstAccount` tells
  * what the commit of the message itself makes true.
  */
+import type { Children } from './child.ts';
 import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
@@ -102,6 +103,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly chats: Chats;
   readonly jobs: Jobs;
   readonly processes: Processes;
+  readonly children: Children;
   readonly prompted: PromptedRuns;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;

@@ -18,6 +18,52 @@ export interface Prompt {
   readonly at: string;
   /** The run of this job before it failed and said so: a failure of this one is not told again. */
   readonly failsQuietly?: true;
+  /** Never more than the profile allows; 0 or absent = what that allows. */
+  readonly limits?: { readonly maxIterations?: number; readonly maxTokens?: number };
+  /** As the config has it. Absent, or not there any more = the one that the chat or the config chose. */
+  readonly model?: string;
+  /** What was asked for, without what `text` says around it; for people. Absent = `text`. */
+  readonly task?: string;
+  /** Of a run that another run began. */
+  readonly child?: ChildFacts;
+  /** Of a run that tells a conversation what a sub-agent came to. */
+  readonly tells?: Tells;
+}
+
+/** What a run is to the tree that it belongs to. */
+export interface ChildFacts {
+  /** What people are told that it is called. */
+  readonly label: string;
+  /** The chat of the root, which is asked and told on its behalf. Absent = there is none. */
+  readonly chat?: Address;
+  /** Key of the root where a job fired it: what the child spends counts towards `job_usd`. */
+  readonly job?: string;
+  /** It has sessions of its own with MCP servers, which end with it. */
+  readonly ownMcp?: true;
+  /** No run waits for it: at its end this conversation is told. */
+  readonly report?: Report;
+}
+
+/** The conversation that is told what a sub-agent in the background came to. */
+export interface Report {
+  readonly lane: string;
+  readonly session: string;
+  readonly replyTo?: Address;
+  /** Of the run that began the sub-agent. */
+  readonly authority: Authority;
+  /** When the run that began it was accepted. Epoch ms. */
+  readonly since: number;
+}
+
+export interface Tells {
+  /** As `Report.since`: a conversation without a line of before then was begun anew, or is gone. */
+  readonly since: number;
+  /** Key of the run that began the sub-agent. */
+  readonly asker: string;
+  /** The session of the sub-agent, where this run belongs to in that case. */
+  readonly session: string;
+  /** What people are told where this run itself fails. */
+  readonly excerpt: string;
 }
 
 /** Which limits hold for a run: see `src/runs/profile.ts`. */

@@ -16,6 +16,8 @@ export interface PromptedRun {
   readonly state: RunState;
   /** What it was asked. */
   readonly text: string;
+  /** What people are told that it is called. Absent = nothing. */
+  readonly label?: string;
   /** As of `TurnResult`. Absent = it is not over. */
   readonly outcome?: string;
   /** Its answer. Absent = it is not over, or ended without its agent. */

@@ -192,12 +192,10 @@ export function targetOf(row: RunRow): AnswerTarget | undefined {
   return row.message ?? (row.replyTo && { id: row.key, ...row.replyTo });
 }
 
-/**
- * The channel whose share of the turns a run takes, and under which its events are noted: for a run without a
- * chat, its source.
- */
+/** Whose share of the turns a run takes, and where its events are noted. Without a chat: its source. */
 export function channelOf(row: RunRow): string {
-  return row.message?.channel ?? row.replyTo?.channel ?? row.source.kind;
+  const { message, replyTo, source } = row;
+  return message?.channel ?? replyTo?.channel ?? (message ? undefined : row.prompt.child?.chat?.channel) ?? source.kind;
 }
 
 /** Whether a person waits for the answer and is shown that there is work on it. */
@@ -212,6 +210,8 @@ export interface TurnResult {
   readonly state: 'DONE' | 'DEAD' | 'PARKED';
   /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`; `parked`. */
   readonly outcome: string;
+  /** Of `lines`. Absent = that of the run. */
+  readonly session?: string;
   readonly lines: readonly SessionMessage[];
   readonly parts: readonly NewPart[];
   /** How long the attempt ran. Default 0. */

@@ -2,6 +2,7 @@ import type { ModelAccess } from './ask-model.ts';
 import type { Asking } from './asking.ts';
 import type { Authority } from './authority.ts';
 import type { BrowserPort } from './browser.ts';
+import type { SubAgents } from './child.ts';
 import type { Documents } from './document.ts';
 import type { Egress, WebSearch } from './egress.ts';
 import type { JobBook } from './job.ts';
@@ -54,6 +55,8 @@ export interface ToolContext {
   readonly clock: Pick<Clock, 'now'>;
   /** Bits of what the run has read by now (`authority.ts`). Default 0. */
   readonly taint?: number;
+  /** Names of the tools that the model which asked for the call may use. Absent = it is not known. */
+  readonly mayUse?: () => readonly string[];
   /**
    * Says in one line how far the call is, to the chat that waits for it. Of text that comes from elsewhere a
    * tool takes out secrets, bounds the length, and calls at most twice a second. Absent = no chat watches.
@@ -110,6 +113,8 @@ export interface RunScope {
   readonly models?: ModelAccess;
   /** Absent = no message began the run. */
   readonly modelBook?: ModelBook;
+  /** Absent = the run may begin no others. */
+  readonly subAgents?: SubAgents;
   readonly toolSettings?: ToolSettings;
 }
 

@@ -64,6 +64,8 @@ export interface ToolAccess {
   readonly taint: number;
   /** The private chat in which its person may say yes. Absent = the owner is asked. */
   readonly asks?: Address;
+  /** Who asks, in a sentence for people. Absent = the agent that they talk to. */
+  readonly asker?: string;
   /** Id of a yes for the session that holds now. */
   readonly granted: (wanted: SessionGrant) => Promise<string | undefined>;
   /** What people said to calls that wait for a yes, by the call id of the wait. */

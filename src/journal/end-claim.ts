@@ -1,4 +1,5 @@
 import type { Claim } from '../core/commit.ts';
+import { addReport } from './children.ts';
 import type { Change } from './commit-queue.ts';
 import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
@@ -37,6 +38,10 @@ export function endClaim(store: Store, { seq, generation, end }: Claim, change: 
     ...(channel === null ? {} : { channel }),
     ...{ outcome, ms: Math.round(ms) },
   });
-  if (row.parent !== null) settleRun(store, key, result ?? endedResult(outcome), change);
+  if (row.parent !== null) {
+    const value = result ?? endedResult(outcome);
+    settleRun(store, key, value, change);
+    addReport(store, key, value, change);
+  }
   return session;
 }

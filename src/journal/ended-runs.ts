@@ -2,7 +2,7 @@
  * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
  * forgotten with them.
  */
-import { chatKey, isLaneOf, sessionOfChat } from '../core/ids.ts';
+import { chatKey, childSessions, isLaneOf, sessionOfChat } from '../core/ids.ts';
 import { JOB_SESSIONS } from '../core/job.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
@@ -59,7 +59,10 @@ export function cancelConversation(
   const found = [
     ...unfinished(store, 'lane = ?', [lane]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${lane}#`, `${lane}$`]),
-    ...parked(store, '(session = ? OR session >= ? AND session < ?)', [session, `${session}#`, `${session}$`]),
+    // One in the background goes on, and is told of; another ends with the run that waits for it.
+    ...parked(store, '(session = ? OR session >= ? AND session < ?)', [session, `${session}#`, `${session}$`]).filter(
+      ({ profile }) => profile !== 'subagent',
+    ),
   ];
   return cancelTrees(store, inOrder(found), undefined, change);
 }
@@ -115,7 +118,17 @@ function cancelRun(store: Store, record: FoundRecord, change: Change): EndedRun 
 
 /** `#` and `/` stand before what is within a session or a lane; `$` and `0` follow them. */
 function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
-  return inOrder([...unfinished(store, 'lane = ?', [lane]), ...parked(store, 'session = ? AND lane = ?', [session, lane])]);
+  return inOrder([
+    ...unfinished(store, 'lane = ?', [lane]),
+    ...parked(store, 'session = ? AND lane = ?', [session, lane]),
+    ...subAgents(store, childSessions(session)),
+  ]);
+}
+
+/** Also those that no run waits for. A lane of theirs is called as its session is. */
+function subAgents(store: Store, between: readonly [string, string]): readonly FoundRecord[] {
+  const within = 'lane >= ? AND lane < ?';
+  return [...unfinished(store, within, between), ...parked(store, 'session >= ? AND session < ?', between)];
 }
 
 /** In every lane that `isLaneOf` the chat. */
@@ -128,6 +141,8 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
     ...parked(store, `${OF_A_JOB} AND lane >= ? AND lane < ?`, [`${chat}/`, `${chat}0`]),
+    // Of the chat, and of all its threads and topics.
+    ...subAgents(store, [`${root}#`, `${root}$`]).filter(({ profile }) => profile === 'subagent'),
   ]);
 }
 

@@ -11,20 +11,22 @@ interface PromptedRecord {
   readonly seq: number;
   readonly state: RunState;
   readonly text: string;
+  readonly label: string | null;
   readonly outcome: string | null;
   readonly result: string | null;
 }
 
-const NEWEST = `SELECT seq, state, input ->> '$.text' AS text, outcome, result FROM run
+const NEWEST = `SELECT seq, state, input ->> '$.text' AS text, input ->> '$.child.label' AS label, outcome, result FROM run
   WHERE key = ? AND source <> 'chat' ORDER BY seq DESC LIMIT 1`;
 
 export function promptedRun(store: Store, key: string): PromptedRun | undefined {
   const record = store.db.get<PromptedRecord>(NEWEST, key);
   if (!record) return undefined;
-  const { seq, state, text, outcome, result } = record;
+  const { seq, state, text, label, outcome, result } = record;
   const isOver = state === 'DONE' || state === 'DEAD';
   return {
     ...{ seq, state, text },
+    ...(label === null ? {} : { label }),
     ...(isOver && outcome !== null ? { outcome } : {}),
     ...(isOver && result !== null ? { result: readJson(result, `run ${seq}`) as unknown as ToolResult } : {}),
   };

@@ -2,6 +2,7 @@ import { draftKey } from '../core/ids.ts';
 import type { LeftRun, PendingLane, Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.ts';
+import { addReport } from './children.ts';
 import { absorbGap } from './clock-gap.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
@@ -104,7 +105,10 @@ function buryAll(
     const { tools } = leaveRemains(store, row);
     end(store, row, 'DEAD', reason, now);
     if (row.message && row.generation > 0) left.push({ row, state: 'DEAD', outcome: reason });
-    if (row.source.kind === 'run') settleRun(store, row.key, endedResult(reason), change);
+    if (row.source.kind === 'run') {
+      settleRun(store, row.key, endedResult(reason), change);
+      addReport(store, row.key, endedResult(reason), change);
+    }
     addParts(store, notice(row, reason, tools), `in${row.seq}.${row.generation}`);
   }
   return { buried: spent.length - unheard.length, unheard, left };

@@ -1,4 +1,5 @@
 import type { Chats } from '../core/chats.ts';
+import type { Children } from '../core/child.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Jobs } from '../core/job.ts';
@@ -15,6 +16,7 @@ import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import { chatsOf } from './chats.ts';
+import { childCounts } from './children.ts';
 import { commitAll, wokenBy } from './commit.ts';
 import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
@@ -145,14 +147,15 @@ export class SqliteJournal implements Journal {
   /** The runner tells delivery of the parts of an answer itself, once they can be seen. */
   async finish(result: TurnResult, onCommit?: (session: string) => void): Promise<boolean> {
     const { lines, parts, seq, generation } = result;
+    const of = result.session === undefined ? {} : { session: result.session };
     const writes: readonly Write[] = [
-      ...lines.map((line) => ({ kind: 'line', line }) as const),
+      ...lines.map((line) => ({ kind: 'line', ...of, line }) as const),
       ...parts.map((part) => ({ kind: 'part', part }) as const),
     ];
     const claim = claimOf(result);
     let session: string | undefined;
     const finish = (change: Change): boolean => {
-      session = claimedSession(this.#store, seq, generation);
+      session = result.session ?? claimedSession(this.#store, seq, generation);
       return commitAll(this.#store, writes, claim, change);
     };
     const done = await this.#waking(finish, (ended) => ended && session !== undefined && onCommit?.(session));
@@ -227,6 +230,10 @@ export class SqliteJournal implements Journal {
     counts: () => this.#queue.read(() => countJobs(this.#store)),
   };
 
+  readonly children: Children = {
+    counts: (run, session) => this.#queue.peek(() => childCounts(this.#store, run, session)),
+  };
+
   readonly prompted: PromptedRuns = { of: (key) => this.#queue.read(() => promptedRun(this.#store, key)) };
 
   readonly processes: Processes = { left: () => this.#queue.read(() => leftProcesses(this.#store)) };
@@ -272,7 +279,7 @@ export class SqliteJournal implements Journal {
   }
 }
 
-function claimOf({ seq, generation, lines: _, parts: __, ...end }: TurnResult): Claim {
+function claimOf({ seq, generation, ...end }: TurnResult): Claim {
   const { state, ms, taint, waits = [], historyTo = '', outcome, result } = end;
   const common = { ...(ms === undefined ? {} : { ms }), ...(taint === undefined ? {} : { taint }) };
   if (state === 'PARKED') return { seq, generation, end: { state, outcome: 'parked', waits, historyTo, ...common } };

@@ -1,10 +1,17 @@
+import { childFactsOf } from '../core/child.ts';
 import { chatKey } from '../core/ids.ts';
-import { channelOf, type RunRow, targetOf } from '../core/run.ts';
+import { channelOf, type RunRow } from '../core/run.ts';
 import type { ToolAccess } from '../core/turn.ts';
+import { nameInMark } from '../lib/marks.ts';
+import { oneLine } from '../lib/one-line.ts';
+import { homeOf } from './child-run.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import type { Told } from './told.ts';
 
-/** What decides about the tools of a run. */
+/** Longest quotation of the task of a sub-agent in a question to people. UTF-16 units. */
+const TASK_CHARS = 200;
+
+/** What decides about the tools of a run. A sub-agent asks in the chat of its root. */
 export function accessOf(
   row: RunRow,
   { taint, verdicts }: Pick<Told, 'taint' | 'verdicts'>,
@@ -12,15 +19,18 @@ export function accessOf(
 ): ToolAccess {
   const { authority } = row;
   const granted: ToolAccess['granted'] = (wanted) => journal.waits.granted(wanted);
-  const target = targetOf(row);
+  const asker = askerOf(row);
+  const access = { policy, authority, taint, granted, verdicts, ...(asker === undefined ? {} : { asker }) };
+  const home = homeOf(row);
   // In a group others could press the button, and a run that answers elsewhere must not ask there.
-  const isTheirs = target !== undefined && target.isGroup !== true && chatKey(target) === authority.home;
-  if (!isTheirs || !mayApprove(channelOf(row))) return { policy, authority, taint, granted, verdicts };
-  const { channel, account, chatId, threadId, replyContext } = target;
-  const asks = {
-    ...{ channel, account, chatId, isGroup: false },
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(replyContext === undefined ? {} : { replyContext }),
-  };
-  return { policy, authority, taint, granted, verdicts, asks };
+  const isTheirs = home !== undefined && home.isGroup !== true && chatKey(home) === authority.home;
+  return isTheirs && mayApprove(channelOf(row)) ? { ...access, asks: { ...home, isGroup: false } } : access;
+}
+
+/** People must know for which part of the work they are asked. */
+function askerOf(row: RunRow): string | undefined {
+  const child = childFactsOf(row);
+  if (!child || row.message || row.profile !== 'subagent') return undefined;
+  const task = oneLine(row.prompt.task ?? row.prompt.text, TASK_CHARS);
+  return `The sub-agent “${nameInMark(child.label)}” asks, whose task is: “${nameInMark(task, { limit: TASK_CHARS })}”`;
 }

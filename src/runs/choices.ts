@@ -66,6 +66,7 @@ export class Choices {
     const chosen = await this.#chosen(row);
     const { senderModel, channelModel, channelThinking } = configured(row);
     const places = [
+      [row.message ? undefined : row.prompt.model, 'chosen for this run'],
       [chosen.model, 'chosen here'],
       [senderModel, 'set for you in the config'],
       [channelModel, 'set for this channel in the config'],
@@ -77,7 +78,7 @@ export class Choices {
     const where = channelThinking ? 'set for this channel in the config' : base === 'auto' ? 'the default' : 'set in the config';
     return {
       ...{ entry, from, thinking, thinkingFrom: chosen.thinking ? 'chosen here' : where },
-      gone: chosen.model != null && !found[0]?.entry ? chosen.model : undefined,
+      gone: chosen.model != null && !found[1]?.entry ? chosen.model : undefined,
     };
   }
 

@@ -81,11 +81,12 @@ export function endTexts(language: Language): EndTexts {
  * group.
  */
 export function stoppedText(texts: EndTexts, ended: readonly EndedRun[], isNamed: boolean): string {
+  // What a run began is that run's work, where it ended with it.
+  const roots = ended.filter(({ row }) => row.source.kind !== 'run');
   const names = new Set(
-    // What a run began is that run's work.
-    ended
-      .filter(({ row }) => row.source.kind !== 'run')
-      .map(({ row }) => plainName(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT))),
+    (roots.length > 0 ? roots : ended).map(({ row }) =>
+      plainName(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT)),
+    ),
   );
   const whose = isNamed ? `\n${texts.whose}: ${[...names].join(', ')}` : '';
   return withTools(

@@ -43,3 +43,10 @@ function withoutMarks(answer: string): { readonly text: string; readonly isMarke
 function markOf(text: string): string | undefined {
   return SILENT_MARKS.find((mark) => text.slice(0, mark.length).toUpperCase() === mark);
 }
+
+/** A run that was to tell people of a result, and could not: they get its beginning all the same. */
+export function asReport(row: RunRow, end: End): End {
+  const excerpt = row.message ? undefined : row.prompt.tells?.excerpt;
+  if (excerpt === undefined || !end.outcome.startsWith('failed:')) return end;
+  return { ...end, text: [excerpt, ...(end.text === undefined ? [] : [end.text])].join('\n\n') };
+}

@@ -1,11 +1,10 @@
 /** What a run leaves that waits: its waits, made ready for the commit that parks it. */
-import { type Authority, lowerMode } from '../core/authority.ts';
-import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import type { ToolResult } from '../core/tool.ts';
 import { lateResult, type NewWait, type Question, waitId } from '../core/wait.ts';
 import { plainName } from '../lib/plain-name.ts';
 import type { RunQuestions } from '../operator/run-questions.ts';
+import { childOf } from './child-run.ts';
 import { topicHolding } from './topic-output.ts';
 
 export interface PlacedWaits {
@@ -43,16 +42,6 @@ export async function placeWaits(
       for (const one of ready) one();
     },
   };
-}
-
-/** A run never gets more than the one that began it has, and knows what that one has read. */
-function childOf({ authority }: RunRow, child: NewRun, taint: number): NewRun {
-  return { ...child, authority: narrowed(authority, child.authority), taint: (child.taint ?? 0) | taint };
-}
-
-function narrowed(parent: Authority, child: Authority): Authority {
-  const own = child.policies.filter((policy) => !parent.policies.includes(policy));
-  return { ...parent, mode: lowerMode(parent.mode, child.mode), policies: [...parent.policies, ...own] };
 }
 
 /** A question is shown whatever topic is active, so it says which one it is of. */

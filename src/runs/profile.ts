@@ -1,5 +1,5 @@
 /** Which limits hold for which run, as data (runs.md M1). */
-import type { Profile } from '../core/new-run.ts';
+import type { Profile, Prompt } from '../core/new-run.ts';
 import type { RunLimits } from '../core/turn.ts';
 
 /** What the operator may set. Absent = the figure of the table. Times in ms. */
@@ -52,6 +52,17 @@ export const RESULT_SHAPES: Readonly<Record<Profile, 'session' | 'task'>> = {
 
 /** Model calls of one message of `gatehouse chat`, where the config sets none: a person sits and waits. */
 export const CHAT_ITERATIONS = 20;
+
+/** Of what was asked for: from then on the model is told to come to an end (R10). */
+const SOFT = 0.8;
+
+/** The limits of one run: what was asked for narrows its profile. */
+export function limitsFor(limits: RunLimits, { maxIterations = 0, maxTokens = 0 }: Prompt['limits'] = {}): RunLimits {
+  const tokens = [limits.maxTokens, maxTokens].filter((most) => most > 0);
+  const most = { ...limits, maxTokens: tokens.length === 0 ? 0 : Math.min(...tokens) };
+  if (maxIterations <= 0 || maxIterations >= limits.maxIterations) return most;
+  return { ...most, maxIterations, softIterations: Math.max(1, Math.floor(maxIterations * SOFT)) };
+}
 
 export type Profiles = Readonly<Record<Profile, RunLimits>>;
 

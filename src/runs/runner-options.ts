@@ -9,7 +9,7 @@ import type { AnswerTarget, Choice } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Policy } from '../core/policy.ts';
-import type { Clock } from '../core/ports.ts';
+import type { ClaimDisk, Clock } from '../core/ports.ts';
 import type { RemainsOf, RunRow } from '../core/run.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
@@ -36,6 +36,10 @@ export interface RunnerOptions {
   /** Told of each turn of a conversation once it is committed. */
   readonly compaction: Pick<Compaction, 'after'>;
   readonly choices: Pick<Choices, 'of'>;
+  /** Called before a file of the workspace grows by so many bytes. Absent = no limit. */
+  readonly claimDisk?: ClaimDisk;
+  /** Whether messages of ours can be changed on this channel. */
+  readonly edits: (channel: string) => boolean;
   readonly earlier: Pick<Earlier, 'of'>;
   /**
    * What needs no agent, such as a command, once `ready` resolved. Undefined = the agent runs. Rejects with the

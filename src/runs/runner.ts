@@ -4,6 +4,7 @@ import { runAgent } from '../agent/run.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';
+import { jobOf } from '../core/child.ts';
 import { channelOf, isAwaited, type RunRow, targetOf } from '../core/run.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
@@ -14,14 +15,17 @@ import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
-import { asJob } from './job-end.ts';
+import { asJob, asReport } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { askMessageIn, tellMessageOut } from './message-hooks.ts';
 import { placeWaits } from './parking.ts';
+import { limitsFor } from './profile.ts';
+import { progressAtEnd } from './progress.ts';
 import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
 import { inputLine } from './remains.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
+import { withChildren } from './sub-agent-result.ts';
 import { type Told, toldTo } from './told.ts';
 import { lateMark, ofTopic } from './topic-output.ts';
 import { sessionWorkspace } from './workspace.ts';
@@ -74,7 +78,7 @@ export class Runner {
       const result = await this.#result({ row, writes, ready }, signal);
       if (!result) return undefined;
       await ready;
-      const placed = { ...result, ...(await place.of(result)) };
+      const placed = await withChildren(row, { ...result, ...(await place.of(result)) }, this.#options, signal);
       return async () => {
         // A failed step is on disk before what came of it. One that is not judged yet shares the transaction.
         await writes.settled();
@@ -102,6 +106,7 @@ export class Runner {
       result.onDisk?.();
       tellMessageOut(row, result, this.#options.hooks);
       if (row.profile === 'session' && result.lines.length > 0) this.#options.compaction.after(row);
+      if (!result.waits) await progressAtEnd(row, this.#options);
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };
     if (result.waits) emit({ ...about, type: 'parked', waits: result.waits.length, kinds: kindsOf(result.waits) });
@@ -134,8 +139,10 @@ export class Runner {
     const prepared = await this.#prepare(row, workspace, signal);
     const told = await toldTo(row, this.#options, signal);
     const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
-    const ended = await this.#conclude(await this.#moved(row), result, { signal, told });
-    return ended && withTaint(ended, result.taint);
+    const { ownSession } = told;
+    const at = ownSession === undefined ? await this.#moved(row) : { ...row, session: ownSession };
+    const ended = await this.#conclude(at, result, { signal, told });
+    return ended && withTaint(ownSession === undefined ? ended : { ...ended, session: ownSession }, result.taint);
   }
 
   /** Its session may have been begun anew while it ran: then it ends in what that was. */
@@ -184,7 +191,7 @@ export class Runner {
   }
 
   #done(row: RunRow, end: End): Ended {
-    const { state, outcome, text, files = [], choices, lines = [] } = asJob(row, end);
+    const { state, outcome, text, files = [], choices, lines = [] } = asReport(row, asJob(row, end));
     const target = targetOf(row);
     const words = text === undefined ? undefined : `${lateMark(row.session)}${text}`;
     const planned = words === undefined || !target ? [] : this.#options.parts(target, words, files, choices);
@@ -233,6 +240,7 @@ export class Runner {
     const { journal, clock, limits, tellsDelays } = this.#options;
     const { key } = row;
     const channel = channelOf(row);
+    const job = jobOf(row);
     const target = targetOf(row);
     const ended = new AbortController();
     const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
@@ -253,7 +261,7 @@ export class Runner {
       ...chosen,
       summaries: this.#options.models(row),
       windows: this.#windows.current(),
-      limits: limits[row.profile],
+      limits: limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits),
       steps: {
         recorded,
         record: async (step, usage) => {
@@ -268,7 +276,7 @@ export class Runner {
       session: row.session,
       channel,
       principal: row.authority.principal,
-      ...(row.source.kind === 'job' ? { job: key } : {}),
+      ...(job === undefined ? {} : { job }),
       queuedMs: clock.now() - row.acceptedAt,
       emit: delay?.emit ?? this.#options.emit,
       ...{ clock, ready },

@@ -34,6 +34,8 @@ export interface Told {
   readonly history: readonly SessionMessage[];
   /** Id of its newest line; empty = there is none. */
   readonly historyTo: string;
+  /** Where its lines go, in place of its session. Absent = they go there. */
+  readonly ownSession?: string;
   /** Stands above its own words; '' = nothing. */
   readonly opening: string;
   readonly settled: ReadonlyMap<string, ToolResult>;
@@ -53,7 +55,8 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
   // A dead letter that is replayed: what its first run left in the session must not be read as earlier
   // conversation.
   const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
-  const { before, since } = splitAt(lines, historyTo);
+  const ownSession = await sessionInstead(row, options);
+  const { before, since } = ownSession === undefined ? splitAt(lines, historyTo) : NOTHING;
   const history = recentHistory(before, maxHistory);
   const settled = historyTo === undefined ? [] : await waits.of(row.seq);
   const others = (await waits.parked(session, MOST_REQUESTS + 1)).filter((other) => other.key !== key);
@@ -63,6 +66,7 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
   const taint = [...history, ...since, ...quoted].reduce((sum, told) => sum | (told.taint ?? 0), own);
   return {
     ...{ history, taint, opening, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
+    ...(ownSession === undefined ? {} : { ownSession }),
     settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
     verdicts: new Map(settled.flatMap(verdictOf)),
     notes: {
@@ -95,6 +99,22 @@ async function linesFor(
 interface Split {
   readonly before: readonly SessionMessage[];
   readonly since: readonly SessionMessage[];
+}
+
+const NOTHING: Split = { before: [], since: [] };
+
+/**
+ * Of a run that tells a conversation what a sub-agent came to: the session of that sub-agent where the
+ * conversation was begun anew meanwhile, or is gone. A run of before then that waits has left no lines yet.
+ */
+async function sessionInstead(row: RunRow, { journal, transcripts }: ToldOptions): Promise<string | undefined> {
+  const tells = row.message ? undefined : row.prompt.tells;
+  if (!tells) return undefined;
+  const { since, asker, session } = tells;
+  const [oldest] = await transcripts.load(row.session);
+  if (oldest && Date.parse(oldest.timestamp) <= since) return undefined;
+  const parked = await journal.waits.parked(row.session);
+  return parked.some(({ key }) => key === asker) ? undefined : session;
 }
 
 /** A line that is gone, because the session was begun anew: then all there is was said since. */

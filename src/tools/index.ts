@@ -8,6 +8,7 @@ import { cron } from './cron.ts';
 import { deepSearch } from './deep-search.ts';
 import { type KnownKit, unbound } from './define.ts';
 import { diffEdit } from './diff-edit.ts';
+import { dispatchSubagent } from './dispatch-subagent.ts';
 import { editFile } from './edit-file.ts';
 import { git } from './git.ts';
 import { globTool } from './glob.ts';
@@ -22,6 +23,7 @@ import { readFileTool } from './read-file.ts';
 import { sendEmail } from './send-email.ts';
 import { sendFile } from './send-file.ts';
 import { shell } from './shell.ts';
+import { spawn } from './spawn.ts';
 import { synthesizeResearch } from './synthesize-research.ts';
 import { waitTool } from './wait.ts';
 import { webFetch } from './web-fetch.ts';
@@ -36,7 +38,7 @@ const KITS: readonly KnownKit[] = [
   ...[sendFile, offerChoices, react, message, askHuman, sendEmail, cron, shell],
   ...[webFetch, webSearch, deepSearch, synthesizeResearch, browser],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
-  ...[modelCheck, configureTool],
+  ...[modelCheck, configureTool, spawn, dispatchSubagent],
 ];
 
 /** Every tool that the gateway itself has, for one run. */

@@ -89,9 +89,8 @@ function judgeTool(tool: ToolFacts, run: PolicyRun, settings: PolicySettings): V
     const denied = deniedBy(tool, rule);
     if (denied) return denied;
   }
-  for (const { allow, deny: not } of authority.policies) {
-    const denied = deniedBy(tool, { key: '', allow, deny: not });
-    if (denied) return deny('the run that began this one may not use it');
+  for (const { allow, deny: not, because = 'the run that began this one may not use it' } of authority.policies) {
+    if (deniedBy(tool, { key: '', allow, deny: not })) return deny(because);
   }
   const mode = effectiveMode(authority, settings);
   if (mode === 'read-only' && neededMode(tool, act, authority.role) !== 'read-only')

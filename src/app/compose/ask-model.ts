@@ -4,6 +4,7 @@ import { guardText } from '../../agent/guard.ts';
 import { callWithHooks } from '../../agent/hooks.ts';
 import { callModel, failureTitle, isEmpty } from '../../agent/model-call.ts';
 import type { ModelAccess, ModelQuestion, ModelReply } from '../../core/ask-model.ts';
+import { jobOf } from '../../core/child.ts';
 import { errorText } from '../../core/errors.ts';
 import type { Hooks } from '../../core/hooks.ts';
 import { shortHash } from '../../core/ids.ts';
@@ -120,7 +121,8 @@ function requestOf(
 
 function contextOf(row: RunRow): ModelCallContext {
   const who = { session: row.session, channel: channelOf(row), sender: row.authority.principal, purpose: PURPOSE };
-  return row.source.kind === 'job' ? { ...who, job: row.key } : who;
+  const job = jobOf(row);
+  return job === undefined ? who : { ...who, job };
 }
 
 function entryOf({ provider, model, usage }: ModelAnswer, context: ModelCallContext, at: number) {

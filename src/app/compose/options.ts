@@ -107,6 +107,7 @@ export type LiveConfig = Pick<
   | 'mcp_clients'
   | 'disk'
   | 'limits'
+  | 'subagents'
   | 'tool_policy'
   | 'tool_policy_by_provider'
   | 'context_filter'

@@ -93,6 +93,7 @@ export function composeRunner(turn: TurnParts): Runner {
     hooks,
     remains: remainsFor(options),
     uploads: base.uploads,
+    claimDisk: (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal),
     answers: turn.delivery,
     extras: composeExtras(base, able.policy),
     ...able,
@@ -114,6 +115,7 @@ function abilities({ base, delivery }: TurnParts) {
   const { options, channels, live } = base;
   return {
     channel: (name, signal) => channels.working(name, signal),
+    edits: (name) => channels.channels.get(name)?.edit !== undefined,
     policy: options.policy ?? createPolicy(() => policySettings(live(), (name) => channels.rules(name))),
     mayApprove: (name) => provesSender(channels.rules(name)?.type),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,

@@ -18,6 +18,7 @@ import { type ModelBookParts, modelBook } from './model-book.ts';
 import { type Base, redactOf } from './options.ts';
 import { provesSender } from './policy.ts';
 import { jobBook } from './schedule.ts';
+import { composeSubAgents } from './sub-agents.ts';
 import { toolSettingsOf } from './tool-settings.ts';
 import { composeWeb } from './web.ts';
 
@@ -38,6 +39,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
   const { egress, webSearch, pages } = composeWeb(base);
   const documentsOf = composeDocuments(base);
   const modelsOf = composeModelAccess(parts);
+  const subAgentsOf = composeSubAgents(parts);
   const browserOf = composeBrowser(base);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint) => {
@@ -49,6 +51,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
       egress,
       readPage: pages(row.key),
       models: modelsOf(row),
+      subAgents: subAgentsOf(row),
       toolSettings,
       ...(book ? { modelBook: book } : {}),
       ...(webSearch ? { webSearch } : {}),

@@ -1,0 +1,80 @@
+/** Sub-agents: how many there are, and who is told when one ends that no run waits for. */
+import type { ChildCounts } from '../core/child.ts';
+import { childSessions, reportKey } from '../core/ids.ts';
+import type { NewRun, Prompt } from '../core/new-run.ts';
+import type { ToolResult } from '../core/tool.ts';
+import type { Change } from './commit-queue.ts';
+import { addRun } from './runs.ts';
+import { readJson, type Store } from './store.ts';
+
+interface Sums {
+  readonly ofTree: number;
+  readonly tokens: number | null;
+}
+
+/** `run`: the key of the run that asks; `session`: its session. */
+export function childCounts({ db }: Store, run: string, session: string): ChildCounts {
+  const [from, to] = childSessions(session);
+  const count = (state: string, index: string, column: 'lane' | 'session') => {
+    const sql = `SELECT count(*) AS count FROM run INDEXED BY ${index} WHERE state = '${state}' AND ${column} >= ? AND ${column} < ?`;
+    return db.get<{ count: number }>(sql, from, to)?.count ?? 0;
+  };
+  const { ofTree = 0, tokens = 0 } =
+    db.get<Sums>(
+      `WITH RECURSIVE tree(id) AS (
+         SELECT * FROM (SELECT coalesce(root, seq) FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1)
+         UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.id)
+       SELECT count(*) AS ofTree, sum(coalesce(input ->> '$.limits.maxTokens', 0)) AS tokens
+       FROM tree CROSS JOIN run ON run.seq = tree.id WHERE profile = 'subagent'`,
+      run,
+    ) ?? {};
+  return {
+    // The lane of a sub-agent is called as its session is.
+    open: count('NEW', 'run_new', 'lane') + count('RUNNING', 'run_running', 'lane') + count('PARKED', 'run_parked', 'session'),
+    ofTree,
+    tokensOfTree: tokens ?? 0,
+  };
+}
+
+/** What people are told of a result where the run that was to tell them fails. UTF-16 units. */
+const EXCERPT_CHARS = 300;
+
+interface Ended {
+  readonly session: string;
+  readonly input: string;
+  readonly taint: number;
+}
+
+/**
+ * In the transaction that ends the run of this key: where it is a sub-agent that no run waits for, the run
+ * that tells its conversation. The same end is told once.
+ */
+export function addReport(store: Store, key: string, result: ToolResult, change: Change): void {
+  const sql = `SELECT session, input, taint FROM run WHERE key = ? AND profile = 'subagent'
+    AND input ->> '$.child.report' IS NOT NULL ORDER BY seq DESC LIMIT 1`;
+  const ended = store.db.get<Ended>(sql, key);
+  const { child } = ended ? (readJson(ended.input, `run ${key}`) as unknown as Prompt) : {};
+  if (!ended || !child?.report) return;
+  const { lane, session, replyTo, authority, since } = child.report;
+  const asker = key.slice(0, key.lastIndexOf('#'));
+  const name = `The sub-agent “${child.label}”`;
+  const excerpt = `${name} ${result.ok ? 'has ended' : 'failed'}: ${result.output.slice(0, EXCERPT_CHARS).toWellFormed()}`;
+  const run: NewRun = {
+    key: reportKey(key),
+    source: { kind: 'run', parent: key, callId: 'report' },
+    ...{ profile: 'session', lane, session, authority, taint: ended.taint },
+    ...(replyTo ? { replyTo } : {}),
+    prompt: {
+      text: reportText(name, result),
+      ...{ media: [], at: new Date(store.clock.now()).toISOString() },
+      tells: { since, asker, session: ended.session, excerpt },
+    },
+  };
+  if (addRun(store, run, change)) change.woken.add(lane);
+}
+
+function reportText(name: string, { ok, output }: ToolResult): string {
+  const head = `${name}, which you began in the background, ${ok ? 'has ended' : 'has failed'}.`;
+  const rule = 'No person has written: tell them now, in your own words, what matters of it. Do not begin it again.';
+  return `[${head} ${rule}]\n\n${output}`;
+}

@@ -1,0 +1,97 @@
+// sub-agents of one answer -> one line in the chat of their root, which is edited as they end
+import { childFactsOf } from '../core/child.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import { partKey, progressId } from '../core/ids.ts';
+import type { Journal } from '../core/journal.ts';
+import type { Address } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
+import { channelOf, type RunRow } from '../core/run.ts';
+import type { NewWait } from '../core/wait.ts';
+import { nameInMark } from '../lib/marks.ts';
+import { homeOf } from './child-run.ts';
+import type { RunnerOptions } from './runner-options.ts';
+import { answerOf } from './sub-agents.ts';
+
+export type ProgressOptions = Pick<RunnerOptions, 'parts' | 'onParts' | 'edits' | 'clock' | 'emit'> & {
+  readonly journal: Pick<Journal, 'waits' | 'prompted' | 'enqueue'>;
+};
+
+const LABEL_CHARS = 40;
+/** Platforms put the first piece of an answer where they said that there is work. */
+const BEHIND_FIRST = { ordinal: 1, count: 2 } as const;
+
+interface Line {
+  readonly run: string;
+  readonly answer: string;
+  readonly to: Address;
+}
+
+interface Child {
+  readonly label: string;
+  readonly mark: '…' | '✓' | '✗';
+}
+
+/** For the commit that parks the run. Where the channel changes no messages, it is the only one. */
+export function progressAtPark(row: RunRow, waits: readonly NewWait[] = [], options: ProgressOptions): readonly NewPart[] {
+  const begun = waits.filter((wait) => wait.kind === 'run' && wait.about.profile === 'subagent');
+  const [first] = begun;
+  const to = homeOf(row);
+  if (!first || !to) return [];
+  const children = begun.flatMap((wait) =>
+    wait.kind === 'run' ? [{ label: wait.about.prompt.child?.label ?? '', mark: '…' } as const] : [],
+  );
+  return lineOf({ run: row.key, answer: answerOf(first.callId), to }, children, options);
+}
+
+/**
+ * Once the end of a sub-agent is on disk. The line may stay as it was where the process ends in between: the
+ * answer of the root does not depend on it. Never rejects.
+ */
+export async function progressAtEnd(row: RunRow, options: ProgressOptions): Promise<void> {
+  try {
+    await tellEnd(row, options);
+  } catch (error) {
+    const { clock, emit } = options;
+    const code = isGatehouseError(error) ? error.code : 'GH2003';
+    const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row) };
+    emit({ ...about, type: 'failed', code, detail: `no progress is shown: ${errorText(error)}` });
+  }
+}
+
+async function tellEnd(row: RunRow, options: ProgressOptions): Promise<void> {
+  const { source, profile } = row;
+  const to = childFactsOf(row)?.chat;
+  if (source.kind !== 'run' || profile !== 'subagent' || !to || !options.edits(to.channel)) return;
+  const { waits, prompted } = options.journal;
+  const own = await waits.find(row.key);
+  if (!own) return;
+  const answer = answerOf(own.callId);
+  const siblings = (await waits.of(own.run)).filter(({ kind, callId }) => kind === 'run' && answerOf(callId) === answer);
+  const children: Child[] = [];
+  for (const { about = '', isOpen, value } of siblings) {
+    const label = (await prompted.of(about))?.label ?? '';
+    children.push({ label, mark: isOpen ? '…' : value?.ok ? '✓' : '✗' });
+  }
+  const parts = lineOf({ run: source.parent, answer, to }, children, options);
+  if (parts.length === 0) return;
+  await options.journal.enqueue(parts);
+  options.onParts(parts);
+}
+
+/** The first of its lines has no end in it; each later one changes that message, and is made once. */
+function lineOf({ run, answer, to }: Line, children: readonly Child[], { parts }: ProgressOptions): readonly NewPart[] {
+  const done = children.filter(({ mark }) => mark !== '…').length;
+  const noun = children.length === 1 ? 'sub-agent' : 'sub-agents';
+  const names = children.map(({ label, mark }) => `${nameInMark(label, { limit: LABEL_CHARS })} ${mark}`);
+  const text = `${done} of ${children.length} ${noun} done: ${names.join(', ')}`;
+  const id = progressId(run, answer);
+  const [planned] = parts({ id: done === 0 ? id : `${id}/${done}`, ...to }, asPlainText(text), []);
+  if (!planned) return [];
+  const changes = done === 0 ? {} : { edits: partKey(id, 0), editOnly: true };
+  return [{ ...planned, part: { ...planned.part, messageId: run, ...BEHIND_FIRST, ...changes } }];
+}
+
+/** Labels are what a model wrote; answers are Markdown. */
+function asPlainText(text: string): string {
+  return text.replace(/[\\`*_[\]<>~|#]/g, '\\$&');
+}

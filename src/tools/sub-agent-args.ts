@@ -1,0 +1,13 @@
+/** What the tools that begin sub-agents have in common. */
+import { z } from 'zod';
+import { oneLine } from '../lib/one-line.ts';
+
+const MOST_CHARS = 100_000;
+const LABEL_CHARS = 60;
+
+export const Task = z.string().min(1).max(MOST_CHARS);
+
+/** The first words of a task, or the name that was given. */
+export function labelOf(words: string): string {
+  return oneLine(words, LABEL_CHARS);
+}
