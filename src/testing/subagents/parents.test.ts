@@ -19,6 +19,7 @@ test('killed at any commit, each parent goes on once, has its results in order a
     runs += tally.runs;
     deaths += tally.deaths;
     faults.push(...tally.faults);
+    for (const fault of tally.faults) process.stderr.write(`${fault}\n`);
     if (n % 20 === 19) process.stderr.write(`${n + 1} parents, ${runs} runs, ${deaths} deaths, ${faults.length} faults\n`);
   }
   process.stderr.write(`${PARENTS} parents, ${runs} runs, ${deaths} deaths, ${Math.round(performance.now() - began)} ms\n`);

@@ -30,7 +30,8 @@ export function planOf(random: () => number): Plan {
   };
   return {
     children: Array.from({ length: count }, kind),
-    hasBackground: random() < 0.3,
+    // One answer begins at most five.
+    hasBackground: count < 5 && random() < 0.4,
     cancelled: random() < 0.15,
     inRounds: random() < 0.5,
   };
@@ -142,8 +143,7 @@ function begin({ children, hasBackground }: Plan) {
     arguments: { task_description: `${kind} ${n}` },
   }));
   const background = { name: 'spawn', arguments: { task: 'background', label: 'bg' } };
-  // A sixth one of an answer is refused.
-  return { text: 'on it', toolCalls: [...waited, ...(hasBackground && children.length < 5 ? [background] : [])] };
+  return { text: 'on it', toolCalls: [...waited, ...(hasBackground ? [background] : [])] };
 }
 
 function results(own: ModelRequest['messages']): string {
