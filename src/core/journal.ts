@@ -18,8 +18,9 @@
  * on: a choice that is lost with the power was not confirmed to its person yet. `Chats.firstAccount` tells
  * what the commit of the message itself makes true.
  */
-import type { Children } from './child.ts';
+
 import type { Chats } from './chats.ts';
+import type { Children } from './child.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import type { Jobs } from './job.ts';

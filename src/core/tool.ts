@@ -113,6 +113,11 @@ export interface RunScope {
   readonly models?: ModelAccess;
   /** Absent = no message began the run. */
   readonly modelBook?: ModelBook;
+  /**
+   * What is opened for this attempt at the run alone, and ends with it. Absent = sessions of MCP servers are
+   * those of the daemon.
+   */
+  readonly held?: Pick<AsyncDisposableStack, 'use'>;
   /** Absent = the run may begin no others. */
   readonly subAgents?: SubAgents;
   readonly toolSettings?: ToolSettings;

@@ -46,8 +46,8 @@ export interface RunnerOptions {
    * signal's reason.
    */
   readonly instead: (row: RunRow, ready: Promise<unknown>, signal: AbortSignal) => Promise<End | undefined>;
-  /** Made anew for each attempt; the same for every attempt at a run. */
-  readonly tools: (row: RunRow, taint: number) => readonly Tool[];
+  /** Made anew for each attempt; the same for every attempt at a run. `held` ends with the attempt. */
+  readonly tools: (row: RunRow, taint: number, held: AsyncDisposableStack) => readonly Tool[];
   /** Asks on the account of a run, for the summaries of its working messages. */
   readonly models: (row: RunRow) => ModelAccess;
   /** Decides which of them a run is offered, and which calls run. */

@@ -1,10 +1,10 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
 import { guardText } from '../agent/guard.ts';
 import { runAgent } from '../agent/run.ts';
+import { jobOf } from '../core/child.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';
-import { jobOf } from '../core/child.ts';
 import { channelOf, isAwaited, type RunRow, targetOf } from '../core/run.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
@@ -19,9 +19,9 @@ import { asJob, asReport } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { askMessageIn, tellMessageOut } from './message-hooks.ts';
 import { placeWaits } from './parking.ts';
+import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
 import { limitsFor } from './profile.ts';
 import { progressAtEnd } from './progress.ts';
-import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
 import { inputLine } from './remains.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
@@ -250,12 +250,13 @@ export class Runner {
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: turn.text, media: turn.media });
     if (recorded.length === 0) this.#watchInput(row, input.content);
+    await using held = new AsyncDisposableStack();
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),
       ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
       input,
-      tools: this.#options.tools(row, turn.taint),
+      tools: this.#options.tools(row, turn.taint, held),
       access: accessOf(row, turn, this.#options),
       hooks: this.#options.hooks,
       ...chosen,

@@ -183,7 +183,17 @@ test('a sub-agent has no tool that its parent lacks, and no call that is freer, 
       if (tool) expect(policy.offers(tool, childRun).kind).toBe('deny');
     }
     // The config is widened later: what the parent lacked when it asked, the child still lacks.
-    now = { ...now, allow: [], deny: [], members: ['*'], guests: ['*'], senders: {}, byProvider: {}, mode: 'full', channel: () => undefined };
+    now = {
+      ...now,
+      allow: [],
+      deny: [],
+      members: ['*'],
+      guests: ['*'],
+      senders: {},
+      byProvider: {},
+      mode: 'full',
+      channel: () => undefined,
+    };
     for (const tool of TOOLS) if (!offered.includes(tool.name)) expect(policy.offers(tool, childRun).kind).toBe('deny');
   }
   // Else the property would hold of nothing.

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
+import { childFactsOf } from '../../core/child.ts';
 import { errorText } from '../../core/errors.ts';
 import type { Address } from '../../core/message.ts';
 import { channelOf, type RunRow, targetOf } from '../../core/run.ts';
-import type { AnswerScope, RunScope, Tool } from '../../core/tool.ts';
+import type { AnswerScope, RunScope } from '../../core/tool.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { RESULT_SHAPES } from '../../runs/profile.ts';
+import type { RunnerOptions } from '../../runs/runner-options.ts';
 import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
@@ -30,7 +32,7 @@ export interface ToolParts extends ModelAccessParts, ModelBookParts {
 }
 
 /** The tools of one run, bound to its chat and to what its channel can do. */
-export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => readonly Tool[] {
+export function composeTools(parts: ToolParts): RunnerOptions['tools'] {
   const { base, delivery, sendBeside } = parts;
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const tellOnce = refusalLog(base.options);
@@ -42,7 +44,7 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
   const subAgentsOf = composeSubAgents(parts);
   const browserOf = composeBrowser(base);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
-  return (row, taint) => {
+  return (row, taint, held) => {
     const spawner = base.programs.of(row.key);
     const documents = documentsOf(row.key);
     const book = modelBook(row, parts);
@@ -60,7 +62,8 @@ export function composeTools(parts: ToolParts): (row: RunRow, taint: number) => 
       ...(browser ? { browser } : {}),
     };
     const own = scopeOf(row, base, delivery);
-    const scope = { ...own, jobs, taint, claimDisk, ...reach, ...sendBeside(row, own.origin) };
+    const sessions = childFactsOf(row)?.ownMcp ? { held } : {};
+    const scope = { ...own, jobs, taint, claimDisk, ...reach, ...sessions, ...sendBeside(row, own.origin) };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
     const builtIn = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));
     const { tools, refused } = joinTools(builtIn, base.sources(), scope);

@@ -2,14 +2,15 @@
  * Sub-agents on a real journal, lanes and runner, in this process, which "dies" after a number of commits: from
  * then on nothing it calls on the journal comes back, and the next life opens the same file.
  */
+
+import { InboundBus } from '../../bus/inbound-bus.ts';
+import { TurnPermits } from '../../bus/turn-permits.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { Model } from '../../core/model.ts';
 import type { RunRow } from '../../core/run.ts';
 import type { SessionMessage } from '../../core/session.ts';
 import { AnswerPlace } from '../../delivery/answer-place.ts';
 import { planParts } from '../../delivery/plan.ts';
-import { InboundBus } from '../../bus/inbound-bus.ts';
-import { TurnPermits } from '../../bus/turn-permits.ts';
 import { Lanes } from '../../gateway/lanes.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';

@@ -1,8 +1,8 @@
 /** Parents of one to five sub-agents, killed at every commit, and what must be true of each in the end. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Journal } from '../../core/journal.ts';
 import { laneKey, messageKey, partKey, reportKey, sessionKey } from '../../core/ids.ts';
+import type { Journal } from '../../core/journal.ts';
 import type { Model, ModelRequest } from '../../core/model.ts';
 import type { Lanes } from '../../gateway/lanes.ts';
 import { openJournal } from '../../journal/open.ts';
@@ -110,7 +110,7 @@ async function judge(dir: string, parent: string, plan: Plan): Promise<readonly 
 async function judgeReport(journal: Journal, parent: string, plan: Plan, isCancelled: boolean): Promise<readonly string[]> {
   const steps = (await journal.record.of(parent)).map(({ event }) => event);
   const first = steps.find((event) => event.type === 'settled');
-  if (!first || first.type !== 'settled') return isCancelled ? [] : ['no child ended'];
+  if (first?.type !== 'settled') return isCancelled ? [] : ['no child ended'];
   const call = `${first.callId.slice(0, first.callId.lastIndexOf('_'))}_${plan.children.length}`;
   const report = (await journal.part(partKey(reportKey(`${parent}#${call}`), 0)))?.part.text;
   // What ended before the cancellation is told, what was ended by it is not.
@@ -156,7 +156,9 @@ function results(own: ModelRequest['messages']): string {
 function recordedCalls(dir: string): readonly string[] {
   using db = new DatabaseSync(join(dir, 'journal.db'), { readOnly: true });
   const rows = db
-    .prepare("SELECT run.key AS run, count(*) AS calls FROM step JOIN run ON run.seq = step.run_seq WHERE step.kind = 'model' GROUP BY run.seq")
+    .prepare(
+      "SELECT run.key AS run, count(*) AS calls FROM step JOIN run ON run.seq = step.run_seq WHERE step.kind = 'model' GROUP BY run.seq",
+    )
     .all();
   return rows.flatMap(({ run, calls }) => Array.from({ length: Number(calls) }, (_, n) => `${run}:${n}`));
 }

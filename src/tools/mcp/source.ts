@@ -19,6 +19,7 @@ import { type CallOptions, CallRefused, type ConnectOptions, McpConnection } fro
 import { type Listed, listServer } from './look.ts';
 import type { ServerTool } from './offered.ts';
 import { OwnConnections } from './own-connection.ts';
+import { OwnSession } from './own-session.ts';
 import { type Approved, approve, approvedOf, standingOf } from './pin.ts';
 import { failed, resultOf } from './result.ts';
 import type { Elicit } from './server-requests.ts';
@@ -82,7 +83,9 @@ export class McpSource implements ToolSource {
   }
 
   /** What was approved, of what the server listed last. While it is away, calls say so. */
-  tools({ asks }: Pick<RunScope, 'asks'> = {}): readonly Tool[] {
+  tools({ asks, held }: Pick<RunScope, 'asks' | 'held'> = {}): readonly Tool[] {
+    const own = held?.use(new OwnSession(this.#options));
+    if (own) return [...this.#offered.values()].map((tool) => this.#toTool(tool, undefined, own));
     if (!asks || this.#options.entry.elicitation !== 'ask') return this.#tools;
     return [...this.#offered.values()].map((tool) => this.#toTool(tool, asks));
   }
@@ -227,7 +230,7 @@ export class McpSource implements ToolSource {
   }
 
   /** `asker`: the person whom the server may ask in mid-call. */
-  #toTool(tool: ServerTool, asker?: Asker): Tool {
+  #toTool(tool: ServerTool, asker?: Asker, own?: OwnSession): Tool {
     const { server, entry, waiting } = this.#options;
     const { id, description, parameters, isReadOnly } = tool;
     return {
@@ -241,17 +244,18 @@ export class McpSource implements ToolSource {
       // A program of this machine reads what is on it, and one with a credential what is not public.
       reads: hasCredential(entry) ? UNTRUSTED | PRIVATE : UNTRUSTED,
       outputBytes: 50_000,
-      run: (args, context) => this.#made(tool, args, context, asker),
+      run: (args, context) => this.#made(tool, args, context, asker, own),
       ...(asker && { resume: (values, _args, { idempotencyKey, signal }) => waiting.resume(idempotencyKey, values, signal) }),
     };
   }
 
-  async #made(tool: ServerTool, args: unknown, context: ToolContext, asker: Asker | undefined): Promise<ToolResult> {
+  async #made(tool: ServerTool, args: unknown, context: ToolContext, asker?: Asker, own?: OwnSession): Promise<ToolResult> {
     const { server, waiting } = this.#options;
     if (typeof args !== 'object' || args === null || Array.isArray(args)) return failed('the arguments must be one JSON object');
-    const connection = this.#connection;
-    if (!connection) return failed(`the MCP server ${server} is not connected (${this.#detail ?? 'it is starting'})`);
-    if (this.#offered.get(tool.id)?.digest !== tool.digest)
+    const shared = this.#connection;
+    if (!shared) return failed(`the MCP server ${server} is not connected (${this.#detail ?? 'it is starting'})`);
+    const connection = own ? await own.connection(tool) : shared;
+    if (!connection || this.#offered.get(tool.id)?.digest !== tool.digest)
       return failed(`${tool.id} is not what was approved any more; the operator has to approve it again`);
     const who = asker && `${asker.principal}\n${chatKey(asker.to)}`;
     const work = (elicit: Elicit | undefined, signal: AbortSignal): Promise<ToolResult> =>
