@@ -1,12 +1,13 @@
 // npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
 //
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
-//                    that parks on three children, a person and a timer; hands = a run with five tools that
-//                    change something; the last two on the channels of WAITING and HANDS
+//                    that parks on three children, a person and a timer; subagents = one that parks on three
+//                    sub-agents and begins one in the background; hands = a run with five tools that change
+//                    something; the last three on the channels of WAITING and HANDS
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all); of further modes every 3Nth where all are swept
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
-//                    without controls and without runs that wait
+//                    without controls and without runs that wait or begin sub-agents
 //   --single         without the second kill during recovery
 //   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
@@ -29,7 +30,7 @@ import { killsAt, spread } from './kills.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
 import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
-import { WAITING_QUESTION, waitsOf } from './waiting.ts';
+import { SUBAGENTS_QUESTION, WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
 /** The token server of `email-oauth` is for tests alone. */
@@ -39,10 +40,12 @@ const CHANNELS = Object.keys(STARTS);
 const SAMPLED_LESS = new Set([...Object.keys(MODES), 'email-oauth']);
 const LESS = 3;
 
+const SCENARIOS = ['plain', 'waits', 'subagents', 'hands'];
+
 const { values: flags } = parseArgs({
   options: {
     channel: { type: 'string', multiple: true, default: [...CHANNELS] },
-    scenario: { type: 'string', multiple: true, default: ['plain', 'waits', 'hands'] },
+    scenario: { type: 'string', multiple: true, default: [...SCENARIOS] },
     every: { type: 'string', default: '1' },
     fault: { type: 'string', multiple: true, default: [] },
     from: { type: 'string' },
@@ -222,52 +225,48 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
   return { rows, ok };
 }
 
-/** A run that waits: each parent goes on exactly once, no call is paid twice, no question is asked twice. */
-async function waitingRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
+/** One request with points of its own, and the known-bad design that it must catch, where there is one. */
+async function scenarioRows(
+  name: string,
+  title: string,
+  question: string,
+  control?: string,
+): Promise<{ rows: string[]; ok: boolean }> {
   const benches = await startBenches(name, Number(flags.jobs));
-  const questions = [WAITING_QUESTION];
+  const questions = [question];
   try {
     const bases = await Promise.all(benches.map((bench) => baseline(bench, questions)));
     const base = bases[0] as Baseline;
-    process.stderr.write(`${name}, runs that wait: ${base.points} points in one run\n`);
+    process.stderr.write(`${name}, ${title}: ${base.points} points in one run\n`);
     const kills = killsAt(base.points, Number(flags.every), !flags.single);
     const { verdict } = await sweep(benches, base, 'none', kills, questions);
-    const rows = [tableRow(`${name}, runs that wait`, base.points, verdict)];
-    const { variant, channel } = WAITING_CONTROL;
-    if (flags['no-controls'] || name !== channel) return { rows, ok: !failed(verdict) };
+    const rows = [tableRow(`${name}, ${title}`, base.points, verdict)];
+    if (control === undefined || flags['no-controls']) return { rows, ok: !failed(verdict) };
     const bad = emptyVerdict();
     for (let from = 1; from <= CONTROL_EVERY && !failed(bad); from += 1) {
       const some = killsAt(base.points, CONTROL_EVERY, false, from);
-      add(bad, (await sweep(benches, base, variant, some, questions)).verdict);
+      add(bad, (await sweep(benches, base, control, some, questions)).verdict);
     }
-    rows.push(tableRow(`${name}, control: ${variant}`, base.points, bad));
-    if (!failed(bad)) process.stderr.write(`the control ${variant} was not caught: this sweep proves nothing\n`);
+    rows.push(tableRow(`${name}, control: ${control}`, base.points, bad));
+    if (!failed(bad)) process.stderr.write(`the control ${control} was not caught: this sweep proves nothing\n`);
     return { rows, ok: !failed(verdict) && failed(bad) };
   } finally {
     await stopBenches(benches);
   }
 }
 
+/** Each run that waits goes on exactly once, no call is paid twice, no question is asked twice. */
+const waitingRows = (name: string) =>
+  scenarioRows(name, 'runs that wait', WAITING_QUESTION, name === WAITING_CONTROL.channel ? WAITING_CONTROL.variant : undefined);
+/** The same of sub-agents; the result of one in the background is told once. */
+const subagentRows = (name: string) => scenarioRows(name, 'sub-agents', SUBAGENTS_QUESTION);
 /** Five tools that change something: each effect is there at most once, and nothing runs on. */
-async function handsRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
-  const benches = await startBenches(name, Number(flags.jobs));
-  const questions = [HANDS_QUESTION];
-  try {
-    const bases = await Promise.all(benches.map((bench) => baseline(bench, questions)));
-    const base = bases[0] as Baseline;
-    process.stderr.write(`${name}, five tools: ${base.points} points in one run\n`);
-    const kills = killsAt(base.points, Number(flags.every), !flags.single);
-    const { verdict } = await sweep(benches, base, 'none', kills, questions);
-    return { rows: [tableRow(`${name}, five tools`, base.points, verdict)], ok: !failed(verdict) };
-  } finally {
-    await stopBenches(benches);
-  }
-}
+const handsRows = (name: string) => scenarioRows(name, 'five tools', HANDS_QUESTION);
 
 const whole =
   flags.every === '1' &&
   flags.from === undefined &&
-  flags.scenario.length === 3 &&
+  flags.scenario.length === SCENARIOS.length &&
   !flags.single &&
   !flags['no-controls'] &&
   CHANNELS.every((name) => flags.channel.includes(name));
@@ -280,6 +279,7 @@ for (const name of flags.channel) {
   const scenarios = [
     ...(flags.scenario.includes('plain') ? [channelRows] : []),
     ...(flags.scenario.includes('waits') && flags.from === undefined && WAITING.includes(name) ? [waitingRows] : []),
+    ...(flags.scenario.includes('subagents') && flags.from === undefined && WAITING.includes(name) ? [subagentRows] : []),
     ...(flags.scenario.includes('hands') && flags.from === undefined && HANDS.includes(name) ? [handsRows] : []),
   ];
   for (const scenario of scenarios) {

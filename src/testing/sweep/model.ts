@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { handsCalls } from './hands.ts';
+import { questionIn } from './waiting.ts';
 
 interface ChatMessage {
   readonly role: string;
@@ -11,8 +12,8 @@ interface ChatMessage {
 /**
  * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a message must end in
  * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N`
- * first asks for three children, a person and a timer, `hands N` for five tools in two steps, anything else is
- * answered in one.
+ * first asks for three children, a person and a timer, `subagents N` for three sub-agents and one in the
+ * background, `hands N` for five tools in two steps, anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   /**
@@ -79,9 +80,9 @@ interface Asked {
 
 function readQuestion(messages: readonly ChatMessage[]): Asked {
   const asked = messages.findLastIndex(({ role, content }) => role === 'user' && !content?.startsWith('[System note]'));
-  const question = /\b(plain|tool|long|waits|hands) (\d+)/.exec(messages[asked]?.content ?? '');
+  const [kind = 'plain', n = '0'] = questionIn(messages[asked]?.content ?? '') ?? [];
   const results = messages.slice(asked).flatMap(({ role, content }) => (role === 'tool' ? [content ?? ''] : []));
-  return { kind: question?.[1] ?? 'plain', n: question?.[2] ?? '0', results };
+  return { kind, n, results };
 }
 
 function nameOf(messages: readonly ChatMessage[]): string {
@@ -95,11 +96,16 @@ const WAITING = (n: string): readonly (readonly [name: string, args: string])[] 
   ['sleep', '{"ms":30}'],
 ];
 
+const SUBAGENTS = (n: string): readonly (readonly [name: string, args: string])[] => [
+  ...['1', '2', '3'].map((child) => ['dispatch_subagent', `{"task_description":"plain ${n}${child}"}`] as const),
+  ['spawn', `{"task":"plain ${n}4","label":"report ${n}4"}`],
+];
+
 /** What is asked for next; nothing = the answer comes. */
 function toolsOf(kind: string, n: string, results: number): readonly (readonly [name: string, args: string])[] {
   if (kind === 'hands') return handsCalls(n, results).map(([name, args]) => [name, JSON.stringify(args)]);
   if (results > 0) return [];
-  return kind === 'tool' ? [['count', `{"n":${n}}`]] : kind === 'waits' ? WAITING(n) : [];
+  return kind === 'tool' ? [['count', `{"n":${n}}`]] : kind === 'waits' ? WAITING(n) : kind === 'subagents' ? SUBAGENTS(n) : [];
 }
 
 /** `pieces`: how many chunks the words of an answer come in. */
@@ -122,7 +128,7 @@ function reply(messages: readonly ChatMessage[], pieces: number): readonly Chunk
     kind === 'long'
       ? Array.from({ length: 120 }, (_, line) => `Line ${line} of the long answer ${n}, which is sent in parts.`)
       : [];
-  const ends = kind === 'waits' ? [results.join(', ')] : [];
+  const ends = kind === 'waits' || kind === 'subagents' ? [results.join(', ')] : [];
   const text = [`answer ${n}`, ...lines, ...ends].join('\n\n');
   const size = Math.ceil(text.length / pieces);
   const words = Array.from({ length: pieces }, (_, piece) => text.slice(piece * size, (piece + 1) * size));

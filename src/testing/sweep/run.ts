@@ -10,7 +10,7 @@ import { builtDaemon } from '../built-daemon.ts';
 import { toAnswers } from './answers.ts';
 import { effectsIn, HANDS_SECTIONS, handsConfig, leftRunning } from './hands.ts';
 import type { SweepModel } from './model.ts';
-import { Answering, recordedCalls, WAITING_ROWS, withoutCodes } from './waiting.ts';
+import { Answering, recordedCalls, type Waiting } from './waiting.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const BUILT = await builtDaemon();
@@ -34,8 +34,8 @@ export interface RunSpec {
   readonly from?: string;
   /** Where the daemon's imports lead: a file that the first undisturbed run makes; see `resolved.ts`. */
   readonly resolved: string;
-  /** Questions are asked that the person answers: see `waiting.ts`. */
-  readonly waits?: true;
+  /** The request waits, for a person or for sub-agents. */
+  readonly waits?: Waiting;
   /** Five tools change something: see `hands.ts`. */
   readonly hands?: true;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
@@ -77,7 +77,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     await platform.begin(join(dir, 'data'));
     await writeConfig(dir, spec);
     const greetings = platform.greetings ?? 0;
-    const expected = greetings + (spec.waits ? WAITING_ROWS : questions.length);
+    const expected = greetings + (spec.waits?.rows ?? questions.length);
     if (platform.needsFirstStart) await settle(dir, { ...spec, root: spec.from }, { expected: greetings });
     const callsBefore = spec.model.calls;
     for (const kind of spec.faults ?? []) if (platform.faults.includes(kind)) platform.fault(kind, 2);
@@ -99,11 +99,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     const seen = await platform.seen();
     const notOffered = (await platform.notOffered?.()) ?? [];
     return {
-      answers: toAnswers(
-        spec.waits ? seen.map((one) => ({ ...one, text: withoutCodes(one.text) })) : seen,
-        questions,
-        platform.people,
-      ),
+      answers: toAnswers(spec.waits?.known(seen) ?? seen, questions, platform.people),
       notOffered: notOffered.map((text) => questions.indexOf(text)),
       toolRuns: await toolRuns(dir, spec.hands),
       leftRunning: spec.hands ? await leftAfterASecond(dir) : [],

@@ -6,20 +6,52 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Platform } from '../../simulator/platforms/platform.ts';
+import type { Platform, SeenMessage } from '../../simulator/platforms/platform.ts';
 
 /** A request that parks on three children, a person and a timer; see `SweepModel`. */
 export const WAITING_QUESTION = 'waits 1';
-/** Rows that such a request ends as: its own, three children, and the answer of the person. */
-export const WAITING_ROWS = 5;
+/** A request that parks on three sub-agents and begins a fourth in the background. */
+export const SUBAGENTS_QUESTION = 'subagents 1';
+
+/** What a request that waits is judged by. */
+export interface Waiting {
+  /** Rows that it ends as. */
+  readonly rows: number;
+  /** What arrived, without what differs from run to run. */
+  readonly known: (seen: readonly SeenMessage[]) => readonly SeenMessage[];
+}
+
+const WAITING: Readonly<Record<string, Waiting>> = {
+  // Its own, three children, and the answer of the person.
+  [WAITING_QUESTION]: { rows: 5, known: (seen) => seen.map((one) => ({ ...one, text: withoutCodes(one.text) })) },
+  // Its own, three that it waits for, the one in the background, and the run that tells of that one.
+  [SUBAGENTS_QUESTION]: { rows: 6, known: inAnyOrder },
+};
 
 /** For `RunSpec`. */
-export function waitsOf(questions: readonly string[]): { readonly waits?: true } {
-  return questions.includes(WAITING_QUESTION) ? { waits: true } : {};
+export function waitsOf(questions: readonly string[]): { readonly waits?: Waiting } {
+  const waits = WAITING[questions.find((question) => WAITING[question]) ?? ''];
+  return waits ? { waits } : {};
+}
+
+/** The result from the background may come before the answer or behind it, and a kill may cost a line its last edit. */
+function inAnyOrder(seen: readonly SeenMessage[]): readonly SeenMessage[] {
+  const known = seen.map((one) => ({ ...one, text: withoutProgress(one.text) }));
+  return known.toSorted((a, b) => (a.text < b.text ? -1 : 1));
+}
+
+function withoutProgress(text: string): string {
+  return text.replace(/^\d of 3 sub-agents done: .*$/, 'N of 3 sub-agents done').replaceAll(/\(id [^)]*\)/g, '(id)');
+}
+
+/** The kind and the number of a question, in whatever a run is asked. */
+export function questionIn(text: string): readonly [kind: string, n: string] | undefined {
+  const [, kind, n] = /\b(plain|tool|long|waits|hands|subagents|report) (\d+)/.exec(text) ?? [];
+  return kind === undefined || n === undefined ? undefined : [kind, n];
 }
 
 /** A code is new each time, and time passes. */
-export function withoutCodes(text: string): string {
+function withoutCodes(text: string): string {
   return text.replaceAll(/\/(allow|deny) [A-Z2-9]{6}/g, '/$1 CODE').replaceAll(/within \d+ minutes/g, 'within N minutes');
 }
 
@@ -73,7 +105,7 @@ export async function recordedCalls(dataDir: string): Promise<ReadonlySet<string
     return new Set(
       rows.flatMap(({ text, state, calls }) =>
         // The steps of what is over are not kept.
-        Array.from({ length: state === 'DONE' ? 2 : Number(calls) }, (_, n) => `${text}:${n}`),
+        Array.from({ length: state === 'DONE' ? 2 : Number(calls) }, (_, n) => `${questionIn(String(text))?.join(' ')}:${n}`),
       ),
     );
   } catch {
