@@ -33,13 +33,13 @@ interface Child {
 
 /** For the commit that parks the run. Where the channel changes no messages, it is the only one. */
 export function progressAtPark(row: RunRow, waits: readonly NewWait[] = [], options: ProgressOptions): readonly NewPart[] {
-  const begun = waits.filter((wait) => wait.kind === 'run' && wait.about.profile === 'subagent');
-  const [first] = begun;
+  const children = waits.flatMap((wait) => {
+    const { label = '' } = (wait.kind === 'run' && wait.about.prompt.child) || {};
+    return label === '' ? [] : [{ label, mark: '…', callId: wait.callId } as const];
+  });
+  const [first] = children;
   const to = homeOf(row);
   if (!first || !to) return [];
-  const children = begun.flatMap((wait) =>
-    wait.kind === 'run' ? [{ label: wait.about.prompt.child?.label ?? '', mark: '…' } as const] : [],
-  );
   return lineOf({ run: row.key, answer: answerOf(first.callId), to }, children, options);
 }
 
@@ -59,9 +59,9 @@ export async function progressAtEnd(row: RunRow, options: ProgressOptions): Prom
 }
 
 async function tellEnd(row: RunRow, options: ProgressOptions): Promise<void> {
-  const { source, profile } = row;
-  const to = childFactsOf(row)?.chat;
-  if (source.kind !== 'run' || profile !== 'subagent' || !to || !options.edits(to.channel)) return;
+  const { source } = row;
+  const { label = '', chat: to } = childFactsOf(row) ?? {};
+  if (source.kind !== 'run' || label === '' || !to || !options.edits(to.channel)) return;
   const { waits, prompted } = options.journal;
   const own = await waits.find(row.key);
   if (!own) return;

@@ -60,6 +60,8 @@ const LATER = [
   'wait',
   'message',
   'send_email',
+  'spawn',
+  'dispatch_subagent',
 ];
 
 test('what each role may use when the config says nothing', () => {

@@ -1,8 +1,20 @@
 /** A connection to a server that one run has for itself (P31): opened by its first call, closed with the run. */
+import type { McpServerEntry } from '../../../config/sections/mcp.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
 import { McpConnection } from './client.ts';
 import { listServer } from './look.ts';
 import type { ServerTool } from './offered.ts';
-import type { McpSourceOptions } from './source.ts';
+import type { Wire } from './transport.ts';
+
+/** As of `McpSourceOptions`. */
+export interface OwnSessionOptions {
+  readonly server: string;
+  readonly entry: McpServerEntry;
+  readonly version: string;
+  readonly wire: () => Promise<Wire>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
 
 interface Opened {
   readonly connection: McpConnection;
@@ -11,11 +23,11 @@ interface Opened {
 }
 
 export class OwnSession implements AsyncDisposable {
-  readonly #options: McpSourceOptions;
+  readonly #options: OwnSessionOptions;
   readonly #stop = new AbortController();
   #opened: Promise<Opened> | undefined;
 
-  constructor(options: McpSourceOptions) {
+  constructor(options: OwnSessionOptions) {
     this.#options = options;
   }
 
