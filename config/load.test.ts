@@ -95,6 +95,10 @@ describe('which file', () => {
       limits: { person_mb: 16, chat_mb: 8, total_mb: 256 },
       hooks: [],
       heartbeat: { every_minutes: 30, max_a_day: 48 },
+      subagents: {
+        ...{ max_at_once: 10, max_of_request: 20, max_tokens_of_request: 10_000_000 },
+        mcp_isolation: { dispatch_subagent: 'per-subagent', spawn: 'shared' },
+      },
       tool_policy: { allow: [], deny: [], require_tags: [], mode: 'guarded', members: [], guests: [], senders: {} },
       tool_policy_by_provider: {},
       web: {

@@ -231,7 +231,7 @@ test('/stop ends a run that waits and all its sub-agents within a second', async
   expect(clock.monotonic() - at).toBeLessThan(1_000);
 });
 
-test('what is begun beyond a limit is refused in words, and a model that begins more and more comes to an end', async () => {
+test('A35 what is begun beyond a limit is refused in words, and a model that begins more and more comes to an end', async () => {
   await using dir = await tempDir();
   const model = scriptedModel((request) => {
     if (!lastOf(request)?.content.endsWith('do it all')) return 'done';

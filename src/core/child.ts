@@ -1,7 +1,6 @@
-/** Runs that other runs began, and what a tool needs to begin some. */
-import type { ChildFacts, NewRun } from './new-run.ts';
+/** Runs that other runs began. */
+import type { ChildFacts } from './new-run.ts';
 import type { RunRow } from './run.ts';
-import type { ToolContext } from './tool.ts';
 
 /** Undefined = no run began it. */
 export function childFactsOf(row: RunRow): ChildFacts | undefined {
@@ -11,60 +10,4 @@ export function childFactsOf(row: RunRow): ChildFacts | undefined {
 /** Key of the run of a job that this one belongs to. Undefined = no job began it. */
 export function jobOf(row: RunRow): string | undefined {
   return row.source.kind === 'job' ? row.key : childFactsOf(row)?.job;
-}
-
-/** What a sub-agent is to do, and with what. */
-export interface SubAgentRequest {
-  readonly task: string;
-  /** All that it knows beside the task. */
-  readonly context?: string;
-  /** What people are told that it is called. */
-  readonly label: string;
-  /** Entries as of a policy; empty = all that the run which asks has. */
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-  readonly maxIterations?: number;
-  readonly maxTokens?: number;
-  /** As people and models name it. Absent = the one that answers the run which asks. */
-  readonly model?: string;
-  /** No run waits for it: its conversation is told at its end. */
-  readonly isBackground?: true;
-}
-
-export type PlannedSubAgent =
-  | { readonly kind: 'run'; readonly run: NewRun }
-  /** In words for the model. */
-  | { readonly kind: 'refused'; readonly reason: string };
-
-/** The sub-agents of one run. */
-export interface SubAgents {
-  /**
-   * The run to wait for, or to begin. It counts from now on, so that calls side by side do not go beyond a
-   * limit together. `by`: the tool, which decides about sessions with MCP servers.
-   */
-  plan(
-    request: SubAgentRequest,
-    call: Pick<ToolContext, 'callId' | 'idempotencyKey' | 'taint' | 'mayUse'>,
-    by: 'spawn' | 'dispatch_subagent',
-  ): Promise<PlannedSubAgent>;
-  /**
-   * Begins one that no run waits for; on disk when it resolves. The same run again changes nothing. `false` =
-   * the run that asks has ended, and nothing was begun.
-   */
-  begin(run: NewRun): Promise<boolean>;
-}
-
-export interface Children {
-  /** `run`: the key of the run that asks; `session`: its session. */
-  counts(run: string, session: string): Promise<ChildCounts>;
-}
-
-/** Numbers that the limits of sub-agents are about. */
-export interface ChildCounts {
-  /** Sub-agents of this session that are not over. */
-  readonly open: number;
-  /** All that the tree of a run has begun, over or not. */
-  readonly ofTree: number;
-  /** What these may use together, in tokens. */
-  readonly tokensOfTree: number;
 }

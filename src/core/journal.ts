@@ -20,7 +20,6 @@
  */
 
 import type { Chats } from './chats.ts';
-import type { Children } from './child.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import type { Jobs } from './job.ts';
@@ -31,6 +30,7 @@ import type { PromptedRuns } from './prompted-run.ts';
 import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
+import type { Children } from './sub-agents.ts';
 import type { Waits } from './wait.ts';
 
 export interface Recovery {

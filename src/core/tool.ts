@@ -2,7 +2,6 @@ import type { ModelAccess } from './ask-model.ts';
 import type { Asking } from './asking.ts';
 import type { Authority } from './authority.ts';
 import type { BrowserPort } from './browser.ts';
-import type { SubAgents } from './child.ts';
 import type { Documents } from './document.ts';
 import type { Egress, WebSearch } from './egress.ts';
 import type { JobBook } from './job.ts';
@@ -12,6 +11,7 @@ import type { ModelBook } from './model-book.ts';
 import type { ReadPage } from './page.ts';
 import type { ClaimDisk, Clock } from './ports.ts';
 import type { RunSpawner } from './process.ts';
+import type { SubAgents } from './sub-agents.ts';
 import type { ToolSettings } from './tool-settings.ts';
 import type { Wanted } from './wait.ts';
 

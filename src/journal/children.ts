@@ -1,7 +1,8 @@
 /** Sub-agents: how many there are, and who is told when one ends that no run waits for. */
-import type { ChildCounts } from '../core/child.ts';
+
 import { childSessions, reportKey } from '../core/ids.ts';
 import type { NewRun, Prompt } from '../core/new-run.ts';
+import type { ChildCounts } from '../core/sub-agents.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { Change } from './commit-queue.ts';
 import { addRun } from './runs.ts';

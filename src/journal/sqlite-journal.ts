@@ -1,5 +1,4 @@
 import type { Chats } from '../core/chats.ts';
-import type { Children } from '../core/child.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Jobs } from '../core/job.ts';
@@ -11,6 +10,7 @@ import type { PromptedRuns } from '../core/prompted-run.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, TurnResult } from '../core/run.ts';
 import type { StepRecord } from '../core/step.ts';
+import type { Children } from '../core/sub-agents.ts';
 import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { profiles } from './profile.ts';
+import { limitsFor, profiles } from './profile.ts';
 
 test('the session profile has the documented figures', () => {
   expect(profiles().session).toEqual({
@@ -31,4 +31,15 @@ test('what the config sets for conversations holds for them alone, what it says 
     expect(limits).toMatchObject({ wallClockMs: 1_800_000, toolTimeoutMs: 7, maxOutputTokens: 5 });
     expect(limits.maxIterations).toBeGreaterThan(3);
   }
+});
+
+test('what is asked for narrows the limits of a profile, and is never more', () => {
+  const { subagent, session } = profiles({ maxTokens: 1_000 });
+  expect(limitsFor(subagent, { maxIterations: 10, maxTokens: 500 })).toMatchObject({
+    ...{ maxIterations: 10, softIterations: 8, maxTokens: 500 },
+  });
+  expect(limitsFor(subagent, { maxIterations: 99, maxTokens: 5_000 })).toEqual(subagent);
+  expect(limitsFor(subagent, { maxIterations: 1 })).toMatchObject({ maxIterations: 1, softIterations: 1 });
+  expect(limitsFor(session, { maxIterations: 0 })).toEqual(session);
+  expect(limitsFor(profiles().session, { maxTokens: 7 }).maxTokens).toBe(7);
 });

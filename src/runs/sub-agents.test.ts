@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { type Authority, MODES, type Role } from '../core/authority.ts';
-import type { ChildCounts, PlannedSubAgent, SubAgentRequest } from '../core/child.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { Verdict } from '../core/policy.ts';
 import type { ChatRow, RunRow } from '../core/run.ts';
+import type { ChildCounts, PlannedSubAgent, SubAgentRequest } from '../core/sub-agents.ts';
 import type { ToolFacts } from '../core/tool.ts';
 import type { RouterEntry } from '../llm/routing/provider-router.ts';
 import { inbound } from '../testing/fakes.ts';
@@ -139,7 +139,7 @@ function settings(random: () => number, principal: string): PolicySettings {
 
 const STRICT: Readonly<Record<Verdict['kind'], number>> = { allow: 0, ask: 1, deny: 2 };
 
-test('a sub-agent has no tool that its parent lacks, and no call that is freer, whatever the policies are', async () => {
+test('A35 a sub-agent has no tool that its parent lacks, and no call that is freer, whatever the policies are', async () => {
   const random = seeded(20_261_126);
   let [allowed, judged] = [0, 0];
   for (let n = 0; n < Number(process.env['POLICIES'] ?? 400); n += 1) {

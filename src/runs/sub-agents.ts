@@ -1,10 +1,10 @@
 // what a tool asks for -> limits of tree, conversation and answer -> the run of a sub-agent
 import type { Authority } from '../core/authority.ts';
-import type { Children, PlannedSubAgent, SubAgentRequest, SubAgents } from '../core/child.ts';
 import type { Commits } from '../core/commit.ts';
 import { childSession, laneKey } from '../core/ids.ts';
 import type { NewRun, Report } from '../core/new-run.ts';
 import { type RunRow, targetOf } from '../core/run.ts';
+import type { Children, PlannedSubAgent, SubAgentCall, SubAgentRequest, SubAgents } from '../core/sub-agents.ts';
 import type { RouterEntry } from '../llm/routing/provider-router.ts';
 import { childOf, homeOf } from './child-run.ts';
 import type { Choices } from './choices.ts';
@@ -47,11 +47,7 @@ export class RunSubAgents implements SubAgents {
     this.#options = options;
   }
 
-  async plan(
-    request: SubAgentRequest,
-    call: Parameters<SubAgents['plan']>[1],
-    by: 'spawn' | 'dispatch_subagent',
-  ): Promise<PlannedSubAgent> {
+  async plan(request: SubAgentRequest, call: SubAgentCall, by: 'spawn' | 'dispatch_subagent'): Promise<PlannedSubAgent> {
     if (this.#row.profile === 'subagent') return refused('it is not available to sub-agents');
     const limits = this.#options.limits();
     const answer = answerOf(call.callId);
@@ -84,7 +80,7 @@ export class RunSubAgents implements SubAgents {
 
   #runOf(
     { task, context, label, allow, deny, maxIterations, maxTokens, isBackground }: SubAgentRequest,
-    { callId, idempotencyKey, mayUse }: Parameters<SubAgents['plan']>[1],
+    { callId, idempotencyKey, mayUse }: SubAgentCall,
     model: string | undefined,
     ownMcp: boolean,
   ): NewRun {

@@ -1,6 +1,7 @@
 // config and journal -> what one run needs to begin sub-agents
-import type { SubAgents } from '../../core/child.ts';
+
 import type { RunRow } from '../../core/run.ts';
+import type { SubAgents } from '../../core/sub-agents.ts';
 import type { Choices } from '../../runs/choices.ts';
 import { RunSubAgents } from '../../runs/sub-agents.ts';
 import type { ModelStack } from '../model-stack.ts';
