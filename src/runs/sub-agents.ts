@@ -1,7 +1,7 @@
 // what a tool asks for -> limits of tree, conversation and answer -> the run of a sub-agent
 import type { Authority } from '../core/authority.ts';
 import type { Commits } from '../core/commit.ts';
-import { childSession, laneKey } from '../core/ids.ts';
+import { childSession, sessionOfArchive } from '../core/ids.ts';
 import type { NewRun, Report } from '../core/new-run.ts';
 import { type RunRow, targetOf } from '../core/run.ts';
 import type { Children, PlannedSubAgent, SubAgentCall, SubAgentRequest, SubAgents } from '../core/sub-agents.ts';
@@ -59,7 +59,7 @@ export class RunSubAgents implements SubAgents {
     const named = request.model === undefined ? undefined : findModel(request.model);
     if (request.model !== undefined && !named) return refused(`no model is called ${JSON.stringify(request.model)}`);
     const model = named ?? (await choices.inForce(this.#row)).entry;
-    const counts = await journal.children.counts(this.#row.key, this.#row.session);
+    const counts = await journal.children.counts(this.#row.key, this.#session);
     // Nothing is awaited from here on: calls side by side count each other.
     const { count, tokens } = this.#planned;
     if (counts.open + count >= limits.atOnce)
@@ -73,6 +73,11 @@ export class RunSubAgents implements SubAgents {
     return { kind: 'run', run: childOf(this.#row, run, call.taint ?? 0) };
   }
 
+  /** Of its conversation, which may have begun anew since. */
+  get #session(): string {
+    return sessionOfArchive(this.#row.session);
+  }
+
   async begin(run: NewRun): Promise<boolean> {
     const { seq, generation } = this.#row;
     return await this.#options.journal.commit([{ kind: 'run', run }], { seq, generation });
@@ -84,7 +89,7 @@ export class RunSubAgents implements SubAgents {
     model: string | undefined,
     ownMcp: boolean,
   ): NewRun {
-    const own = childSession(this.#row.session, callId);
+    const own = childSession(this.#session, callId);
     const limits = {
       ...(maxIterations === undefined ? {} : { maxIterations }),
       ...(maxTokens ? { maxTokens } : {}),
@@ -105,11 +110,11 @@ export class RunSubAgents implements SubAgents {
   }
 
   #report(): Report {
-    const { session, authority, acceptedAt: since, message } = this.#row;
+    const { authority, acceptedAt: since } = this.#row;
     const replyTo = targetOf(this.#row) && homeOf(this.#row);
-    // Behind the messages of its chat, whichever lane the run itself has.
-    const lane = message ? laneKey(message) : this.#row.lane;
-    return { lane, session, authority, since, ...(replyTo ? { replyTo } : {}) };
+    // Behind the messages of its conversation, also where the run itself is beside their order.
+    const lane = this.#row.lane.replace(/##\d+$/, '');
+    return { lane, session: this.#session, authority, since, ...(replyTo ? { replyTo } : {}) };
   }
 }
 

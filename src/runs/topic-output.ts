@@ -8,8 +8,9 @@ import { plainName } from '../lib/plain-name.ts';
 const FULL = '\n\n(More came in this topic while it was not active. Nothing after this message was kept for it.)';
 
 /** The topic that holds what a run says; undefined = nothing holds it: a thread, a job, work without a chat. */
-export function topicHolding({ message, session }: RunRow): string | undefined {
-  return message && message.threadId === undefined ? topicOf(session) : undefined;
+export function topicHolding(row: RunRow): string | undefined {
+  const place = row.message ?? (row.prompt.tells && row.replyTo);
+  return place && place.threadId === undefined ? topicOf(row.session) : undefined;
 }
 
 /** See `TopicOutput`. */
