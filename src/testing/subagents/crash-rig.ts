@@ -161,6 +161,7 @@ function runnerOn(journal: Journal, model: Model, dataDir: string): Runner {
     onParts: () => undefined,
     answers: { answer: (row) => placeOf(row, journal) },
     earlier: { of: async () => '' },
+    extras: { annotates: () => false, showsThoughts: async () => false, attach: async () => undefined },
     instead: async () => undefined,
     tools: (row, taint) => builtInTools(scopeOf(row, journal, choices, taint)).filter(({ name }) => TOOLS.includes(name)),
     mayApprove: () => false,
@@ -192,6 +193,7 @@ function placeOf(row: RunRow, journal: Journal): AnswerPlace {
   const nothing = { words: false, status: false };
   return new AnswerPlace(row, {
     ...{ journal, clock, draft: () => undefined, shows: () => nothing, edits: () => true, sign: undefined },
+    view: async () => ({ isSeen: true }),
     ...{ poke: () => undefined, ended: () => undefined, emit: () => undefined },
   });
 }
