@@ -1,4 +1,5 @@
-// What is held for a topic, and a session that begins anew, through kills of the real daemon at named instants.
+// What is held for a topic, and a session that begins anew, through kills of the real daemon at named
+// instants.
 import { writeFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
 import { DoublePlatform } from '../simulator/double/server.ts';

@@ -1,6 +1,7 @@
 // Writes what is generated from the sources: config/schema.json, docs/commands.md, docs/errors.md,
-// docs/limits.md, and the tables of the channels' pages. Run after a change to the config schema, to a channel's descriptor or
-// limits, or to the error codes; tests compare the files with what this would write.
+// docs/limits.md, and the tables of the channels' pages. Run after a change to the config schema, to a
+// channel's descriptor or limits, or to the error codes; tests compare the files with what this would
+// write.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../config/json-schema.ts';

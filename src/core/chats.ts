@@ -17,7 +17,9 @@ export interface ChatSettings {
   readonly status?: StatusSettings | null;
   /** Set by `/thinking`: what the model thought is shown above its answers. */
   readonly showThinking?: boolean;
-  /** Topics that people made here, oldest first. The chat itself, which is the topic '', is not among them. */
+  /**
+   * Topics that people made here, oldest first. The chat itself, which is the topic '', is not among them.
+   */
   readonly topics?: readonly string[];
   /** Key of the part that lists them with buttons, the newest. */
   readonly picker?: string;
@@ -43,9 +45,9 @@ export interface StatusSettings {
 export const MOST_TOPICS = 50;
 
 /**
- * A change of the topics of a chat. `to` = this one is active from now on, and made where there is none of this name;
- * what was held of it is sent behind the parts of the same commit. `gone` = the topic ends with its session, its runs and
- * what is held of it; the active one cannot.
+ * A change of the topics of a chat. `to` = this one is active from now on, and made where there is none of
+ * this name; what was held of it is sent behind the parts of the same commit. `gone` = the topic ends with
+ * its session, its runs and what is held of it; the active one cannot.
  */
 export type TopicChange = { readonly to: string } | { readonly gone: string };
 

@@ -2,8 +2,8 @@
 import type { SessionMessage } from './session.ts';
 
 /**
- * A session that begins anew: its newest `keep` messages stay, and no yes that was given for it. Its unfinished runs end in
- * the session that they began in: their lines go to its archive.
+ * A session that begins anew: its newest `keep` messages stay, and no yes that was given for it. Its
+ * unfinished runs end in the session that they began in: their lines go to its archive.
  */
 export interface Restart {
   /** The session of the chat or thread, and its topic. */

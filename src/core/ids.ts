@@ -89,8 +89,8 @@ export function sessionOfArchive(session: string): string {
 }
 
 /**
- * The topic of a session that people named; '' = the chat itself. Undefined of what is none of both: the session of a
- * thread, of a job, or of a run within another session.
+ * The topic of a session that people named; '' = the chat itself. Undefined of what is none of both: the
+ * session of a thread, of a job, or of a run within another session.
  */
 export function topicOf(session: string): string | undefined {
   const [chat = '', topic = '', ...more] = sessionOfArchive(session).split('#');

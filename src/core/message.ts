@@ -215,8 +215,8 @@ export interface OutboundPart extends ChatRef {
   readonly keptAs?: string;
   readonly file?: OutboundFile;
   /**
-   * Answers to press, in order; at most 10, of the topics of a chat as many as `ChannelLimits.buttons` says, or 51.
-   * Never where the channel has no buttons: the text lists them then. See `Channel.buttons`.
+   * Answers to press, in order; at most 10, of the topics of a chat as many as `ChannelLimits.buttons`
+   * says, or 51. Never where the channel has no buttons: the text lists them then. See `Channel.buttons`.
    */
   readonly choices?: readonly Choice[];
   /** How many of them stand beside each other, where the adapter decides that. Default 1. */

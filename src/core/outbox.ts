@@ -19,15 +19,18 @@ export interface NewPart {
 /** Parts of one topic that may be held; see `HELD_FULL`. */
 export const MOST_HELD = 50;
 
-/** The reason of a part, and of its event, that came when so much of its topic was held already. It is EXPIRED. */
+/**
+ * The reason of a part, and of its event, that came when so much of its topic was held already. It is
+ * EXPIRED.
+ */
 export const HELD_FULL = 'topic not active and its buffer full';
 
 /** The reason of a part, and of its event, that was held when its topic was deleted. It is EXPIRED. */
 export const TOPIC_DELETED = 'topic deleted';
 
 /**
- * What becomes of a part whose topic is not the active one of its chat when it is written: it is held until a person
- * goes back to the topic, and nothing of it is shown until then.
+ * What becomes of a part whose topic is not the active one of its chat when it is written: it is held until
+ * a person goes back to the topic, and nothing of it is shown until then.
  */
 export interface TopicOutput {
   /** '' = the chat itself. */

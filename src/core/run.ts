@@ -20,9 +20,10 @@ export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 /** What admit decided about one inbound message, in the order received. */
 export type Admission =
   /**
-   * Becomes a NEW row of its lane: `lane` and `session` are those of the chat or thread, and in a chat the active
-   * topic makes them its own. An edit or delete of what is still NEW changes that row instead (see `accept`). `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up,
-   * or is about to be.
+   * Becomes a NEW row of its lane: `lane` and `session` are those of the chat or thread, and in a chat the
+   * active topic makes them its own. An edit or delete of what is still NEW changes that row instead (see
+   * `accept`). `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken
+   * up, or is about to be.
    */
   | {
       readonly kind: 'admit';
@@ -257,8 +258,9 @@ export interface Runs {
   /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
   room(): number;
   /**
-   * What waits or runs of a lane with its topics, a sender (their principal), or in all (key ''), as far as it is on disk.
-   * `outbox`: what is to be sent on a channel, by `channelOf` its lanes. `principal`: what waits of them.
+   * What waits or runs of a lane with its topics, a sender (their principal), or in all (key ''), as far as
+   * it is on disk. `outbox`: what is to be sent on a channel, by `channelOf` its lanes. `principal`: what
+   * waits of them.
    */
   load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string, principal?: string): Load;
   cursor(channel: string, account: string): Promise<string | undefined>;
@@ -290,6 +292,9 @@ export interface Runs {
    * `onCommit` as of `accept`, with the session that the lines belong to; not called when fenced.
    */
   finish(result: TurnResult, onCommit?: (session: string) => void): Promise<boolean>;
-  /** The session of a run, which may have been begun anew since the run was claimed. Does not wait for the disk. */
+  /**
+   * The session of a run, which may have been begun anew since the run was claimed. Does not wait for the
+   * disk.
+   */
   sessionOf(seq: number): Promise<string | undefined>;
 }

@@ -44,8 +44,8 @@ export interface SessionMessage {
   /** RFC 3339, UTC. */
   readonly timestamp: string;
   /**
-   * Only in the journal, never in a file: the line is no message but a mark. What stands before it goes to the archive, but
-   * for the newest `keep` messages; `gone` = the session and its archive are removed.
+   * Only in the journal, never in a file: the line is no message but a mark. What stands before it goes to
+   * the archive, but for the newest `keep` messages; `gone` = the session and its archive are removed.
    */
   readonly cut?: { readonly keep: number; readonly gone?: true };
 }

@@ -1,5 +1,5 @@
-// Delivery: the outbox's way to the platforms (design 3, steps 7 and 8). poke(lane) -> lane.ts: wait for the turn ->
-//   commit 5 SENDING -> attempt.ts: wire call -> outcome.ts: what it means -> commit 6
+// Delivery: the outbox's way to the platforms (design 3, steps 7 and 8). poke(lane) -> lane.ts: wait for
+//   the turn -> commit 5 SENDING -> attempt.ts: wire call -> outcome.ts: what it means -> commit 6
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey, senderOf } from '../core/ids.ts';
@@ -44,7 +44,9 @@ export interface Delivery extends AsyncDisposable {
    * caller opens it, hands it the result, and ends it, also when the run failed.
    */
   answer(row: RunRow): AnswerPlace;
-  /** What these runs say is not seen from now on, because their chat is in another topic: their drafts end. */
+  /**
+   * What these runs say is not seen from now on, because their chat is in another topic: their drafts end.
+   */
   hide(isHidden: (row: RunRow) => boolean): void;
   /** Takes every event of every run: the text of those that run now is shown while it grows. */
   readonly observe: Emit;

@@ -9,7 +9,10 @@ import type { Reactions } from './signs.ts';
 
 export interface DeliveryOptions {
   readonly journal: OutboxRows;
-  /** By instance name; read at each use, so channels may come and go. Parts of an absent one wait until they expire. */
+  /**
+   * By instance name; read at each use, so channels may come and go. Parts of an absent one wait until they
+   * expire.
+   */
   readonly channels: ReadonlyMap<string, Channel>;
   /** Whether a channel can send now; parts wait while it cannot. Default: as soon as it is in the map. */
   readonly ready?: (channel: Channel) => boolean;

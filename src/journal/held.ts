@@ -31,8 +31,7 @@ export function placePart(store: Store, { part, lane, expiresAt, topic }: NewPar
   const before = isDraft ? [{ part: takenAway(own, edits), lane, expiresAt }] : [];
   const kept = isDraft ? own : part;
   const last = held.at(-1);
-  if (held.length < MOST_HELD || !last)
-    return { part: kept, heldFor, before: last ? before : [...before, topic.notice] };
+  if (held.length < MOST_HELD || !last) return { part: kept, heldFor, before: last ? before : [...before, topic.notice] };
   markFull(store, last, topic.full);
   return { part: kept, heldFor: null, over: HELD_FULL, before };
 }
@@ -60,8 +59,8 @@ function markFull({ db }: Store, seq: number, remark: string): void {
 }
 
 /**
- * In order, behind all that the outbox holds, with the time to be sent that they had when they were written. Returns how
- * many.
+ * In order, behind all that the outbox holds, with the time to be sent that they had when they were
+ * written. Returns how many.
  */
 export function releaseHeld(store: Store, heldFor: string): number {
   const seqs = heldParts(store, heldFor);

@@ -1,4 +1,7 @@
-/** Topics of a chat, and sessions that begin anew: what the answer to a command changes, in its own transaction. */
+/**
+ * Topics of a chat, and sessions that begin anew: what the answer to a command changes, in its own
+ * transaction.
+ */
 import type { TopicChange } from '../core/chats.ts';
 import type { Restart, SessionCut } from '../core/conversation.ts';
 import { archivedSession, chatKey, inTopic, isLaneOf, laneKey, messageKey, sessionOfArchive } from '../core/ids.ts';
@@ -16,8 +19,8 @@ import type { Store } from './store.ts';
 type Place = Pick<Extract<Admission, { kind: 'admit' }>, 'lane' | 'session'>;
 
 /**
- * Where a message belongs: in a chat to the active topic, and what corrects or stops an earlier message of the chat to the
- * topic of that one. `place` is that of the chat or thread.
+ * Where a message belongs: in a chat to the active topic, and what corrects or stops an earlier message of
+ * the chat to the topic of that one. `place` is that of the chat or thread.
  */
 export function placeIn(store: Store, message: InboundMessage, place: Place): Place {
   if (message.threadId !== undefined) return place;
@@ -40,7 +43,10 @@ interface Changed {
   readonly cuts: readonly SessionCut[];
 }
 
-/** Once the parts of the answer are written, which stand before what was held. `answer` names the chat or thread. */
+/**
+ * Once the parts of the answer are written, which stand before what was held. `answer` names the chat or
+ * thread.
+ */
 export function changeConversation(store: Store, answer: Answer, change: Change): Changed {
   const { message, topic, restart, settings } = answer;
   if (settings) changeSettings(store, message, settings);

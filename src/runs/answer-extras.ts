@@ -1,4 +1,5 @@
-// the answer of a turn in a chat -> with the model's thoughts above it, the cost of it below it, and its new Markdown files
+// the answer of a turn in a chat -> with the model's thoughts above it, the cost of it below it, and its
+//   new Markdown files
 import type { UsageEntry } from '../core/ledger.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';

@@ -11,7 +11,10 @@ export function newestKept(messages: Lines, keep: number): Lines {
   return messages.slice(cutForward(messages, messages.length - keep));
 }
 
-/** The lines behind the mark by which the file was begun anew last: what stands before it is in the file, or was. */
+/**
+ * The lines behind the mark by which the file was begun anew last: what stands before it is in the file, or
+ * was.
+ */
 export function behindLastCut(lines: Lines, header: Pick<SessionHeader, 'cut'> | undefined): Lines {
   const at = header?.cut === undefined ? -1 : lines.findIndex(({ id }) => id === header.cut);
   return lines.slice(at + 1);
@@ -29,7 +32,10 @@ export function withLines(messages: Lines, lines: Lines): Lines {
   return [...read, ...lines.slice(from)];
 }
 
-/** Puts lines with marks among them into the file. The same lines again, after a kill anywhere, change nothing more. */
+/**
+ * Puts lines with marks among them into the file. The same lines again, after a kill anywhere, change
+ * nothing more.
+ */
 export async function appendWithCuts(store: SessionStore, session: string, lines: Lines): Promise<void> {
   const header = (await store.load(session, 1))?.header;
   let rest = behindLastCut(lines, header);

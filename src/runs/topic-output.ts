@@ -1,4 +1,5 @@
-// a run, its session now, the parts of its answer -> the parts with what becomes of them in a topic that is not active
+// a run, its session now, the parts of its answer -> the parts with what becomes of them in a topic that
+//   is not active
 import { heldKey, isArchived, laneKey, topicOf } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
@@ -7,7 +8,9 @@ import { plainName } from '../lib/plain-name.ts';
 
 const FULL = '\n\n(More came in this topic while it was not active. Nothing after this message was kept for it.)';
 
-/** The topic that holds what a run says; undefined = nothing holds it: a thread, a job, work without a chat. */
+/**
+ * The topic that holds what a run says; undefined = nothing holds it: a thread, a job, work without a chat.
+ */
 export function topicHolding(row: RunRow): string | undefined {
   const place = row.message ?? (row.prompt.tells && row.replyTo);
   return place && place.threadId === undefined ? topicOf(row.session) : undefined;

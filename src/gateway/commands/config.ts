@@ -15,7 +15,10 @@ export const configCommand: CommandSpec = {
   },
 };
 
-/** The code of the tool `configure_tool`. What it sets is set before the answer is on disk: the same again changes nothing. */
+/**
+ * The code of the tool `configure_tool`. What it sets is set before the answer is on disk: the same again
+ * changes nothing.
+ */
 export async function answerConfig(
   command: ConfigCommand,
   { message }: Conversation,

@@ -161,6 +161,8 @@ function runnerOn(journal: Journal, model: Model, dataDir: string): Runner {
     onParts: () => undefined,
     answers: { answer: (row) => placeOf(row, journal) },
     earlier: { of: async () => '' },
+    compaction: { after: () => undefined },
+    models: () => ({ window: async () => 100_000, ask: async () => Promise.reject(new Error('no summaries here')) }),
     extras: { annotates: () => false, showsThoughts: async () => false, attach: async () => undefined },
     instead: async () => undefined,
     tools: (row, taint) => builtInTools(scopeOf(row, journal, choices, taint)).filter(({ name }) => TOOLS.includes(name)),
