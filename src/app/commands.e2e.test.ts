@@ -17,7 +17,10 @@ async function say(rig: TestDaemon, text: string, answers = 1, senderId = 'user-
 }
 
 const SAID: readonly (readonly [string, RegExp])[] = [
-  ['/status', /^Model: scripted\/model, the default\. Thinking: auto\.\nConversation: the chat itself\.\n1 message is being worked on/],
+  [
+    '/status',
+    /^Model: scripted\/model, the default\. Thinking: auto\.\nConversation: the chat itself\.\n1 message is being worked on/,
+  ],
   ['/status words', /^The status line: Thinking, Considering/],
   ['/status add Baking', /^The status line: Baking, 8 s each\. With tokens\.\nThe line is not shown on this channel/],
   ['/status remove Frying', /^There is no such word of your own\. The status line: Baking/],

@@ -1,6 +1,7 @@
 /** Where a session begins anew: marks among the lines of the journal that are on their way into its file. */
-import { archivedSession } from '../core/ids.ts';
+
 import { cutForward } from '../core/history-cut.ts';
+import { archivedSession } from '../core/ids.ts';
 import type { SessionHeader, SessionMessage, SessionStore } from '../core/session.ts';
 import { oneLine } from '../lib/one-line.ts';
 
