@@ -93,6 +93,10 @@ describe('which file', () => {
       },
       disk: { person_mb: 2048, total_mb: 20480, reserve_mb: 256 },
       limits: { person_mb: 16, chat_mb: 8, total_mb: 256 },
+      tasks: {
+        ...{ max_running: 5, keep_days: 30, max_iterations: 10, step_timeout_secs: 300, timeout_secs: 1_800 },
+        ...{ max_parallel_tool_calls: 5, notify: {} },
+      },
       hooks: [],
       heartbeat: { every_minutes: 30, max_a_day: 48 },
       subagents: {

@@ -11,6 +11,7 @@ import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './se
 import { questionsSection } from './sections/questions.ts';
 import { sandboxSection } from './sections/sandbox.ts';
 import { subagentsSection } from './sections/subagents.ts';
+import { tasksSection } from './sections/tasks.ts';
 import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
 import { webSection } from './sections/web.ts';
 
@@ -57,6 +58,7 @@ export const configSchema = z.strictObject({
   disk: diskSection,
   limits: limitsSection,
   subagents: subagentsSection,
+  tasks: tasksSection,
   tool_policy: toolPolicySection,
   tool_policy_by_provider: policyByProvider,
   context_filter: contextFilter,

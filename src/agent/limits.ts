@@ -1,3 +1,5 @@
+import type { Usage } from '../core/model.ts';
+import type { SessionMessage } from '../core/session.ts';
 import type { AgentOutcome, RunLimits } from '../core/turn.ts';
 import { cutText } from './cut-text.ts';
 
@@ -8,27 +10,72 @@ export interface Progress {
   readonly modelCalls: number;
   /** Names of the tools that ran, one entry per call. */
   readonly tools: readonly string[];
-  /** The newest text the model wrote between its tool calls; may be empty. */
-  readonly lastText: string;
+  /** What it was asked, what the model said, and what the tools answered. */
+  readonly lines: readonly SessionMessage[];
 }
 
 /** Longest excerpt of the model's last words in a limit's text. */
 const LAST_TEXT_CHARS = 600;
 
-/** The answer of a turn that a limit ended: names the limit and what was done so far (spec C4). */
-export function limitText(limit: LimitKind, limits: RunLimits, progress: Progress): string {
+/** Longest excerpt of one result, and how many results are quoted, in an answer that is made of them. */
+const RESULT_CHARS = 500;
+const MOST_RESULTS = 8;
+/** From which part of a token budget on the model is told (P15). */
+const BUDGET_SHARE = 0.8;
+
+/**
+ * The answer of a run that a limit ended, never empty: of a task its last words, else what its tools said (P9),
+ * and that it is not done; otherwise the limit and what was done so far.
+ */
+export function endText(limit: LimitKind, limits: RunLimits, progress: Progress): string {
+  const words = limits.endsWithText ? (lastText(progress) || resultsText(progress)).trim() : '';
+  return words === '' ? limitText(limit, limits, progress) : `${words}\n\n[Ended before it was done: ${reason(limit, limits)}.]`;
+}
+
+function lastText({ lines }: Progress): string {
+  return lines.findLast(({ role, content }) => role === 'assistant' && content.trim() !== '')?.content ?? '';
+}
+
+/** A summary of the newest results of tools; '' = there are none. */
+function resultsText({ lines }: Progress): string {
+  const results = lines.filter(({ role, content }) => role === 'tool' && content.trim() !== '').slice(-MOST_RESULTS);
+  if (results.length === 0) return '';
+  return ['What the tools said last:', ...results.map(({ content }) => `- ${cutText(content.trim(), RESULT_CHARS)}`)].join('\n');
+}
+
+/** Names the limit and what was done so far (spec C4). */
+function limitText(limit: LimitKind, limits: RunLimits, progress: Progress): string {
   const lines = [`I stopped before I was done: ${reason(limit, limits)}.`, `So far: ${done(progress)}.`];
-  const last = progress.lastText.trim();
+  const last = lastText(progress).trim();
   if (last !== '') lines.push(`My last note: ${cutText(last, LAST_TEXT_CHARS)}`);
   lines.push(limit === 'loop' ? 'Please ask again in other words.' : 'Write "continue" if I should go on.');
   return lines.join('\n');
 }
 
 /**
- * Stands at the end of the system prompt from the soft limit on (P9): a run that is ended in the middle
- * answers nothing.
+ * The system prompt of a model call, with what the model must know of limits that are near (P9, P15): a run that
+ * is ended in the middle answers little. What changes comes last: providers cache the beginning. `usage`: before
+ * this call, which is counted in `modelCalls`.
  */
-export function wrapUpText(callsLeft: number): string {
+export function systemWith(
+  system: string,
+  { maxIterations, softIterations = Number.POSITIVE_INFINITY, maxTokens, endsWithText }: RunLimits,
+  { modelCalls, usage }: { readonly modelCalls: number; readonly usage: Usage },
+): string {
+  const spent = usage.tokensIn + usage.tokensOut;
+  const isNearBudget = endsWithText && maxTokens > 0 && spent >= maxTokens * BUDGET_SHARE;
+  return [
+    system,
+    ...(modelCalls < softIterations ? [] : [wrapUpText(maxIterations - modelCalls + 1)]),
+    ...(isNearBudget ? [budgetText(spent, maxTokens)] : []),
+  ].join('\n\n');
+}
+
+function budgetText(spent: number, maxTokens: number): string {
+  return `${spent} of the ${maxTokens} tokens of this task are used up; at all of them it is ended. Answer now with what you have, and say what is missing.`;
+}
+
+function wrapUpText(callsLeft: number): string {
   const left = callsLeft === 1 ? 'This is your last model call' : `You have ${callsLeft} model calls left, this one included`;
   return `${left}. Come to an end: do only what is still essential, then answer with what you have, and say what is missing.`;
 }

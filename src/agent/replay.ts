@@ -4,7 +4,7 @@ import type { Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { ProviderState, SessionMessage, ToolCall } from '../core/session.ts';
 import type { StepRecord } from '../core/step.ts';
-import type { AttachedFile, ToolResult } from '../core/tool.ts';
+import type { AttachedFile, Tool, ToolResult } from '../core/tool.ts';
 import type { StepLog } from '../core/turn.ts';
 
 /** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
@@ -12,6 +12,8 @@ export interface StoredAnswer {
   readonly answer: ModelAnswer;
   /** Tool calls that the model asked for beyond the limit; they are not in `answer`. Absent: none. */
   readonly notRun?: number;
+  /** So many of the last calls of `answer` are not run: each has a result that says so. Absent: none. */
+  readonly skipped?: number;
   readonly at: number;
 }
 
@@ -20,6 +22,8 @@ export interface StoredAnswer {
  * it.
  */
 export interface StoredInput {
+  /** Of a run that keeps them (`AgentRun.keepsTools`): the names of those that it was offered. */
+  readonly tools?: readonly string[];
   readonly content: string;
   /** Paths in the session's workspace. */
   readonly media: readonly string[];
@@ -141,12 +145,19 @@ function decodeCompacted(value: Json | undefined): StoredSummary | undefined {
   return { to, line: taint === 0 ? line : { ...line, taint } };
 }
 
+/** Those that a run began with, as far as they are there. A call of one that is gone is an ordinary error result. */
+export function toolsOfFirstStep(tools: readonly Tool[], { input }: Replay): readonly Tool[] {
+  const names = input?.tools && new Set(input.tools);
+  return names ? tools.filter(({ name }) => names.has(name)) : tools;
+}
+
 /** `input` goes with the first answer of a run. */
-export function encodeAnswer({ answer, notRun, at }: StoredAnswer, input?: StoredInput): Json {
+export function encodeAnswer({ answer, notRun, skipped, at }: StoredAnswer, input?: StoredInput): Json {
   return {
     at,
-    ...(input === undefined ? {} : { input: { content: input.content, media: input.media } }),
+    ...(input === undefined ? {} : { input: { ...input } }),
     ...(notRun === undefined ? {} : { notRun }),
+    ...(skipped === undefined ? {} : { skipped }),
     text: answer.text,
     ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
     toolCalls: answer.toolCalls.map(({ id, name, arguments: args, provider_ids: ids }) => ({
@@ -197,9 +208,11 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
   }));
   const state = decodeState(step['providerState']);
   const notRun = count(step['notRun']);
+  const skipped = count(step['skipped']);
   return {
     at: count(step['at']),
     ...(notRun > 0 ? { notRun } : {}),
+    ...(skipped > 0 ? { skipped } : {}),
     answer: {
       text: step['text'],
       ...(typeof step['reasoning'] === 'string' ? { reasoning: step['reasoning'] } : {}),
@@ -219,7 +232,9 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
 
 function decodeInput(value: Json | undefined): StoredInput | undefined {
   const input = fields(fields(value)?.['input']);
-  return typeof input?.['content'] === 'string' ? { content: input['content'], media: strings(input['media']) } : undefined;
+  if (typeof input?.['content'] !== 'string') return undefined;
+  const { tools } = input;
+  return { content: input['content'], media: strings(input['media']), ...(tools === undefined ? {} : { tools: strings(tools) }) };
 }
 
 function decodeCall(value: Json | undefined): StoredCall | undefined {

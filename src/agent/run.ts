@@ -13,14 +13,14 @@ import { estimateRequestTokens } from '../llm/tokens.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { callWithHooks } from './hooks.ts';
-import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
+import { endText, type LimitKind, notRunText, systemWith } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, sumUsage, toolCallsOf } from './model-call.ts';
 import { offered } from './offered.ts';
 import { callWithinWindow } from './overflow.ts';
 import { loadImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
-import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
+import { encodeAnswer, Replay, type StoredAnswer, toolsOfFirstStep } from './replay.ts';
 import { ownCalls, runToolCalls } from './tool-calls.ts';
 import { ToolShelf } from './tool-shelf.ts';
 import { toolSignature } from './tool-signature.ts';
@@ -72,11 +72,12 @@ class AgentLoop {
   #taint: number;
 
   constructor(run: AgentRun, deadline: Deadline) {
-    this.#shelf = new ToolShelf(offered(run));
-    this.#run = { ...run, tools: [...run.tools, ...this.#shelf.own] };
+    this.#replay = new Replay(run.steps.recorded);
+    const tools = toolsOfFirstStep(run.tools, this.#replay);
+    this.#shelf = new ToolShelf(offered({ ...run, tools }));
+    this.#run = { ...run, tools: [...tools, ...this.#shelf.own] };
     this.#taint = run.access.taint;
     this.#emit = agentEmit(run);
-    this.#replay = new Replay(run.steps.recorded);
     this.#working = new WorkingMessages(run, this.#replay);
     this.#deadline = deadline;
     this.#signal = AbortSignal.any([run.signal, deadline.signal]);
@@ -127,9 +128,8 @@ class AgentLoop {
   }
 
   #limited(limit: LimitKind): AgentOutcome {
-    const lastText = this.#lines.findLast((line) => line.role === 'assistant' && line.content.trim() !== '')?.content ?? '';
-    const progress = { modelCalls: this.#iterations, tools: this.#toolsRun, lastText };
-    return { kind: 'limit', limit, text: limitText(limit, this.#run.limits, progress) };
+    const progress = { modelCalls: this.#iterations, tools: this.#toolsRun, lines: this.#lines };
+    return { kind: 'limit', limit, text: endText(limit, this.#run.limits, progress) };
   }
 
   /** The recorded answer or a new one, asked for again while it comes back with nothing. */
@@ -177,7 +177,8 @@ class AgentLoop {
     const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };
     const n = this.#replay.takeN();
     const { content, media = [] } = this.#run.input;
-    const value = encodeAnswer(stored, n === 0 ? { content, media } : undefined);
+    const tools = this.#run.keepsTools ? { tools: this.#run.tools.map(({ name }) => name) } : {};
+    const value = encodeAnswer(stored, n === 0 ? { content, media, ...tools } : undefined);
     const step = { n, kind: 'model', state: 'DONE', value } as const;
     const recorded = model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored));
     if (this.#run.signal.aborted || isEmpty(stored.answer) || toolCallsOf(stored.answer).length > 0) await recorded;
@@ -200,7 +201,8 @@ class AgentLoop {
       ...(images.size === 0 ? {} : { images }),
     };
     const room = window - estimateRequestTokens({ messages: [], ...beside });
-    const system = this.#line('system', 'system', this.#system(), Date.parse(run.input.timestamp));
+    const text = systemWith(run.system, run.limits, { modelCalls: this.#iterations, usage: this.#usage });
+    const system = this.#line('system', 'system', text, Date.parse(run.input.timestamp));
     const history = repairHistory([system, ...this.#working.of(this.#messages())]);
     return {
       messages: trimHistory(history, Math.max(room, window / 2)),
@@ -213,14 +215,6 @@ class AgentLoop {
 
   #messages(): readonly SessionMessage[] {
     return [...this.#run.history, ...withNotes(this.#run, this.#lines, this.#resumedAt ?? 0)];
-  }
-
-  /** What changes comes last: providers cache the beginning. */
-  #system(): string {
-    const { system, limits } = this.#run;
-    const { maxIterations, softIterations = Number.POSITIVE_INFINITY } = limits;
-    if (this.#iterations < softIterations) return system;
-    return `${system}\n\n${wrapUpText(maxIterations - this.#iterations + 1)}`;
   }
 
   #usageEntry(id: string, { answer, at }: StoredAnswer) {
@@ -238,7 +232,7 @@ class AgentLoop {
     const beside = { model, taint: this.#taint };
     const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal, ...beside };
     this.#shelf.used(calls, this.#iterations);
-    const results = await runToolCalls(calls, batch);
+    const results = await runToolCalls(calls, { ...batch, skipped: asked.skipped ?? 0 });
     for (const { taint = 0 } of results) this.#taint |= taint;
     const waits = waitsOf(this.#run, calls, results);
     if (waits.length > 0) return this.#parked(waits).outcome;

@@ -25,6 +25,8 @@ export interface ToolBatch {
   /** As `GatedCall`: who asked for the calls, and what the run had read when they were asked for. */
   readonly model: string;
   readonly taint: number;
+  /** So many of the last calls are not run: see `StoredAnswer.skipped`. */
+  readonly skipped: number;
   /** The run's signal or its deadline, whichever comes first. */
   readonly signal: AbortSignal;
 }
@@ -34,13 +36,16 @@ interface Batch extends ToolBatch {
   readonly refused: ReadonlyMap<ToolCall, string>;
 }
 
+/** Calls of one answer that are looked at: more is a broken model. */
+const MOST_CALLS = 1_000;
 /** Longest echo of a tool name that the model made up. */
 const NAME_CHARS = 100;
 
 /**
  * The answer with calls that have ids of our own, the same on every attempt: providers repeat theirs over
  * turns, and a recorded step is found by its id. The same call asked for twice in one answer runs once (spec
- * C3). Calls beyond `limits.maxToolCalls` are only counted, and the provider's state goes with them: it
+ * C3). Of what remains, calls beyond `limits.callsRun` are answered as skipped, and those beyond `limits.maxToolCalls` are only
+ * counted, and the provider's state goes with them: it
  * speaks of all calls, and a provider would refuse it. The provider's ids are kept for when the answer goes
  * back to it.
  */
@@ -48,18 +53,23 @@ export function ownCalls(
   answer: ModelAnswer,
   { runId, limits }: AgentRun,
   iteration: number,
-): Pick<StoredAnswer, 'answer' | 'notRun'> {
+): Pick<StoredAnswer, 'answer' | 'notRun' | 'skipped'> {
   const { providerState: _state, ...stateless } = answer;
   if (answer.toolCalls.length === 0) return { answer };
-  const notRun = answer.toolCalls.length - limits.maxToolCalls;
-  const same = Map.groupBy(answer.toolCalls.slice(0, limits.maxToolCalls), toolSignature);
+  const same = [...Map.groupBy(answer.toolCalls.slice(0, MOST_CALLS), toolSignature).values()];
+  const kept = same.slice(0, limits.maxToolCalls);
+  const notRun = same.length - kept.length + Math.max(0, answer.toolCalls.length - MOST_CALLS);
+  const { callsRun = kept.length } = limits;
+  const skipped = kept.length > callsRun ? { skipped: kept.length - callsRun } : {};
   const prefix = `call_${shortHash(runId)}_${iteration}`;
-  const toolCalls = [...same.values()].flatMap((calls, i) => {
+  const toolCalls = kept.flatMap((calls, i) => {
     const [call] = calls;
     if (!call) return [];
     return [{ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments, provider_ids: calls.map(({ id }) => id) }];
   });
-  return notRun > 0 ? { answer: { ...stateless, toolCalls }, notRun } : { answer: { ...answer, toolCalls } };
+  return notRun > 0
+    ? { answer: { ...stateless, toolCalls }, notRun, ...skipped }
+    : { answer: { ...answer, toolCalls }, ...skipped };
 }
 
 /**
@@ -73,9 +83,12 @@ export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch)
   const own = calls.map((call) => underOwnName(call, batch.run.tools));
   const refused = beyondFirst(own, batch.run.tools);
   const stoppable = { ...batch, refused, signal: AbortSignal.any([batch.signal, failing.signal]) };
+  const { callsRun = calls.length } = batch.run.limits;
+  const ran = calls.length - batch.skipped;
   const settled = await Promise.allSettled(
-    own.map((call) =>
+    own.map((call, i) =>
       queue.run(async () => {
+        if (i >= ran) return notEnded(batch, skippedText(callsRun), 'not-run');
         try {
           return await runCall(call, stoppable);
         } catch (error) {
@@ -90,6 +103,11 @@ export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch)
     if (!batch.run.signal.aborted) throw result.reason;
     return notEnded(batch, UNKNOWN, 'unknown');
   });
+}
+
+/** Spec P12. Not recorded: the answer says how many were skipped. */
+function skippedText(callsRun: number): string {
+  return `Error: skipped: too many calls in one answer, only the first ${callsRun} ran. Ask again for this one if it is still needed.`;
 }
 
 /** Hooks, policies and people know a tool by one name, whichever it was called by. */

@@ -28,6 +28,7 @@ import { composePrograms } from './compose/sandbox.ts';
 import { composeTicker } from './compose/schedule.ts';
 import { composeSources } from './compose/sources.ts';
 import { composeStores } from './compose/store.ts';
+import { pruning } from './compose/tasks.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import type { Observations } from './observe.ts';
@@ -110,7 +111,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   followJournal(base, built, delivery);
   await operator.approvals.recover();
   const ticker = composeTicker(base, operator, pairing);
-  const housekeeping = keepHouse(() => opened.prune().then(() => base.uploads.prune()), clock, logger);
+  const housekeeping = keepHouse(pruning(base, opened, transcripts), clock, logger);
   // Before the channels: one that takes minutes to connect must not keep jobs and parked runs from their
   // dates.
   ticker.start();

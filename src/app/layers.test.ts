@@ -15,7 +15,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['src/tools', 'src/operator'],
   ['src/agent'],
   ['src/runs'],
-  ['src/gateway', 'src/schedule'],
+  ['src/gateway', 'src/schedule', 'src/tasks'],
   ['src/http'],
   ['src/app'],
   ['src/simulator'],

@@ -69,8 +69,11 @@ export function reloadParts({
     mcpPart(mcp),
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
     livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
-    livePart('turns', ['max_iterations', 'disk', 'limits', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)], undefined, () =>
-      permits.look(),
+    livePart(
+      'turns',
+      ['max_iterations', 'disk', 'limits', 'tasks', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)],
+      undefined,
+      () => permits.look(),
     ),
     livePart('subagents', ['subagents']),
     livePart('hooks', ['hooks']),

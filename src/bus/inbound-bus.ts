@@ -1,4 +1,5 @@
 import type { Role } from '../core/authority.ts';
+import { isBackground } from '../core/awaited.ts';
 import { principalOf } from '../core/ids.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 
@@ -15,13 +16,14 @@ export interface QueuedRow {
   readonly channel: string;
   readonly senderId: string;
   readonly role: Role;
+  readonly isBackground: boolean;
 }
 
 export function queuedRow(row: RunRow): QueuedRow {
   const { seq, lane, session, attempts, key: messageId, message, authority } = row;
   const channel = channelOf(row);
   const senderId = message?.senderId ?? idOn(channel, authority.principal);
-  return { seq, lane, session, attempts, messageId, channel, senderId, role: authority.role };
+  return { seq, lane, session, attempts, messageId, channel, senderId, role: authority.role, isBackground: isBackground(row) };
 }
 
 /** What a job of a person does counts as their turns, as what they write there. */

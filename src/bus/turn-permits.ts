@@ -18,6 +18,8 @@ export interface TurnOf {
   readonly senderId?: string;
   /** The owner's turns are not limited by `ofPerson`. */
   readonly role?: Role;
+  /** Work that no person waits for: it has a share of its own, see `TurnPermitsOptions.background`. */
+  readonly isBackground?: boolean;
 }
 
 /** Asked at each use. */
@@ -28,6 +30,8 @@ export interface TurnPermitsOptions {
   readonly channels: number;
   /** Of these, the turns that one person may have on one channel. Default: see `turnsOfPerson`. */
   readonly ofPerson?: number | undefined;
+  /** Turns in the background that may run at once; never more than half of all. Default: half of all. */
+  readonly background?: number | undefined;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
@@ -48,6 +52,12 @@ export function turnsOfPerson({ ofPerson, total, channels }: Omit<TurnPermitsOpt
   return Math.max(1, most);
 }
 
+/** Turns in the background that may run at once: conversations keep half of all. */
+export function backgroundTurns({ background, total }: Pick<TurnPermitsOptions, 'background' | 'total'>): number {
+  const half = Math.max(1, Math.floor(total / 2));
+  return Math.min(background ?? half, half);
+}
+
 /** What each of so many busy channels is sure of, and what is for one that has had no work lately. */
 function sharing(total: number, channels: number, busy: number): { readonly share: number; readonly forIdle: number } {
   const forIdle = busy < channels ? 1 : 0;
@@ -61,11 +71,14 @@ function sharing(total: number, channels: number, busy: number): { readonly shar
  * lately, and what is left over goes to the sender who asks first. Below that, the senders of a channel take
  * turns, and none holds every permit that the channel may have: see `FairQueue`. A person with many slow
  * turns holds no more than `ofPerson` permits; their other turns wait in the order they came, without one.
+ * Turns in the background share a part of the permits among the people who asked for them, whatever channel they
+ * answer on, and conversations always have the rest.
  * Permits are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;
   readonly #channels = new Map<string, ChannelState>();
+  readonly #background: ChannelState = { running: 0, waiting: new FairQueue(), lastAt: 0 };
   #running = 0;
   #arrivals = 0;
   /** Waits for the share of a channel that falls quiet, while somebody could have it. */
@@ -80,12 +93,16 @@ export class TurnPermits {
   }
 
   get waiting(): number {
-    return [...this.#channels.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
+    return this.#states.reduce((sum, { waiting }) => sum + waiting.size, 0);
   }
 
   /** Turns that one person may have at once; the owner may have more. */
   get ofPerson(): number {
     return turnsOfPerson(this.#options);
+  }
+
+  get #states(): readonly ChannelState[] {
+    return [...this.#channels.values(), this.#background];
   }
 
   /** The numbers were changed: turns that wait and may start now do. */
@@ -98,12 +115,12 @@ export class TurnPermits {
    * the job does; to undefined, without it, when the signal aborts before.
    */
   async run<T>(
-    { channel, senderId = NOBODY, role }: TurnOf,
+    { channel, senderId = NOBODY, role, isBackground = false }: TurnOf,
     job: () => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T | undefined> {
-    if (!(await this.#permit({ channel, senderId, isUnlimited: role === 'owner' }, signal))) return undefined;
-    const state = this.#state(channel);
+    const state = isBackground ? this.#background : this.#state(channel);
+    if (!(await this.#permit(state, { senderId, isUnlimited: role === 'owner' }, signal))) return undefined;
     try {
       return await job();
     } finally {
@@ -115,9 +132,11 @@ export class TurnPermits {
   }
 
   /** True once there is one, which is counted; false when the signal aborts before. */
-  #permit(of: { channel: string; senderId: string; isUnlimited: boolean }, signal?: AbortSignal): Promise<boolean> {
-    const { channel, senderId, isUnlimited } = of;
-    const state = this.#state(channel);
+  #permit(
+    state: ChannelState,
+    { senderId, isUnlimited }: { readonly senderId: string; readonly isUnlimited: boolean },
+    signal?: AbortSignal,
+  ): Promise<boolean> {
     state.lastAt = this.#options.clock.monotonic();
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#arrivals += 1;
@@ -151,7 +170,7 @@ export class TurnPermits {
     for (;;) {
       const now = this.#options.clock.monotonic();
       let next: { readonly state: ChannelState; readonly order: number; readonly room: Room } | undefined;
-      for (const state of this.#channels.values()) {
+      for (const state of this.#states) {
         if (state.waiting.size === 0) continue;
         const room = this.#room(state);
         const order = state.waiting.peek(room, now)?.order;
@@ -173,7 +192,7 @@ export class TurnPermits {
   #watch(): void {
     const { total, clock } = this.#options;
     const now = clock.monotonic();
-    const quiet = [...this.#channels.values()].flatMap((one) => [quietAt(one), one.waiting.quietAt(now)]);
+    const quiet = this.#states.flatMap((one) => [quietAt(one), one.waiting.quietAt(now)]);
     const at = Math.min(...quiet.filter((one) => one > now));
     const isOfUse = at < Infinity && this.#running < total && this.waiting > 0;
     if (isOfUse && this.#wake?.at === at) return;
@@ -189,8 +208,13 @@ export class TurnPermits {
 
   /** Permits that a channel may take now, and those that it is sure of. */
   #room(state: ChannelState): Room {
-    const { total, channels, clock } = this.#options;
-    const free = total - this.#running;
+    const { channels, clock } = this.#options;
+    const free = this.#options.total - this.#running;
+    if (state === this.#background) {
+      const most = backgroundTurns(this.#options);
+      return { places: Math.min(free, most - state.running), share: 1, most };
+    }
+    const total = this.#options.total - this.#background.running;
     const now = clock.monotonic();
     const busy = [...this.#channels.values()].filter((one) => one === state || quietAt(one) > now);
     const { share, forIdle } = sharing(total, channels, busy.length);

@@ -7,7 +7,7 @@ import type { RunEvent } from './events.ts';
 import type { Job } from './job.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address } from './message.ts';
-import type { NewRun } from './new-run.ts';
+import type { RunChange } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { NewAuditEntry, PersonRef, ShutOut } from './people.ts';
 import type { PinWrite } from './pin.ts';
@@ -18,8 +18,7 @@ import type { ToolResult } from './tool.ts';
 import type { Asked, NewWait, Question, Settled } from './wait.ts';
 
 export type Write =
-  /** The same key is the same run: offered again, by any caller, it writes nothing. */
-  | { readonly kind: 'run'; readonly run: NewRun }
+  | RunChange
   /**
    * Ends the unfinished run of this key, and all that it began, as `/stop` does: DONE as `cancelled`. Changes
    * nothing where it is over.

@@ -70,6 +70,8 @@ export const ERROR_CODES = {
     title: 'a job could not begin',
     hint: 'see `gatehouse cron list --all`, and this code in the log of the daemon (standard error, `journalctl -u gatehouse`)',
   },
+  GH1710: { title: 'the task is not allowed', hint: 'ask the owner, or wait until some of your tasks are over' },
+  GH1711: { title: 'the task cannot be', hint: 'see docs/tasks.md for what a task may say' },
   GH2001: { title: 'the turn reached its time limit', hint: 'ask for a smaller piece of work' },
   GH2002: { title: 'the turn was given up after repeated crashes', hint: 'see `gatehouse dead show`' },
   GH2003: {

@@ -31,6 +31,7 @@ import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
 import type { Children } from './sub-agents.ts';
+import type { TaskRows } from './task.ts';
 import type { Waits } from './wait.ts';
 
 export interface Recovery {
@@ -107,6 +108,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly children: Children;
   readonly prompted: PromptedRuns;
   readonly record: EventRecord;
+  readonly tasks: TaskRows;
   readonly wakeup: Wakeup;
   readonly waits: Waits;
 

@@ -1,6 +1,6 @@
 /** A run before the journal gave it a row: what began it, and what it is to do. */
 import type { Authority } from './authority.ts';
-import type { Address } from './message.ts';
+import type { Address, InboundMessage } from './message.ts';
 
 /** What began a run. Together with `key` it says why something happens at all. */
 export type Source =
@@ -64,6 +64,11 @@ export interface Tells {
   readonly session: string;
   /** What people are told where this run itself fails. */
   readonly excerpt: string;
+  /**
+   * The message that asked for it, with the words that remain: it is prepared as any message when the run
+   * begins, its files are fetched then, and `text` is only what people are shown.
+   */
+  readonly from?: InboundMessage;
 }
 
 /** Which limits hold for a run: see `src/runs/profile.ts`. */
@@ -92,4 +97,21 @@ export interface NewRun {
   readonly authority: Authority;
   /** Bits of what its input brings in (runs.md M4). Default 0. */
   readonly taint?: number;
+  /** Of a task: what it is called, and how long its row is kept once it is over. */
+  readonly record?: RunTitle;
+}
+
+/** What a commit does with a run that no claim of it covers. */
+export type RunChange =
+  /** The same key is the same run: offered again, by any caller, it writes nothing. */
+  | { readonly kind: 'run'; readonly run: NewRun }
+  /**
+   * Runs the dead task of this key again from its recorded steps, with a fresh age and no attempts. Changes
+   * nothing where it is not dead.
+   */
+  | { readonly kind: 'resume'; readonly run: string };
+
+export interface RunTitle {
+  readonly title: string;
+  readonly keepDays: number;
 }

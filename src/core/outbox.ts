@@ -14,6 +14,11 @@ export interface NewPart {
   readonly expiresAt: number;
   /** Of an answer in a topic of its chat. Absent: it is sent whatever topic is active there. */
   readonly topic?: TopicOutput;
+  /**
+   * The same news for another chat: added in the transaction in which this one comes to be DEAD, or too old to be
+   * sent. Absent = it is told nowhere else.
+   */
+  readonly otherwise?: readonly NewPart[];
 }
 
 /** Parts of one topic that may be held; see `HELD_FULL`. */

@@ -8,7 +8,7 @@ import type { ChatSettings, TopicChange } from './chats.ts';
 import type { Restart, SessionCut } from './conversation.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, RefusalReason } from './message.ts';
-import type { Profile, Prompt, Source } from './new-run.ts';
+import type { Profile, Prompt, RunChange, Source } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
 import type { StepRecord } from './step.ts';
@@ -53,6 +53,13 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
+      /** Rows that come with it, in its transaction and before `parts`. */
+      readonly writes?: readonly RunChange[];
+      /**
+       * In place of `parts`, from the number that a run of `writes` has got. Called inside the transaction: it
+       * must be quick.
+       */
+      readonly partsAfter?: (number: (run: string) => number) => readonly NewPart[];
       /** The sender is not let in: the row is all that is kept of them, and no chat is noted. */
       readonly isStranger?: true;
       readonly settles?: Settles;
@@ -72,8 +79,8 @@ export type Admission =
  * be forgotten, after a crash either.
  */
 export interface Cancels {
-  /** Rows of the lane of the answered message, or of all lanes of its chat. */
-  readonly where: 'lane' | 'chat';
+  /** Rows of the lane of the answered message, of all lanes of its chat, or the run of this key alone. */
+  readonly where: 'lane' | 'chat' | { readonly run: string };
   /** Only rows that this person began, see `principalOf`. Absent: all rows. */
   readonly principal?: string;
   /**
@@ -186,6 +193,8 @@ interface RunFacts {
   readonly ranMs?: number;
   /** Of a run that was parked: id of the newest line of the history it had; empty = it had none. */
   readonly historyTo?: string;
+  /** Of a task: what it is called. */
+  readonly title?: string;
 }
 
 /** Undefined = no chat is told. */
@@ -197,11 +206,6 @@ export function targetOf(row: RunRow): AnswerTarget | undefined {
 export function channelOf(row: RunRow): string {
   const { message, replyTo, source } = row;
   return message?.channel ?? replyTo?.channel ?? (message ? undefined : row.prompt.child?.chat?.channel) ?? source.kind;
-}
-
-/** Whether a person waits for the answer and is shown that there is work on it. */
-export function isAwaited({ source }: RunRow): boolean {
-  return source.kind !== 'job';
 }
 
 export interface TurnResult {

@@ -19,6 +19,8 @@ export interface StepRecord {
   readonly endedAt?: number;
   /** Bits of what the run had read by then, its own result included (runs.md M4). Absent = 0. */
   readonly taint?: number;
+  /** How far its run is with it, from 0 to 100. Absent = no farther than before. */
+  readonly progress?: number;
   /** Id of the wait or grant that allowed the call. */
   readonly approvedBy?: string;
 }

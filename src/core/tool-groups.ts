@@ -9,7 +9,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   runtime: ['shell', 'git', 'wait'],
   web: ['web_search', 'web_fetch', 'browser'],
   search: ['glob', 'grep', 'list_dir', 'code_structure'],
-  sessions: ['spawn', 'dispatch_subagent'],
+  sessions: ['spawn', 'dispatch_subagent', 'start_task'],
   memory: ['recall_memory', 'save_memory'],
   research: ['deep_search', 'synthesize_research', 'deep_crawl'],
   admin: ['manage_skills', 'configure_tool', 'model_check'],

@@ -12,6 +12,7 @@ import type { ReadPage } from './page.ts';
 import type { ClaimDisk, Clock } from './ports.ts';
 import type { RunSpawner } from './process.ts';
 import type { SubAgents } from './sub-agents.ts';
+import type { TaskMaker } from './task-request.ts';
 import type { ToolSettings } from './tool-settings.ts';
 import type { Wanted } from './wait.ts';
 
@@ -24,10 +25,11 @@ export type Effect = 'none' | 'workspace' | 'outside';
 /**
  * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `files`: the
  * session's own directory. `home`: words, files and signs that belong to the answer of its run. `program`: it
- * runs one. `network`: other systems. `chat`: other chats. `job`, `memory`, `skill`, `setting`: what later runs
+ * runs one. `network`: other systems. `chat`: other chats. `task`: work in the background that may do what this run may,
+ * and no more. `job`, `memory`, `skill`, `setting`: what later runs
  * act on.
  */
-export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'memory' | 'skill' | 'setting';
+export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'task' | 'memory' | 'skill' | 'setting';
 
 /** What a yes to a call covers beside its name and its arguments. */
 export interface ApprovalFacts {
@@ -89,6 +91,8 @@ export interface RunScope {
   readonly asks?: Asker;
   /** Absent = there are no schedules. */
   readonly jobs?: JobBook;
+  /** Absent = the run is in the background itself. */
+  readonly tasks?: TaskMaker;
   /** Called before a file of the workspace grows by so many bytes. Absent = no limit. */
   readonly claimDisk?: ClaimDisk;
   /** Absent = programs are not run here: no sandbox is configured, or none works. */

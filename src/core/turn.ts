@@ -34,6 +34,13 @@ export interface RunLimits {
   readonly toolTimeoutMs: number;
   /** Tool calls of one model answer that are run; the model is told how many were not. */
   readonly maxToolCalls: number;
+  /** So many of these run; the others get a result that says that they were skipped. Absent = all run. */
+  readonly callsRun?: number;
+  /**
+   * A run that a limit ended answers with its last words, else with what its tools said. Absent = with what the
+   * limit is, and what was done so far.
+   */
+  readonly endsWithText?: true;
   /** Tool calls of one answer that run at the same time. */
   readonly toolsAtOnce: number;
   /** Of the messages that the model is shown. Absent = they are only trimmed to its window. */
@@ -110,6 +117,11 @@ export interface AgentRun {
   readonly session: string;
   readonly channel: string;
   readonly principal: string;
+  /**
+   * It is offered only the tools that it began with: one that is gone since is an error result, and one that
+   * came later is none of its.
+   */
+  readonly keepsTools?: true;
   /** Key of this run when a job fired it: its calls count towards `job_usd`. Absent: no job did. */
   readonly job?: string;
   readonly queuedMs: number;

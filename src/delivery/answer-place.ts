@@ -1,5 +1,6 @@
 // events of the turn -> what the chat sees of its answer meanwhile -> which message the answer becomes
 
+import { isAwaited } from '../core/awaited.ts';
 import type { StatusSettings } from '../core/chats.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
@@ -7,7 +8,7 @@ import { messageKey, partKey } from '../core/ids.ts';
 import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, isAwaited, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
+import { channelOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { Draft } from './draft.ts';
 import type { Shows } from './draft-context.ts';
 import type { WorkingSign } from './working-sign.ts';

@@ -1,8 +1,9 @@
+import { isAwaited } from '../core/awaited.ts';
 import type { Channel } from '../core/channel.ts';
 import type { LeftRun } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import { isAwaited, type RunRow } from '../core/run.ts';
+import type { RunRow } from '../core/run.ts';
 import type { Budget, Place } from './budget.ts';
 import { putReaction } from './react.ts';
 import { Typing } from './typing.ts';

@@ -119,7 +119,7 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
-  const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why' || isPrompt(command);
+  const isAnswer = ['stop', 'help', 'why'].includes(command?.kind ?? '') || (isPrompt(command) && command.kind !== 'task');
   return isAnswer || (!command && (await decide?.(message)) !== undefined);
 }
 

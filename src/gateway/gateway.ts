@@ -203,7 +203,8 @@ export class Gateway {
     for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
     for (const { session, line } of accepted.cuts ?? []) this.#options.onCut(session, line.cut?.gone === true);
     if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
-    for (const lane of new Set([...admission.parts.map((part) => part.lane), ...lanes.keys()])) this.#options.delivery.poke(lane);
+    const told = admission.partsAfter ? [admission.lane] : admission.parts.map((part) => part.lane);
+    for (const lane of new Set([...told, ...lanes.keys()])) this.#options.delivery.poke(lane);
     this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });
   }
 

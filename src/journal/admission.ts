@@ -5,6 +5,7 @@ import { type Accepted, type Admission, type ChatRow, decidedOf } from '../core/
 import type { Settles } from '../core/wait.ts';
 import { auditAnswer } from './audit.ts';
 import { noteAccount, noteIncoming } from './chats.ts';
+import { applyWrite } from './commit.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { cancelRuns } from './ended-runs.ts';
@@ -117,14 +118,21 @@ function acceptInstead(store: Store, decided: Admission, change: Change): Accept
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
-  const { outcome, cancels, settles, message } = admission;
+  const { outcome, cancels, settles, message, writes = [], partsAfter } = admission;
   const placed = { ...admission, ...placeIn(store, message, admission) };
   const cancelled = cancels ? cancelRuns(store, placed, cancels, change) : [];
   const seq = insertRow(store, placed, 'DONE', outcome);
-  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : settles && answerQuestion(store, settles, change);
+  for (const write of writes) applyWrite(store, write, change);
+  const told = settles ? answerQuestion(store, settles, change) : partsAfter?.((key) => numberOf(store, key));
+  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : told;
   addParts(store, parts ?? admission.parts, `in${seq}`);
   const changed = changeConversation(store, admission, change);
   return { kind: 'answered', cancelled: [...cancelled, ...changed.cancelled], cuts: changed.cuts };
+}
+
+/** Of the newest run of this key; 0 = there is none. */
+function numberOf({ db }: Store, key: string): number {
+  return db.get<{ seq: number }>('SELECT seq FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1', key)?.seq ?? 0;
 }
 
 /** What is said in place of the answer when the question was over already. */

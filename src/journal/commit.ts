@@ -4,6 +4,7 @@ import type { NewPart } from '../core/outbox.ts';
 import { auditAnswer, writeAudit } from './audit.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
+import { resumeRun } from './dead-letters.ts';
 import { endClaim } from './end-claim.ts';
 import { cancelRunOf } from './ended-runs.ts';
 import { endGrants } from './grants.ts';
@@ -36,16 +37,19 @@ interface Writer {
   readonly session: string | undefined;
 }
 
+/** One row, inside the transaction of whatever it comes with. */
+export function applyWrite(store: Store, write: Write, change: Change): void {
+  apply(store, write, { owner: undefined, session: undefined }, change);
+  if (write.kind === 'run') change.woken.add(write.run.lane);
+}
+
 function apply(store: Store, write: Write, { owner, session }: Writer, change: Change): void {
   switch (write.kind) {
     case 'run':
-      addRun(store, write.run, change);
-      return;
     case 'cancel':
-      cancelRunOf(store, write.run, change);
-      return;
+    case 'resume':
     case 'own-call':
-      addOwnCall(store, write.call, change);
+      applyToRun(store, write, change);
       return;
     case 'part':
       addParts(store, [write.part], owner);
@@ -110,6 +114,24 @@ function applyToWaits(store: Store, write: OfWaits, change: Change): void {
       return;
     case 'asked-in':
       moveQuestion(store, write.id, write.chat);
+  }
+}
+
+type RunWrite = Extract<Write, { readonly kind: 'run' | 'cancel' | 'resume' | 'own-call' }>;
+
+function applyToRun(store: Store, write: RunWrite, change: Change): void {
+  switch (write.kind) {
+    case 'run':
+      addRun(store, write.run, change);
+      return;
+    case 'cancel':
+      cancelRunOf(store, write.run, change);
+      return;
+    case 'resume':
+      resumeRun(store, write.run, change);
+      return;
+    case 'own-call':
+      addOwnCall(store, write.call, change);
   }
 }
 

@@ -61,7 +61,8 @@ export function replayDead(store: Store, id: string, change: Change): boolean {
   const now = store.clock.now();
   if (place.box === 'in') {
     const replayed = store.db.run(
-      `UPDATE run SET state = 'NEW', attempts = 0, not_before = 0, aged_from = ?, finished_at = NULL, outcome = NULL
+      `UPDATE run SET state = 'NEW', attempts = 0, not_before = 0, aged_from = ?, finished_at = NULL, outcome = NULL,
+         result = NULL, keep_until = accepted_at + (keep_until - finished_at)
        WHERE seq = ? AND state = 'DEAD'`,
       now,
       place.seq,
@@ -72,6 +73,16 @@ export function replayDead(store: Store, id: string, change: Change): boolean {
   const sql = `UPDATE outbox SET state = 'PENDING', attempts = 0, doubt_since = NULL, not_before = 0, settled_at = NULL, reason = NULL,
       expires_at = ? + (expires_at - created_at), created_at = ? WHERE seq = ? AND ${IS_LETTER}`;
   return store.db.run(sql, now, now, place.seq) === 1;
+}
+
+/** See `Write`. */
+export function resumeRun(store: Store, key: string, change: Change): void {
+  const dead = store.db.get<{ seq: number; lane: string }>(
+    "SELECT seq, lane FROM run WHERE key = ? AND state = 'DEAD' AND profile = 'task' ORDER BY seq DESC LIMIT 1",
+    key,
+  );
+  if (!dead || !replayDead(store, `in-${dead.seq}`, change)) return;
+  change.woken.add(dead.lane);
 }
 
 export function dropDead(store: Store, id: string): boolean {

@@ -3,7 +3,7 @@ import { addReport } from './children.ts';
 import type { Change } from './commit-queue.ts';
 import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
-import { claimedSession, type RunRecord, sourceOf } from './runs.ts';
+import { claimedSession, KEPT_FROM, type RunRecord, sourceOf } from './runs.ts';
 import type { Store } from './store.ts';
 import { endedResult, parkRun, settleRun } from './waits.ts';
 
@@ -25,8 +25,8 @@ export function endClaim(store: Store, { seq, generation, end }: Claim, change: 
   );
   if (!row) return undefined;
   store.db.run(
-    `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL, ran_ms = ran_ms + ?, taint = taint | ?, result = ?
-     WHERE seq = ?`,
+    `UPDATE run SET state = ?1, outcome = ?2, finished_at = ?3, boot_id = NULL, ran_ms = ran_ms + ?4, taint = taint | ?5, result = ?6,
+       ${KEPT_FROM} WHERE seq = ?7`,
     ...[state, outcome, store.clock.now(), Math.round(ms), taint, result ? JSON.stringify(result) : null, seq],
   );
   change.active -= 1;

@@ -8,7 +8,7 @@ import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, t
 import type { Change } from './commit-queue.ts';
 import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
-import { RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
+import { KEPT_FROM, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { addLines } from './session-lines.ts';
 import { recordedSteps } from './steps.ts';
 import { markDrafts } from './stopped-drafts.ts';
@@ -34,7 +34,8 @@ type Stop = Pick<Extract<Admission, { kind: 'answer' }>, 'message' | 'lane' | 's
  */
 export function cancelRuns(store: Store, stop: Stop, cancels: Cancels, change: Change): readonly EndedRun[] {
   const { where, principal, stoppedMark } = cancels;
-  const found = where === 'lane' ? inLane(store, stop) : inChat(store, stop);
+  const found =
+    typeof where === 'object' ? unfinishedOf(store, where.run) : where === 'lane' ? inLane(store, stop) : inChat(store, stop);
   const meant = found.filter((record) => principal === undefined || record.principal === principal);
   return cancelTrees(store, meant, stoppedMark, change);
 }
@@ -69,8 +70,12 @@ export function cancelConversation(
 
 /** As `cancelRuns`, of the run with this key. */
 export function cancelRunOf(store: Store, key: string, change: Change): void {
+  cancelTrees(store, unfinishedOf(store, key), undefined, change);
+}
+
+function unfinishedOf(store: Store, key: string): readonly FoundRecord[] {
   const sql = `SELECT ${RUN_COLUMNS}, state FROM run WHERE key = ? AND state IN ('NEW', 'RUNNING', 'PARKED')`;
-  cancelTrees(store, store.db.all<FoundRecord>(sql, key), undefined, change);
+  return store.db.all<FoundRecord>(sql, key);
 }
 
 function cancelTrees(
@@ -104,9 +109,9 @@ function cancelRun(store: Store, record: FoundRecord, change: Change): EndedRun 
   const row = toRunRow(record);
   const remains = leaveRemains(store, row);
   store.db.run(
-    `UPDATE run SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1 WHERE seq = ?`,
-    store.clock.now(),
-    row.seq,
+    `UPDATE run SET state = 'DONE', outcome = 'cancelled', finished_at = ?3, boot_id = NULL, generation = generation + 1,
+       ${KEPT_FROM} WHERE seq = ?1`,
+    ...[row.seq, null, store.clock.now()],
   );
   if (record.state === 'PARKED') closeWaits(store, row.seq);
   else change.active -= 1;

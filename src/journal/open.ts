@@ -24,7 +24,7 @@ import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { peopleOf } from './people.ts';
 import { pinsOf } from './pins.ts';
-import { pruneAll } from './prune.ts';
+import { type ForgetTask, pruneAll } from './prune.ts';
 import { RecordWriter } from './record-writer.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
@@ -68,7 +68,7 @@ export interface JournalOptions {
   readonly checkFirstBytes?: number;
   /** Told the result of a check beside the work; a damaged file is also told to `onFatal`. */
   readonly onChecked?: (state: FileState) => void;
-  /** How often to look for changes by other processes, once there is a listener. Default 1,000 ms. */
+  /** How often to look for changes by other processes, once there is a listener. Default 500 ms. */
   readonly pollMs?: number;
   /**
    * Who syncs a commit before its promises resolve. `beside` (the default): we, beside the event loop, which
@@ -84,7 +84,7 @@ export interface OpenedJournal extends AsyncDisposable {
   readonly people: People;
   readonly pins: Pins;
   /** Housekeeping: at start and hourly. Rejects like any write; the next run goes on where it stopped. */
-  prune(): Promise<void>;
+  prune(forget?: ForgetTask): Promise<void>;
   /** A consistent copy while in use, safe to restore: see `backupJournal`. */
   backup(path: string): Promise<void>;
 }
@@ -114,7 +114,7 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
 
 /** The journal on a connection that is ready, with `synchronous = FULL`; disposing closes that too. */
 export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
-  const { clock, highWater = 10_000, dedupDays = 30, pollMs = 1_000, checks = true } = options;
+  const { clock, highWater = 10_000, dedupDays = 30, pollMs = 500, checks = true } = options;
   const { onFatal = () => {}, onWritable = () => {}, remains = endsNothing } = options;
   const aging = new AgingClock(db, clock);
   // The first row of the ledger looks: an earlier process may have left many.
@@ -151,7 +151,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     pairing: new SqlitePairingStore(store, queue),
     people: peopleOf(store, queue),
     pins: pinsOf(store, queue),
-    prune: () => pruneAll(store, queue, dedupDays),
+    prune: (forget) => pruneAll(store, queue, { dedupDays, forget }),
     backup: (path) => backupJournal(db.path, path, clock),
     [Symbol.asyncDispose]: close,
   };

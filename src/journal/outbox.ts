@@ -59,7 +59,7 @@ const FIRST = partKey('', 0);
  */
 export function addParts(store: Store, parts: readonly NewPart[], owner?: string): void {
   for (const added of parts) {
-    const { lane, expiresAt } = added;
+    const { lane, expiresAt, otherwise } = added;
     const { part, heldFor, over, before } = placePart(store, added);
     if (before.length > 0) addParts(store, before, owner);
     const taken = store.db.get('SELECT 1 FROM outbox WHERE key = ?', part.key) !== undefined;
@@ -68,7 +68,7 @@ export function addParts(store: Store, parts: readonly NewPart[], owner?: string
     const supersedes = part.supersedes ?? (taken && part.key.endsWith(FIRST) ? part.key : undefined);
     const seq = store.db.insert(
       "INSERT INTO outbox (key, lane, part, state, held_for, created_at, expires_at) VALUES (?, ?, ?, 'PENDING', ?, ?, ?)",
-      ...[key, lane, JSON.stringify({ ...part, key, supersedes }), heldFor, store.clock.now(), expiresAt],
+      ...[key, lane, JSON.stringify({ ...part, key, supersedes, otherwise }), heldFor, store.clock.now(), expiresAt],
     );
     if (over !== undefined) endUnsent(store, seq, over);
     if (supersedes !== undefined) markReplaced(store, supersedes, key);
@@ -148,10 +148,14 @@ export function markSending(store: Store, seq: number): boolean {
  * Ends the PENDING parts whose time is over, and writes the event of each; returns how many. In a
  * transaction. Both in SQL: a start after a long rest may find 100,000 of them, and memory holds none.
  */
-export function expireParts({ db, clock }: Store): number {
+export function expireParts(store: Store): number {
+  const { db, clock } = store;
   const now = clock.now();
   // What is held waits for a person, however long that takes.
   const isOver = "state = 'PENDING' AND held_for IS NULL AND expires_at < ?";
+  const others = `SELECT part ->> '$.otherwise' AS otherwise FROM outbox INDEXED BY outbox_pending
+    WHERE ${isOver} AND part ->> '$.otherwise' IS NOT NULL`;
+  const otherwise = db.all<{ otherwise: string }>(others, now);
   // Each event is a row of its own, as `event-rows.ts` reads it.
   db.run(
     `INSERT INTO event (at, run, channel, type, data)
@@ -164,7 +168,9 @@ export function expireParts({ db, clock }: Store): number {
   const text = "iif(part ->> '$.keptAs' IS NULL, part, json_set(part, '$.text', part ->> '$.keptAs'))";
   const sql = `UPDATE outbox INDEXED BY outbox_pending SET state = 'EXPIRED', settled_at = ?, reason = 'expired', part = ${text}
     WHERE ${isOver}`;
-  return db.run(sql, now, now);
+  const expired = db.run(sql, now, now);
+  for (const row of otherwise) addParts(store, JSON.parse(row.otherwise) as NewPart[]);
+  return expired;
 }
 
 /**
@@ -191,9 +197,22 @@ export function withdrawPart(store: Store, seq: number): void {
  * A part leaves PENDING or SENDING once. Only SENT may follow UNKNOWN (it was found later); a settlement that
  * comes too late changes nothing, so no part goes back to be sent after its end was recorded.
  */
-export function settlePart(store: Store, seq: number, settlement: Settlement): void {
+/** Returns the lanes of what is sent in its place. */
+export function settlePart(store: Store, seq: number, settlement: Settlement): readonly string[] {
   const changed = settlement.kind === 'retry' ? retryPart(store, seq, settlement) : endPart(store, seq, settlement);
-  if (changed) recordSettled(store, seq, settlement);
+  if (!changed) return [];
+  recordSettled(store, seq, settlement);
+  const isLost = settlement.kind === 'dead' || (settlement.kind === 'expired' && settlement.isOld === true);
+  return isLost ? addOtherwise(store, seq) : [];
+}
+
+/** See `NewPart.otherwise`. */
+function addOtherwise(store: Store, seq: number): readonly string[] {
+  const sql = "SELECT part ->> '$.otherwise' AS otherwise FROM outbox WHERE seq = ?";
+  const text = store.db.get<{ otherwise: string | null }>(sql, seq)?.otherwise ?? null;
+  const parts = text === null ? [] : (JSON.parse(text) as NewPart[]);
+  addParts(store, parts);
+  return [...new Set(parts.map(({ lane }) => lane))];
 }
 
 function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { kind: 'retry' }>): boolean {

@@ -1,9 +1,11 @@
+import type { Task } from '../core/task.ts';
 import { absorbGap } from './clock-gap.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { LIMIT } from './database.ts';
 import { dropOldCopies } from './kept-copies.ts';
 import { inSlices } from './slices.ts';
 import type { Store } from './store.ts';
+import { expiredTasks } from './tasks.ts';
 
 const DAY_MS = 86_400_000;
 const PAYLOAD_DAYS = 7;
@@ -18,6 +20,14 @@ const BATCH = 20;
 const VACUUM_PAGES = 16;
 const KEPT_FREE_PAGES = 256;
 
+/** Removes what of a task is no row, before its row goes. A task may come again. */
+export type ForgetTask = (task: Task) => Promise<void>;
+
+interface PruneOptions {
+  readonly dedupDays: number;
+  readonly forget: ForgetTask | undefined;
+}
+
 /**
  * Housekeeping in short transactions with pauses, at start and hourly; others are accepted in between. Steps
  * go as soon as their message is DONE, content of finished work after 7 days, events after 30, dedup keys
@@ -25,19 +35,19 @@ const KEPT_FREE_PAGES = 256;
  * those of aging time, so a clock that is ahead takes nothing (F22). Then the file gives freed pages back to
  * the disk. Rejects like any write; the next run goes on where it stopped.
  */
-export async function pruneAll(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
+export async function pruneAll(store: Store, queue: CommitQueue, options: PruneOptions): Promise<void> {
   // The commit that fills the log pays for emptying it. Keys lie all over the file: 1,000 pages took up to
   // 150 ms, 200 take 35.
   const emptyLogAt = (pages: number) => queue.read(() => store.db.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
   await emptyLogAt(200);
   try {
-    await pruneInSlices(store, queue, dedupDays);
+    await pruneInSlices(store, queue, options);
   } finally {
     await emptyLogAt(1_000);
   }
 }
 
-async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
+async function pruneInSlices(store: Store, queue: CommitQueue, { dedupDays, forget }: PruneOptions): Promise<void> {
   const { aged, week, month } = await queue.write(() => ({
     aged: absorbGap(store, LONGEST_GAP_MS),
     week: store.aging.cut(PAYLOAD_DAYS),
@@ -52,6 +62,7 @@ async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number
   await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', month));
   await inSlices(queue, () => pruneDedup(store, aged - dedupDays * DAY_MS));
   await inSlices(queue, () => pruneEvents(store, month));
+  await pruneTasks(store, queue, forget);
   await inSlices(queue, () => shrink(store));
   await queue.write(() => dropOldCopies(store, aged, COPY_DAYS));
 }
@@ -84,17 +95,39 @@ function pruneSteps(store: Store): () => boolean {
 }
 
 function pruneRuns(store: Store, before: number): boolean {
-  const rows = store.db.all<{ seq: number }>(
-    `SELECT seq FROM run WHERE state = 'DONE' AND finished_at < ? LIMIT ${BATCH}`,
-    before,
-  );
+  const sql = `SELECT seq FROM run WHERE state = 'DONE' AND finished_at < ? AND keep_until IS NULL LIMIT ${BATCH}`;
+  const rows = store.db.all<{ seq: number }>(sql, before);
+  removeRuns(store, rows);
+  countPurged(store, 'run', 'DONE', rows.length);
+  return rows.length === BATCH;
+}
+
+/**
+ * Tasks, also those that failed: each says how long it is kept. Their files go first, so that a crash leaves none
+ * whose row is gone.
+ */
+async function pruneTasks(store: Store, queue: CommitQueue, forget: ForgetTask | undefined): Promise<void> {
+  for (;;) {
+    const gone = await queue.read(() => expiredTasks(store, BATCH));
+    for (const task of gone) await forget?.(task);
+    await queue.write(() => {
+      removeRuns(
+        store,
+        gone.map(({ number: seq }) => ({ seq })),
+      );
+      // Of the dead only those are counted that are there.
+      countPurged(store, 'run', 'DONE', gone.filter(({ status }) => status !== 'failed').length);
+    });
+    if (gone.length < BATCH) return;
+  }
+}
+
+function removeRuns(store: Store, rows: readonly { readonly seq: number }[]): void {
   for (const { seq } of rows) {
     store.db.run('DELETE FROM step WHERE run_seq = ?', seq);
     store.db.run('DELETE FROM wait WHERE run = ?', seq);
     store.db.run('DELETE FROM run WHERE seq = ?', seq);
   }
-  countPurged(store, 'run', 'DONE', rows.length);
-  return rows.length === BATCH;
 }
 
 /** Questions of no run; those of a run go with it. */

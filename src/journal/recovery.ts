@@ -8,7 +8,7 @@ import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
 import { cancelledRuns, MAX_LEFT } from './left-runs.ts';
 import { addParts, expireParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
-import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
+import { cancelledMessages, KEPT_FROM, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { skipServed } from './served-jobs.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
@@ -115,7 +115,7 @@ function buryAll(
 }
 
 function end(store: Store, row: RunRow, state: 'DONE' | 'DEAD', outcome: string, now: number): void {
-  const sql = 'UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?';
+  const sql = `UPDATE run SET state = ?1, outcome = ?2, finished_at = ?3, boot_id = NULL, ${KEPT_FROM} WHERE seq = ?4`;
   store.db.run(sql, state, outcome, now, row.seq);
   writeEnd(store, row, outcome);
 }

@@ -28,10 +28,17 @@ export interface RunRecord {
   readonly taint: number;
   readonly ran_ms: number;
   readonly history_to: string | null;
+  readonly title: string | null;
 }
 
 export const RUN_COLUMNS = `seq, key, source, origin, profile, lane, session, workspace, input, reply_to, principal, authority, attempts,
-  generation, not_before, accepted_at, taint, ran_ms, history_to`;
+  generation, not_before, accepted_at, taint, ran_ms, history_to, title`;
+
+/**
+ * In the UPDATE that ends a row at `?3`: until then its `keep_until` is as far behind its beginning as it is to
+ * be kept behind its end.
+ */
+export const KEPT_FROM = 'keep_until = ?3 + (keep_until - accepted_at)';
 
 export function toRunRow(record: RunRecord): RunRow {
   const { seq, key, profile, lane, session, workspace, attempts, generation } = record;
@@ -45,6 +52,7 @@ export function toRunRow(record: RunRecord): RunRow {
     ...(record.taint === 0 ? {} : { taint: record.taint }),
     ...(record.ran_ms === 0 ? {} : { ranMs: record.ran_ms }),
     ...(record.history_to === null ? {} : { historyTo: record.history_to }),
+    ...(record.title === null ? {} : { title: record.title }),
   };
   const source = sourceOf(record, where);
   if (source.kind === 'chat') return { ...facts, source, message: readMessage(record.input, seq) };
@@ -137,7 +145,7 @@ export function claimedSession(store: Store, seq: number, generation: number): s
 
 /** Of a run without a message. Returns false when there was one of this key: the same cause is one run. */
 export function addRun(store: Store, run: NewRun, change: Change): boolean {
-  const { key, source, profile, lane, session, workspace, prompt, replyTo, authority, taint = 0 } = run;
+  const { key, source, profile, lane, session, workspace, prompt, replyTo, authority, taint = 0, record } = run;
   const now = store.clock.now();
   const isNew = store.db.run(
     'INSERT INTO dedup (kind, key, accepted_at) VALUES (3, ?, ?) ON CONFLICT DO NOTHING',
@@ -148,16 +156,19 @@ export function addRun(store: Store, run: NewRun, change: Change): boolean {
   const parent = source.kind === 'run' ? store.db.get<Family>(FAMILY, source.parent) : undefined;
   store.db.run(
     `INSERT INTO run (key, source, origin, parent, root, profile, lane, session, workspace, input, reply_to, principal, authority, taint,
-       state, accepted_at, aged_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'NEW', ?, ?)`,
+       state, accepted_at, aged_from, title, keep_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'NEW', ?, ?, ?, ?)`,
     ...[key, source.kind, originOf(source), parent?.seq ?? null, parent?.root ?? null, profile, lane, session],
     ...[workspace ?? null, JSON.stringify(prompt), replyTo ? JSON.stringify(replyTo) : null],
     ...[authority.principal, JSON.stringify(authority), taint, now, now],
+    ...[record?.title ?? null, record ? now + record.keepDays * DAY_MS : null],
   );
   change.active += 1;
   const channel = replyTo?.channel;
   writeEvent(store, { type: 'admitted', at: now, messageId: key, session, ...(channel === undefined ? {} : { channel }), lane });
   return true;
 }
+
+const DAY_MS = 86_400_000;
 
 interface Family {
   readonly seq: number;

@@ -11,6 +11,7 @@ import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, TurnResult } from '../core/run.ts';
 import type { StepRecord } from '../core/step.ts';
 import type { Children } from '../core/sub-agents.ts';
+import type { TaskRows } from '../core/task.ts';
 import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
@@ -38,6 +39,7 @@ import { dropLines, type UnflushedSession, unflushedLines } from './session-line
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
+import { readTasks } from './tasks.ts';
 import { addUsage, usageSince } from './usage.ts';
 import { loseQuestion } from './waits.ts';
 
@@ -61,6 +63,7 @@ export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();
   readonly chats: Chats;
+  readonly tasks: TaskRows;
   readonly waits: Waits;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
@@ -73,6 +76,7 @@ export class SqliteJournal implements Journal {
     this.#queue = parts.queue;
     this.chats = chatsOf(parts.store, parts.queue);
     this.bootId = parts.store.bootId;
+    this.tasks = readTasks(parts.store, parts.queue);
     this.waits = readWaits(parts.store, parts.queue);
   }
 
@@ -195,11 +199,13 @@ export class SqliteJournal implements Journal {
     return this.#queue.write(() => markSending(this.#store, seq));
   }
 
-  settle(seq: number, settlement: Settlement): Promise<void> {
-    return this.#waking((change) => {
-      settlePart(this.#store, seq, settlement);
+  async settle(seq: number, settlement: Settlement): Promise<void> {
+    const lanes = await this.#waking((change) => {
+      const woken = settlePart(this.#store, seq, settlement);
       if (settlement.kind === 'dead' || settlement.kind === 'expired') loseQuestion(this.#store, seq, change);
+      return woken;
     });
+    for (const lane of lanes) this.wakeup.notify('part', lane);
   }
 
   recover(bounds: RecoveryBounds, notice: BuryNotice): Promise<Recovery> {

@@ -67,6 +67,7 @@ export function recordStep(store: Store, seq: number, generation: number, step: 
     step.taint ?? 0,
     step.approvedBy ?? null,
   );
+  if (step.progress !== undefined) store.db.run('UPDATE run SET progress = ? WHERE seq = ?', step.progress, seq);
   if (usage) addUsage(store, usage);
   return true;
 }

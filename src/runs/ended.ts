@@ -1,7 +1,8 @@
 /** Small parts of how a run ends. */
 import type { Choice } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
-import { channelOf, type RunRow, type TurnResult } from '../core/run.ts';
+import type { TurnResult } from '../core/run.ts';
+import { channelOf, type RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';

@@ -19,8 +19,8 @@ test('options replace figures, and no tool call may take longer than half an hou
 
 test('a task, a sub-agent and a node have figures of their own', () => {
   const { task, subagent, node } = profiles();
-  expect(task).toMatchObject({ softIterations: 8, maxIterations: 10, stepMs: 300_000, maxToolCalls: 5, toolsAtOnce: 5 });
-  expect(subagent).toMatchObject({ softIterations: 12, maxIterations: 15, stepMs: 600_000, maxToolCalls: 5 });
+  expect(task).toMatchObject({ softIterations: 8, maxIterations: 10, stepMs: 300_000, callsRun: 5, toolsAtOnce: 5 });
+  expect(subagent).toMatchObject({ softIterations: 12, maxIterations: 15, stepMs: 600_000, callsRun: 5 });
   expect(node).toMatchObject({ maxIterations: 30, maxToolCalls: 64 });
 });
 

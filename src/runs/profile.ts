@@ -11,11 +11,21 @@ export interface ConfiguredLimits {
   readonly toolTimeoutMs?: number;
   readonly maxTokens?: number;
   readonly maxOutputTokens?: number;
+  /** Of tasks. */
+  readonly task?: Partial<Pick<RunLimits, 'maxIterations' | 'wallClockMs' | 'stepMs' | 'callsRun' | 'maxTokens'>>;
 }
 
 type Figures = Pick<
   RunLimits,
-  'maxIterations' | 'softIterations' | 'wallClockMs' | 'stepMs' | 'maxToolCalls' | 'toolsAtOnce' | 'compaction'
+  | 'maxIterations'
+  | 'softIterations'
+  | 'wallClockMs'
+  | 'stepMs'
+  | 'maxToolCalls'
+  | 'callsRun'
+  | 'toolsAtOnce'
+  | 'endsWithText'
+  | 'compaction'
 >;
 
 /** Longest time that one tool call may take, whatever the config says (spec C4). */
@@ -33,7 +43,11 @@ const CONVERSATION = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 64, toolsAtOn
  * What a task may do (P9 to P12): it is told to come to an end before it is ended, and no step of it may
  * hang. It reads much, so its older messages become a summary early (P14).
  */
-const TASK = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 5, toolsAtOnce: 5, compaction: { from: 13, keep: 8 } };
+const TASK = {
+  ...{ wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 64, callsRun: 5, toolsAtOnce: 5 },
+  endsWithText: true,
+  compaction: { from: 13, keep: 8 },
+} as const;
 
 const FIGURES: Readonly<Record<Profile, Figures>> = {
   session: { ...CONVERSATION, maxIterations: 50 },
@@ -73,12 +87,20 @@ export function profiles(configured: ConfiguredLimits = {}): Profiles {
     ...{ maxTokens, toolTimeoutMs: Math.min(toolTimeoutMs, TOOL_TIMEOUT_CEILING_MS) },
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   };
-  const { session, task, subagent, node } = FIGURES;
+  const { session, subagent, node } = FIGURES;
+  const task = withTask(configured.task);
   const { maxIterations: calls, wallClockMs } = session;
   return {
     session: { ...session, ...common, maxIterations: maxIterations ?? calls, wallClockMs: sessionTimeoutMs ?? wallClockMs },
-    task: { ...task, ...common },
+    task: { ...common, ...task },
     subagent: { ...subagent, ...common },
     node: { ...node, ...common },
   };
+}
+
+function withTask({ maxIterations, ...task }: NonNullable<ConfiguredLimits['task']> = {}): Figures & Partial<RunLimits> {
+  const { callsRun = TASK.callsRun } = task;
+  const figures = { ...FIGURES.task, ...task, toolsAtOnce: Math.min(callsRun, CONVERSATION.toolsAtOnce) };
+  if (maxIterations === undefined) return figures;
+  return { ...figures, maxIterations, softIterations: Math.max(1, Math.floor(maxIterations * SOFT)) };
 }

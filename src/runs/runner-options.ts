@@ -1,11 +1,12 @@
 /** What the runner is built from. */
 import type { ModelAccess } from '../core/ask-model.ts';
+import type { Authority } from '../core/authority.ts';
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import type { Hooks } from '../core/hooks.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
-import type { AnswerTarget, Choice } from '../core/message.ts';
+import type { Address, AnswerTarget, Choice } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Policy } from '../core/policy.ts';
@@ -78,6 +79,10 @@ export interface RunnerOptions {
   readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
+  /** The chat that this person prefers for what cannot be told in that one. Undefined = none is set, or it is that one. */
+  readonly elsewhere: (who: Authority, not: Address) => Address | undefined;
+  /** Whether there is a channel of this name now. */
+  readonly isThere: (channel: string) => boolean;
   readonly parts: (
     target: AnswerTarget,
     text: string,

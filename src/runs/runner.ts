@@ -2,10 +2,11 @@
 import { guardText } from '../agent/guard.ts';
 import { runAgent } from '../agent/run.ts';
 import { jobOf } from '../core/child.ts';
+import { isAwaited, isBackground } from '../core/awaited.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';
-import { channelOf, isAwaited, type RunRow, targetOf } from '../core/run.ts';
+import { channelOf, type RunRow, targetOf } from '../core/run.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
 import { failureText } from '../llm/failure-text.ts';
@@ -26,8 +27,8 @@ import { inputLine } from './remains.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { withChildren } from './sub-agent-result.ts';
+import { asTaskEnd, endParts, messageOf, Progress, promptedWords, taskPrompt } from './task-run.ts';
 import { type Told, toldTo } from './told.ts';
-import { lateMark, ofTopic } from './topic-output.ts';
 import { sessionWorkspace } from './workspace.ts';
 
 /** The model had nothing to say (F29): to ask the same again is the person's choice, not a repair. */
@@ -191,14 +192,12 @@ export class Runner {
   }
 
   #done(row: RunRow, end: End): Ended {
-    const { state, outcome, text, files = [], choices, lines = [] } = asReport(row, asJob(row, end));
-    const target = targetOf(row);
-    const words = text === undefined ? undefined : `${lateMark(row.session)}${text}`;
-    const planned = words === undefined || !target ? [] : this.#options.parts(target, words, files, choices);
-    const parts = target ? ofTopic(planned, row, target) : planned;
+    const own = asTaskEnd(row, asReport(row, asJob(row, end)));
+    const { state, outcome, text, lines = [] } = own;
+    const parts = endParts(row, own, this.#options);
     const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
-    const isRead = row.source.kind === 'run' || row.source.kind === 'api';
-    return isRead && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;
+    const isRead = row.source.kind === 'run' || row.source.kind === 'api' || row.profile === 'task';
+    return isRead && text !== undefined ? { ...ended, result: resultOf(own, text) } : ended;
   }
 
   #tellFailed(row: RunRow, code: string, detail: string): void {
@@ -218,8 +217,9 @@ export class Runner {
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { transcriber, channel, uploads } = this.#options;
-    if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
-    return await prepare(row.message, {
+    const message = messageOf(row);
+    if (!message) return promptedWords(row);
+    return await prepare(message, {
       channel: (limit) => channel(channelOf(row), limit),
       ...{ workspace, uploads },
       timeoutMs: FETCH_MS,
@@ -248,7 +248,9 @@ export class Runner {
     const begun = clock.monotonic();
     let call: UsageEntry | undefined;
     const chosen = await this.#options.choices.of(row);
-    const input = inputLine(row, { opening: turn.opening, content: turn.text, media: turn.media });
+    const input = inputLine(row, { opening: turn.opening, content: taskPrompt(row, turn.text), media: turn.media });
+    const own = limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits);
+    const progress = new Progress(row, own, recorded);
     if (recorded.length === 0) this.#watchInput(row, input.content);
     await using held = new AsyncDisposableStack();
     const result = await runAgent({
@@ -262,13 +264,15 @@ export class Runner {
       ...chosen,
       summaries: this.#options.models(row),
       windows: this.#windows.current(),
-      limits: limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits),
+      limits: own,
+      ...(isBackground(row) ? { keepsTools: true as const } : {}),
       steps: {
         recorded,
         record: async (step, usage) => {
           const taint = turn.taint | (step.taint ?? 0);
           call = usage ?? call;
-          if (!(await writes.write(taint === 0 ? step : { ...step, taint }, usage))) ended.abort(new RunStopped('fenced'));
+          if (!(await writes.write(progress.with(taint === 0 ? step : { ...step, taint }), usage)))
+            ended.abort(new RunStopped('fenced'));
           else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },

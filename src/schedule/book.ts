@@ -115,7 +115,7 @@ export class Book implements JobBook {
  * `mayBeOver` as in `readSchedule`.
  */
 export async function jobOf(request: JobRequest, id: string, now: number, mayBeOver = false): Promise<Job> {
-  const { name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
+  const { name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false, profile = 'session' } = request;
   // A model may have copied them from what it read, and will read them again when the job is due (A32).
   const text = visibleText(request.text);
   if (text.trim() === '') throw new GatehouseError('GH1701', 'the job says nothing to do', { hint: 'give it a message' });
@@ -126,7 +126,7 @@ export async function jobOf(request: JobRequest, id: string, now: number, mayBeO
   const due = await readSchedule(request, now, mayBeOver);
   return {
     ...{ id, name: nameOf(name ?? text), ...due },
-    payload: { text, profile: 'session', ...(session === undefined ? {} : { session }), ...(deliver ? { deliver } : {}) },
+    payload: { text, profile, ...(session === undefined ? {} : { session }), ...(deliver ? { deliver } : {}) },
     ...{ authority, taint, missed, enabled: true, deleteAfterRun, runCount: 0, createdAt: now },
   };
 }

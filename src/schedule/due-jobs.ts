@@ -6,7 +6,7 @@ import { type Job, type JobAddress, jobRunKey, jobSession } from '../core/job.ts
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import { jobLane, promptOf, runOf } from './job-run.ts';
+import { type Firing, jobLane, promptOf, runOf } from './job-run.ts';
 import { nextDue } from './next.ts';
 import type { TickerSource } from './ticker.ts';
 
@@ -38,6 +38,8 @@ export interface DueJobsOptions {
   readonly barred: (authority: Authority) => Promise<Bar | undefined>;
   /** Undefined = there is no such channel now. */
   readonly address: (to: JobAddress) => Address | undefined;
+  /** Days that a task is kept once it is over; asked at each use. Absent = as of `Firing`. */
+  readonly keepDays?: () => number;
   readonly clock: Pick<Clock, 'now'>;
   readonly emit: Emit;
 }
@@ -110,7 +112,7 @@ export class DueJobs implements TickerSource {
     if ((await this.#unfinished(job, to)) >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 
-    const run = runOf({ job, due, to, text });
+    const run = runOf({ job, due, to, text, ...this.#kept() });
     if (next === undefined && job.deleteAfterRun)
       return await journal.commit([
         { kind: 'run', run },
@@ -140,6 +142,11 @@ export class DueJobs implements TickerSource {
     ]);
     if (done) emit(event);
     return done;
+  }
+
+  #kept(): Pick<Firing, 'keepDays'> {
+    const { keepDays } = this.#options;
+    return keepDays ? { keepDays: keepDays() } : {};
   }
 
   #commit(job: Job, change: Change): Promise<boolean> {

@@ -23,27 +23,34 @@ export function hasFailed({ lastStatus = '' }: Pick<Job, 'lastStatus'>): boolean
   return /^error: (?:failed:|gave up|too old)/.test(lastStatus);
 }
 
+const KEEP_DAYS = 30;
+
 export interface Firing {
   readonly job: Job;
   readonly due: number;
   readonly to: Address | undefined;
   readonly text: string;
+  /** Of one that is a task. Default 30. */
+  readonly keepDays?: number;
 }
 
-export function runOf({ job, due, to, text }: Firing): NewRun {
+export function runOf({ job, due, to, text, keepDays = KEEP_DAYS }: Firing): NewRun {
   const { id, payload, authority, taint } = job;
+  const isTask = payload.profile === 'task';
   return {
     key: jobRunKey(id, due),
     source: { kind: 'job', job: id, due },
     profile: payload.profile,
     lane: jobLane(id, to),
     session: jobSession(job),
+    ...(isTask && payload.session !== undefined ? { workspace: payload.session } : {}),
     prompt: {
       ...{ text, media: [], at: new Date(due).toISOString() },
       ...(hasFailed(job) ? { failsQuietly: true } : {}),
     },
     ...(to ? { replyTo: to } : {}),
     ...{ authority, taint },
+    ...(isTask ? { record: { title: job.name, keepDays } } : {}),
   };
 }
 

@@ -127,6 +127,9 @@ export class MemoryJournal implements Journal {
     about: outboxOnly,
     asked: outboxOnly,
   };
+  readonly tasks: Journal['tasks'] = {
+    ...{ list: outboxOnly, get: outboxOnly, children: outboxOnly, countOpen: outboxOnly },
+  };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly waits: Journal['waits'] = {
     ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },

@@ -14,4 +14,10 @@ export const NO_COMMANDS: PromptPorts = {
   modelLine: async () => '',
   router: () => undefined,
   toolSettings: { current: {}, change: async () => undefined },
+  tasks: {
+    plan: () => Promise.reject(new Error('no task in this test')),
+    list: async () => [],
+    show: () => Promise.reject(new Error('no task in this test')),
+  },
+  standing: async () => ({ authority: { principal: '', role: 'guest', mode: 'read-only', policies: [] }, taint: 0 }),
 };

@@ -22,6 +22,7 @@ const schema = z.strictObject({
   in_seconds: z.number().optional().describe('Once, so long from now'),
   every_seconds: z.number().optional().describe('60 or more'),
   cron: z.string().optional().describe('minute hour day month weekday'),
+  as_task: z.boolean().optional().describe('Work that takes many steps: each run is a task of its own'),
   timezone: z.string().optional().describe('As Europe/Berlin. Default: the zone that your current date is given in'),
   job_id: z.string().optional().describe('Also a part of its name, for remove'),
 });
@@ -63,7 +64,7 @@ type Scope = { readonly jobs: JobBook; readonly taint: number; readonly origin: 
 async function act(args: Args, key: string, { jobs, authority, origin, session, taint }: Scope): Promise<Told> {
   switch (args.action) {
     case 'add': {
-      const { message: text, name, timezone } = args;
+      const { message: text, name, timezone, as_task: asTask = false } = args;
       if (text === undefined) throw new ToolFailure('add needs a message');
       const schedule = scheduleOf(args, jobs.now().at);
       const id = shortHash(key, 8);
@@ -74,6 +75,7 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
         ...{ id, text, schedule, authority, session, taint, deliver: origin },
         // A job for one time has done its work when it has fired.
         ...('at' in schedule ? { deleteAfterRun: true } : {}),
+        ...(asTask ? { profile: 'task' as const } : {}),
         ...(name === undefined ? {} : { name }),
         ...(timezone === undefined ? {} : { timezone }),
       });

@@ -24,6 +24,7 @@ import { sendEmail } from './send-email.ts';
 import { sendFile } from './send-file.ts';
 import { shell } from './shell.ts';
 import { spawn } from './spawn.ts';
+import { startTask } from './start-task.ts';
 import { synthesizeResearch } from './synthesize-research.ts';
 import { waitTool } from './wait.ts';
 import { webFetch } from './web-fetch.ts';
@@ -35,7 +36,7 @@ const KITS: readonly KnownKit[] = [
   unbound(readFileTool),
   ...[writeFile, editFile, diffEdit],
   ...[unbound(listDirTool), unbound(globTool), grep, unbound(codeStructureTool)],
-  ...[sendFile, offerChoices, react, message, askHuman, sendEmail, cron, shell],
+  ...[sendFile, offerChoices, react, message, askHuman, sendEmail, cron, startTask, shell],
   ...[webFetch, webSearch, deepSearch, synthesizeResearch, browser],
   ...[readDocument, convertMarkdownToDocx, git, unbound(waitTool)],
   ...[modelCheck, configureTool, spawn, dispatchSubagent],

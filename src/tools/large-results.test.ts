@@ -95,6 +95,21 @@ describe('P13 a task', () => {
     expect(wide.output).toMatch(/^(?:😀){2000}\n\[4000 characters of an output of 40000 bytes/u);
   });
 
+  test('section 10 case 3: 4,000 characters are shown whole, 4,001 and 12,000 cut, 12,001 by their first lines, a line of 20,000 cut', async () => {
+    await using at = await setUp();
+    const shown = async (text: string): Promise<string> => (await at.call(at.says(text), 'task')).output;
+    const lines = (chars: number): string => `${'0123456789\n'.repeat(Math.ceil(chars / 11))}`.slice(0, chars);
+    expect(await shown(lines(4_000))).toBe(lines(4_000));
+    for (const chars of [4_001, 12_000])
+      expect((await shown(lines(chars))).startsWith(`${lines(4_000)}\n[4000 characters of an output of ${chars} bytes.`)).toBe(
+        true,
+      );
+    const many = await shown(lines(12_001));
+    expect(many.split('\n[')[0]?.split('\n')).toHaveLength(20);
+    const one = await shown('x'.repeat(20_000));
+    expect(one.startsWith(`${'x'.repeat(4_000)}\n[4000 characters of an output of 20000 bytes.`)).toBe(true);
+  });
+
   test('reads a file in pages of 4,000 characters that say where to go on, and stores nothing for it', async () => {
     await using at = await setUp();
     await writeFile(join(at.path, 'a'), 'line\n'.repeat(10_000));

@@ -62,6 +62,7 @@ const LATER = [
   'send_email',
   'spawn',
   'dispatch_subagent',
+  'start_task',
 ];
 
 test('what each role may use when the config says nothing', () => {

@@ -41,7 +41,7 @@ const BASIC: Readonly<Record<Exclude<Role, 'owner'>, readonly string[]>> = {
 /** Only names tools that are allowed anyway; without it, those whose description is kept back cannot be used. */
 const ALWAYS = 'activate_tools';
 /** Acts that no config opens to guests. */
-const NEVER_FOR_GUESTS: readonly Act[] = ['program', 'job', 'memory', 'skill', 'setting', 'chat'];
+const NEVER_FOR_GUESTS: readonly Act[] = ['program', 'job', 'task', 'memory', 'skill', 'setting', 'chat'];
 
 /** Applied in this order; the first that denies is the reason that is given. */
 interface Rule extends PolicyRules {
@@ -134,6 +134,7 @@ const ACTS: Readonly<Record<Act, string>> = {
   network: 'what reaches other systems',
   chat: 'a word in another chat',
   job: 'a job',
+  task: 'a task in the background',
   memory: 'a change of memory',
   skill: 'a change of a skill',
   setting: 'a change of a setting',
@@ -146,6 +147,7 @@ function neededMode({ effect }: ToolFacts, act: Act, role: Role): Mode {
       return 'read-only';
     case 'files':
     case 'home':
+    case 'task':
       return 'guarded';
     case 'program':
       return effect === 'outside' ? 'full' : 'workspace';
@@ -173,7 +175,8 @@ function isStopped(tool: ToolFacts, act: Act, { mode, taint }: { readonly mode: 
  * does, too: in its address.
  */
 function isGated({ effect }: ToolFacts, act: Act): boolean {
-  if (act === 'none' || act === 'files' || act === 'home') return false;
+  // A task knows what its run has read, and is asked itself.
+  if (act === 'none' || act === 'files' || act === 'home' || act === 'task') return false;
   return act !== 'program' || effect === 'outside';
 }
 

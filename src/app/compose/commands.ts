@@ -5,6 +5,7 @@ import type { ChatRow } from '../../core/run.ts';
 import type { PromptPorts } from '../../gateway/commands/command.ts';
 import type { Choices } from '../../runs/choices.ts';
 import { mayChangeIn, type TurnParts } from './runner.ts';
+import { taskBook } from './tasks.ts';
 import { toolSettingsOf } from './tool-settings.ts';
 
 /** Spec A6: the topics of a chat, beside the chat itself. */
@@ -12,7 +13,11 @@ const MOST_BUTTONS = MOST_TOPICS + 1;
 /** Waiting requests that are counted. */
 const MOST_PARKED = 100;
 
-export function composeCommands(turn: TurnParts, choices: Pick<Choices, 'inForce'>): PromptPorts {
+export function composeCommands(
+  turn: TurnParts,
+  choices: Pick<Choices, 'inForce'>,
+  standing: PromptPorts['standing'],
+): PromptPorts {
   const { base, parts, operator, models } = turn;
   const { channels, journal, live, options } = base;
   return {
@@ -41,6 +46,7 @@ export function composeCommands(turn: TurnParts, choices: Pick<Choices, 'inForce
     },
     router: () => models().router,
     toolSettings: toolSettingsOf(options),
+    ...{ tasks: taskBook(base), standing },
   };
 }
 

@@ -62,6 +62,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   const standing = standingOptions(base, operator, pairing);
+  const standsFor = (message: InboundMessage) => standingOf(message, standing);
   const { emit } = events;
   const { high_water: highWater } = config.gateway;
   const floods = new Floods({ journal, highWater, limits: () => base.live().limits, clock, emit, answer });
@@ -74,10 +75,10 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
       firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
-      commands: composeCommands(turn, choicesOf(turn)),
+      commands: composeCommands(turn, choicesOf(turn), standsFor),
       answer,
       decide: (message) => approvals.decide(message),
-      standing: (message) => standingOf(message, standing),
+      standing: standsFor,
     },
   });
   return { gateway, lanes, permits, gate };
@@ -102,6 +103,9 @@ function turnPermits({ options, channels, live }: Base): TurnPermits {
     },
     get ofPerson() {
       return live().limits.person_turns_at_once;
+    },
+    get background() {
+      return live().tasks.max_running;
     },
   });
 }

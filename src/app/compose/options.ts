@@ -108,6 +108,7 @@ export type LiveConfig = Pick<
   | 'disk'
   | 'limits'
   | 'subagents'
+  | 'tasks'
   | 'tool_policy'
   | 'tool_policy_by_provider'
   | 'context_filter'

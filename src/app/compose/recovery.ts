@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { isAwaited, targetOf } from '../../core/run.ts';
+import { isAwaited } from '../../core/awaited.ts';
+import { targetOf } from '../../core/run.ts';
 import { STOPPED_MARK } from '../../delivery/answer-place.ts';
 import { inPlaceOfDraft } from '../../delivery/drafts.ts';
 import { pruneAttachments } from '../../media/attachments.ts';

@@ -29,6 +29,7 @@ import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
 import { policySettings, provesSender } from './policy.ts';
 import { remainsFor } from './store.ts';
+import { notifiedIn, taskLimits } from './tasks.ts';
 import { composeTools } from './tools.ts';
 
 /** What turns need beside the base. */
@@ -91,6 +92,7 @@ export function composeRunner(turn: TurnParts): Runner {
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone });
     },
     hooks,
+    ...notifiedIn(base),
     remains: remainsFor(options),
     uploads: base.uploads,
     claimDisk: (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal),
@@ -208,11 +210,12 @@ function commandsOf({ base, models, operator }: TurnParts, choices: Choices): Mo
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: LiveConfig): Profiles {
+function limitsOf({ max_iterations: maxIterations, gateway, tasks }: LiveConfig): Profiles {
   return profiles({
     ...(maxIterations === undefined ? {} : { maxIterations }),
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
     toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
     ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),
+    task: taskLimits(tasks),
   });
 }

@@ -26,6 +26,7 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
   };
   const jobs = new DueJobs({
     ...{ journal, address, clock, emit: events.emit },
+    keepDays: () => live().tasks.keep_days,
     // Half of what may wait stays for people.
     reserve: Math.floor(config.gateway.high_water / 2),
     barred: (authority) => barred(base, operator, pairing, authority),

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { childFactsOf } from '../../core/child.ts';
+import { addressOf } from '../../core/address.ts';
+import { isBackground } from '../../core/awaited.ts';
 import { errorText } from '../../core/errors.ts';
-import type { Address } from '../../core/message.ts';
 import { channelOf, type RunRow, targetOf } from '../../core/run.ts';
 import type { AnswerScope, RunScope } from '../../core/tool.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
@@ -21,6 +22,7 @@ import { type Base, redactOf } from './options.ts';
 import { provesSender } from './policy.ts';
 import { jobBook } from './schedule.ts';
 import { composeSubAgents } from './sub-agents.ts';
+import { taskBook } from './tasks.ts';
 import { toolSettingsOf } from './tool-settings.ts';
 import { composeWeb } from './web.ts';
 
@@ -37,6 +39,7 @@ export function composeTools(parts: ToolParts): RunnerOptions['tools'] {
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
   const tellOnce = refusalLog(base.options);
   const jobs = jobBook(base);
+  const tasks = taskBook(base);
   const toolSettings = toolSettingsOf(base.options);
   const { egress, webSearch, pages } = composeWeb(base);
   const documentsOf = composeDocuments(base);
@@ -63,7 +66,9 @@ export function composeTools(parts: ToolParts): RunnerOptions['tools'] {
     };
     const own = scopeOf(row, base, delivery);
     const sessions = childFactsOf(row)?.ownMcp ? { held } : {};
-    const scope = { ...own, jobs, taint, claimDisk, ...reach, ...sessions, ...sendBeside(row, own.origin) };
+    // What goes on in the background begins nothing more there: it would go on without end.
+    const begins = isBackground(row) ? {} : { tasks };
+    const scope = { ...own, jobs, ...begins, taint, claimDisk, ...reach, ...sessions, ...sendBeside(row, own.origin) };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
     const builtIn = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));
     const { tools, refused } = joinTools(builtIn, base.sources(), scope);
@@ -96,16 +101,6 @@ function scopeOf(row: RunRow, base: Base, delivery: Pick<Delivery, 'react'>): Ru
 /** A yes to what a server asks takes effect outside, so it counts only where a yes to a call does. */
 function mayBeAsked(channel: string, { channels }: Base): boolean {
   return channels.isLocal(channel) || provesSender(channels.rules(channel)?.type);
-}
-
-/** Of a message, its chat alone. */
-function addressOf({ channel, account, chatId, threadId, isGroup, replyContext }: Address): Address {
-  return {
-    ...{ channel, account, chatId },
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(isGroup === undefined ? {} : { isGroup }),
-    ...(replyContext === undefined ? {} : { replyContext }),
-  };
 }
 
 function answerOf(row: RunRow, { options, channels }: Base, delivery: Pick<Delivery, 'react'>): AnswerScope {

@@ -4,12 +4,15 @@ import type { ChatSettings, Chats, TopicChange } from '../../core/chats.ts';
 import type { CommandEntry } from '../../core/command-entry.ts';
 import type { Restart } from '../../core/conversation.ts';
 import type { Choice, InboundMessage } from '../../core/message.ts';
+import type { RunChange } from '../../core/new-run.ts';
 import type { NewPart } from '../../core/outbox.ts';
-import type { ChatRow } from '../../core/run.ts';
+import type { Cancels, ChatRow } from '../../core/run.ts';
 import type { SlotStatus } from '../../core/status.ts';
+import type { Tasks } from '../../core/task.ts';
 import type { ToolSettings } from '../../core/tool-settings.ts';
 import type { RoutingMode } from '../../llm/routing/adaptive-router.ts';
 import type { Compaction } from '../../runs/compaction.ts';
+import type { Standing } from '../../operator/authority.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 
@@ -25,6 +28,7 @@ export type Command =
   | { readonly kind: 'new'; readonly keep: number; readonly reset?: true }
   /** Answered at once, all of these. */
   | TopicCommand
+  | TaskCommand
   | StatusCommand
   | AdaptiveCommand
   | ConfigCommand
@@ -66,6 +70,11 @@ export type TopicCommand =
   | { readonly kind: 'back' }
   | { readonly kind: 'delete'; readonly name: string };
 
+/** Answered at once, with what it changes in the same commit. */
+export type TaskCommand =
+  | { readonly kind: 'task'; readonly text: string; readonly act?: undefined }
+  | { readonly kind: 'tasks'; readonly act: 'list' | 'show' | 'cancel' | 'resume'; readonly number?: string };
+
 export interface ChoiceCommand {
   readonly kind: 'model' | 'think';
   readonly value?: string;
@@ -87,6 +96,10 @@ export interface Prompted {
   readonly topic?: TopicChange;
   readonly restart?: Restart;
   readonly settings?: ChatSettings;
+  /** These three as of `Admission`. */
+  readonly cancels?: Cancels;
+  readonly writes?: readonly RunChange[];
+  readonly partsAfter?: (number: (run: string) => number) => readonly NewPart[];
 }
 
 /** What such commands work on. */
@@ -111,6 +124,9 @@ export interface PromptPorts {
   /** Undefined: there is none. */
   readonly router: () => { mode: RoutingMode; snapshot(): readonly SlotStatus[] } | undefined;
   readonly toolSettings: ToolSettings;
+  readonly tasks: Pick<Tasks, 'plan' | 'list' | 'show'>;
+  /** For whom the message speaks, and what it brings in. */
+  readonly standing: (message: InboundMessage) => Promise<Standing>;
 }
 
 /** Where a message stands: the lane and the session of its chat or thread, without a topic. */
@@ -134,8 +150,8 @@ export interface CommandPorts {
 export interface CommandSpec extends CommandEntry {
   /** Shorter words for the same. */
   readonly aliases?: readonly string[];
-  /** Of the words behind the name; undefined = the message is text for the agent. */
-  read(words: readonly string[]): Command | undefined;
+  /** Of the words behind the name; undefined = the message is text for the agent. `rest`: all of them as they stand there. */
+  read(words: readonly string[], rest: string): Command | undefined;
 }
 
 /**

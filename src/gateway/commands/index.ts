@@ -21,6 +21,8 @@ import { conversationOf } from './conversation.ts';
 import { newCommand, resetCommand, startAfresh, startAfreshInLane } from './new.ts';
 import { isPick, topicPicked } from './picker.ts';
 import { answerStatus, statusCommand } from './status.ts';
+import { answerTask } from './task-answers.ts';
+import { taskCommand, tasksCommand } from './tasks.ts';
 import { answerThinking, thinkingCommand } from './thinking.ts';
 import { answerTopic, backCommand, deleteCommand, sessionsCommand, switchCommand } from './topics.ts';
 import { whyCommand } from './why.ts';
@@ -54,6 +56,8 @@ const COMMANDS: readonly CommandSpec[] = [
   adaptiveCommand,
   configCommand,
   whyCommand,
+  taskCommand,
+  tasksCommand,
   stopCommand,
   helpCommand,
 ];
@@ -78,7 +82,7 @@ export function parseCommand(text: string): Command | undefined {
   if (stop !== undefined) return { kind: 'stop', ...stop };
   if (isPick(text)) return { kind: 'pick', value: text };
   const [word = '', ...words] = text.trim().split(/\s+/);
-  return BY_NAME.get(word)?.read(words);
+  return BY_NAME.get(word)?.read(words, text.trim().slice(word.length).trim());
 }
 
 /** Whether what comes behind it, in the same batch, is judged by what it changed. */
@@ -104,6 +108,9 @@ export async function answerPrompt(
   switch (command.kind) {
     case 'new':
       return await startAfresh(command, at, ports);
+    case 'task':
+    case 'tasks':
+      return await answerTask(command, at, ports);
     case 'status':
       return await answerStatus(command, at, ports);
     case 'thinking':

@@ -1,0 +1,79 @@
+// tasks: their limits, where their ends are told, who makes them
+import { rm } from 'node:fs/promises';
+import type { Authority } from '../../core/authority.ts';
+import { chatKey } from '../../core/ids.ts';
+import type { Address } from '../../core/message.ts';
+import type { Task } from '../../core/task.ts';
+import type { OpenedJournal } from '../../journal/open.ts';
+import type { ConfiguredLimits } from '../../runs/profile.ts';
+import type { RunnerOptions } from '../../runs/runner-options.ts';
+import type { Transcripts } from '../../runs/transcripts.ts';
+import { sessionWorkspace } from '../../runs/workspace.ts';
+import { isTaskSession, TaskBook } from '../../tasks/book.ts';
+import type { Base, LiveConfig } from './options.ts';
+
+type TasksConfig = LiveConfig['tasks'];
+
+export function taskLimits(tasks: TasksConfig): NonNullable<ConfiguredLimits['task']> {
+  return {
+    maxIterations: tasks.max_iterations,
+    wallClockMs: tasks.timeout_secs * 1_000,
+    stepMs: tasks.step_timeout_secs * 1_000,
+    callsRun: tasks.max_parallel_tool_calls,
+    ...(tasks.max_tokens === undefined ? {} : { maxTokens: tasks.max_tokens }),
+  };
+}
+
+/** Tasks of people and programs. `look`: as of `TaskBookOptions`. */
+export function taskBook(
+  { journal, options, live }: Pick<Base, 'journal' | 'options' | 'live'>,
+  look?: () => Promise<void>,
+): TaskBook {
+  return new TaskBook({
+    ...{ journal, clock: options.clock },
+    keepDays: () => live().tasks.keep_days,
+    // Half of what may wait stays for people.
+    reserve: Math.floor(options.config.gateway.high_water / 2),
+    ...(look ? { look } : {}),
+  });
+}
+
+/** Where the end of a task is told that cannot be told where it was asked for (P49). */
+export function notifiedIn({ channels, live }: Pick<Base, 'channels' | 'live'>): Pick<RunnerOptions, 'elsewhere' | 'isThere'> {
+  return {
+    isThere: (channel) => channels.channels.has(channel),
+    elsewhere(who, not) {
+      const address = preferredChat(who, live());
+      const account = address && channels.channels.get(address.channel)?.account;
+      const found: Address | undefined = address && account !== undefined ? { ...address, account } : undefined;
+      return found && chatKey(found) !== chatKey(not) ? found : undefined;
+    },
+  };
+}
+
+/** The chat that a person prefers for news of their tasks. */
+function preferredChat(
+  { principal, role }: Authority,
+  { tasks, gateway }: LiveConfig,
+): { readonly channel: string; readonly chatId: string } | undefined {
+  const own = Object.hasOwn(tasks.notify, principal) ? tasks.notify[principal] : undefined;
+  const chat = own ?? (role === 'owner' ? gateway.owner[0] : undefined);
+  return chat && { channel: chat.channel, chatId: chat.chat_id };
+}
+
+/** Old rows go, and with a task what it left: its conversation, and its files where no other conversation has them. */
+export function pruning(
+  { options, uploads }: Pick<Base, 'options' | 'uploads'>,
+  opened: OpenedJournal,
+  transcripts: Transcripts,
+) {
+  const forget = async ({ session, workspace }: Task): Promise<void> => {
+    if (!isTaskSession(session)) return;
+    await transcripts.remove(session);
+    if (workspace === session) await rm(sessionWorkspace(options.dataDir, session), { recursive: true, force: true });
+  };
+  return async (): Promise<void> => {
+    await opened.prune(forget);
+    await uploads.prune();
+  };
+}

@@ -1,0 +1,105 @@
+/** Tasks as people see them: the view `task` with what it leaves out. */
+import type { Address } from '../core/message.ts';
+import type { Profile } from '../core/new-run.ts';
+import type { Task, TaskQuery, TaskRows, TaskStatus } from '../core/task.ts';
+import type { ToolResult } from '../core/tool.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { LIMIT } from './database.ts';
+import { readJson, type Store } from './store.ts';
+
+interface TaskRecord {
+  readonly seq: number;
+  readonly key: string;
+  readonly title: string | null;
+  readonly status: TaskStatus;
+  readonly progress: number;
+  readonly profile: Profile;
+  readonly text: string | null;
+  readonly principal: string;
+  readonly session: string;
+  readonly workspace: string | null;
+  readonly reply_to: string | null;
+  readonly parent: number | null;
+  readonly accepted_at: number;
+  readonly finished_at: number | null;
+  readonly keep_until: number | null;
+  readonly ran_ms: number;
+  readonly outcome: string | null;
+  readonly result: string | null;
+}
+
+const COLUMNS = `run.seq, run.key, run.title, task.status, task.progress, run.profile, run.input ->> '$.text' AS text, run.principal,
+  run.session, run.workspace, run.reply_to, run.parent, run.accepted_at, run.finished_at, run.keep_until, run.ran_ms, run.outcome,
+  run.result`;
+/** The same row of the view: a key may come again once its row was purged. */
+const FROM = 'FROM run JOIN task ON task.id = run.key AND task.created_at = run.accepted_at';
+/** In the words of the index `run_profile`, which holds no conversations. */
+const TASKS = "run.profile <> 'session' AND run.profile = 'task'";
+const OPEN = "run.state IN ('NEW', 'RUNNING', 'PARKED')";
+const OVER = "run.state IN ('DONE', 'DEAD')";
+const IN_CHAT = `(run.reply_to ->> '$.channel') = ? AND (run.reply_to ->> '$.account') = ? AND (run.reply_to ->> '$.chatId') = ?`;
+
+/** For `Journal.tasks`. */
+export function readTasks(store: Store, queue: CommitQueue): TaskRows {
+  return {
+    list: (query) => queue.read(() => listTasks(store, query)),
+    get: (numberOrKey) => queue.read(() => getTask(store, numberOrKey)),
+    children: (number) => queue.read(() => select(store, "run.parent = ? AND run.profile <> 'session' ORDER BY run.seq", number)),
+    countOpen: (principal) => queue.read(() => countOpen(store, principal)),
+  };
+}
+
+/** Those whose time to be kept is over: by aging time, so that a clock that is ahead takes nothing. */
+export function expiredTasks(store: Store, limit: number): readonly Task[] {
+  return select(store, `${TASKS} AND ${OVER} AND run.keep_until < ? ${LIMIT}`, store.aging.cut(0), limit);
+}
+
+function listTasks(store: Store, { principal, chat, isOpen = false, limit }: TaskQuery): readonly Task[] {
+  const [where, values] = [[TASKS], [] as (string | number)[]];
+  if (isOpen) where.push(OPEN);
+  if (principal !== undefined) {
+    where.push('run.principal = ?');
+    values.push(principal);
+  }
+  if (chat !== undefined) {
+    where.push(IN_CHAT);
+    values.push(chat.channel, chat.account, chat.chatId);
+  }
+  return select(store, `${where.join(' AND ')} ORDER BY run.seq DESC ${LIMIT}`, ...values, limit);
+}
+
+function getTask(store: Store, numberOrKey: number | string): Task | undefined {
+  const is = typeof numberOrKey === 'number' ? 'run.seq = ?' : 'run.key = ?';
+  const [task] = select(store, `${is} AND run.profile <> 'session' ORDER BY run.seq DESC LIMIT 1`, numberOrKey);
+  return task;
+}
+
+function countOpen({ db }: Store, principal?: string): number {
+  const whose = principal === undefined ? '' : 'AND run.principal = ?';
+  const sql = `SELECT count(*) AS count FROM run WHERE ${TASKS} AND ${OPEN} ${whose}`;
+  return db.get<{ count: number }>(sql, ...(principal === undefined ? [] : [principal]))?.count ?? 0;
+}
+
+function select(store: Store, where: string, ...values: readonly (string | number)[]): readonly Task[] {
+  const sql = `SELECT ${COLUMNS} ${FROM} WHERE ${where}`;
+  return store.db.all<TaskRecord>(sql, ...values).map(toTask);
+}
+
+function toTask(record: TaskRecord): Task {
+  const where = `run ${record.seq}`;
+  const text = record.text ?? '';
+  const isOver = record.finished_at !== null;
+  return {
+    ...{ number: record.seq, key: record.key, title: record.title ?? text, status: record.status, progress: record.progress },
+    ...{ profile: record.profile, text, principal: record.principal, session: record.session },
+    workspace: record.workspace ?? record.session,
+    ...(record.reply_to === null ? {} : { replyTo: readJson(record.reply_to, where) as unknown as Address }),
+    ...(record.parent === null ? {} : { parent: record.parent }),
+    createdAt: record.accepted_at,
+    ...(record.finished_at === null ? {} : { finishedAt: record.finished_at }),
+    ...(isOver && record.keep_until !== null ? { keepUntil: record.keep_until } : {}),
+    ranMs: record.ran_ms,
+    ...(isOver && record.outcome !== null ? { outcome: record.outcome } : {}),
+    ...(isOver && record.result !== null ? { result: readJson(record.result, where) as unknown as ToolResult } : {}),
+  };
+}
