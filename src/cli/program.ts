@@ -20,6 +20,7 @@ import { addPluginsCommands } from './groups/plugins.ts';
 import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
 import { addSessionsCommands } from './groups/sessions.ts';
+import { addTasksCommands } from './groups/tasks.ts';
 import { addToolsCommands } from './groups/tools.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
 
@@ -83,6 +84,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addRecordCommands(program, run);
   addSessionsCommands(program, run);
   addDeadCommands(program, run);
+  addTasksCommands(program, run);
   addCronCommands(program, run);
   addPeopleCommands(program, run);
   addPairCommands(program, run);

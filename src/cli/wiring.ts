@@ -45,9 +45,8 @@ export function processDeps(): CliDeps {
     tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
-    // The one place of the program that reaches into src/simulator (layers.test.ts), on demand.
-    simulate: async (options, onReady) =>
-      (await import('../simulator/run.ts')).runSimulator(options, onReady, process.env['PATH']),
+    simulate: async (options, onReady) => (await simulator()).runSimulator(options, onReady, process.env['PATH']),
+    demo: async () => (await simulator()).tasksDemo(process.env['PATH']),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal({ ...options, sync: 'in-commit' }),
   };
 }
@@ -68,4 +67,9 @@ function currentDir(): string {
       cause: error,
     });
   }
+}
+
+/** The one place of the program that reaches into src/simulator (layers.test.ts), on demand. */
+async function simulator() {
+  return await import('../simulator/run.ts');
 }

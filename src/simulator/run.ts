@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { printable } from '../lib/printable.ts';
+import { playTasksDemo } from './demo/tasks.ts';
+import { demoTools } from './demo/tools.ts';
 import { freePort } from './free-port.ts';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 import type { SimulateOptions, SimulatorInfo } from './options.ts';
@@ -115,4 +117,9 @@ async function prepare(
   };
   await writeFile(configFile, `${JSON.stringify(config, null, 2)}\n`);
   return { config, configFile, dataDir, env: platform.env };
+}
+
+/** See `gatehouse demo tasks`. */
+export function tasksDemo(path: string | undefined) {
+  return { tools: [demoTools], play: (say: (line: string) => void) => playTasksDemo({ say, path }) };
 }

@@ -149,6 +149,7 @@ export class FakeCli {
       packageRoot: packageRoot(),
       channelTypes: Object.keys(this.channels),
       channelSettings: async (type) => await this.channels[type]?.(),
+      demo: async () => ({ tools: [], play: async () => 0 }),
       runGateway: start,
       runChat: start,
       createModel: async ({ provider, model }, { apiKey }) => {
@@ -202,6 +203,12 @@ export class FakeCli {
         unflushed: async () => [],
         flushed: async () => undefined,
         waits: NO_WAITS,
+        chats: { of: async () => undefined, firstAccount: async () => undefined, find: async () => [], named: async () => [] },
+        tasks: {
+          ...{ list: async () => [], get: async () => undefined, children: async () => [] },
+          ...{ countOpen: async () => 0 },
+        },
+        room: () => 1_000,
         jobs: {
           ...{ list: async () => [], due: async () => [], get: async () => undefined, earliest: async () => undefined },
           ...{ fired: async () => false, counts: async () => ({ enabled: 0, disabled: 0, failing: 0 }) },

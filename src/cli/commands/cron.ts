@@ -41,17 +41,19 @@ export interface CronAddOptions {
   readonly channel?: string;
   readonly to?: string;
   readonly missed?: Job['missed'];
+  readonly task?: boolean;
 }
 
 export const cronAdd: Command<CronAddOptions> = async (context, options) => {
   const { deps, out } = context;
   const schedule = scheduleOf(options);
-  const { message: text, name, tz, missed } = options;
+  const { message: text, name, tz, missed, task = false } = options;
   const deliver = await deliverTo(context, options);
   await using opened = await openOrMake(context);
   const job = await bookOn(opened, context).add({
     ...{ text, schedule, authority: OPERATOR },
     ...('at' in schedule ? { deleteAfterRun: true } : {}),
+    ...(task ? { profile: 'task' as const } : {}),
     ...(name === undefined ? {} : { name }),
     ...(tz === undefined ? {} : { timezone: tz }),
     ...(missed === undefined ? {} : { missed }),

@@ -127,7 +127,8 @@ function isTrouble(event: RunEvent): boolean {
   return TROUBLE.has(event.type);
 }
 
-function lineOf({ at, type, messageId, session: _session, channel, ...rest }: RunEvent): string {
+/** One event for people. */
+export function lineOf({ at, type, messageId, session: _session, channel, ...rest }: RunEvent): string {
   const facts = Object.entries(rest).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );

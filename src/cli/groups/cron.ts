@@ -35,6 +35,7 @@ function addAdd(group: Commander, run: Run): void {
     .option('--tz <zone>', 'time zone of --at and --cron (default: UTC)')
     .option('--channel <name>', "where its answer goes (default: the owner's chat)")
     .option('--to <chat>', 'id of the chat on that channel')
+    .option('--task', 'each run is a task: more steps, its own history, kept as `gatehouse tasks` shows')
     .addOption(
       new Option('--missed <what>', 'times that passed without a daemon: one run for all, or none')
         .choices(['once', 'skip'])

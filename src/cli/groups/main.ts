@@ -42,6 +42,15 @@ export function addMainCommands(program: Commander, run: Run): void {
   );
   addUsageCommand(program, run);
   addSimulateCommand(program, run);
+  program
+    .command('demo')
+    .description('play something on this terminal, without a key')
+    .argument('<name>', 'tasks: a task with three sub-agents and a question, whose daemon is killed in the middle')
+    .addOption(new Option('--daemon').hideHelp())
+    .addHelpText('before', examples('gatehouse demo tasks'))
+    .action((name: string, options: { daemon?: boolean }, command: Commander) =>
+      run(async () => (await import('../commands/demo.ts')).demo, { name, ...options }, command),
+    );
   reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
     .argument('[code]', 'such as GH1101; all codes when left out')
     .action((code: string | undefined, _options: unknown, command: Commander) =>

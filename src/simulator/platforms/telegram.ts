@@ -3,7 +3,7 @@ import { Deliveries } from './deliveries.ts';
 import type { FaultKind, Platform, PlatformOptions, SeenMessage } from './platform.ts';
 
 /** The chat of person 0; the others follow. */
-const FIRST_CHAT = 1_001;
+export const FIRST_CHAT = 1_001;
 /** The chat of group 0; the others go down from it. */
 const FIRST_GROUP = -1_001_000_000_000;
 

@@ -1,0 +1,105 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Journal } from '../../core/journal.ts';
+import { openJournal } from '../../journal/open.ts';
+import { sessionWorkspace } from '../../runs/workspace.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+
+async function setup() {
+  const dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.openJournal = openJournal;
+  await cli.write('.gatehouse/config.json', JSON.stringify({ gateway: { channels: [{ type: 'telegram' }] } }));
+  const run = (...argv: string[]) => cli.run('tasks', ...argv);
+  const json = async (...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout);
+  const withJournal = async <T>(use: (journal: Journal) => Promise<T>): Promise<T> => {
+    await using opened = await openJournal({ dir: cli.dataDir, clock: cli.clock });
+    return await use(opened.journal);
+  };
+  /** As a daemon ends the run of a task. */
+  const end = (number: number, state: 'DONE' | 'DEAD', outcome: string, output: string) =>
+    withJournal(async (journal) => {
+      const row = await journal.claim(number);
+      const { generation = 0 } = row ?? {};
+      await journal.commit([], { seq: number, generation, end: { state, outcome, result: { ok: state === 'DONE', output } } });
+    });
+  return { cli, run, json, end, withJournal, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+test.each(['list', 'show 1', 'cancel 1', 'resume 1', 'logs 1'])(
+  'tasks %s creates no data directory where there is none',
+  async (line) => {
+    await using dir = await tempDir();
+    await new FakeCli(dir.path).run('tasks', ...line.split(' '));
+    expect(await readdir(dir.path)).toEqual([]);
+  },
+);
+
+test('a task is begun before the first start of the daemon, with its files in its directory, and shown with what became of it', async () => {
+  await using at = await setup();
+  await at.cli.write('notes.md', 'one');
+  await at.cli.write('more/notes.md', 'two');
+  const files = ['--file', 'notes.md', '--file', 'more/notes.md'];
+  const { task } = await at.json('add', 'Summarise', 'these', ...files, '--max-tokens', '500', '--keep-days', '2');
+  expect(task).toMatchObject({ number: 1, title: 'Summarise these', status: 'pending', progress: 0, principal: 'cli:local' });
+  const folder = join(sessionWorkspace(at.cli.dataDir, task.workspace), 'uploads');
+  expect(await readFile(join(folder, 'notes.md'), 'utf8')).toBe('one');
+  expect(await readFile(join(folder, '2-notes.md'), 'utf8')).toBe('two');
+  expect(task.text).toBe('Summarise these\n\nFiles of this task in your workspace: uploads/notes.md, uploads/2-notes.md');
+  expect((await at.run('list')).stdout).toMatch(/1 +pending +0 % +just now +cli:local +Summarise these/);
+  await at.end(1, 'DONE', 'answered', 'short');
+  expect((await at.run('list')).stdout).toBe('no task is under way\n');
+  expect((await at.run('list', '--all')).stdout).toMatch(/1 +completed +100 %/);
+  const { stdout } = await at.run('show', '1');
+  expect(stdout).toContain('completed just now (answered)');
+  expect(stdout).toContain('kept until 2026-01-03');
+  expect(stdout).toMatch(/\n\nshort\n$/);
+  expect((await at.run('logs', '1')).stdout).toMatch(/admitted.*\n.*finished/);
+});
+
+test('the same key is the same task, and another text under it is refused', async () => {
+  await using at = await setup();
+  const one = await at.json('add', 'once', '--key', 'k');
+  expect((await at.json('add', 'once', '--key', 'k')).task.number).toBe(one.task.number);
+  expect(await at.json('add', 'twice', '--key', 'k')).toMatchObject({ ok: false, error: { code: 'GH1711' } });
+  expect((await at.json('list')).tasks).toHaveLength(1);
+});
+
+test('a failed task is resumed with no attempts counted, one that is done is not', async () => {
+  await using at = await setup();
+  await at.run('add', 'fail');
+  await at.end(1, 'DEAD', 'failed:GH2103', 'Error: overloaded');
+  expect((await at.json('show', '1')).task).toMatchObject({ status: 'failed' });
+  expect((await at.run('resume', '1')).stdout).toContain('1 fail goes on where it stopped');
+  expect(await at.withJournal((journal) => journal.tasks.get(1))).toMatchObject({ status: 'pending' });
+  await at.end(1, 'DONE', 'answered', 'ok');
+  expect((await at.json('show', '1')).task.keepUntil).toBe('2026-01-31T00:00:00.000Z');
+  expect(await at.json('resume', '1')).toMatchObject({
+    error: { code: 'GH1711', message: 'task 1 is completed, and did not fail' },
+  });
+});
+
+test('cancel ends a task with what it began; a second one says that it is over', async () => {
+  await using at = await setup();
+  await at.run('add', 'long');
+  expect((await at.run('cancel', '#1')).stdout).toContain('1 long is cancelled, with all that it began');
+  expect((await at.json('cancel', '1')).task).toMatchObject({ status: 'cancelled' });
+  await at.run('add', 'short');
+  await at.end(2, 'DONE', 'answered', 'ok');
+  expect((await at.run('cancel', '2')).stdout).toContain('is over already: completed');
+});
+
+test('a task that is not there, and a figure that is none, are told with what to do', async () => {
+  await using at = await setup();
+  await at.run('add', 'x');
+  expect(await at.json('show', '9')).toMatchObject({ error: { code: 'GH1003', message: 'there is no task 9' } });
+  expect(await at.json('add', 'x', '--max-tokens', '0')).toMatchObject({ error: { code: 'GH1001' } });
+  expect(await at.json('add', 'x', '--file', 'none.md')).toMatchObject({
+    error: { code: 'GH1003', hint: expect.stringMatching('nothing was begun') },
+  });
+  expect(await at.json('add', ' ')).toMatchObject({ error: { code: 'GH1711' } });
+  expect(await at.json('add', 'x', '--channel', 'telegram')).toMatchObject({ error: { code: 'GH1001' } });
+  expect((await at.json('list', '--all')).tasks).toHaveLength(1);
+});
