@@ -206,3 +206,20 @@ test('what a task left goes when it is kept no longer: its conversation, and its
   await until('its row is gone', async () => (await taskOf(rig)) === undefined);
   expect(existsSync(folder)).toBe(false);
 });
+
+test('section 10 case 12: a task whose sub-agents all fail goes on with what failed, and may still be completed', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel((request) => {
+    if (!isTask(request)) return { fail: 'bad-request' };
+    const results = resultsIn(request);
+    if (results.length === 0) return { text: '', toolCalls: CHILDREN };
+    return results.every((result) => result.startsWith('Error: ')) ? `done alone, ${results.length} failed` : 'wrong';
+  });
+  await using rig = await start(dir.path, model);
+  await rig.channel.deliver({ text: '/task do it all' });
+  await until('it is done', () => rig.channel.texts().at(-1)?.startsWith('✅ Task'));
+  expect(rig.channel.texts().at(-1)).toMatch(/done alone, 3 failed$/);
+  const task = await taskOf(rig);
+  const children = await rig.daemon.journal.tasks.children(task?.number ?? 0);
+  expect([task?.status, ...children.map(({ status }) => status)]).toEqual(['completed', 'failed', 'failed', 'failed']);
+});
