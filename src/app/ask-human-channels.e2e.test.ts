@@ -1,6 +1,6 @@
 /**
  * Questions to people on real platforms: one daemon as a process of its own, killed three times while they think
- * (twice in the sample of `npm test`).
+ * (once in the sample of `npm test`).
  * Those on Telegram and Slack and by mail are asked what their own messages are about; by SMS the owner asks, who
  * sits at the terminal, because a number can be forged and so gets no tools.
  */
@@ -160,7 +160,7 @@ test(
           async () => (await daemon.status()).journal.inbox.PARKED === remote.length * (kind === 'text' ? 2 : 1),
         );
     }
-    for (let n = 0; n < (isFullLoad() ? 2 : 1); n += 1) {
+    for (let n = 0; n < (isFullLoad() ? 3 : 1); n += 1) {
       await daemon.stop('SIGKILL');
       await start();
     }
