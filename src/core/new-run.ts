@@ -20,6 +20,11 @@ export interface Prompt {
   readonly failsQuietly?: true;
   /** Never more than the profile allows; 0 or absent = what that allows. */
   readonly limits?: { readonly maxIterations?: number; readonly maxTokens?: number };
+  /**
+   * The message that asked for it, with the words that remain: it is prepared as any message when the run
+   * begins, its files are fetched then, and `text` is only what people are shown.
+   */
+  readonly from?: InboundMessage;
   /** As the config has it. Absent, or not there any more = the one that the chat or the config chose. */
   readonly model?: string;
   /** What was asked for, without what `text` says around it; for people. Absent = `text`. */
@@ -64,11 +69,6 @@ export interface Tells {
   readonly session: string;
   /** What people are told where this run itself fails. */
   readonly excerpt: string;
-  /**
-   * The message that asked for it, with the words that remain: it is prepared as any message when the run
-   * begins, its files are fetched then, and `text` is only what people are shown.
-   */
-  readonly from?: InboundMessage;
 }
 
 /** Which limits hold for a run: see `src/runs/profile.ts`. */

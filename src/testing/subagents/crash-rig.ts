@@ -162,6 +162,8 @@ function runnerOn(journal: Journal, model: Model, dataDir: string): Runner {
     answers: { answer: (row) => placeOf(row, journal) },
     earlier: { of: async () => '' },
     compaction: { after: () => undefined },
+    elsewhere: () => undefined,
+    isThere: () => true,
     models: () => ({ window: async () => 100_000, ask: async () => Promise.reject(new Error('no summaries here')) }),
     extras: { annotates: () => false, showsThoughts: async () => false, attach: async () => undefined },
     instead: async () => undefined,
