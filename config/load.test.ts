@@ -78,6 +78,7 @@ describe('which file', () => {
         max_sessions: 1000,
         max_concurrent_sessions: 10,
         queue_mode: 'followup',
+        auto_escalation: false,
         llm_timeout_secs: 300,
         llm_thinking_timeout_secs: 300,
         llm_connect_timeout_secs: 10,
@@ -157,7 +158,7 @@ describe('problems', () => {
   "log": { "level": "inof" },
   "gateway": {
     "max_concurrent_sessions": "10",
-    "queue_mode": "steer",
+    "queue_mode": "stear",
     "channels": [
       { "type": "telegarm", "allowed_senders": [123] },
       { "type": "telegram", "token_env": "TG", "settings": { "mode": "pol" } },
@@ -171,7 +172,7 @@ describe('problems', () => {
       '3:3 max_history: unknown key, ignored → "max_history" belongs under "gateway"',
       '4:21 log.level: "inof" is not known; it must be one of: debug, info, warn, error → did you mean "info"?',
       '6:32 gateway.max_concurrent_sessions: must be a number → remove the double quotes',
-      '7:19 gateway.queue_mode: queue mode "steer" is not part of this version; only "followup" is',
+      '7:19 gateway.queue_mode: "stear" is not known; it must be one of: followup, collect, steer, interrupt, speculative, spec → did you mean "steer"?',
       '9:17 gateway.channels[0].type: "telegarm" is not known; it must be one of: cli, telegram, email → did you mean "telegram"?',
       '9:49 gateway.channels[0].allowed_senders[0]: must be text in double quotes → put it in double quotes: "123"',
       '10:29 gateway.channels[1].token_env: unknown key, ignored → "token_env" belongs in "settings" of this channel',
@@ -405,13 +406,10 @@ describe('problems', () => {
       expect(await problemsOf(JSON.stringify({ provider: known }), { providers })).toEqual([]);
   });
 
-  test.each(['collect', 'steer', 'interrupt', 'speculative'])(
-    'queue mode %s is refused as not part of this version',
-    async (mode) => {
-      const [problem] = await problemsOf(`{"gateway": {"queue_mode": "${mode}"}}`);
-      expect(problem?.message).toBe(`queue mode "${mode}" is not part of this version; only "followup" is`);
-    },
-  );
+  test.each(['followup', 'collect', 'steer', 'interrupt', 'speculative', 'spec'])('there is a queue mode %s', async (mode) => {
+    const channels = `[{"type": "cli", "queue_mode": "${mode}"}]`;
+    expect(await problemsOf(`{"gateway": {"queue_mode": "${mode}", "channels": ${channels}}}`)).toEqual([]);
+  });
 });
 
 describe('version', () => {

@@ -189,7 +189,7 @@ export function toMessage(value: Fields, number: number): { message: SessionMess
     return undefined;
   }
   if (!isOptional(tool_call_id, isString) || !isOptional(reasoning_content, isString)) return undefined;
-  const { provider_state: state, taint } = value;
+  const { provider_state: state, taint, beside } = value;
   return {
     message: {
       id: id ?? `line-${number}`,
@@ -202,6 +202,7 @@ export function toMessage(value: Fields, number: number): { message: SessionMess
       // Without it the line is as good: the provider is asked without its earlier thoughts.
       ...(isProviderState(state) ? { provider_state: state } : {}),
       ...(typeof taint === 'number' && Number.isInteger(taint) && taint > 0 ? { taint } : {}),
+      ...(typeof beside === 'string' ? { beside } : {}),
       timestamp,
     },
     assignedId: id === undefined,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { QUEUE_WORDS } from '../../src/core/queueing.ts';
 import { isSlowPattern } from '../../src/lib/slow-pattern.ts';
 import { thinkingLevel } from './model-entry.ts';
 import { channelPolicy } from './tool-policy.ts';
@@ -109,6 +110,20 @@ export const channelEntry = z.strictObject({
     .optional()
     .describe('Name in "models" of the model that answers a sender, by immutable sender id. Goes before "model".'),
   thinking: thinkingLevel.optional().describe('How much the models think before they answer on this channel.'),
+  queue_mode: z
+    .enum(QUEUE_WORDS)
+    .optional()
+    .describe(
+      'What happens on this channel to a message that arrives while a turn of its chat runs. Default: gateway.queue_mode.',
+    ),
+  debounce_ms: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .optional()
+    .describe(
+      'Messages of one person that follow each other within this time are answered together. Default 0: each begins its turn at once. Stopping, commands that are answered at once and answers to questions never wait for it.',
+    ),
   tool_policy: channelPolicy
     .optional()
     .describe('Which tools the agent may use on this channel. A rule more beside tool_policy: both must allow.'),

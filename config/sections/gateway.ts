@@ -1,8 +1,6 @@
 import { z } from 'zod';
+import { QUEUE_WORDS } from '../../src/core/queueing.ts';
 import { channelEntry } from './channels.ts';
-
-/** Queue modes of spec A3. This version runs one; the other words are kept from being taken for typos. */
-const LATER_QUEUE_MODES = ['collect', 'steer', 'interrupt', 'speculative'];
 
 /** A time of zero would end every call at once; a week is longer than any turn can last. */
 const seconds = z
@@ -101,14 +99,17 @@ export const gatewaySection = z
       .default(10)
       .describe('Turns that may run at the same time. Channels with work share them equally, so that none waits for another.'),
     queue_mode: z
-      .enum(['followup'], {
-        error: (issue) =>
-          LATER_QUEUE_MODES.includes(String(issue.input))
-            ? `queue mode "${issue.input}" is not part of this version; only "followup" is`
-            : undefined,
-      })
+      .enum(QUEUE_WORDS)
       .default('followup')
-      .describe('What happens to a message that arrives while a turn of its session runs. followup: it is answered next.'),
+      .describe(
+        'What happens to a message that arrives while a turn of its chat runs. followup: it is answered next. collect: all that wait are answered together. steer: it is told to the turn that runs, and of what waits the newest counts. interrupt: it ends that turn. speculative (or spec): it is answered at once, beside it. A channel may have its own, and people choose with /queue. Applies without a restart.',
+      ),
+    auto_escalation: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Where three answers in a row take three times as long as usual in a chat, switch that chat to queue mode speculative, and a router over several models (adaptive_routing) to mode hedge, until answers are quick again. Applies without a restart.',
+      ),
     annotate: z
       .boolean()
       .default(false)

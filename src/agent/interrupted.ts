@@ -6,6 +6,7 @@ import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { StepRecord } from '../core/step.ts';
 import { isEmpty, toolCallsOf } from './model-call.ts';
 import { Replay, type StoredAnswer, type StoredCall, type StoredInput } from './replay.ts';
+import { noteLine, notesIn } from './steering.ts';
 import { argsHash } from './tool-signature.ts';
 import { answerLine, BROKEN_OFF, NOT_RUN, resultLine, turnLine, UNKNOWN } from './turn-lines.ts';
 
@@ -23,7 +24,7 @@ export interface Interrupted {
 
 /**
  * The lines that the agent would have left, from the recorded steps alone: what the model said, its calls and
- * their results. A call that was STARTED and has no end has an unknown outcome. Pure, and never throws: it
+ * their results, and what people added. A call that was STARTED and has no end has an unknown outcome. Pure, and never throws: it
  * runs inside the transaction that ends the turn. `at`: epoch ms.
  */
 export function interrupted(runId: string, steps: readonly StepRecord[], at: number): Interrupted {
@@ -31,10 +32,17 @@ export function interrupted(runId: string, steps: readonly StepRecord[], at: num
   const lines: SessionMessage[] = [];
   const tools: ToolUse[] = [];
   let iteration = 0;
+  const notes = notesIn(steps).flatMap((note, i) => noteLine(runId, i, note) ?? []);
+  let told = 0;
+  const tell = (upTo: number): void => {
+    lines.push(...notes.slice(told, upTo));
+    told = Math.max(told, upTo);
+  };
   for (let stored = replay.nextAnswer(); stored; stored = replay.nextAnswer()) {
     // An empty answer was asked for again, and is no line.
     if (isEmpty(stored.answer)) continue;
     iteration += 1;
+    tell(stored.notes ?? 0);
     const calls = toolCallsOf(stored.answer);
     lines.push(answerLine(runId, iteration, stored, calls));
     for (const [place, call] of calls.entries()) {
@@ -43,6 +51,7 @@ export function interrupted(runId: string, steps: readonly StepRecord[], at: num
       lines.push(resultLine(runId, iteration, place, call, result));
     }
   }
+  tell(notes.length);
   lines.push(turnLine(runId, 'end', 'assistant', INTERRUPTED, at));
   return { ...(replay.input ? { input: replay.input } : {}), lines, tools };
 }

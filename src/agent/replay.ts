@@ -14,6 +14,8 @@ export interface StoredAnswer {
   readonly notRun?: number;
   /** So many of the last calls of `answer` are not run: each has a result that says so. Absent: none. */
   readonly skipped?: number;
+  /** How many notes the model was told before it. Absent: none. */
+  readonly notes?: number;
   readonly at: number;
 }
 
@@ -88,6 +90,8 @@ export class Replay {
         this.compacted = decodeCompacted(step.value) ?? this.compacted;
         continue;
       }
+      // Numbered apart from what the run does: see `Steering`.
+      if (step.kind === 'note') continue;
       this.#nextN = Math.max(this.#nextN, step.n + 1);
       if (step.kind === 'model') {
         const stored = decodeAnswer(step.value);
@@ -107,6 +111,11 @@ export class Replay {
   /** The next recorded model answer; undefined once all were taken. */
   nextAnswer(): StoredAnswer | undefined {
     return this.#answers.shift();
+  }
+
+  /** Whether a recorded answer is left. */
+  get hasAnswer(): boolean {
+    return this.#answers.length > 0;
   }
 
   /** The step of a call. The hash is part of the key, so the same id on other arguments is another call. */
@@ -152,12 +161,13 @@ export function toolsOfFirstStep(tools: readonly Tool[], { input }: Replay): rea
 }
 
 /** `input` goes with the first answer of a run. */
-export function encodeAnswer({ answer, notRun, skipped, at }: StoredAnswer, input?: StoredInput): Json {
+export function encodeAnswer({ answer, notRun, skipped, notes, at }: StoredAnswer, input?: StoredInput): Json {
   return {
     at,
     ...(input === undefined ? {} : { input: { ...input } }),
     ...(notRun === undefined ? {} : { notRun }),
     ...(skipped === undefined ? {} : { skipped }),
+    ...(notes ? { notes } : {}),
     text: answer.text,
     ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
     toolCalls: answer.toolCalls.map(({ id, name, arguments: args, provider_ids: ids }) => ({
@@ -209,10 +219,12 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
   const state = decodeState(step['providerState']);
   const notRun = count(step['notRun']);
   const skipped = count(step['skipped']);
+  const notes = count(step['notes']);
   return {
     at: count(step['at']),
     ...(notRun > 0 ? { notRun } : {}),
     ...(skipped > 0 ? { skipped } : {}),
+    ...(notes > 0 ? { notes } : {}),
     answer: {
       text: step['text'],
       ...(typeof step['reasoning'] === 'string' ? { reasoning: step['reasoning'] } : {}),

@@ -21,6 +21,7 @@ import { callWithinWindow } from './overflow.ts';
 import { loadImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer, toolsOfFirstStep } from './replay.ts';
+import { Steering } from './steering.ts';
 import { ownCalls, runToolCalls } from './tool-calls.ts';
 import { ToolShelf } from './tool-shelf.ts';
 import { toolSignature } from './tool-signature.ts';
@@ -53,6 +54,7 @@ class AgentLoop {
   readonly #emit: AgentEmit;
   readonly #replay: Replay;
   readonly #working: WorkingMessages;
+  readonly #steering: Steering;
   readonly #deadline: Deadline;
   readonly #signal: AbortSignal;
   readonly #detector = new LoopDetector();
@@ -79,6 +81,7 @@ class AgentLoop {
     this.#taint = run.access.taint;
     this.#emit = agentEmit(run);
     this.#working = new WorkingMessages(run, this.#replay);
+    this.#steering = new Steering(run, this.#replay);
     this.#deadline = deadline;
     this.#signal = AbortSignal.any([run.signal, deadline.signal]);
     this.#lines = [this.#replay.inputOf(run.input)];
@@ -96,8 +99,8 @@ class AgentLoop {
     this.#close(outcome);
     const lines = outcome.kind === 'aborted' || outcome.kind === 'parked' ? [] : this.#lines;
     return {
-      ...{ outcome, lines, files: this.#files, choices: this.#choices },
-      ...{ usage: this.#usage, taint: this.#taint, iterations: this.#iterations },
+      ...{ outcome: this.#steering.ended(outcome), lines, files: this.#files, choices: this.#choices },
+      ...{ usage: this.#usage, taint: this.#taint, iterations: this.#iterations, notes: this.#steering.seen },
     };
   }
 
@@ -114,8 +117,9 @@ class AgentLoop {
     const { answer } = next.stored;
     const calls = toolCallsOf(answer);
     if (calls.length === 0) {
-      this.#lines.push(this.#answerLine(next.stored, []));
-      return { kind: 'answered', text: answer.stop === 'length' ? `${answer.text}\n\n${CUT_MARK}` : answer.text };
+      this.#lines.push(answerLine(this.#run.runId, this.#iterations, next.stored, []));
+      const text = answer.stop === 'length' ? `${answer.text}\n\n${CUT_MARK}` : answer.text;
+      return (await this.#steering.goesOn(text)) ? undefined : { kind: 'answered', text };
     }
     return this.#runTools(next.stored, calls);
   }
@@ -147,6 +151,7 @@ class AgentLoop {
 
   async #answerOnce(): Promise<Next | { readonly kind: 'empty'; readonly failure: ModelFailure; readonly replayed: boolean }> {
     const recorded = this.#replay.nextAnswer();
+    this.#taint |= await this.#steering.read(recorded, this.#lines);
     const stored = recorded ?? (await this.#callModel());
     if ('wait' in stored) return this.#parked([stored.wait]);
     if ('failure' in stored) {
@@ -174,7 +179,8 @@ class AgentLoop {
     );
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     if (outcome.kind === 'wait') return { wait: { ...outcome.wait, callId: modelWait(this.#replay.n) } };
-    const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };
+    const own = ownCalls(outcome.answer, this.#run, this.#iterations);
+    const stored = { ...own, notes: this.#steering.seen, at: clock.now() };
     const n = this.#replay.takeN();
     const { content, media = [] } = this.#run.input;
     const tools = this.#run.keepsTools ? { tools: this.#run.tools.map(({ name }) => name) } : {};
@@ -225,7 +231,7 @@ class AgentLoop {
   async #runTools(asked: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {
     const repeating = this.#detector.observe(calls.map(toolSignature));
     if (repeating && this.#warned) {
-      if (asked.answer.text.trim() !== '') this.#lines.push(this.#answerLine(asked, []));
+      if (asked.answer.text.trim() !== '') this.#lines.push(answerLine(this.#run.runId, this.#iterations, asked, []));
       return this.#limited('loop');
     }
     const model = `${asked.answer.provider}/${asked.answer.model}`;
@@ -236,7 +242,7 @@ class AgentLoop {
     for (const { taint = 0 } of results) this.#taint |= taint;
     const waits = waitsOf(this.#run, calls, results);
     if (waits.length > 0) return this.#parked(waits).outcome;
-    this.#lines.push(this.#answerLine(asked, calls));
+    this.#lines.push(answerLine(this.#run.runId, this.#iterations, asked, calls));
     for (const [i, call] of calls.entries()) {
       const stored = results[i];
       if (!stored) throw new Error('a tool call came back without a result');
@@ -277,15 +283,11 @@ class AgentLoop {
     }
   }
 
-  /** An assistant line ends every turn: some providers refuse a tool result followed by the next user message. */
+  /** An assistant line ends every turn: some providers refuse a tool result before the next user message. */
   #close(outcome: AgentOutcome): void {
     if (outcome.kind !== 'limit' && outcome.kind !== 'failed') return;
     const text = outcome.kind === 'limit' ? outcome.text : `[no answer: ${failureTitle(outcome.failure)}]`;
     this.#lines.push(this.#line('end', 'assistant', text, this.#run.clock.now()));
-  }
-
-  #answerLine(stored: StoredAnswer, calls: readonly ToolCall[]): SessionMessage {
-    return answerLine(this.#run.runId, this.#iterations, stored, calls);
   }
 
   #line(suffix: string, role: SessionMessage['role'], content: string, at: number): SessionMessage {

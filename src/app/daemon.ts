@@ -23,7 +23,6 @@ import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
-import { composeRunner } from './compose/runner.ts';
 import { composePrograms } from './compose/sandbox.ts';
 import { composeTicker } from './compose/schedule.ts';
 import { composeSources } from './compose/sources.ts';
@@ -103,7 +102,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   running = delivery;
   const parts = composePlan(base, operator);
   const turn = { base, models: () => models.current, operator, transcripts, delivery, parts, pairing, people };
-  const built = composeGateway(turn, composeRunner(turn));
+  const built = composeGateway(turn);
   await recover(base, built, parts);
   await auditStart(config, { journal, people, logger });
   tellOfChannels(operator.owner, channels, events);

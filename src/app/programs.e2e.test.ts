@@ -157,6 +157,34 @@ test('/stop ends a turn with everything that its programs started', async (conte
   await at.daemon.gateway.idle();
 });
 
+test('from the commit of /stop on: answer and permit within 500 ms, a group that ignores TERM gone within 1.5 s, and the next turn knows', async (context) => {
+  needsSandbox(context);
+  const mark = `37${process.pid}9`;
+  await using at = await scene([shell(`trap '' TERM; while :; do sleep ${mark}; done`), 'I know']);
+  await at.channel.deliver({ platformId: 'm1', text: 'run on and on' });
+  await until('it runs', async () => (await processesWith(`sleep ${mark}`)).length >= 1);
+  await at.channel.deliver({ platformId: 'm2', text: '/stop' });
+  const committedAt = performance.now();
+  const after = async (what: string, is: () => boolean | Promise<boolean>): Promise<number> => {
+    await until(what, is);
+    return performance.now() - committedAt;
+  };
+  const [answered, free, gone] = await Promise.all([
+    after('it is answered', () => at.channel.texts().some((text) => text.startsWith('🛑'))),
+    after('the permit is free', () => at.daemon.lanes.stats().running === 0),
+    after('the group is gone', async () => (await processesWith(mark)).length === 0),
+  ]);
+  // Measured on the machine of the test, which may stand still in between: three times as long is no failure of ours.
+  expect({ answered, free, gone }).toEqual({ answered: below(1_500), free: below(1_500), gone: below(4_500) });
+  await at.channel.deliver({ platformId: 'm3', text: 'and now?' });
+  await until('the next one is answered', () => at.channel.texts().includes('I know'));
+  const told = at.model.requests.at(-1)?.messages.map(({ content }) => content) ?? [];
+  expect(told).toContainEqual(expect.stringContaining('outcome unknown'));
+  expect(told).toContain('[interrupted]');
+});
+
+const below = (ms: number) => expect.toSatisfy((value: number) => value < ms);
+
 test('100 MB that a program prints are kept where read_file pages them, and cost the daemon at most 30 MB', async (context) => {
   needsSandbox(context);
   const print = 'yes 0123456789012345678901234567890123456789012345678 | head -c 100000000; echo problem >&2';

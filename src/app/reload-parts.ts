@@ -25,18 +25,8 @@ const START_KEYS = [
   ...['http', 'webhooks', 'max_sessions', 'bus_capacity', 'high_water'].map((key) => `gateway.${key}`),
 ];
 
-/**
- * Read by editors or by commands, or by every start for what earlier processes left; `queue_mode` has one
- * value.
- */
-const UNREAD_KEYS = [
-  '$schema',
-  'version',
-  'embedding',
-  'gateway.queue_mode',
-  'gateway.max_attempts',
-  'gateway.max_message_age_hours',
-];
+/** Read by editors or by commands, or by every start for what earlier processes left. */
+const UNREAD_KEYS = ['$schema', 'version', 'embedding', 'gateway.max_attempts', 'gateway.max_message_age_hours'];
 
 export interface ReloadPartsOptions extends ChannelsPartOptions {
   readonly models: LiveModels;

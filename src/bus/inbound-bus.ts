@@ -17,13 +17,17 @@ export interface QueuedRow {
   readonly senderId: string;
   readonly role: Role;
   readonly isBackground: boolean;
+  /** A queue mode may join it with others: a plain message of a person whose turn has not begun. */
+  readonly isPlain: boolean;
 }
 
 export function queuedRow(row: RunRow): QueuedRow {
   const { seq, lane, session, attempts, key: messageId, message, authority } = row;
   const channel = channelOf(row);
   const senderId = message?.senderId ?? idOn(channel, authority.principal);
-  return { seq, lane, session, attempts, messageId, channel, senderId, role: authority.role, isBackground: isBackground(row) };
+  const isPlain = message?.kind === 'message' && row.generation === 0;
+  const of = { messageId, channel, senderId, role: authority.role };
+  return { seq, lane, session, attempts, ...of, isBackground: isBackground(row), isPlain };
 }
 
 /** What a job of a person does counts as their turns, as what they write there. */

@@ -270,4 +270,20 @@ describe('permits', () => {
       expect(slept).toEqual([]);
     });
   });
+
+  it('a job that ends slowly after its signal aborted gives its permit back meanwhile, once, and its caller waits for it', async () => {
+    const { permits, clock, settle, running, ask } = rig(1, 1);
+    const stop = new AbortController();
+    const ended = Promise.withResolvers<string>();
+    const job = permits.run({ channel: 'a' }, () => ended.promise, stop.signal);
+    await ask('a', 'next');
+    expect([running, permits.running]).toEqual([[], 1]);
+    stop.abort(new Error('stopped'));
+    await clock.advance(400);
+    expect([running, permits.running]).toEqual([['next'], 1]);
+    ended.resolve('late');
+    expect(await job).toBe('late');
+    await settle();
+    expect(permits.running).toBe(1);
+  });
 });

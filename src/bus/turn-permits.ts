@@ -35,6 +35,8 @@ export interface TurnPermitsOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
+/** A turn that was stopped gives its permit back by then, though a program of it is still being ended. ms. */
+const STOPPED_MS = 300;
 /** Turns of so many people fill all permits, as long as no other limit is set. */
 const OF_PERSON = 3;
 
@@ -112,7 +114,8 @@ export class TurnPermits {
 
   /**
    * Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as
-   * the job does; to undefined, without it, when the signal aborts before.
+   * the job does; to undefined, without it, when the signal aborts before. A job that is still ending some
+   * time after the abort keeps its caller waiting, and no permit.
    */
   async run<T>(
     { channel, senderId = NOBODY, role, isBackground = false }: TurnOf,
@@ -121,13 +124,26 @@ export class TurnPermits {
   ): Promise<T | undefined> {
     const state = isBackground ? this.#background : this.#state(channel);
     if (!(await this.#permit(state, { senderId, isUnlimited: role === 'owner' }, signal))) return undefined;
-    try {
-      return await job();
-    } finally {
+    let isHeld = true;
+    const giveBack = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
       state.running -= 1;
       state.waiting.ended(senderId, this.#options.clock.monotonic());
       this.#running -= 1;
       this.#handOn();
+    };
+    let stop: (() => void) | undefined;
+    const onAbort = (): void => {
+      stop = startTimer(this.#options.clock, STOPPED_MS, giveBack);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await job();
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      stop?.();
+      giveBack();
     }
   }
 

@@ -2,6 +2,7 @@
  * The chats that are known: what is needed to write there first, and what people chose for each (runs.md M7).
  */
 import type { Address } from './message.ts';
+import type { QueueMode } from './queueing.ts';
 import type { ThinkingLevel } from './session.ts';
 
 /**
@@ -23,6 +24,8 @@ export interface ChatSettings {
   readonly topics?: readonly string[];
   /** Key of the part that lists them with buttons, the newest. */
   readonly picker?: string;
+  /** Set by `/queue`. */
+  readonly queue?: QueueMode | null;
 }
 
 /** What the line says that shows that there is work, as `/status` sets it. Absent = as built in. */

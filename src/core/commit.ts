@@ -82,6 +82,8 @@ interface End {
   readonly result?: ToolResult;
   /** Bits that its history and its steps added (runs.md M4). Default 0. */
   readonly taint?: number;
+  /** See `TurnResult`. */
+  readonly notes?: number;
 }
 
 /** The run waits: what it waits for, and what that asks for, is written in this commit. */
@@ -93,6 +95,7 @@ export interface Park {
   /** Id of the newest line of the history it was given; empty = of none. */
   readonly historyTo: string;
   readonly taint?: number;
+  readonly notes?: number;
 }
 
 export interface Commits {

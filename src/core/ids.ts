@@ -52,6 +52,12 @@ export function chatOfLane(lane: string): string {
   return chatPartOf(lane).split('/', 3).join('/');
 }
 
+/** The chat that a lane is of. */
+export function chatRefOf(lane: string): ChatRef {
+  const [channel = '', account = '', chatId = ''] = chatOfLane(lane).split('/').map(decode);
+  return { channel, account, chatId };
+}
+
 /** Whether a lane is that of the chat with this `chatKey`, or of a thread or a topic in it. */
 export function isLaneOf(lane: string, chat: string): boolean {
   // No component contains a separator, so what follows it can only be a thread or a topic.
@@ -95,6 +101,16 @@ export function sessionOfArchive(session: string): string {
 export function topicOf(session: string): string | undefined {
   const [chat = '', topic = '', ...more] = sessionOfArchive(session).split('#');
   return more.length > 0 || topic.includes(':') || !chat.startsWith('_main:') ? undefined : topic;
+}
+
+/** The lane of the `n`-th run beside the one of this lane. `#` is escaped in every component. */
+export function overflowLane(lane: string, n: number): string {
+  return `${lane}##${n}`;
+}
+
+/** Whether what runs there runs beside another lane, which it was made of. */
+export function isOverflowLane(lane: string): boolean {
+  return /##\d+$/.test(lane);
 }
 
 /**

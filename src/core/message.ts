@@ -124,6 +124,16 @@ export interface InboundMessage extends ChatRef {
    */
   readonly overheard?: true;
   /**
+   * Messages that waited behind this one and are answered with it (queue mode collect), oldest first. Added by
+   * the journal when the turn begins.
+   */
+  readonly queued?: readonly InboundMessage[];
+  /**
+   * Key of the run in whose lane it would have waited, and beside which it runs (queue mode speculative). Added
+   * by the journal.
+   */
+  readonly beside?: string;
+  /**
    * Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author.
    */
   readonly refusal?: RefusalReason;

@@ -10,6 +10,7 @@ import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, RefusalReason } from './message.ts';
 import type { Profile, Prompt, RunChange, Source } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
+import type { During, Taking } from './queueing.ts';
 import type { SessionMessage } from './session.ts';
 import type { StepRecord } from './step.ts';
 import type { ToolResult } from './tool.ts';
@@ -35,6 +36,8 @@ export type Admission =
       readonly authority?: Authority;
       /** Bits of what the message brings in (runs.md M4). Default 0. */
       readonly taint?: number;
+      /** Absent: it waits until its lane is free. */
+      readonly during?: During;
       /**
        * Decides in place of this where it would be a row of its own. Absent: it may be one. Called inside the
        * transaction: it must be quick.
@@ -122,7 +125,10 @@ export interface EndedRun extends Remains {
 }
 
 export type Accepted =
-  | { readonly kind: 'new'; readonly row: ChatRow }
+  /** `interrupted`: what it ended; see `cancelled`. */
+  | { readonly kind: 'new'; readonly row: ChatRow; readonly interrupted?: readonly EndedRun[] }
+  /** The running run of this row is told its words. */
+  | { readonly kind: 'steered'; readonly row: number; readonly outcome: string }
   /** `cancelled`: their turns are to be told, and their outboxes may have something new. */
   | {
       readonly kind: 'answered';
@@ -227,6 +233,8 @@ export interface TurnResult {
   readonly waits?: readonly NewWait[];
   readonly historyTo?: string;
   readonly taint?: number;
+  /** Notes that the run has read; the others become rows again. Absent: those that a recorded answer had seen. */
+  readonly notes?: number;
 }
 
 export interface Load {
@@ -235,9 +243,7 @@ export interface Load {
   readonly bytes: number;
 }
 
-/**
- * Outcome of what was overheard and could not be listened to: it is not known whether it addressed the agent.
- */
+/** Outcome of what was overheard and could not be listened to: whether it addressed the agent is not known. */
 export const NOT_HEARD = 'not-heard';
 
 export interface Runs {
@@ -248,8 +254,7 @@ export interface Runs {
    * (`amended`), and so does one whose target has an earlier edit that is still NEW; otherwise an edit is a
    * row of its own and a delete is refused. An edit that `onlyCorrects` is a row of its own only when the
    * same person's message of the same chat is in its turn or was answered. An admission that would be a row of
-   * its own and has `ifOwnRow` becomes what that decides; then `decided` of the result is that. Rows beyond
-   * the high-water mark are the caller's to prevent: see `room`.
+   * its own and has `ifOwnRow` becomes what that decides; then `decided` of the result is that. See `room`.
    *
    * `onCommit` is called when readers see the rows, before they are on disk. What it starts may do nothing
    * outside this process before a later write of its own has resolved: the sync of that one covers this one.
@@ -274,9 +279,9 @@ export interface Runs {
   /**
    * NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled,
    * merged, taken). `onCommit` gets the same before it is on disk: until this resolves, nothing of the run
-   * may leave the process.
+   * may leave the process. `taking` ends other rows of the lane in the same transaction.
    */
-  claim(seq: number, onCommit?: (row: RunRow | undefined) => void): Promise<RunRow | undefined>;
+  claim(seq: number, onCommit?: (row: RunRow | undefined) => void, taking?: Taking): Promise<RunRow | undefined>;
   /** RUNNING -> NEW without counting the attempt: the daemon is shutting down. `false` = fenced. */
   release(seq: number, generation: number): Promise<boolean>;
 

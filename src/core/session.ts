@@ -41,6 +41,8 @@ export interface SessionMessage {
   readonly provider_state?: ProviderState;
   /** Bits of what the run had read that left this line (runs.md M4). Absent = 0. */
   readonly taint?: number;
+  /** Key of the run beside which the run of this line ran. Absent = it ran in its turn. */
+  readonly beside?: string;
   /** RFC 3339, UTC. */
   readonly timestamp: string;
   /**

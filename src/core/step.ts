@@ -4,7 +4,8 @@ import type { Effect } from './tool.ts';
 
 export interface StepRecord {
   readonly n: number;
-  readonly kind: 'model' | 'tool';
+  /** `note`: what a person said while the run was under way, `{text, at}`; or a run beside it, `{beside}`. */
+  readonly kind: 'model' | 'tool' | 'note';
   /** Model: the answer. Tool: `{callId, name, result?}`. */
   readonly state: 'STARTED' | 'DONE';
   readonly callId?: string;

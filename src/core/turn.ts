@@ -61,6 +61,11 @@ export interface StepLog {
    * also where the record fails at first.
    */
   record(step: StepRecord, usage?: UsageEntry): Promise<void>;
+  /**
+   * All notes of the run that are on disk; undefined = none came since this was asked last, or since `recorded`
+   * was read. Absent: none can come.
+   */
+  readonly notes?: () => Promise<readonly StepRecord[] | undefined>;
 }
 
 /** What decides about the tools of a run. */
@@ -176,6 +181,8 @@ export interface AgentResult {
   readonly usage: Usage;
   /** Bits of all that it has read by its end. */
   readonly taint: number;
+  /** How many notes it has read. */
+  readonly notes: number;
   readonly iterations: number;
 }
 

@@ -15,6 +15,8 @@ import type { WorkingSign } from './working-sign.ts';
 
 /** Below the text of an answer that was stopped. */
 export const STOPPED_MARK = '\n\n🛑 Stopped here.';
+/** Below the text of an answer that a newer message of its person ended. */
+export const INTERRUPTED_MARK = '\n\n⏭️ Interrupted here by a newer message.';
 /** Corrections of one message that are followed to the answer that stands. */
 const MAX_CORRECTIONS = 100;
 
@@ -127,13 +129,13 @@ export class AnswerPlace {
   }
 
   /**
-   * A person said stop: what stands in the chat is half an answer, and must not look like a whole one. Never
-   * rejects.
+   * A person said stop, or something newer: what stands in the chat is half an answer, and must not look like
+   * a whole one. Never rejects.
    */
-  async abandon(): Promise<void> {
+  async abandon(mark = STOPPED_MARK): Promise<void> {
     const { journal, poke, clock, emit } = this.#options;
     const { key: messageId, session } = this.#row;
-    const parts = this.#draft?.abandoned(STOPPED_MARK) ?? [];
+    const parts = this.#draft?.abandoned(mark) ?? [];
     if (parts.length === 0) return;
     try {
       await journal.enqueue(parts);

@@ -2,8 +2,12 @@
 import type { RunEvent } from '../core/events.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { INTERRUPTED } from '../core/queueing.ts';
 import type { RunRow, TurnResult } from '../core/run.ts';
 import { startTimer } from '../lib/timer.ts';
+
+/** Ended by a person, who knows it. */
+const STOPPED: readonly string[] = ['cancelled', INTERRUPTED];
 
 /** An answer that comes sooner needs no sign, which costs two calls within the platform's rate limits. */
 const AFTER_MS = 3_000;
@@ -103,7 +107,7 @@ export class WorkingSign {
 
   #last(result: Pick<TurnResult, 'state' | 'outcome'> | undefined): string | undefined {
     const { done, failed } = this.#options.emoji;
-    if (!result || result.state === 'PARKED' || result.outcome === 'cancelled') return undefined;
+    if (!result || result.state === 'PARKED' || STOPPED.includes(result.outcome)) return undefined;
     const isFailed = result.state === 'DEAD' || result.outcome.startsWith('failed:');
     return (isFailed ? failed : done) || undefined;
   }

@@ -3,6 +3,7 @@ import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
+import type { During } from '../core/queueing.ts';
 import type { Admission } from '../core/run.ts';
 import type { StoredWait } from '../core/wait.ts';
 import type { Decision } from '../operator/approvals.ts';
@@ -33,6 +34,8 @@ export interface AdmitOptions {
   readonly why: (message: InboundMessage) => Promise<string>;
   /** What commands work on that are answered when they are received. */
   readonly commands: PromptPorts;
+  /** What the message does to work of its lane. Absent, or undefined: it waits. */
+  readonly during?: (message: InboundMessage) => Promise<During | undefined>;
   /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
@@ -100,7 +103,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
     const settles = settled ? { settles: { settled, over } } : {};
     return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles };
   }
-  return { kind: 'admit', message, ...place };
+  const during = command ? undefined : await options.during?.(message);
+  return { kind: 'admit', message, ...place, ...(during ? { during } : {}) };
 }
 
 /**

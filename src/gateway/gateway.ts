@@ -9,7 +9,8 @@ import type { Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { People } from '../core/people.ts';
 import type { Clock } from '../core/ports.ts';
-import { type Accepted, type Admission, decidedOf } from '../core/run.ts';
+import { STEERED } from '../core/queueing.ts';
+import { type Accepted, type Admission, decidedOf, type EndedRun } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import type { Floods } from '../operator/floods.ts';
 import type { Runner } from '../runs/runner.ts';
@@ -180,7 +181,10 @@ export class Gateway {
     this.#keepBackground(message, background, accepted);
     if (accepted?.kind === 'new') {
       this.#note(message, { type: 'admitted', lane: accepted.row.lane });
+      for (const { row, lines } of accepted.interrupted ?? []) this.#options.transcripts.committed(row.session, lines);
       this.#options.bus.publish(accepted.row);
+    } else if (accepted?.kind === 'steered') {
+      this.#note(message, { type: 'finished', outcome: accepted.outcome, ms: 0 });
     } else if (admission.kind === 'refuse') {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
@@ -196,15 +200,22 @@ export class Gateway {
 
   /** Called once the batch is on disk: delivers immediate answers and aborts turns that a person ended. */
   #answered(admission: Admission, accepted: Accepted | undefined): void {
-    if (accepted?.kind === 'amended' && admission.message.kind === 'delete') this.#options.lanes.drop(accepted.row);
+    const { runner, lanes: running, delivery } = this.#options;
+    if (accepted?.kind === 'amended' && admission.message.kind === 'delete') running.drop(accepted.row);
+    if (accepted?.kind === 'steered') runner.noted(accepted.outcome.slice(STEERED.length));
+    if (accepted?.kind === 'new') {
+      const { beside } = accepted.row.message;
+      if (beside) runner.noted(beside);
+      for (const [lane, seqs] of seqsByLane(accepted.interrupted ?? [])) running.abort(lane, seqs, 'newer');
+    }
     if (accepted?.kind !== 'answered' || admission.kind !== 'answer') return;
     const { message } = admission;
-    const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
-    for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
+    const lanes = seqsByLane(accepted.cancelled);
+    for (const [lane, seqs] of lanes) running.abort(lane, seqs);
     for (const { session, line } of accepted.cuts ?? []) this.#options.onCut(session, line.cut?.gone === true);
     if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
     const told = admission.partsAfter ? [admission.lane] : admission.parts.map((part) => part.lane);
-    for (const lane of new Set([...told, ...lanes.keys()])) this.#options.delivery.poke(lane);
+    for (const lane of new Set([...told, ...lanes.map(([lane]) => lane)])) delivery.poke(lane);
     this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });
   }
 
@@ -220,10 +231,11 @@ export class Gateway {
   /** What a message took stays with it until its turn ended, and comes back when a person ends it before. */
   #keepBackground(message: InboundMessage, background: Taken | undefined, accepted: Accepted | undefined): void {
     const { backlog } = this.#options;
-    if (accepted?.kind !== 'new') background?.giveBack();
-    else if (background) backlog.hold(accepted.row, background);
+    if (accepted?.kind !== 'new' && accepted?.kind !== 'steered') background?.giveBack();
+    else if (background && accepted.kind === 'new') backlog.hold(accepted.row, background);
     // Where the model had answered, the session has the message with what it took.
-    const cancelled = accepted?.kind === 'answered' ? accepted.cancelled : [];
+    const cancelled =
+      accepted?.kind === 'answered' ? accepted.cancelled : accepted?.kind === 'new' ? (accepted.interrupted ?? []) : [];
     for (const { row, hasSteps } of cancelled) if (!hasSteps) backlog.untold(row.key);
     const { channel, account, targetId } = message;
     const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete';
@@ -240,6 +252,11 @@ export class Gateway {
   ): void {
     this.#options.emit({ ...event, at: this.#options.clock.now(), messageId: message.id, channel: message.channel });
   }
+}
+
+function seqsByLane(ended: readonly EndedRun[]): readonly (readonly [string, ReadonlySet<number>])[] {
+  const lanes = Map.groupBy(ended, ({ row }) => row.lane);
+  return [...lanes].map(([lane, runs]) => [lane, new Set(runs.map(({ row }) => row.seq))]);
 }
 
 /** What one channel sees of the gateway. */

@@ -3,10 +3,13 @@
 import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
 import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
+import { isOverflowLane } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
+import { type Claimed, LaneStart, type LaneStartOptions } from './lane-start.ts';
+import type { QueueRules } from './queue-mode.ts';
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that
@@ -18,12 +21,6 @@ interface Waiting {
   readonly row: QueuedRow;
   /** Takes up a place on the bus until it is taken. */
   readonly onBus: boolean;
-}
-
-interface Claimed {
-  readonly row: RunRow;
-  /** Rejects when the claim could not be written. */
-  readonly durable: Promise<unknown>;
 }
 
 interface Lane {
@@ -38,11 +35,13 @@ interface Lane {
   look: { after: number };
   fetching: boolean;
   active: boolean;
+  /** Monotonic time of the newest news of a message. */
+  newestAt: number;
   /** The row whose turn or commit is under way. */
-  current?: { readonly seq: number; readonly controller: AbortController };
+  current?: { seq: number; readonly controller: AbortController };
 }
 
-export interface LanesOptions {
+export interface LanesOptions extends Pick<LaneStartOptions, 'rules'> {
   readonly journal: Runs;
   readonly bus: InboundBus;
   /** What else changes the lines of sessions waits for it too. Default: nothing else does. */
@@ -70,12 +69,14 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #sessions: KeyedMutex;
   readonly #suspects = new KeyedMutex();
+  readonly #start: LaneStart;
   readonly #stopping = new AbortController();
   #idleWaiters: (() => void)[] = [];
 
   constructor(options: LanesOptions) {
     this.#options = options;
     this.#sessions = options.sessions ?? new KeyedMutex();
+    this.#start = new LaneStart(options);
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 
@@ -106,13 +107,13 @@ export class Lanes {
    * These rows were cancelled in the journal: the running turn stops if it is one of them. What waits is
    * looked for there.
    */
-  abort(lane: string, seqs: ReadonlySet<number>): void {
+  abort(lane: string, seqs: ReadonlySet<number>, by: 'user' | 'newer' = 'user'): void {
     const found = this.#lanes.get(lane);
     if (!found) return;
     this.#forget(found);
     found.behind = true;
     found.look = { after: 0 };
-    if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped('user'));
+    if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped(by));
   }
 
   /** Its author took the row back before its turn began: the lane need not wait for that. */
@@ -155,9 +156,10 @@ export class Lanes {
   #wake(key: string, row: QueuedRow | undefined): void {
     let lane = this.#lanes.get(key);
     if (!lane) {
-      lane = { key, rows: [], behind: false, look: { after: 0 }, fetching: false, active: false };
+      lane = { key, rows: [], behind: false, look: { after: 0 }, fetching: false, active: false, newestAt: 0 };
       this.#lanes.set(key, lane);
     }
+    lane.newestAt = this.#options.clock.monotonic();
     // Once a lane fell behind, later rows must not overtake those in the journal: they are fetched in order
     // with them.
     if (row && !lane.behind && !lane.fetching) lane.rows.push({ row, onBus: true });
@@ -190,7 +192,8 @@ export class Lanes {
       });
       const turn = () => this.#runRow(lane, row);
       const careful = row.attempts >= SUSPECT_AFTER ? () => this.#suspects.runExclusive('suspect', turn) : turn;
-      await this.#sessions.runExclusive(row.session, careful);
+      // What runs beside the session's own turn waits for none of it.
+      await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, careful);
     }
     this.#forget(lane);
     this.#lanes.delete(lane.key);
@@ -245,18 +248,18 @@ export class Lanes {
     const controller = new AbortController();
     lane.current = { seq: waiting.seq, controller };
     const { signal } = controller;
+    let rules: QueueRules | 'alone' | undefined;
     let claimed: Claimed | undefined;
     const turn = async (): Promise<Finish | undefined> => {
       if (this.#stopping.signal.aborted || signal.aborted) return undefined;
-      claimed ??= await this.#claim(waiting.seq);
-      // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second
-      // time.
+      claimed ??= await this.#claim(lane, waiting, rules ?? 'alone');
       return claimed && (await this.#options.turn(claimed.row, signal, claimed.durable));
     };
     let finish: Finish | undefined;
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
+          rules ??= await this.#start.settled(waiting, () => lane.newestAt, AbortSignal.any([this.#stopping.signal, signal]));
           finish ??= await this.#options.permits.run(waiting, turn, signal);
           return await finish?.();
         } catch (error) {
@@ -273,13 +276,16 @@ export class Lanes {
     }
   }
 
-  /** Resolves at the commit of the claim: the turn prepares its first call while the disk is at work. */
-  #claim(seq: number): Promise<Claimed | undefined> {
-    return new Promise((resolve, reject) => {
-      const handOver = (row: RunRow | undefined): void => resolve(row && { row, durable });
-      const durable = this.#options.journal.claim(seq, handOver);
-      durable.then(handOver, reject);
-    });
+  async #claim(lane: Lane, waiting: QueuedRow, rules: QueueRules | 'alone'): Promise<Claimed | undefined> {
+    const claimed = await this.#start.claim(waiting, rules);
+    if (claimed === 'again') {
+      lane.behind = true;
+      lane.look = { after: 0 };
+    }
+    // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
+    if (typeof claimed === 'string') return undefined;
+    if (lane.current) lane.current.seq = claimed.row.seq;
+    return claimed;
   }
 
   /** Ends early when the signal aborts: the caller looks at it next. */

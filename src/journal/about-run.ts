@@ -69,7 +69,7 @@ export function askedRun({ db }: Store, what: MessageQuery): string | undefined 
   // `0` follows the separator, so the range is that of the chat and its threads.
   const [from, to] = 'lane' in what ? [what.lane, what.lane] : [what.chat, `${what.chat}0`];
   const isChat = 'chat' in what ? 1 : 0;
-  const where = "(lane = ?1 OR (?3 = 1 AND lane > ?1 || '/' AND lane < ?2))";
+  const where = "(lane = ?1 OR (lane > ?1 || '#' AND lane < ?1 || '$') OR (?3 = 1 AND lane > ?1 || '/' AND lane < ?2))";
   if ('answer' in what) {
     const sql = `SELECT part ->> '$.messageId' AS key
       FROM (SELECT platform_id, lane, part FROM outbox ORDER BY seq DESC LIMIT ${NEWEST}) WHERE platform_id = ?4 AND ${where} LIMIT 1`;

@@ -8,6 +8,8 @@ import { noteAccount, noteIncoming } from './chats.ts';
 import { applyWrite } from './commit.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
+import { isKnown, remember } from './dedup.ts';
+import { besideOthers, type Instead } from './during.ts';
 import { cancelRuns } from './ended-runs.ts';
 import { addParts } from './outbox.ts';
 import { isBlocked } from './people.ts';
@@ -53,7 +55,7 @@ export function acceptBatch(
 
 function isLetIn(admission: Admission, { kind }: Accepted): boolean {
   if (admission.kind === 'answer' && admission.isStranger) return false;
-  return kind === 'new' || kind === 'answered' || kind === 'amended';
+  return kind === 'new' || kind === 'steered' || kind === 'answered' || kind === 'amended';
 }
 
 /** A refusal is written where its reason is known: see `countRefusal`. */
@@ -68,6 +70,8 @@ function recordAccepted(store: Store, admission: Admission, accepted: Accepted):
   writeEvent(store, { ...about, type: 'received' });
   if (accepted.kind === 'new')
     writeEvent(store, { ...about, session: accepted.row.session, type: 'admitted', lane: accepted.row.lane });
+  else if (accepted.kind === 'steered' && admission.kind === 'admit')
+    writeEvent(store, { ...about, session: admission.session, type: 'finished', outcome: accepted.outcome, ms: 0 });
   else if (admission.kind === 'answer')
     writeEvent(store, { ...about, session: admission.session, type: 'finished', outcome: admission.outcome, ms: 0 });
 }
@@ -97,19 +101,36 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message, 'unchanged');
   const decided = target ? undefined : admission.ifOwnRow?.();
   if (decided) return acceptInstead(store, decided, change);
+  const placed = { ...admission, ...placeIn(store, message, admission) };
+  const instead = target ? undefined : besideOthers(store, placed, change);
+  if (instead?.kind === 'decided') return acceptInstead(store, instead.admission, change);
   remember(store, message);
   if (target) return amend(store, admission, target, change);
-  const { lane, session } = placeIn(store, message, admission);
-  const seq = insertRow(store, { ...admission, lane, session }, 'NEW');
+  return addAdmitted(store, placed, instead, change);
+}
+
+function addAdmitted(
+  store: Store,
+  offered: Admitted,
+  instead: Exclude<Instead, { kind: 'decided' }> | undefined,
+  change: Change,
+): Accepted {
+  if (instead?.kind === 'steered') {
+    const { run: row, outcome } = instead;
+    insertRow(store, offered, 'DONE', outcome);
+    return { kind: 'steered', row, outcome };
+  }
+  const { admission, interrupted } = instead ?? { admission: offered };
+  const seq = insertRow(store, admission, 'NEW');
   change.active += 1;
-  const { taint = 0 } = admission;
+  const { lane, session, message, taint = 0 } = admission;
   const row: ChatRow = {
     ...{ seq, key: messageKey(message), lane, session, message, attempts: 0, generation: 0 },
     ...{ source: { kind: 'chat' }, profile: 'session', acceptedAt: store.clock.now() },
     ...(taint === 0 ? {} : { taint }),
     authority: admission.authority ?? { principal: principalOf(message), role: 'member', mode: 'guarded', policies: [] },
   };
-  return { kind: 'new', row };
+  return { kind: 'new', row, ...(interrupted ? { interrupted } : {}) };
 }
 
 function acceptInstead(store: Store, decided: Admission, change: Change): Accepted {
@@ -143,30 +164,6 @@ function answerQuestion(store: Store, { settled, over }: Settles, change: Change
   }
   const wait = findWait(store, settled.wait);
   return wait && over(wait);
-}
-
-/** The second key is its own space: a Message-ID never equals a transport id by accident. */
-const PRIMARY = 0;
-const SECONDARY = 1;
-
-function dedupKeys(message: InboundMessage): readonly (readonly [kind: number, key: string])[] {
-  const { channel, account, platformId, secondaryId } = message;
-  const primary = [PRIMARY, messageKey({ channel, account, platformId })] as const;
-  if (secondaryId === undefined) return [primary];
-  return [primary, [SECONDARY, messageKey({ channel, account, platformId: secondaryId })]];
-}
-
-function isKnown(store: Store, message: InboundMessage): boolean {
-  return dedupKeys(message).some(
-    ([kind, key]) => store.db.get('SELECT 1 FROM dedup WHERE kind = ? AND key = ?', kind, key) !== undefined,
-  );
-}
-
-function remember(store: Store, message: InboundMessage): void {
-  const now = store.aging.now();
-  for (const [kind, key] of dedupKeys(message)) {
-    store.db.run('INSERT INTO dedup (kind, key, accepted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', kind, key, now);
-  }
 }
 
 function insertRow(
@@ -223,7 +220,7 @@ function findUnbegun(store: Store, message: InboundMessage): Target | undefined 
 function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
   return store.db.all<StoredMessage>(
     `SELECT seq, input FROM run WHERE key = ? AND state = 'NEW'
-       AND NOT EXISTS (SELECT 1 FROM step WHERE run_seq = run.seq) ORDER BY seq DESC LIMIT 1`,
+       AND NOT EXISTS (SELECT 1 FROM step WHERE run_seq = run.seq AND kind <> 'note') ORDER BY seq DESC LIMIT 1`,
     key,
   );
 }
@@ -236,7 +233,8 @@ function wasTakenUp(store: Store, message: InboundMessage): boolean {
   if (message.targetId === undefined) return false;
   const row = store.db.get<{ seq: number; input: string; state: string }>(
     `SELECT seq, input, state FROM run WHERE key = ?
-       AND (state IN ('NEW', 'RUNNING', 'PARKED') OR outcome = 'answered' OR outcome LIKE 'limit:%') ORDER BY seq DESC LIMIT 1`,
+       AND (state IN ('NEW', 'RUNNING', 'PARKED') OR outcome = 'answered' OR outcome LIKE 'limit:%'
+         OR outcome LIKE 'merged:%' OR outcome LIKE 'steered:%') ORDER BY seq DESC LIMIT 1`,
     targetKey(message, message.targetId),
   );
   if (!row) return false;
@@ -253,7 +251,13 @@ function isOwn(message: InboundMessage, original: InboundMessage): boolean {
 }
 
 function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, target: Target, change: Change): Accepted {
-  if (message.kind === 'delete') {
+  const { queued: [next, ...later] = [] } = target.message;
+  if (message.kind === 'delete' && next) {
+    // What waited behind it is answered without it.
+    const { text, media, marks: _gone, ...rest } = { ...target.message, text: next.text, media: next.media };
+    const left = { ...rest, text, media, ...(next.marks && { marks: next.marks }), queued: later };
+    store.db.run('UPDATE run SET input = ? WHERE seq = ?', JSON.stringify(left), target.seq);
+  } else if (message.kind === 'delete') {
     store.db.run(
       "UPDATE run SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
       store.clock.now(),

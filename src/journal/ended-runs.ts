@@ -51,6 +51,14 @@ export function cancelRunsOf(
   return cancelTrees(store, found, stoppedMark, change);
 }
 
+/** As `cancelRuns`, of one that runs; it ends with this outcome, and what it began as cancelled. */
+export function cancelRunning(store: Store, seq: number, outcome: string, change: Change): readonly EndedRun[] {
+  const sql = `SELECT ${RUN_COLUMNS}, state FROM run WHERE seq = ? AND state = 'RUNNING'`;
+  return withChildren(store, store.db.all<FoundRecord>(sql, seq)).map((record) =>
+    cancelRun(store, record, change, record.seq === seq ? outcome : undefined),
+  );
+}
+
 /** As `cancelRuns`, of a topic that is deleted. */
 export function cancelConversation(
   store: Store,
@@ -105,27 +113,30 @@ export function writeEnd(store: Store, row: RunRow, outcome: string): void {
   writeEvent(store, { type: 'finished', at: store.clock.now(), messageId, session, channel: channelOf(row), outcome, ms: 0 });
 }
 
-function cancelRun(store: Store, record: FoundRecord, change: Change): EndedRun {
+function cancelRun(store: Store, record: FoundRecord, change: Change, outcome = 'cancelled'): EndedRun {
   const row = toRunRow(record);
   const remains = leaveRemains(store, row);
   store.db.run(
-    `UPDATE run SET state = 'DONE', outcome = 'cancelled', finished_at = ?3, boot_id = NULL, generation = generation + 1,
+    `UPDATE run SET state = 'DONE', outcome = ?4, finished_at = ?3, boot_id = NULL, generation = generation + 1,
        ${KEPT_FROM} WHERE seq = ?1`,
-    ...[row.seq, null, store.clock.now()],
+    ...[row.seq, null, store.clock.now(), outcome],
   );
   if (record.state === 'PARKED') closeWaits(store, row.seq);
   else change.active -= 1;
   // Of a tree the parent comes first: its waits are closed by then, and it does not go on.
   if (row.source.kind === 'run') settleRun(store, row.key, { ok: false, output: 'Error: cancelled' }, change);
-  writeEnd(store, row, 'cancelled');
+  writeEnd(store, row, outcome);
   return { row, ...remains };
 }
 
-/** `#` and `/` stand before what is within a session or a lane; `$` and `0` follow them. */
+/** `#` and `/` stand before what is within a session or a lane; `$` and `0` follow them. With what runs beside it. */
 function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
+  const beside = [`${lane}##`, `${lane}#$`];
   return inOrder([
     ...unfinished(store, 'lane = ?', [lane]),
+    ...unfinished(store, 'lane >= ? AND lane < ?', beside),
     ...parked(store, 'session = ? AND lane = ?', [session, lane]),
+    ...parked(store, 'session = ? AND lane >= ? AND lane < ?', [session, ...beside]),
     ...subAgents(store, childSessions(session)),
   ]);
 }
@@ -142,6 +153,7 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
   const root = sessionOfChat(session, message);
   return inOrder([
     ...unfinished(store, 'lane = ?', [chat]),
+    ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),

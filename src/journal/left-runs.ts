@@ -13,7 +13,7 @@ export const MAX_LEFT = 30;
  */
 export function cancelledRuns({ db }: Store, since: number, now: number): readonly LeftRun[] {
   const sql = `SELECT ${RUN_COLUMNS} FROM run WHERE state = 'DONE' AND finished_at > ? AND finished_at <= ?
-    AND outcome = 'cancelled' AND source = 'chat' AND generation > 1 ORDER BY finished_at DESC ${LIMIT}`;
+    AND outcome IN ('cancelled', 'interrupted') AND source = 'chat' AND generation > 1 ORDER BY finished_at DESC ${LIMIT}`;
   return db
     .all<RunRecord>(sql, since, now, MAX_LEFT)
     .reverse()

@@ -7,6 +7,7 @@ import { absorbGap } from './clock-gap.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
 import { cancelledRuns, MAX_LEFT } from './left-runs.ts';
+import { reopenNotes } from './notes.ts';
 import { addParts, expireParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { cancelledMessages, KEPT_FROM, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { skipServed } from './served-jobs.ts';
@@ -102,6 +103,7 @@ function buryAll(
       continue;
     }
     const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
+    reopenNotes(store, row, undefined, change);
     const { tools } = leaveRemains(store, row);
     end(store, row, 'DEAD', reason, now);
     if (row.message && row.generation > 0) left.push({ row, state: 'DEAD', outcome: reason });

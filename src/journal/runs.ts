@@ -91,7 +91,7 @@ export function waitingRows(store: Store, lane: string, limit: number, afterSeq:
   return (blocked < 0 ? records : records.slice(0, blocked)).map(toRunRow);
 }
 
-export function claimRow(store: Store, seq: number): RunRow | undefined {
+export function claimRow(store: Store, seq: number, taken: () => void = () => undefined): RunRow | undefined {
   const claimed = store.db.run(
     `UPDATE run SET state = 'RUNNING', attempts = attempts + 1, generation = generation + 1, boot_id = ?, not_before = 0
      WHERE seq = ? AND state = 'NEW' AND NOT EXISTS (
@@ -100,6 +100,7 @@ export function claimRow(store: Store, seq: number): RunRow | undefined {
     seq,
   );
   if (claimed === 0) return undefined;
+  taken();
   // A second statement: RETURNING fills a table of its own, which takes longer than both together.
   const record = store.db.get<RunRecord>(`SELECT ${RUN_COLUMNS} FROM run WHERE seq = ?`, seq);
   return record && toRunRow(record);
@@ -117,7 +118,8 @@ export function releaseRow(store: Store, seq: number, generation: number): boole
 }
 
 export function cancelledRows({ db }: Store, seqs: readonly number[]): readonly number[] {
-  const sql = "SELECT seq FROM run WHERE seq IN (SELECT value FROM json_each(?)) AND state = 'DONE' AND outcome = 'cancelled'";
+  const sql =
+    "SELECT seq FROM run WHERE seq IN (SELECT value FROM json_each(?)) AND state = 'DONE' AND outcome IN ('cancelled', 'interrupted')";
   return db.all<{ seq: number }>(sql, JSON.stringify(seqs)).map(({ seq }) => seq);
 }
 
@@ -131,7 +133,7 @@ const ENDS_WITHIN_MS = 600_000;
 export function cancelledMessages(store: Store, since: number, now: number): readonly InboundMessage[] {
   const last = "SELECT max(finished_at) FROM run WHERE state = 'DONE' AND finished_at <= ?2";
   const sql = `SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= max(?1, coalesce((${last}), 0) - ${ENDS_WITHIN_MS})
-    AND finished_at <= ?2 AND outcome = 'cancelled' AND source = 'chat'`;
+    AND finished_at <= ?2 AND outcome IN ('cancelled', 'interrupted') AND source = 'chat'`;
   return store.db.all<{ seq: number; input: string }>(sql, since, now).map(({ seq, input }) => readMessage(input, seq));
 }
 

@@ -7,6 +7,7 @@ import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { Processes } from '../core/process.ts';
 import type { PromptedRuns } from '../core/prompted-run.ts';
+import type { Taking } from '../core/queueing.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, TurnResult } from '../core/run.ts';
 import type { StepRecord } from '../core/step.ts';
@@ -40,6 +41,7 @@ import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
 import { readTasks } from './tasks.ts';
+import { takeRows } from './taking.ts';
 import { addUsage, usageSince } from './usage.ts';
 import { loseQuestion } from './waits.ts';
 
@@ -106,8 +108,9 @@ export class SqliteJournal implements Journal {
     return this.#queue.peek(() => waitingRows(this.#store, lane, limit, afterSeq));
   }
 
-  claim(seq: number, onCommit?: (row: RunRow | undefined) => void): Promise<RunRow | undefined> {
-    return this.#queue.write(() => claimRow(this.#store, seq), onCommit);
+  claim(seq: number, onCommit?: (row: RunRow | undefined) => void, taking?: Taking): Promise<RunRow | undefined> {
+    const store = this.#store;
+    return this.#queue.write((change) => claimRow(store, seq, taking && (() => takeRows(store, seq, taking, change))), onCommit);
   }
 
   release(seq: number, generation: number): Promise<boolean> {
@@ -285,9 +288,13 @@ export class SqliteJournal implements Journal {
   }
 }
 
-function claimOf({ seq, generation, ...end }: TurnResult): Claim {
-  const { state, ms, taint, waits = [], historyTo = '', outcome, result } = end;
-  const common = { ...(ms === undefined ? {} : { ms }), ...(taint === undefined ? {} : { taint }) };
+function claimOf({ seq, generation, lines: _, parts: __, ...end }: TurnResult): Claim {
+  const { state, ms, taint, notes, waits = [], historyTo = '', outcome, result } = end;
+  const common = {
+    ...(ms === undefined ? {} : { ms }),
+    ...(taint === undefined ? {} : { taint }),
+    ...(notes === undefined ? {} : { notes }),
+  };
   if (state === 'PARKED') return { seq, generation, end: { state, outcome: 'parked', waits, historyTo, ...common } };
   return { seq, generation, end: { state, outcome, ...common, ...(result ? { result } : {}) } };
 }

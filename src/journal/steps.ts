@@ -7,7 +7,7 @@ import { addUsage } from './usage.ts';
 
 interface StepRow {
   readonly n: number;
-  readonly kind: 'model' | 'tool';
+  readonly kind: StepRecord['kind'];
   readonly call_id: string;
   readonly state: 'STARTED' | 'DONE';
   readonly args_hash: string | null;

@@ -7,6 +7,7 @@ import type { ToolResult } from '../core/tool.ts';
 import { LOST, lateResult, type NewWait, reminderId, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
 import { addGrant } from './grants.ts';
+import { reopenNotes } from './notes.ts';
 import { addParts } from './outbox.ts';
 import { countWaiting, findWait, openQuestions } from './read-waits.ts';
 import { writeEvent } from './record.ts';
@@ -25,7 +26,7 @@ const TOO_MANY: ToolResult = { ok: true, output: 'deny' };
  */
 export function parkRun(store: Store, claim: Claim & { readonly end: Park }, change: Change): string | undefined {
   const { seq, generation, end } = claim;
-  const { waits, historyTo, ms = 0, taint = 0 } = end;
+  const { waits, historyTo, ms = 0, taint = 0, notes } = end;
   // What crashed it before is over: it came to where it waits.
   const row = store.db.get<{ key: string; session: string; channel: string | null; principal: string }>(
     `UPDATE run SET state = 'PARKED', outcome = 'parked', boot_id = NULL, attempts = 0, ran_ms = ran_ms + ?, taint = taint | ?,
@@ -41,6 +42,7 @@ export function parkRun(store: Store, claim: Claim & { readonly end: Park }, cha
     ...{ type: 'parked', at: store.clock.now(), messageId: key, session, ...(channel === null ? {} : { channel }) },
     ...{ waits: waits.length, kinds: [...new Set(waits.map(({ kind }) => kind))].join(' '), ms: Math.round(ms) },
   });
+  reopenNotes(store, { seq, key }, notes, change);
   for (const wait of waits) addWait(store, { seq, key, generation, principal }, wait, change);
   unpark(store, seq, change);
   return session;

@@ -44,6 +44,21 @@ export function resultOf({ state, outcome }: Pick<TurnResult, 'state' | 'outcome
   return { ok, output: ok ? text : `Error: ${text}` };
 }
 
+/**
+ * Of a run beside another one: its question and its last words. Its tool traffic would stand between that of
+ * the other.
+ */
+export function onlyWords(lines: readonly SessionMessage[], beside: string): readonly SessionMessage[] {
+  const [asked] = lines;
+  const last = lines.findLast(({ role }) => role === 'assistant');
+  if (!asked || !last) return lines;
+  const { tool_calls: _calls, reasoning_content: _reasoning, provider_state: _state, ...words } = last;
+  return [asked, words].map((line) => ({ ...line, beside }));
+}
+
+/** Stands above an answer when one to a later message was given before it. */
+export const LATER_FIRST = '↩️ To your earlier message (a later one was answered first):';
+
 /** Each kind once. */
 export function kindsOf(waits: readonly NewWait[]): string {
   return [...new Set(waits.map(({ kind }) => kind))].join(' ');

@@ -1,8 +1,9 @@
 /** Why a running run was told to stop; it decides from it what becomes of the row. */
 export class RunStopped extends Error {
-  readonly by: 'user' | 'shutdown' | 'fenced';
+  /** `newer`: a newer message of its person takes its place. */
+  readonly by: 'user' | 'newer' | 'shutdown' | 'fenced';
 
-  constructor(by: 'user' | 'shutdown' | 'fenced') {
+  constructor(by: RunStopped['by']) {
     super(`turn stopped: ${by}`);
     this.name = 'RunStopped';
     this.by = by;

@@ -64,7 +64,7 @@ interface Fetched {
 
 /** Whether the first thing outside this process that the run does is a model call, or a command. */
 export function startsWithCall({ generation, message }: RunRow): boolean {
-  return generation === 1 && message?.kind === 'message' && message.media.length === 0;
+  return generation === 1 && message?.kind === 'message' && filesOf(message).length === 0;
 }
 
 /**
@@ -72,13 +72,14 @@ export function startsWithCall({ generation, message }: RunRow): boolean {
  * is answered all the same.
  */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
-  const words = [background(message), quotation(message), author(message) + said(message)];
+  const words = [background(message), ...spoken(message)];
   // Before the time limit is set: its timer would stay for a minute behind every message.
-  if (message.media.length === 0) return { text: joined(words), media: [], notice: '' };
-  const files = await fetchFiles(message, options);
+  const sent = filesOf(message);
+  if (sent.length === 0) return { text: joined(words), media: [], notice: '' };
+  const files = await fetchFiles(sent, options);
   const transcripts = await transcribeAll(files, options);
   const notes = files.flatMap((file) => [transcripts.get(file) ?? '', file.note]);
-  const left = message.media.length - files.length;
+  const left = sent.length - files.length;
   if (left > 0) notes.push(mark(`${left} more files were not fetched: the limit is ${MAX_FILES} per message`));
   return {
     text: joined([...words, ...notes]),
@@ -93,15 +94,41 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
  * next message.
  */
 export function wordsOf(message: InboundMessage): string {
-  const files = message.media.map((ref) => mark(`${named(ref)}: not looked at before this was interrupted`));
-  return joined([quotation(message), author(message) + said(message), ...files]);
+  const files = filesOf(message).map(({ ref }) => mark(`${named(ref)}: not looked at before this was interrupted`));
+  return joined([...spoken(message), ...files]);
 }
 
-async function fetchFiles(message: InboundMessage, options: PrepareOptions): Promise<readonly Fetched[]> {
+/** What a run that is under way is told of a message: with what was said in the group before it. */
+export function noteOf(message: InboundMessage): string {
+  return joined([background(message), ...spoken(message)]);
+}
+
+/** The words of a message, then those of each that is answered with it (spec A4, collect). */
+function spoken(message: InboundMessage): readonly string[] {
+  const own = (one: InboundMessage): string => author(one) + said(one);
+  // Who speaks stands at the beginning of a line: see `marks.ts`.
+  const queued = (message.queued ?? []).map((one, i) =>
+    joined(['---', quotation(one), `Queued #${i + 1}:${one.isGroup ? '\n' : ' '}${own(one)}`]),
+  );
+  return [quotation(message), own(message), ...queued];
+}
+
+/** A file of a message, and its place among them: its name in the workspace is made of both. */
+interface Sent {
+  readonly message: InboundMessage;
+  readonly ref: MediaRef;
+  readonly index: number;
+}
+
+function filesOf(message: InboundMessage): readonly Sent[] {
+  return [message, ...(message.queued ?? [])].flatMap((one) => one.media.map((ref, index) => ({ message: one, ref, index })));
+}
+
+async function fetchFiles(sent: readonly Sent[], options: PrepareOptions): Promise<readonly Fetched[]> {
   const files: Fetched[] = [];
   const images = new ImageQuota();
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-  for (const [index, ref] of message.media.slice(0, MAX_FILES).entries()) {
+  for (const { message, ref, index } of sent.slice(0, MAX_FILES)) {
     try {
       const file = await fetchFile(message, ref, index, { ...options, signal });
       files.push({
@@ -139,11 +166,11 @@ function missing(ref: MediaRef, code: ErrorCode): string {
 async function transcribeAll(files: readonly Fetched[], options: PrepareOptions): Promise<ReadonlyMap<Fetched, string>> {
   const lines = new Map<Fetched, string>();
   const { transcriber, workspace } = options;
-  const spoken = files.filter(({ ref, file }) => file && (ref.kind === 'voice' || ref.kind === 'audio'));
-  if (!transcriber || spoken.length === 0) return lines;
+  const recordings = files.filter(({ ref, file }) => file && (ref.kind === 'voice' || ref.kind === 'audio'));
+  if (!transcriber || recordings.length === 0) return lines;
   const limit = AbortSignal.timeout(options.transcriptionMs ?? TRANSCRIPTION_MS);
   const signal = AbortSignal.any([options.signal, limit]);
-  for (const entry of spoken) {
+  for (const entry of recordings) {
     const { ref, file } = entry;
     if (!file) continue;
     try {

@@ -26,8 +26,8 @@ export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
     const asked = message ? { content: wordsOf(message), media: [] } : { content: row.prompt.text, media: row.prompt.media };
     const { input = asked, lines, tools } = interrupted(row.key, steps, clock.now());
     const taint = steps.reduce((sum, step) => sum | (step.taint ?? 0), row.taint ?? 0);
-    const left = [inputLine(row, input), ...lines];
-    return { lines: taint === 0 ? left : left.map((line) => ({ ...line, taint })), tools };
+    const marks = { ...(taint === 0 ? {} : { taint }), ...(message?.beside === undefined ? {} : { beside: message.beside }) };
+    return { lines: [inputLine(row, input), ...lines].map((line) => ({ ...line, ...marks })), tools };
   };
 }
 

@@ -69,6 +69,8 @@ export interface RunnerOptions {
   readonly system: () => string;
   /** What a chat is shown with an answer. */
   readonly extras: AnswerExtras;
+  /** Called when a turn was answered, on disk, with how long it took. ms. */
+  readonly onAnswered?: (row: RunRow, ms: number) => void;
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
   /** As `FetchFileOptions.uploads`. */

@@ -6,15 +6,16 @@ import { isAwaited, isBackground } from '../core/awaited.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';
+import { INTERRUPTED } from '../core/queueing.ts';
 import { channelOf, type RunRow, targetOf } from '../core/run.ts';
 import type { AgentResult } from '../core/turn.ts';
-import type { AnswerPlace } from '../delivery/answer-place.ts';
+import { type AnswerPlace, INTERRUPTED_MARK } from '../delivery/answer-place.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { accessOf } from './access.ts';
 import { withExtras } from './answer-extras.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
-import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
+import { callContext, type End, type Ended, kindsOf, onlyWords, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { asJob, asReport } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
@@ -24,6 +25,7 @@ import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
 import { limitsFor } from './profile.ts';
 import { progressAtEnd } from './progress.ts';
 import { inputLine } from './remains.ts';
+import { NotedRuns } from './noted-runs.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { withChildren } from './sub-agent-result.ts';
@@ -47,16 +49,21 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #windows: LearntWindows;
   #stopping = false;
+  readonly #noted: NotedRuns;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#windows = new LearntWindows(options.clock);
+    this.#noted = new NotedRuns(options.journal);
   }
 
   /** Shutdown began: every running turn stops after the step it is recording, and its row is NEW again. */
   stopAtNextStep(): void {
     this.#stopping = true;
   }
+
+  /** The run of this key, if it runs, has a note more on disk. */
+  readonly noted = (key: string): void => this.#noted.noted(key);
 
   /**
    * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could
@@ -67,6 +74,7 @@ export class Runner {
     const { clock, emit } = this.#options;
     const started = clock.monotonic();
     const { key: messageId } = row;
+    this.#noted.begin(messageId);
     const channel = channelOf(row);
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
@@ -88,6 +96,7 @@ export class Runner {
       };
     } finally {
       place.end();
+      this.#noted.end(messageId);
     }
   }
 
@@ -95,15 +104,16 @@ export class Runner {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const ms = clock.monotonic() - started;
     // The stop has ended the row already, and has written its lines.
-    const isCancelled = result.outcome === 'cancelled';
+    const isCancelled = result.outcome === 'cancelled' || result.outcome === INTERRUPTED;
     const seen = (session: string): void => {
       // In the order of the commits: another one may begin the session anew.
       transcripts.committed(session, result.lines);
       onParts(result.parts);
     };
     const committed = !isCancelled && (await journal.finish({ ...result, ms }, seen));
-    if (!committed) await place.abandon();
+    if (!committed) await place.abandon(result.outcome === INTERRUPTED ? INTERRUPTED_MARK : undefined);
     if (committed) {
+      if (result.outcome === 'answered') this.#options.onAnswered?.(row, ms);
       result.onDisk?.();
       tellMessageOut(row, result, this.#options.hooks);
       if (row.profile === 'session' && result.lines.length > 0) this.#options.compaction.after(row);
@@ -143,7 +153,8 @@ export class Runner {
     const { ownSession } = told;
     const at = ownSession === undefined ? await this.#moved(row) : { ...row, session: ownSession };
     const ended = await this.#conclude(at, result, { signal, told });
-    return ended && withTaint(ownSession === undefined ? ended : { ...ended, session: ownSession }, result.taint);
+    const own = ended && { ...withTaint(ended, result.taint), notes: result.notes };
+    return own && (ownSession === undefined ? own : { ...own, session: ownSession });
   }
 
   /** Its session may have been begun anew while it ran: then it ends in what that was. */
@@ -157,7 +168,9 @@ export class Runner {
     result: AgentResult,
     { signal, told }: { readonly signal: AbortSignal; readonly told: Told },
   ): Promise<Ended | undefined> {
-    const { outcome, lines, files, choices } = result;
+    const { outcome, files, choices } = result;
+    const beside = row.message?.beside;
+    const lines = beside === undefined ? result.lines : onlyWords(result.lines, beside);
     switch (outcome.kind) {
       case 'parked': {
         const { questions } = this.#options;
@@ -166,7 +179,10 @@ export class Runner {
         return { ...this.#done(row, { state: 'PARKED', outcome: 'parked' }), ...placed, historyTo };
       }
       case 'answered':
-        return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, choices, lines });
+        return this.#done(row, {
+          ...{ state: 'DONE', outcome: 'answered', files, choices, lines },
+          text: await this.#noted.below(row, outcome.text),
+        });
       case 'limit':
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
       case 'failed':
@@ -185,8 +201,9 @@ export class Runner {
    * After /stop the row is DONE already. After a shutdown it is NEW again with its steps, for the next start.
    */
   async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
-    if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
-      return this.#done(row, { state: 'DONE', outcome: 'cancelled' });
+    const by = signal.reason instanceof RunStopped ? signal.reason.by : undefined;
+    if (by === 'user' || by === 'newer')
+      return this.#done(row, { state: 'DONE', outcome: by === 'user' ? 'cancelled' : INTERRUPTED });
     await this.#options.journal.release(row.seq, row.generation);
     return undefined;
   }
@@ -247,6 +264,7 @@ export class Runner {
     const recorded = await journal.steps(row.seq);
     const begun = clock.monotonic();
     let call: UsageEntry | undefined;
+    this.#noted.found(key, recorded);
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: taskPrompt(row, turn.text), media: turn.media });
     const own = limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits);
@@ -276,6 +294,7 @@ export class Runner {
           else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
+        notes: () => this.#noted.newOf(row),
       },
       workspace: turn.workspace,
       session: row.session,

@@ -9,6 +9,7 @@ import type { ParkedRun, StoredWait, WaitKind } from '../core/wait.ts';
 import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 import type { Earlier } from './earlier.ts';
+import { isOfRun } from './order-lines.ts';
 import { recentHistory } from './recent-history.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -54,7 +55,7 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
   const loaded = await linesFor(row, options.transcripts, maxHistory);
   // A dead letter that is replayed: what its first run left in the session must not be read as earlier
   // conversation.
-  const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
+  const lines = snapshot(loaded, row.message?.beside).filter((line) => !isOfRun(line, key));
   const ownSession = await sessionInstead(row, options);
   const { before, since } = ownSession === undefined ? splitAt(lines, historyTo) : NOTHING;
   const history = recentHistory(before, maxHistory);
@@ -74,6 +75,12 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
       ...(since.length > 0 ? { since: sinceText(since) } : {}),
     },
   };
+}
+
+/** A run beside another one has the history from before that one's question. */
+function snapshot(lines: readonly SessionMessage[], beside: string | undefined): readonly SessionMessage[] {
+  const from = beside === undefined ? -1 : lines.findIndex((line) => isOfRun(line, beside) || line.beside === beside);
+  return from < 0 ? lines : lines.slice(0, from);
 }
 
 function verdictOf({ id, callId, question, value }: StoredWait): readonly (readonly [string, CallVerdict])[] {

@@ -8,6 +8,7 @@ import type { Session, SessionChoices, SessionMessage, SessionStore } from '../c
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { appendWithCuts, behindLastCut, headerOf, newestKept, titleOf, withLines } from './cuts.ts';
+import { orderLines } from './order-lines.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
@@ -52,6 +53,8 @@ export class Transcripts implements AsyncDisposable {
   readonly #stuck = new Map<string, unknown>();
   /** The end of the last round: rounds follow each other, because a session has one writer at a time. */
   #lastRound: Promise<unknown> = Promise.resolve();
+  /** Sessions whose file is being made anew: what is appended meanwhile would be lost. */
+  readonly #rewriting = new Set<string>();
   #moving: Promise<void> | undefined;
   #again = false;
 
@@ -74,7 +77,7 @@ export class Transcripts implements AsyncDisposable {
     const known = new Set(messages.map(({ id }) => id));
     // Lines reach the file in order: what stands before one that is there is there, too.
     const inFile = pending.findLastIndex(({ id }) => known.has(id)) + 1;
-    return withLines(messages, pending.slice(inFile));
+    return orderLines(withLines(messages, pending.slice(inFile)));
   }
 
   /** What the session was before it began anew. Its lines go there first: they are in no other place. */
@@ -124,9 +127,20 @@ export class Transcripts implements AsyncDisposable {
     await this.#options.journal.commit([{ kind: 'end-grants', session }]);
     await this.#moveAll();
     if (this.#stuck.has(session)) throw this.#stuck.get(session);
-    // All of them are in the file now; one left here would come back after the rewrite.
-    this.#pending.delete(session);
-    const messages = (await this.#options.store.load(session))?.messages ?? [];
+    this.#rewriting.add(session);
+    try {
+      await this.#lastRound;
+      return await this.#rewrite(session, keep);
+    } finally {
+      this.#rewriting.delete(session);
+    }
+  }
+
+  async #rewrite(session: string, keep: number): Promise<number> {
+    const messages = orderLines((await this.#options.store.load(session))?.messages ?? []);
+    // What is in the file and left here would come back after the rewrite; what a run beside this one left
+    // meanwhile is not in it.
+    this.#forget(session, new Set(messages.map(({ id }) => id)));
     const kept = newestKept(messages, keep);
     if (messages.length > 0) await this.#options.store.rewrite(session, kept, headerOf(session, kept));
     return kept.length;
@@ -255,8 +269,8 @@ export class Transcripts implements AsyncDisposable {
    * process too.
    */
   async #append(session: string, entries: readonly { readonly line: SessionMessage }[], failed: Failed): Promise<boolean> {
-    const lines = entries.map(({ line }) => line);
-    if (failed.has(session)) return this.#keep(session, lines, failed);
+    const lines = orderLines(entries.map(({ line }) => line));
+    if (failed.has(session) || this.#rewriting.has(session)) return this.#keep(session, lines, failed);
     try {
       const { store } = this.#options;
       if (isArchived(session)) await store.archive(sessionOfArchive(session), lines);

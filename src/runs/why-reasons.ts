@@ -1,6 +1,7 @@
 /** Reasons in words, and the key of the config that decides each, where one does. */
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { WaitingLimit } from '../core/message.ts';
+import { BUSY, INTERRUPTED, MERGED, STEERED, SUPERSEDED } from '../core/queueing.ts';
 import { NOT_HEARD } from '../core/run.ts';
 
 /** A sentence's end, without the full stop. */
@@ -20,6 +21,7 @@ export interface Gate {
 
 type Reasons = Readonly<Record<string, readonly [text: string, configKey?: string]>>;
 
+const QUEUE = 'gateway.queue_mode';
 const SENDERS = 'gateway.channels[].allowed_senders';
 
 /** Limits on what waits, by their key in section `limits`. */
@@ -72,6 +74,9 @@ const OUTCOMES: Reasons = {
   deleted: ['It was taken back before its turn'],
   'own-call': ['A program that mcp_clients names did it, without the agent'],
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
+  [SUPERSEDED]: ['It was superseded: its sender wrote again before its turn began, and the newest message counts', QUEUE],
+  [INTERRUPTED]: ['It was interrupted by a newer message of its sender, which was answered in its place', QUEUE],
+  [BUSY]: ['It was not worked on: as many messages of its chat as may were under way; the chat was told', QUEUE],
   [NOT_HEARD]: ['It was not listened to: it is not known whether it spoke to the assistant', 'transcription'],
   'not-permitted': ['It was a command of the owner; its author was told so within the hour', 'gateway.owner'],
   'refused:hook': ['A hook of the operator refused it; the chat was told why', 'hooks'],
@@ -126,6 +131,10 @@ export function refusalOf(reason: string): Reason & { readonly sentence: string 
 export function endOf(outcome: string, isDead: boolean): Reason {
   const known = OUTCOMES[outcome];
   if (known) return toReason(known);
+  if (outcome.startsWith(STEERED))
+    return toReason([`It was steered: told to the turn that ran, of ${outcome.slice(STEERED.length)}`, QUEUE]);
+  if (outcome.startsWith(MERGED))
+    return toReason([`It was merged: answered together with ${outcome.slice(MERGED.length)}`, QUEUE]);
   const givenUp = GIVEN_UP.find(([pattern]) => pattern.test(outcome));
   if (givenUp) return { text: `It was given up: ${outcome}`, configKey: givenUp[1] };
   const code = /^failed:(.*)$/.exec(outcome)?.[1];

@@ -20,4 +20,9 @@ export const NO_COMMANDS: PromptPorts = {
     show: () => Promise.reject(new Error('no task in this test')),
   },
   standing: async () => ({ authority: { principal: '', role: 'guest', mode: 'read-only', policies: [] }, taint: 0 }),
+  queue: {
+    of: async () => ({ mode: 'followup', from: 'the default', debounceMs: 0 }),
+    configured: () => ({ mode: 'followup', from: 'the default' }),
+    chosen: () => undefined,
+  },
 };

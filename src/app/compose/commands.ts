@@ -4,6 +4,7 @@ import { errorText } from '../../core/errors.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { PromptPorts } from '../../gateway/commands/command.ts';
 import type { Choices } from '../../runs/choices.ts';
+import type { QueueParts } from './queue.ts';
 import { mayChangeIn, type TurnParts } from './runner.ts';
 import { taskBook } from './tasks.ts';
 import { toolSettingsOf } from './tool-settings.ts';
@@ -17,6 +18,7 @@ export function composeCommands(
   turn: TurnParts,
   choices: Pick<Choices, 'inForce'>,
   standing: PromptPorts['standing'],
+  queue: Pick<QueueParts, 'book'>,
 ): PromptPorts {
   const { base, parts, operator, models } = turn;
   const { channels, journal, live, options } = base;
@@ -45,6 +47,7 @@ export function composeCommands(
       return `Model: ${entry?.model.id ?? models().model.id}, ${from}. Thinking: ${thinking}.`;
     },
     router: () => models().router,
+    queue: queue.book,
     toolSettings: toolSettingsOf(options),
     ...{ tasks: taskBook(base), standing },
   };

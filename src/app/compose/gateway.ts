@@ -14,7 +14,6 @@ import type { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
-import type { Runner } from '../../runs/runner.ts';
 import { removeWorkspace, sessionWorkspace } from '../../runs/workspace.ts';
 import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
@@ -25,7 +24,8 @@ import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { allowedSenders, closedToFriends } from './own-accounts.ts';
 import { isSpoofable } from './policy.ts';
-import { choicesOf, type TurnParts, whyOf, writerCheck } from './runner.ts';
+import { composeQueue, type QueueParts } from './queue.ts';
+import { choicesOf, composeRunner, type TurnParts, whyOf, writerCheck } from './runner.ts';
 
 export interface GatewayParts {
   readonly gateway: Gateway;
@@ -35,7 +35,9 @@ export interface GatewayParts {
 }
 
 /** Intake, lanes and what decides about what was overheard. */
-export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
+export function composeGateway(turn: TurnParts): GatewayParts {
+  const queue = composeQueue(turn);
+  const runner = composeRunner(turn, queue);
   const { base, models, operator, transcripts, delivery, parts, pairing, people } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock, logger } = options;
@@ -58,7 +60,7 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
   });
   const bus = new InboundBus(config.gateway.bus_capacity);
   const permits = turnPermits(base);
-  const lanes = composeLanes(base, { bus, gate, permits, sessions: transcripts.sessions });
+  const lanes = composeLanes(base, { bus, gate, permits, sessions: transcripts.sessions, rules: queue.rules });
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   const standing = standingOptions(base, operator, pairing);
@@ -75,7 +77,8 @@ export function composeGateway(turn: TurnParts, runner: Runner): GatewayParts {
       firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
-      commands: composeCommands(turn, choicesOf(turn), standsFor),
+      commands: composeCommands(turn, choicesOf(turn), standsFor, queue),
+      during: queue.during,
       answer,
       decide: (message) => approvals.decide(message),
       standing: standsFor,
@@ -115,12 +118,13 @@ interface LaneParts {
   readonly gate: VoiceGate;
   readonly permits: TurnPermits;
   readonly sessions: KeyedMutex;
+  readonly rules: QueueParts['rules'];
 }
 
-function composeLanes({ options, events, journal }: Base, { bus, gate, permits, sessions }: LaneParts): Lanes {
+function composeLanes({ options, events, journal }: Base, { bus, gate, permits, sessions, rules }: LaneParts): Lanes {
   const { clock } = options;
   return new Lanes({
-    ...{ journal, bus, permits, sessions, clock, emit: events.emit },
+    ...{ journal, bus, permits, sessions, rules, clock, emit: events.emit },
     turn: (row, signal, durable) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal, durable)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({

@@ -93,6 +93,8 @@ export const LIVE_GATEWAY_KEYS = [
   'tool_timeout_secs',
   'session_timeout_secs',
   'answer_expiry_hours',
+  'queue_mode',
+  'auto_escalation',
 ] as const satisfies readonly (keyof Config['gateway'])[];
 
 /** What may change while the daemon runs; all else is read when a part is built. */

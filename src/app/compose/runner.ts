@@ -28,6 +28,7 @@ import type { Operator } from './operator.ts';
 import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
 import { policySettings, provesSender } from './policy.ts';
+import type { QueueParts } from './queue.ts';
 import { remainsFor } from './store.ts';
 import { notifiedIn, taskLimits } from './tasks.ts';
 import { composeTools } from './tools.ts';
@@ -45,7 +46,7 @@ export interface TurnParts {
   readonly people: Pick<People, 'audit'>;
 }
 
-export function composeRunner(turn: TurnParts): Runner {
+export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {
   const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
@@ -73,6 +74,7 @@ export function composeRunner(turn: TurnParts): Runner {
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
+    onAnswered: (row, ms) => queue.escalation.answered(row, ms),
     ...{ choices, compaction },
     earlier: earlierOf(turn),
     questions: operator.questions,

@@ -14,6 +14,7 @@ import type { RoutingMode } from '../../llm/routing/adaptive-router.ts';
 import type { Compaction } from '../../runs/compaction.ts';
 import type { Standing } from '../../operator/authority.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
+import type { QueueBook } from '../../runs/queue-rules.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 
 /** What a chat message asks of the gateway itself; anything else is the agent's. */
@@ -35,6 +36,8 @@ export type Command =
   | { readonly kind: 'thinking'; readonly isOn?: boolean }
   /** Takes its turn in the lane, because it changes the session. */
   | { readonly kind: 'compact' }
+  /** Without a value it only says what is in force. */
+  | { readonly kind: 'queue'; readonly value?: string }
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;
 
@@ -127,6 +130,8 @@ export interface PromptPorts {
   readonly tasks: Pick<Tasks, 'plan' | 'list' | 'show'>;
   /** For whom the message speaks, and what it brings in. */
   readonly standing: (message: InboundMessage) => Promise<Standing>;
+  /** Which queue mode holds. */
+  readonly queue: Pick<QueueBook, 'of' | 'configured' | 'chosen'>;
 }
 
 /** Where a message stands: the lane and the session of its chat or thread, without a topic. */

@@ -20,6 +20,7 @@ import { answerConfig, configCommand } from './config.ts';
 import { conversationOf } from './conversation.ts';
 import { newCommand, resetCommand, startAfresh, startAfreshInLane } from './new.ts';
 import { isPick, topicPicked } from './picker.ts';
+import { answerQueue, queueCommand } from './queue.ts';
 import { answerStatus, statusCommand } from './status.ts';
 import { answerTask } from './task-answers.ts';
 import { taskCommand, tasksCommand } from './tasks.ts';
@@ -55,6 +56,7 @@ const COMMANDS: readonly CommandSpec[] = [
   statusCommand,
   adaptiveCommand,
   configCommand,
+  queueCommand,
   whyCommand,
   taskCommand,
   tasksCommand,
@@ -117,6 +119,8 @@ export async function answerPrompt(
       return await answerThinking(command, at, ports);
     case 'adaptive':
       return await answerAdaptive(command, at, ports);
+    case 'queue':
+      return await answerQueue(command, at, ports);
     case 'config':
       return await answerConfig(command, at, ports);
     default:

@@ -59,9 +59,9 @@ export class ModelChoice {
     return 'In a group only the owner of this assistant can change the model or its thinking. Nothing was changed.';
   }
 
-  /** Both go back to what the config says. */
+  /** All go back to what the config says, the queue mode with them. */
   async reset(row: ChatRow): Promise<void> {
-    await this.#options.choices.choose(row, { model: null, thinking: null });
+    await this.#options.choices.choose(row, { model: null, thinking: null, queue: null });
   }
 
   async #showModel(row: ChatRow): Promise<string> {

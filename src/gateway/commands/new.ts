@@ -21,7 +21,7 @@ export const newCommand: CommandSpec = {
 
 export const resetCommand: CommandSpec = {
   name: 'reset',
-  summary: 'start afresh with nothing kept, and the model and thinking of the config',
+  summary: 'start afresh with nothing kept, and the model, thinking and queue mode of the config',
   read: (words) => (words.length === 0 ? { kind: 'new', keep: 0, reset: true } : undefined),
 };
 
@@ -40,7 +40,7 @@ export async function startAfresh(
     outcome: 'new',
     parts: answer(message, afreshText(kept)),
     restart: { topic, keep: command.keep },
-    ...(command.reset ? { settings: { model: null, thinking: null } } : {}),
+    ...(command.reset ? { settings: { model: null, thinking: null, queue: null } } : {}),
   };
 }
 

@@ -1,0 +1,63 @@
+// queue modes: what the config and people say, what slow answers change, and what a message does by it
+import type { QueuedRow } from '../../bus/inbound-bus.ts';
+import { errorText } from '../../core/errors.ts';
+import { chatRefOf } from '../../core/ids.ts';
+import type { AnswerTarget, InboundMessage } from '../../core/message.ts';
+import type { During } from '../../core/queueing.ts';
+import { duringOf, type QueueRules } from '../../gateway/queue-mode.ts';
+import { Escalation } from '../../runs/escalation.ts';
+import { QueueBook } from '../../runs/queue-rules.ts';
+import type { ModelStack } from '../model-stack.ts';
+import type { PlanAnswer } from './delivery.ts';
+import type { Operator } from './operator.ts';
+import type { Base } from './options.ts';
+
+export interface QueueParts {
+  /** For turns of lanes. */
+  readonly rules: (row: QueuedRow) => Promise<QueueRules>;
+  /** For admission. */
+  readonly during: (message: InboundMessage) => Promise<During | undefined>;
+  /** For commands. */
+  readonly book: QueueBook;
+  readonly escalation: Escalation;
+}
+
+interface QueueNeeds {
+  readonly base: Base;
+  /** To be asked at each use. */
+  readonly models: () => Pick<ModelStack, 'router'>;
+  readonly operator: Operator;
+  readonly parts: PlanAnswer;
+}
+
+export function composeQueue({ base, models, operator, parts }: QueueNeeds): QueueParts {
+  const { journal, channels, live, options, onParts } = base;
+  const { logger } = options;
+  const tell = (target: AnswerTarget, text: string): void => {
+    const notice = parts(target, text, []);
+    journal.enqueue(notice).then(
+      () => onParts(notice),
+      (error: unknown) => logger.warn('responsiveness.untold', { detail: errorText(error) }),
+    );
+  };
+  const escalation = new Escalation({
+    isOn: () => live().gateway.auto_escalation,
+    router: () => models().router,
+    ...{ tell, logger },
+  });
+  const book = new QueueBook({
+    ...{ journal, escalation },
+    channel(name) {
+      const { type, queue_mode: mode, debounce_ms: debounceMs } = channels.rules(name) ?? {};
+      return { type, mode, debounceMs };
+    },
+    mode: () => live().gateway.queue_mode,
+  });
+  const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
+  const answer = (message: InboundMessage, text: string) => parts(message, text, []);
+  return {
+    ...{ escalation, book },
+    rules: (row) => book.of(chatRefOf(row.lane)),
+    during: async (message) => duringOf(await book.of(message), { isOwner: isOwner(message), answer }),
+  };
+}
