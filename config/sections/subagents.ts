@@ -25,8 +25,8 @@ export const subagentsSection = z
       .describe('Tokens that these may use together, in and out. One that names no budget gets an equal share. 0: no limit.'),
     mcp_isolation: z
       .strictObject({
-        dispatch_subagent: isolation.default('per-subagent'),
-        spawn: isolation.default('shared'),
+        dispatch_subagent: isolation.default('per-subagent').describe('Of those that dispatch_subagent begins.'),
+        spawn: isolation.default('shared').describe('Of those that spawn begins.'),
       })
       .prefault({})
       .describe(
