@@ -12,6 +12,8 @@ import { forkOf } from './fork.ts';
 import { type FileState, KnownFiles } from './known-files.ts';
 import { listSessions } from './list-sessions.ts';
 import { readIds, readNewest } from './read-ends.ts';
+import { redactFiles } from './redact.ts';
+import { removeFiles } from './remove-files.ts';
 import { keptOnRotate, linesToAppend } from './rotate.ts';
 import { firstHeader, formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
 import { Stems } from './stems.ts';
@@ -96,11 +98,11 @@ class JsonlStore implements SessionStore {
   }
 
   archived(key: string): Promise<readonly SessionMessage[]> {
-    return this.#exclusive(key, () => readArchive(this.#archive(key)));
+    return this.#exclusive(key, () => readArchive(`${this.#stems.of(key)}.archive.jsonl`));
   }
 
   archive(key: string, lines: readonly SessionMessage[]): Promise<void> {
-    return this.#exclusive(key, () => appendToArchive(this.#archive(key), lines));
+    return this.#exclusive(key, () => appendToArchive(`${this.#stems.of(key)}.archive.jsonl`, lines));
   }
 
   async list(): Promise<readonly SessionInfo[]> {
@@ -110,23 +112,16 @@ class JsonlStore implements SessionStore {
   remove(key: string): Promise<void> {
     return this.#exclusive(key, async () => {
       this.#known.forget(key);
-      const stem = this.#stems.of(key);
-      // The old place first: were it last, a kill in between would bring the session back.
-      const old = legacyPath(this.#dir, key);
-      if (!(await this.#isForeign(old, key))) await removeFile(old);
-      // A37: by a collision of names this may be another session's file, and its archive with it.
-      if (await this.#isForeign(`${stem}.jsonl`, key)) return;
-      for (const ending of ['.archive.jsonl', '.quarantine.jsonl', '.jsonl']) await removeFile(stem + ending);
+      await removeFiles(this.#dir, { key, stem: this.#stems.of(key), now: this.#clock.now() });
     });
   }
 
-  async #isForeign(path: string, key: string): Promise<boolean> {
-    const bytes = await readIfPresent(path);
-    return bytes !== undefined && parseFile(bytes, key, this.#clock.now()).kind === 'foreign';
-  }
-
-  #archive(key: string): string {
-    return `${this.#stems.of(key)}.archive.jsonl`;
+  redact(...[key, rule]: Parameters<SessionStore['redact']>): ReturnType<SessionStore['redact']> {
+    return this.#exclusive(key, async () => {
+      await this.#read(key); // mends it, and fetches one that still lies in the old place
+      this.#known.forget(key);
+      return await redactFiles(this.#stems.of(key), rule);
+    });
   }
 
   #exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {

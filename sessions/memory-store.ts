@@ -3,6 +3,7 @@ import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { appendNew } from './append-new.ts';
 import { forkOf } from './fork.ts';
+import { changeLines } from './redact.ts';
 import { firstHeader, formatFile, newHeader } from './session-file.ts';
 
 /** Sessions that live as long as the process: for tests and for runs that shall leave nothing behind. */
@@ -46,6 +47,12 @@ export function createMemoryStore(options: { clock: Clock }): SessionStore {
         bytes: Buffer.byteLength(formatFile(header, messages), 'utf8'),
       }));
       return infos.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
+    },
+    async redact(key, rule) {
+      const { header, messages } = sessions.get(key) ?? { header: undefined, messages: [] };
+      const { lines, changed } = changeLines(messages, await rule(messages));
+      if (header && changed > 0) sessions.set(key, { header, messages: lines });
+      return { changed, left: messages.length - changed };
     },
     async remove(key) {
       sessions.delete(key);

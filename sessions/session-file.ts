@@ -189,7 +189,7 @@ export function toMessage(value: Fields, number: number): { message: SessionMess
     return undefined;
   }
   if (!isOptional(tool_call_id, isString) || !isOptional(reasoning_content, isString)) return undefined;
-  const { provider_state: state, taint, beside } = value;
+  const { provider_state: state, taint, by, beside } = value;
   return {
     message: {
       id: id ?? `line-${number}`,
@@ -201,6 +201,7 @@ export function toMessage(value: Fields, number: number): { message: SessionMess
       ...(reasoning_content === undefined ? {} : { reasoning_content }),
       // Without it the line is as good: the provider is asked without its earlier thoughts.
       ...(isProviderState(state) ? { provider_state: state } : {}),
+      ...(isString(by) ? { by } : {}),
       ...(typeof taint === 'number' && Number.isInteger(taint) && taint > 0 ? { taint } : {}),
       ...(typeof beside === 'string' ? { beside } : {}),
       timestamp,

@@ -1,8 +1,9 @@
 /** Who was kept out, by whom, and what was decided about people. In the journal's file. */
-import type { InboundMessage, Json } from './message.ts';
+import type { Erasures, LinkedId, PersonRows } from './erasure.ts';
+import type { Json } from './message.ts';
+import type { PersonRef } from './person.ts';
 
-/** One person on one channel, whichever account of ours they write to; see `principalOf`. */
-export type PersonRef = Pick<InboundMessage, 'channel' | 'senderId'>;
+export type { PersonRef } from './person.ts';
 
 /** A person who is refused whatever the config says. */
 export interface Block extends PersonRef {
@@ -34,7 +35,8 @@ export interface ShutOut {
 /** What the record of decisions says about one of them. Ids only: no names, and no words of a message. */
 export interface NewAuditEntry {
   /**
-   * `pair.approved`, `pair.denied`, `person.revoked`, `person.blocked`, `person.unblocked`,
+   * `pair.approved`, `pair.denied`, `person.revoked`, `person.blocked`, `person.unblocked`, `person.linked`,
+   * `person.unlinked`, `person.erased`, `audit.redacted`,
    * `question.allowed`, `question.denied`, `config.applied`, `job.added`, `job.changed`, `job.removed`,
    * `mcp.approved`, `mcp.forgotten`, `mcp.logged-in`, `mcp.logged-out`, `plugin.approved`, `plugin.enabled`,
    * `plugin.disabled`, `plugin.removed`.
@@ -69,4 +71,13 @@ export interface People {
   /** Oldest first. `after`: only entries behind the one of this number; `since`: epoch ms. */
   audit(query: { readonly after?: number; readonly since?: number; readonly subject?: string }): Promise<readonly AuditEntry[]>;
   verifyAudit(): Promise<AuditState>;
+  /** All ids that are linked, by human. */
+  links(): Promise<readonly LinkedId[]>;
+  /** The ids of the human that this one is of, itself first. */
+  idsOf(who: PersonRef): Promise<readonly PersonRef[]>;
+  /** Whether this person may try a code of `/link` now: wrong ones are counted. */
+  mayTryLink(who: PersonRef): Promise<boolean>;
+  readonly erasures: Erasures;
+  /** Every row that has words or an id of these. Reads the whole journal. */
+  rows(ids: readonly PersonRef[]): Promise<PersonRows>;
 }

@@ -39,6 +39,11 @@ export interface SessionMessage {
   /** For people; what the provider needs of it is in `provider_state`. */
   readonly reasoning_content?: string;
   readonly provider_state?: ProviderState;
+  /**
+   * Whose words it has (see `principalOf`), where the session is not theirs alone: of what a run was asked in a
+   * group, by a job or by another run, and of what was written here on the wish of a person.
+   */
+  readonly by?: string;
   /** Bits of what the run had read that left this line (runs.md M4). Absent = 0. */
   readonly taint?: number;
   /** Key of the run beside which the run of this line ran. Absent = it ran in its turn. */
@@ -129,6 +134,21 @@ export interface SessionStore {
   /** Appends to the archive and syncs; lines that it holds are skipped. */
   archive(key: string, lines: readonly SessionMessage[]): Promise<void>;
   list(): Promise<readonly SessionInfo[]>;
+  /**
+   * Puts other lines in place of those that `rule` changes, in the session and in its archive; a kept summary
+   * and what could not be read go, where any line changed. `rule` is called first, with all lines, oldest
+   * first. The lines that it changes must keep their ids.
+   */
+  redact(key: string, rule: RedactRule): Promise<Redacted>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;
+}
+
+/** Undefined of a line = it stays as it is. */
+export type RedactRule = (lines: readonly SessionMessage[]) => Promise<(line: SessionMessage) => SessionMessage | undefined>;
+
+export interface Redacted {
+  readonly changed: number;
+  /** Lines that were not changed. */
+  readonly left: number;
 }

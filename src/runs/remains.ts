@@ -1,5 +1,6 @@
 // row and recorded steps -> what its session keeps of a turn that ended without its agent
 import { interrupted } from '../agent/interrupted.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Remains, RemainsOf, RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
@@ -31,9 +32,13 @@ export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
   };
 }
 
+type InputOf = Pick<RunRow, 'key' | 'acceptedAt' | 'authority'> & {
+  readonly message?: Pick<InboundMessage, 'isGroup'> | undefined;
+};
+
 /** The line of what a run was asked, below what it is told first (`opening`). */
 export function inputLine(
-  { key, acceptedAt }: Pick<RunRow, 'key' | 'acceptedAt'>,
+  { key, acceptedAt, ...row }: InputOf,
   { opening = '', content, media }: { readonly opening?: string; readonly content: string; readonly media: readonly string[] },
 ): SessionMessage {
   return {
@@ -41,6 +46,8 @@ export function inputLine(
     role: 'user',
     content: opening === '' || content === '' ? opening + content : `${opening}\n${content}`,
     ...(media.length > 0 ? { media } : {}),
+    // In a private chat all is theirs, which its name says.
+    ...(row.message && !row.message.isGroup ? {} : { by: row.authority.principal }),
     timestamp: new Date(acceptedAt).toISOString(),
   };
 }

@@ -1,0 +1,79 @@
+// lines of a session and its archive -> others in their place, each file in one step, the archive first
+import type { Redacted, RedactRule, SessionMessage } from '../src/core/session.ts';
+import { writeFileAtomic } from '../src/lib/atomic-file.ts';
+import { FILE_MODE, readIfPresent, removeFile } from './disk.ts';
+import { formatMessages, toMessage } from './session-file.ts';
+
+type Change = (line: SessionMessage) => SessionMessage | undefined;
+
+/** A line of a file: a message, a header, or neither. */
+interface FileLine {
+  readonly text: string;
+  readonly message: SessionMessage | undefined;
+  readonly header: { readonly [name: string]: unknown } | undefined;
+}
+
+export function changeLines(
+  messages: readonly SessionMessage[],
+  change: Change,
+): { readonly lines: readonly SessionMessage[]; readonly changed: number } {
+  let changed = 0;
+  const lines = messages.map((line) => {
+    const other = change(line);
+    if (other) changed += 1;
+    return other ?? line;
+  });
+  return { lines, changed };
+}
+
+/** `stem`: path of the session's files without their endings. The caller has mended the session's file. */
+export async function redactFiles(stem: string, rule: RedactRule): Promise<Redacted> {
+  const paths = [`${stem}.archive.jsonl`, `${stem}.jsonl`];
+  const files: (readonly FileLine[])[] = [];
+  for (const path of paths) files.push(readLines(await readIfPresent(path)));
+  const messages = files.flat().flatMap(({ message }) => message ?? []);
+  const change = await rule(messages);
+  const newTexts = files.map((lines) => lines.map((line) => changedText(line, change)));
+  const changed = newTexts.flat().filter((text) => text !== undefined).length;
+  if (changed === 0) return { changed, left: messages.length };
+  for (const [index, path] of paths.entries()) {
+    const lines = files[index] ?? [];
+    if (lines.length === 0) continue;
+    // Bytes of an archive that cannot be read may be anything.
+    const kept = lines.flatMap((line, n) => newTexts[index]?.[n] ?? withoutSummary(line) ?? []);
+    await writeFileAtomic(path, kept.map((text) => `${text}\n`).join(''), { mode: FILE_MODE });
+  }
+  await removeFile(`${stem}.quarantine.jsonl`);
+  return { changed, left: messages.length - changed };
+}
+
+function changedText({ message }: FileLine, change: Change): string | undefined {
+  const other = message && change(message);
+  return other && formatMessages([other]).trimEnd();
+}
+
+/** A summary may hold the words of each person who spoke. Undefined = it is no line of ours. */
+function withoutSummary({ text, message, header }: FileLine): string | undefined {
+  if (message) return text;
+  if (!header) return undefined;
+  const { summary, ...rest } = header;
+  return summary === undefined ? text : JSON.stringify(rest);
+}
+
+function readLines(bytes: Buffer | undefined): readonly FileLine[] {
+  const texts = (bytes?.toString('utf8') ?? '').split('\n').filter((text) => text !== '');
+  return texts.map((text, index) => {
+    const value = parsed(text);
+    const message = value && toMessage(value, index + 1)?.message;
+    return { text, message, header: value && !message && 'schema_version' in value ? value : undefined };
+  });
+}
+
+function parsed(text: string): { readonly [name: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,125 @@
+/** Links between the ids of one human, and what is exported and erased of them. */
+import type { Address, Json } from './message.ts';
+import type { NewPart } from './outbox.ts';
+import type { PersonRef } from './person.ts';
+import type { SessionMessage } from './session.ts';
+
+/** One id of a human who is known under several. */
+export interface LinkedId extends PersonRef {
+  /** The same for all ids of one human, and for no one else's. */
+  readonly id: string;
+  /** As the platform gave it when the link was made; may be empty. */
+  readonly name: string;
+  /** Epoch ms. */
+  readonly linkedAt: number;
+}
+
+/** An end of a new link. */
+export interface LinkEnd extends PersonRef {
+  readonly name: string;
+}
+
+export type LinkWrite =
+  /** All ids of both are one human from now on. Changes nothing where they are already. */
+  | { readonly kind: 'link'; readonly of: readonly [LinkEnd, LinkEnd]; readonly by: string }
+  /** This id is a human of its own again. The last two ids of a human part altogether. */
+  | { readonly kind: 'unlink'; readonly who: PersonRef; readonly by: string }
+  /** A code that links the account that types it. Takes the place of the earlier code of this person. */
+  | { readonly kind: 'link-code'; readonly code: string; readonly offer: LinkOffer; readonly due: number }
+  /** A wrong code was typed. */
+  | { readonly kind: 'link-miss'; readonly who: PersonRef };
+
+/** What is written with the answer to a command about one's own accounts. */
+export type PersonalWrite = LinkWrite | { readonly kind: 'part'; readonly part: NewPart };
+
+/** What a code of `/link` is bound to: the account that asked for it. */
+export interface LinkOffer extends LinkEnd {
+  readonly chat: Address;
+}
+
+/** Stands in place of words that were erased. */
+export const ERASED = '[erased]';
+
+/** The id of the wait that a code of `/link` is. */
+export function linkWait(code: string): string {
+  return `link/${code}`;
+}
+
+/** How the id of the question begins whether a person may be erased. */
+export const FORGET = 'forget/';
+
+/**
+ * Begins the erasure of a person, all their linked ids included, in one commit: what they have going ends as
+ * with a block, their jobs, pairings and links are gone, and what is stored of them is listed to be erased.
+ * They are not let in nor kept out by it; a block stays. Where there is nothing of them, nothing is listed.
+ */
+export interface EraseWrite {
+  readonly kind: 'erase';
+  readonly who: PersonRef;
+  readonly by: string;
+  /** As of `Cancels`. */
+  readonly stoppedMark?: string;
+  /** Told to the person; sent before their chats are erased. */
+  readonly parts?: readonly NewPart[];
+}
+
+/** An erasure that was begun. What it speaks of is not erased before its row is gone. */
+export interface Erasure {
+  /** A keyed hash. */
+  readonly key: string;
+  readonly ids: readonly PersonRef[];
+  /** Names under which they wrote; of words that an earlier version stored, the author is known by name alone. */
+  readonly names: readonly string[];
+  /** `chatKey`s of their private chats. */
+  readonly chats: readonly string[];
+  /** Sessions of these chats and of their jobs, each with all that is within it. */
+  readonly sessions: readonly string[];
+  /** Newest run that is theirs; later ones belong to a stranger of the same id. */
+  readonly until: number;
+  /** Keys of runs of theirs. */
+  readonly runs: readonly string[];
+  /** Names of files in `outgoing/` that nothing needs any more. */
+  readonly files: readonly string[];
+  readonly by: string;
+  /** Epoch ms. */
+  readonly at: number;
+  /** `clean`: only free pages and the log of the database may hold something of them. */
+  readonly stage: 'words' | 'clean';
+  /** Sum of what was erased so far, by kind. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** What decides which stored words are theirs. */
+export interface Theirs {
+  /** See `principalOf`. */
+  readonly principals: ReadonlySet<string>;
+  /** Keys of their runs: lines of a run begin with its key. */
+  readonly runs: ReadonlySet<string>;
+  readonly names: readonly string[];
+}
+
+/** What becomes of words, made from what they said, as far as rows tell. It must be quick: it is called in a transaction. */
+export type WordsRule = (said: readonly string[]) => {
+  /** Undefined = it stays as it is. */
+  readonly line: (line: SessionMessage) => SessionMessage | undefined;
+  /** A text of another, without what it repeats of theirs. */
+  readonly text: (text: string) => string;
+};
+
+/** Erasures that were begun, in the journal. Every step may be repeated. */
+export interface Erasures {
+  open(): Promise<readonly Erasure[]>;
+  /** Parts that tell the person and are not sent yet. */
+  isTelling(erasure: Erasure): Promise<boolean>;
+  /** Takes their words out of all rows. Resolves to the erasure as it stands then. */
+  eraseRows(erasure: Erasure, rule: WordsRule): Promise<Erasure>;
+  /** Names of files that parts name which are to be sent, and steps of runs. */
+  outgoing(): Promise<ReadonlySet<string>>;
+  /** Puts keyed hashes in place of their ids in ledger, dedup and audit, and notes the decision. */
+  hashIds(erasure: Erasure, counts: Readonly<Record<string, number>>): Promise<void>;
+  /** Gives free pages back, empties the log, and ends the erasure. False = another process holds the log: again. */
+  clean(erasure: Erasure): Promise<boolean>;
+}
+
+/** All rows about a person, as JSON, by table. */
+export type PersonRows = Readonly<Record<string, readonly Json[]>>;

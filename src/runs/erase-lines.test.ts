@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { ERASED, type Theirs } from '../core/erasure.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { eraseRule } from './erase-lines.ts';
+
+const EVE: Theirs = { principals: new Set(['test:eve']), runs: new Set(['test/bot/9']), names: ['Eve'] };
+const HASH = 'erased:0';
+const at = '2026-01-01T00:00:00.000Z';
+
+function line(id: string, role: SessionMessage['role'], content: string, more: Partial<SessionMessage> = {}): SessionMessage {
+  return { id, role, content, timestamp: at, ...more };
+}
+
+function erased(lines: readonly SessionMessage[], who = EVE): readonly SessionMessage[] {
+  const { change } = eraseRule(who, HASH, lines);
+  return lines.map((one) => change(one) ?? one);
+}
+
+test('every line of a run of theirs is erased: words, calls, results and files, and calls keep their results', () => {
+  const lines = [
+    line('test/bot/1:in', 'user', '[from Eve] my secret', { by: 'test:eve', media: ['uploads/a'] }),
+    line('test/bot/1#a1', 'assistant', '', {
+      tool_calls: [{ id: 'c', name: 'note', arguments: '{"text":"my secret"}' }],
+      reasoning_content: 'her secret',
+      provider_state: { provider: 'p', model: 'm', data: 'secret' },
+    }),
+    line('test/bot/1#t1', 'tool', 'noted: my secret', { tool_call_id: 'c', taint: 1 }),
+    line('test/bot/2:in', 'user', '[from Ada] and I', { by: 'test:ada' }),
+  ];
+  expect(erased(lines)).toEqual([
+    line('test/bot/1:in', 'user', ERASED, { by: HASH }),
+    line('test/bot/1#a1', 'assistant', '', { tool_calls: [{ id: 'c', name: 'note', arguments: '{}' }] }),
+    line('test/bot/1#t1', 'tool', ERASED, { tool_call_id: 'c', taint: 1 }),
+    lines[3],
+  ]);
+});
+
+test('done twice it changes nothing, also where the id of the person is known no more', () => {
+  const lines = [line('test/bot/1:in', 'user', '[from Eve] x', { by: 'test:eve' }), line('test/bot/1#a1', 'assistant', 'to x')];
+  const once = erased(lines);
+  expect(erased(once)).toEqual(once);
+  // A kill between archive and session: what lies behind is found by the line that was erased before.
+  const half = [once[0], lines[1]].flatMap((one) => one ?? []);
+  expect(erased(half, { ...EVE, principals: new Set() })).toEqual(once);
+});
+
+test('lines of an earlier version, which do not say whose they are, go by the name above the words', () => {
+  const lines = [
+    line(
+      'test/bot/1:in',
+      'user',
+      '[said in this group since you last spoke, not to you:\n  [from Ada] hm\n]\n[from Eve] old words',
+    ),
+    line('test/bot/1#a1', 'assistant', 'to old words'),
+    line(
+      'test/bot/2:in',
+      'user',
+      '[said in this group since you last spoke, not to you:\n  [from Eve] aside\n  [from Ben] too\n]\n[from Ada] x',
+    ),
+    line('test/bot/9#a1', 'assistant', 'of a run that the journal knows'),
+  ];
+  expect(erased(lines).map(({ content }) => content)).toEqual([
+    ERASED,
+    ERASED,
+    '[said in this group since you last spoke, not to you:\n  [erased]\n  [from Ben] too\n]\n[from Ada] x',
+    ERASED,
+  ]);
+});
+
+test('what others quote or repeat of theirs goes word for word, and short words of everybody stay', () => {
+  const lines = [
+    line('test/bot/1:in', 'user', '[from Eve] ok', { by: 'test:eve' }),
+    line('test/bot/2:in', 'user', '[from Eve] the code of the door is 1234', { by: 'test:eve' }),
+    line('test/bot/3:in', 'user', '[in reply to another message: “ok”]\n[from Ada] ok then', { by: 'test:ada' }),
+    line('test/bot/3#a1', 'assistant', 'Eve said: the code of the door is 1234. Ok?', {
+      provider_state: { provider: 'p', model: 'm', data: 'thoughts' },
+    }),
+    line('compacted:x', 'system', 'Conversation summary (compacted from 2 messages)\nEve told a code.'),
+  ];
+  expect(erased(lines).slice(2)).toEqual([
+    line('test/bot/3:in', 'user', '[in reply to another message: “[erased]”]\n[from Ada] ok then', { by: 'test:ada' }),
+    line('test/bot/3#a1', 'assistant', 'Eve said: [erased]. Ok?'),
+    line('compacted:x', 'system', `Conversation summary (compacted from 2 messages)\n${ERASED}`),
+  ]);
+});
+
+test('where nothing is theirs nothing changes, a summary included', () => {
+  const lines = [
+    line('test/bot/3:in', 'user', '[from Ada] hi', { by: 'test:ada' }),
+    line('compacted:x', 'system', 'Conversation summary'),
+  ];
+  expect(erased(lines)).toEqual(lines);
+});

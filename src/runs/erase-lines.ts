@@ -1,0 +1,149 @@
+// lines of a session that others have a part in -> which are a person's who is erased -> `[erased]`
+import { ERASED, type Theirs, type WordsRule } from '../core/erasure.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { fromMark } from '../lib/marks.ts';
+import { oneLine } from '../lib/one-line.ts';
+
+/** Shorter words are everybody's: they are taken out only where they are quoted. */
+const PHRASE_CHARS = 20;
+/** As far as what is quoted reaches. */
+const QUOTED_CHARS = 500;
+const MOST_PHRASES = 5_000;
+const INPUT = ':in';
+/** How ids of summaries begin. No key of a message does: no channel has such a name. */
+const SUMMARY = 'compacted:';
+
+export interface LineRule {
+  readonly change: (line: SessionMessage) => SessionMessage | undefined;
+  /** Lines that are theirs, as they were. */
+  readonly own: readonly SessionMessage[];
+}
+
+/**
+ * Theirs is every line of a run of theirs: their words, what the agent thought, called and answered, and what
+ * came of it. Of lines of an earlier version, which do not say whose they are, the name above the words
+ * decides. In lines of others, what was told or quoted of theirs goes, word for word. `hash`: what stands in
+ * place of their id, so that the same lines are found again after a kill.
+ */
+export function eraseRule(theirs: Theirs, hash: string, lines: readonly SessionMessage[]): LineRule {
+  const runs = new Set(theirs.runs);
+  const isTheirs = (by: string | undefined): boolean => by !== undefined && (theirs.principals.has(by) || by === hash);
+  const marks = theirs.names.map(fromMark);
+  for (const line of lines)
+    if (line.id.endsWith(INPUT) && (isTheirs(line.by) || (line.by === undefined && isSaidBy(line, marks))))
+      runs.add(line.id.slice(0, -INPUT.length));
+  const isOwn = ({ id, by }: SessionMessage): boolean => isTheirs(by) || isOfRun(id, runs);
+  const own = lines.filter((line) => isOwn(line) && line.content !== ERASED);
+  const hasOwn = lines.some(isOwn);
+  const scrub = scrubber(own, marks);
+  return {
+    own,
+    change(line) {
+      // No words: it begins a session anew.
+      if (line.cut) return undefined;
+      if (isOwn(line)) return erased(line, hash);
+      return isSummary(line) && hasOwn ? withoutSummary(line) : scrub(line);
+    },
+  };
+}
+
+/** What a model wrote from older lines, which may be anyone's (`Conversation summary …` on its first line). */
+function isSummary({ id, role }: SessionMessage): boolean {
+  return id.startsWith(SUMMARY) && role === 'system';
+}
+
+function withoutSummary(line: SessionMessage): SessionMessage | undefined {
+  const content = `${line.content.split('\n', 1)[0]}\n${ERASED}`;
+  return content === line.content ? undefined : { ...line, content };
+}
+
+/** For rows: what they said is known from there. */
+export function wordsRule(theirs: Theirs, hash: string, said: readonly string[]): ReturnType<WordsRule> {
+  const rule = eraseRule(theirs, hash, []);
+  const text = withoutWords(said.flatMap(wordsIn), theirs.names.map(fromMark));
+  return { text, line: (line) => rule.change(line) ?? scrubbed(line, text) };
+}
+
+/** Also of runs that it began: their keys begin with its own. */
+function isOfRun(id: string, runs: ReadonlySet<string>): boolean {
+  if (id.endsWith(INPUT) && runs.has(id.slice(0, -INPUT.length))) return true;
+  for (let at = id.indexOf('#'); at >= 0; at = id.indexOf('#', at + 1)) if (runs.has(id.slice(0, at))) return true;
+  return false;
+}
+
+/** What is told of others stands in the same text, behind two spaces. */
+function isSaidBy({ role, content }: SessionMessage, marks: readonly string[]): boolean {
+  return role === 'user' && content.split('\n').some((line) => marks.some((mark) => line.startsWith(`${mark} `)));
+}
+
+/** Undefined = it says nothing any more. What the wires check stays: roles, calls and their results. */
+function erased(line: SessionMessage, hash: string): SessionMessage | undefined {
+  const { id, role, content, tool_calls: calls, tool_call_id: call, taint, timestamp } = line;
+  const isCalls = role === 'assistant' && content === '' && (calls?.length ?? 0) > 0;
+  const said = isCalls ? '' : ERASED;
+  const left = {
+    ...{ id, role, content: said },
+    ...(calls === undefined ? {} : { tool_calls: calls.map(({ id: callId, name }) => ({ id: callId, name, arguments: '{}' })) }),
+    ...(call === undefined ? {} : { tool_call_id: call }),
+    ...(id.endsWith(INPUT) || line.by !== undefined ? { by: hash } : {}),
+    ...(taint === undefined ? {} : { taint }),
+    timestamp,
+  };
+  return JSON.stringify(left) === JSON.stringify(line) ? undefined : left;
+}
+
+/** Takes out of lines of others what they repeat. */
+function scrubber(own: readonly SessionMessage[], marks: readonly string[]): LineRule['change'] {
+  const text = withoutWords(
+    own.filter(({ role }) => role === 'user').flatMap(({ content }) => wordsIn(content)),
+    marks,
+  );
+  return (line) => scrubbed(line, text);
+}
+
+/** Undefined = nothing of it changes. */
+function scrubbed(line: SessionMessage, text: (text: string) => string): SessionMessage | undefined {
+  const content = text(line.content);
+  const reasoning = line.reasoning_content === undefined ? undefined : text(line.reasoning_content);
+  const calls = line.tool_calls?.map((call) => ({ ...call, arguments: text(call.arguments) }));
+  const isSame =
+    content === line.content &&
+    reasoning === line.reasoning_content &&
+    (calls ?? []).every((call, n) => call.arguments === line.tool_calls?.[n]?.arguments);
+  if (isSame) return undefined;
+  // What a provider keeps of its thoughts cannot be read here.
+  const { provider_state: _thoughts, ...kept } = line;
+  return {
+    ...kept,
+    content,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...(calls === undefined ? {} : { tool_calls: calls }),
+  };
+}
+
+/** Takes out what is told under their name, their longer sentences, and what is quoted of theirs. */
+function withoutWords(said: readonly string[], marks: readonly string[]): (text: string) => string {
+  const phrases = [...new Set(said)].sort((a, b) => b.length - a.length).slice(0, MOST_PHRASES);
+  const long = phrases.filter((words) => words.length >= PHRASE_CHARS);
+  return (text) => {
+    let left = text;
+    if (marks.some((mark) => left.includes(mark)))
+      left = left
+        .split('\n')
+        .map((row) => (marks.some((mark) => row.startsWith(`  ${mark} `)) ? `  ${ERASED}` : row))
+        .join('\n');
+    for (const mark of marks) left = left.replaceAll(mark, ERASED);
+    for (const words of long) if (left.includes(words)) left = left.replaceAll(words, ERASED);
+    if (left.includes('“')) for (const words of phrases) left = left.replaceAll(`“${words}”`, `“${ERASED}”`);
+    return left;
+  };
+}
+
+/** The words of a line, as others may repeat them: whole, line by line, and as a quotation shows them. */
+function wordsIn(content: string): readonly string[] {
+  const rows = content.split('\n').filter((row) => !row.startsWith('  ') && row !== ']');
+  const said = rows.map((row) => row.replace(/^\[from [^\]]*\] /, '')).filter((row) => row !== '' && !row.startsWith('['));
+  const whole = said.join('\n');
+  const quoted = oneLine(whole.replace(/[“”]/g, '"'), QUOTED_CHARS);
+  return [whole, quoted, ...said].filter((text) => text.trim().length > 1);
+}
