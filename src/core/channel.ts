@@ -141,6 +141,11 @@ export interface Channel {
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /**
+   * What the members of a group say that it is about, as a topic or a description; '' = nothing. Omit where the
+   * platform has no such thing, or does not tell. Rejects as `earlier`.
+   */
+  about?(message: InboundMessage, signal: AbortSignal): Promise<string>;
+  /**
    * True where the account is a person's own: what they write to themselves comes from the sender `account`,
    * who is the operator, and no other person there is offered a pairing code. Absent: the account is the
    * agent's.

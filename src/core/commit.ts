@@ -3,6 +3,7 @@
  * own (runs.md M9).
  */
 import type { ChatSettings } from './chats.ts';
+import type { EraseWrite, LinkWrite } from './erasure.ts';
 import type { RunEvent } from './events.ts';
 import type { Job } from './job.ts';
 import type { UsageEntry } from './ledger.ts';
@@ -57,6 +58,8 @@ export type Write =
   /** Runs from now on, or is gone. */
   | { readonly kind: 'process'; readonly process: ProcessRow | { readonly gone: string } }
   | ShutOut
+  | LinkWrite
+  | EraseWrite
   | PinWrite
   /** A block is lifted: the config decides again, and who is not in it may ask to be let in. */
   | { readonly kind: 'unblock'; readonly who: PersonRef; readonly by: string }

@@ -5,7 +5,10 @@ import type { Choice, NewMail, OutboundFile } from './message.ts';
 export interface ChatName {
   /** Instance name. Absent = the channel of the run. */
   readonly channel?: string | undefined;
-  /** Id of the chat, or of the person in it. */
+  /**
+   * Id of the chat, or of the person in it, or their name. Absent with a channel that is not that of the run:
+   * the chat there of the person who asks.
+   */
   readonly chatId?: string | undefined;
 }
 
@@ -39,6 +42,8 @@ export interface Words {
   /** Markdown of any length. */
   readonly text: string;
   readonly choices: readonly Choice[];
+  /** Bits of what the run had read. Default 0. */
+  readonly taint?: number;
 }
 
 export interface Letter extends Omit<NewMail, 'files'> {
@@ -60,6 +65,8 @@ export interface Mailer {
   find(
     letter: Omit<Letter, 'subject'>,
   ): Promise<{ readonly kind: 'found'; readonly from: string; readonly fileBytes: number } | NotWritten>;
+  /** The address of the person of this name, or why there is none. Changes nothing. */
+  addressOf(name: string): Promise<{ readonly kind: 'found'; readonly address: string } | NotWritten>;
   /** As `AnswerScope.attach`, within what the mail may carry. */
   attach(letter: Pick<Letter, 'channel'>, file: LetterFile, signal: AbortSignal): Promise<OutboundFile>;
   /** Whether a mail with this key was written before, by whichever attempt. */

@@ -6,6 +6,7 @@
 import type { Authority } from './authority.ts';
 import type { ChatSettings, TopicChange } from './chats.ts';
 import type { Restart, SessionCut } from './conversation.ts';
+import type { PersonalWrite } from './erasure.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, RefusalReason } from './message.ts';
 import type { Profile, Prompt, RunChange, Source } from './new-run.ts';
@@ -56,10 +57,10 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
-      /** Rows that come with it, in its transaction and before `parts`. */
-      readonly writes?: readonly RunChange[];
+      /** Rows that come with it, in its transaction; with `settles` only where that ended the wait. */
+      readonly writes?: readonly (RunChange | PersonalWrite)[];
       /**
-       * In place of `parts`, from the number that a run of `writes` has got. Called inside the transaction: it
+       * In place of `parts`, from the number that a run of `writes` has got, which are written first then. Called inside the transaction: it
        * must be quick.
        */
       readonly partsAfter?: (number: (run: string) => number) => readonly NewPart[];

@@ -4,15 +4,16 @@ import type { NewPart } from '../core/outbox.ts';
 import { type Accepted, type Admission, type ChatRow, decidedOf } from '../core/run.ts';
 import type { Settles } from '../core/wait.ts';
 import { auditAnswer } from './audit.ts';
+import { isBlocked } from './blocks.ts';
 import { noteAccount, noteIncoming } from './chats.ts';
-import { applyWrite } from './commit.ts';
+import { applyAll } from './commit.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { isKnown, remember } from './dedup.ts';
 import { besideOthers, type Instead } from './during.ts';
 import { cancelRuns } from './ended-runs.ts';
+import { endForget } from './forget.ts';
 import { addParts } from './outbox.ts';
-import { isBlocked } from './people.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { readMessage, type Store } from './store.ts';
@@ -143,10 +144,12 @@ function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>,
   const placed = { ...admission, ...placeIn(store, message, admission) };
   const cancelled = cancels ? cancelRuns(store, placed, cancels, change) : [];
   const seq = insertRow(store, placed, 'DONE', outcome);
-  for (const write of writes) applyWrite(store, write, change);
-  const told = settles ? answerQuestion(store, settles, change) : partsAfter?.((key) => numberOf(store, key));
-  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : told;
+  if (partsAfter) applyAll(store, writes, change);
+  const ended = settles && cancelled.length === 0 ? answerQuestion(store, settles, change) : undefined;
+  const own = partsAfter ? partsAfter((key) => numberOf(store, key)) : ended?.parts;
+  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : own;
   addParts(store, parts ?? admission.parts, `in${seq}`);
+  if (!partsAfter && ended?.isOver !== true) applyAll(store, writes, change);
   const changed = changeConversation(store, admission, change);
   return { kind: 'answered', cancelled: [...cancelled, ...changed.cancelled], cuts: changed.cuts };
 }
@@ -156,14 +159,21 @@ function numberOf({ db }: Store, key: string): number {
   return db.get<{ seq: number }>('SELECT seq FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1', key)?.seq ?? 0;
 }
 
-/** What is said in place of the answer when the question was over already. */
-function answerQuestion(store: Store, { settled, over }: Settles, change: Change): readonly NewPart[] | undefined {
+interface Ended {
+  /** Before this message came. */
+  readonly isOver: boolean;
+  /** What is said in place of the answer then. */
+  readonly parts?: readonly NewPart[] | undefined;
+}
+
+function answerQuestion(store: Store, { settled, over }: Settles, change: Change): Ended {
   if (settle(store, settled, change)) {
     auditAnswer(store, settled);
-    return undefined;
+    endForget(store, settled, change);
+    return { isOver: false };
   }
   const wait = findWait(store, settled.wait);
-  return wait && over(wait);
+  return { isOver: true, parts: wait && over(wait) };
 }
 
 function insertRow(

@@ -1,5 +1,7 @@
 /**
- * The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`).
+ * The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`). The
+ * ids of a person who was erased are taken out of their rows, whose hashes stay as they were: a later entry
+ * names these rows and says what each of them came to, so the chain holds, and what was taken out is seen.
  */
 import { hash } from 'node:crypto';
 import type { Json } from '../core/message.ts';
@@ -49,14 +51,46 @@ export function readAudit({ db }: Store, query: Parameters<People['audit']>[0]):
   return db.all<AuditRow>(sql, after, since, subject, subject).map(toEntry);
 }
 
+/** How an entry begins that names others from which ids were taken: what it holds is part of the chain itself. */
+const REDACTED = 'audit.redacted';
+/** Entries that one of them names. */
+const MOST_NAMED = 500;
+
+type Redacted = readonly (readonly [seq: number, hash: string])[];
+
+/** In the transaction that erases: what `scrub` changes is written, and who did so. Returns how many entries changed. */
+export function redactAudit(store: Store, scrub: (text: string) => string, by: string): number {
+  const { db } = store;
+  const changed: [number, string][] = [];
+  for (const row of db.all<AuditRow>('SELECT * FROM audit ORDER BY seq')) {
+    if (row.kind === REDACTED) continue;
+    const redacted = { ...row, subject: scrub(row.subject), by: scrub(row.by), data: scrub(row.data) };
+    if (redacted.subject === row.subject && redacted.by === row.by && redacted.data === row.data) continue;
+    db.run('UPDATE audit SET subject = ?, by = ?, data = ? WHERE seq = ?', redacted.subject, redacted.by, redacted.data, row.seq);
+    changed.push([row.seq, hashOf(redacted)]);
+  }
+  for (let from = 0; from < changed.length; from += MOST_NAMED)
+    writeAudit(store, { kind: REDACTED, subject: 'audit', by, data: { entries: changed.slice(from, from + MOST_NAMED) } });
+  return changed.length;
+}
+
+/** By entry, the hash of what it says now. The newest word counts: a person may be erased twice. */
+function redactions({ db }: Store): ReadonlyMap<number, string> {
+  const rows = db.all<{ data: string }>('SELECT data FROM audit WHERE kind = ? ORDER BY seq', REDACTED);
+  return new Map(rows.flatMap(({ data }) => (JSON.parse(data) as { readonly entries?: Redacted }).entries ?? []));
+}
+
 /** Row by row, because a long record must not be held in memory as a whole. */
-export function verifyAudit({ db }: Store): AuditState {
+export function verifyAudit(store: Store): AuditState {
+  const { db } = store;
+  const redacted = redactions(store);
   let seq = 0;
   let prev = '';
   for (const row of db.each<AuditRow>('SELECT * FROM audit ORDER BY seq')) {
     seq += 1;
     if (row.seq !== seq) return { kind: 'broken', seq, why: 'it is missing' };
-    if (row.hash !== hashOf(row)) return { kind: 'broken', seq, why: 'it was changed' };
+    const hash = hashOf(row);
+    if (row.hash !== hash && redacted.get(seq) !== hash) return { kind: 'broken', seq, why: 'it was changed' };
     if (row.prev !== prev) return { kind: 'broken', seq, why: 'it does not follow the one before' };
     prev = row.hash;
   }

@@ -40,7 +40,8 @@ export function noteAccount(store: Store, { channel, account }: InboundMessage):
   store.db.run(sql, firstAccountOf(channel), JSON.stringify(firstAccount(store, channel) ?? account));
 }
 
-function firstAccount(store: Store, channel: string): string | undefined {
+/** The first account used under this channel name. */
+export function firstAccount(store: Store, channel: string): string | undefined {
   const known = store.firstAccounts.get(channel);
   if (known !== undefined) return known;
   const name = firstAccountOf(channel);

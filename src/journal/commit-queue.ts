@@ -9,6 +9,8 @@ export interface Change {
   active: number;
   /** Lanes in which a run that waited may go on. */
   readonly woken: Set<string>;
+  /** Delivery lanes that got parts which the writer of the commit does not know of. */
+  readonly told: Set<string>;
 }
 
 interface Job {
@@ -127,7 +129,7 @@ export class CommitQueue {
     if (jobs.length === 0) return;
     const settle: (() => void)[] = [];
     const seen: (() => void)[] = [];
-    const change: Change = { active: 0, woken: new Set() };
+    const change: Change = { active: 0, woken: new Set(), told: new Set() };
     try {
       if (this.#failure) throw this.#failure;
       this.#runBatch(jobs, change, { settle, seen });
@@ -213,7 +215,7 @@ export class CommitQueue {
 
   #runJob(job: Job, total: Change, { settle, seen }: After): void {
     const { db, rider } = this.#options;
-    const change: Change = { active: 0, woken: new Set() };
+    const change: Change = { active: 0, woken: new Set(), told: new Set() };
     const takeBack = rider?.begin();
     db.run('SAVEPOINT job');
     try {

@@ -1,16 +1,22 @@
 /** The rows of one commit, in the transaction that the queue opened. */
 import type { Claim, Woken, Write } from '../core/commit.ts';
+import type { EraseWrite, LinkWrite } from '../core/erasure.ts';
 import type { NewPart } from '../core/outbox.ts';
+import type { ShutOut } from '../core/people.ts';
+import type { PinWrite } from '../core/pin.ts';
 import { auditAnswer, writeAudit } from './audit.ts';
+import { removeBlock } from './blocks.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { resumeRun } from './dead-letters.ts';
 import { endClaim } from './end-claim.ts';
 import { cancelRunOf } from './ended-runs.ts';
+import { beginErasure } from './erase-begin.ts';
+import { endForget } from './forget.ts';
 import { endGrants } from './grants.ts';
 import { jobStands, writeJob } from './jobs.ts';
+import { writeLink } from './links.ts';
 import { addParts } from './outbox.ts';
-import { removeBlock } from './people.ts';
 import { writePin } from './pins.ts';
 import { writeProcess } from './processes.ts';
 import { addOwnCall } from './prompted-runs.ts';
@@ -30,6 +36,11 @@ export function commitAll(store: Store, writes: readonly Write[], claim: Claim |
   if (claim && own === undefined) return false;
   for (const write of writes) apply(store, write, { owner: claim && `in${claim.seq}.${claim.generation}`, session: own }, change);
   return true;
+}
+
+/** What is written with an admission. */
+export function applyAll(store: Store, writes: readonly Write[], change: Change): void {
+  for (const write of writes) applyWrite(store, write, change);
 }
 
 interface Writer {
@@ -78,8 +89,21 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
     case 'process':
       writeProcess(store, write);
       return;
+    default:
+      applyDecision(store, write, change);
+  }
+}
+
+type Decision = Extract<Write, ShutOut | LinkWrite | EraseWrite | PinWrite | { readonly kind: 'unblock' | 'audit' }> | OfWaits;
+
+/** What somebody answers for later. */
+function applyDecision(store: Store, write: Decision, change: Change): void {
+  switch (write.kind) {
     case 'shut-out':
       shutOut(store, write, change);
+      return;
+    case 'erase':
+      beginErasure(store, write, change);
       return;
     case 'unblock':
       removeBlock(store, write.who, write.by);
@@ -89,6 +113,12 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'audit':
       writeAudit(store, write.entry);
+      return;
+    case 'link':
+    case 'unlink':
+    case 'link-code':
+    case 'link-miss':
+      writeLink(store, write);
       return;
     default:
       applyToWaits(store, write, change);
@@ -101,7 +131,9 @@ function applyToWaits(store: Store, write: OfWaits, change: Change): void {
   switch (write.kind) {
     case 'settle':
       // Of all ends that are written here, only those of the command line are a person's decision.
-      if (settle(store, write.settled, change) && write.settled.by === 'cli') auditAnswer(store, write.settled);
+      if (!settle(store, write.settled, change)) return;
+      if (write.settled.by === 'cli') auditAnswer(store, write.settled);
+      endForget(store, write.settled, change);
       return;
     case 'ask':
       addQuestion(store, write);

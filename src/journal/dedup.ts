@@ -1,6 +1,7 @@
 /** By which keys a message that is delivered again is known. */
 import { messageKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
+import { erasedIdIfAny } from './keyed-hash.ts';
 import type { Store } from './store.ts';
 
 /** The second key is its own space: a Message-ID never equals a transport id by accident. */
@@ -15,9 +16,13 @@ function dedupKeys(message: InboundMessage): readonly (readonly [kind: number, k
 }
 
 export function isKnown(store: Store, message: InboundMessage): boolean {
-  return dedupKeys(message).some(
-    ([kind, key]) => store.db.get('SELECT 1 FROM dedup WHERE kind = ? AND key = ?', kind, key) !== undefined,
-  );
+  return dedupKeys(message).some(([kind, key]) => {
+    const has = (one: string) => store.db.get('SELECT 1 FROM dedup WHERE kind = ? AND key = ?', kind, one) !== undefined;
+    if (has(key)) return true;
+    // Of a person who was erased since: a platform may repeat that message too.
+    const hash = erasedIdIfAny(store, key);
+    return hash !== undefined && has(hash);
+  });
 }
 
 /** From now on it is known, also after its row is gone. */

@@ -10,9 +10,7 @@ import type { Store } from './store.ts';
 export function dropOldCopies(store: Store, aged: number, days: number): void {
   const { db } = store;
   const dir = dirname(db.path);
-  const name = basename(db.path);
-  for (const file of readdirSync(dir)) {
-    if (!file.startsWith(`${name}.v`) || !/^\d+\.bak$/.test(file.slice(name.length + 2))) continue;
+  for (const file of copiesIn(store)) {
     const row = `seen ${file}`;
     db.run('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', row, aged);
     const seen = db.get<{ value: number }>('SELECT value FROM meta WHERE name = ?', row)?.value ?? aged;
@@ -20,4 +18,19 @@ export function dropOldCopies(store: Store, aged: number, days: number): void {
     rmSync(join(dir, file), { force: true });
     db.run('DELETE FROM meta WHERE name = ?', row);
   }
+}
+
+/** Whatever their age: they hold words of a person who is erased. In a transaction. */
+export function dropAllCopies(store: Store): void {
+  for (const file of copiesIn(store)) {
+    rmSync(join(dirname(store.db.path), file), { force: true });
+    store.db.run('DELETE FROM meta WHERE name = ?', `seen ${file}`);
+  }
+}
+
+function copiesIn({ db }: Store): readonly string[] {
+  const name = basename(db.path);
+  return readdirSync(dirname(db.path)).filter(
+    (file) => file.startsWith(`${name}.v`) && /^\d+\.bak$/.test(file.slice(name.length + 2)),
+  );
 }

@@ -3,9 +3,9 @@ import { chatKey, principalOf } from '../core/ids.ts';
 import type { Asking, Deciding, ExpectedWord, PairingRequest, PairingStore } from '../core/pairing.ts';
 import type { PersonRef } from '../core/people.ts';
 import { writeAudit } from './audit.ts';
+import { isBlocked } from './blocks.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
-import { isBlocked } from './people.ts';
 import type { Store } from './store.ts';
 
 /**

@@ -175,7 +175,7 @@ function shrink({ db }: Store): boolean {
   return free() < before;
 }
 
-function countPurged(store: Store, box: string, state: string, count: number): void {
+export function countPurged(store: Store, box: string, state: string, count: number): void {
   if (count === 0) return;
   store.db.run(
     'INSERT INTO purged (box, state, count) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count',

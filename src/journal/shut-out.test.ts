@@ -145,7 +145,7 @@ const BLOCKED = {
   jobs: ['job-ada'],
   parts: ['group-ada', 'group-eve', 'private-ada'],
   grants: ['of-ada'],
-  links: ['mail:eve', 'test:ada'],
+  links: ['test:ada'],
   paired: ['ada approved'],
   blocks: ['eve'],
   audit: ['person.blocked'],

@@ -142,12 +142,15 @@ export class SqliteJournal implements Journal {
 
   /** A write by which runs that waited may go on: who runs them is told once it is on disk. */
   async #waking<T>(run: (change: Change) => T, onCommit?: (value: T) => void): Promise<T> {
-    let lanes: Iterable<string> = [];
+    let changed: Pick<Change, 'woken' | 'told'> | undefined;
     const result = await this.#queue.write((change) => {
-      lanes = change.woken;
+      changed = change;
       return run(change);
     }, onCommit);
-    for (const lane of lanes) this.wakeup.notify('run', lane);
+    for (const lane of changed?.woken ?? []) this.wakeup.notify('run', lane);
+    for (const lane of changed?.told ?? []) this.wakeup.notify('part', lane);
+    // What follows from the answer to a question may have to be done at once.
+    if ((changed?.told.size ?? 0) > 0) this.wakeup.notify('wait', '');
     return result;
   }
 

@@ -1,0 +1,52 @@
+/** For `People.erasures`: see `core/erasure.ts`. */
+import type { Erasures } from '../core/erasure.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { ERASURES, keepErasure, openErasures } from './erase-begin.ts';
+import { hashIds } from './erase-ids.ts';
+import { About, eraseRows, outboxFiles, stepFiles } from './erase-rows.ts';
+import { dropAllCopies } from './kept-copies.ts';
+import type { Store } from './store.ts';
+
+export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
+  const { db } = store;
+  return {
+    open: () => queue.read(() => openErasures(store)),
+    isTelling: (erasure) =>
+      queue.read(() => {
+        const about = new About(erasure);
+        const rows = db.all<{ lane: string }>("SELECT lane FROM outbox WHERE state IN ('PENDING', 'SENDING')");
+        return rows.some(({ lane }) => about.isOwnLane(lane));
+      }),
+    eraseRows: (erasure, rule) =>
+      queue.write(() => {
+        const files = eraseRows(store, erasure, rule);
+        const left = { ...erasure, files: [...new Set([...erasure.files, ...files])] };
+        keepErasure(store, left);
+        return left;
+      }),
+    outgoing: () => queue.read(() => new Set([...outboxFiles(store), ...stepFiles(store)])),
+    hashIds: (erasure, counts) =>
+      queue.write(() => {
+        hashIds(store, erasure, counts);
+        const { key, at, stage: _, ...rest } = erasure;
+        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], until: 0, by: '' };
+        keepErasure(store, { ...rest, ...none, key, at, stage: 'clean', counts });
+      }),
+    async clean({ key }) {
+      await queue.write(() => dropAllCopies(store));
+      const isClean = await queue.read(() => {
+        db.exec('PRAGMA incremental_vacuum');
+        return emptiesLog(store);
+      });
+      if (!isClean) return false;
+      await queue.write(() => db.run('DELETE FROM meta WHERE name = ?', ERASURES + key));
+      return true;
+    },
+  };
+}
+
+/** The log holds earlier versions of pages. False = a reader of another process is in the way. */
+function emptiesLog({ db }: Store): boolean {
+  const state = db.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
+  return state?.busy === 0;
+}
