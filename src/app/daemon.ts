@@ -16,6 +16,7 @@ import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
+import { composeErasing } from './compose/erasing.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway, type GatewayParts } from './compose/gateway.ts';
 import { composeMcpClients } from './compose/mcp-clients.ts';
@@ -73,7 +74,7 @@ interface CloseLimits {
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, clock, logger } = options;
   const { events, observations } = composeEvents(options);
-  const { opened, journal, transcripts } = await composeStores(options, events.emit);
+  const { opened, journal, transcripts, sessions, linked } = await composeStores(options, events.emit);
   const { pairing, people } = opened;
   events.observe(journal.record.note);
   // Before recovery tells of calls that they were cut off: what they started must not go on meanwhile.
@@ -86,7 +87,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let running: Delivery | undefined;
   const base: Base = {
     ...{ options, events, journal, channels, disk, programs, uploads: new Uploads({ ...options, disk }) },
-    cap: new DailyCap(journal, clock),
+    cap: new DailyCap(journal, clock, linked.of),
+    linked,
     onParts(parts) {
       // What sends belongs to all, whichever turn or channel made the part.
       onOwnBehalf(() => {
@@ -97,7 +99,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     ...found,
   };
   const operator = createOperator({ ...base, chats: () => base.live().gateway.owner, redact: redactOf(options), clock, logger });
-  const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator });
+  const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator, linked: linked.of });
   const delivery = composeDelivery(base);
   running = delivery;
   const parts = composePlan(base, operator);
@@ -109,7 +111,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   tellOfStrangers(operator.owner, events);
   followJournal(base, built, delivery);
   await operator.approvals.recover();
-  const ticker = composeTicker(base, operator, pairing);
+  const erasing = composeErasing(base, { people, sessions, transcripts }, built);
+  const ticker = composeTicker(base, operator, pairing, erasing);
   const housekeeping = keepHouse(pruning(base, opened, transcripts), clock, logger);
   // Before the channels: one that takes minutes to connect must not keep jobs and parked runs from their
   // dates.
@@ -131,9 +134,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const close = async (limits: CloseLimits): Promise<void> => {
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
-    const graceMs = limits.turnsMs + limits.deliveryMs;
-    const stop = () => ticker[Symbol.asyncDispose]().then(() => built.gateway.stop(limits));
-    await closeParts({ stop, parts: closed, graceMs, clock, logger });
+    const stop = () => stopWork([ticker, erasing], () => built.gateway.stop(limits));
+    await closeParts({ stop, parts: closed, graceMs: limits.turnsMs + limits.deliveryMs, clock, logger });
   };
   return {
     ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, plugins, programs },
@@ -149,8 +151,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 }
 
 /** What was committed elsewhere, by a command or by another part of this process, is worked on too. */
-function followJournal({ options, journal }: Base, { gateway, lanes }: GatewayParts, delivery: Delivery): void {
+function followJournal({ options, journal, linked }: Base, { gateway, lanes }: GatewayParts, delivery: Delivery): void {
   journal.onOutsideChange(() => {
+    linked.refresh().catch((error) => options.logger.warn('journal.look-failed', { detail: errorText(error) }));
     gateway.look().catch((error) => options.logger.warn('journal.look-failed', { detail: errorText(error) }));
   });
   journal.wakeup.listen((what, lane) =>
@@ -159,4 +162,10 @@ function followJournal({ options, journal }: Base, { gateway, lanes }: GatewayPa
       else if (what === 'part') delivery.poke(lane);
     }),
   );
+}
+
+/** What begins work by itself ends first. */
+async function stopWork(first: readonly AsyncDisposable[], stop: () => Promise<void>): Promise<void> {
+  for (const one of first) await one[Symbol.asyncDispose]();
+  await stop();
 }

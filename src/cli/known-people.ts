@@ -50,7 +50,8 @@ export function personOf(words: string): PersonRef {
 }
 
 /** Where people are known from, beside the config. */
-export interface KnownIn extends Pick<OpenJournal, 'people'> {
+export interface KnownIn {
+  readonly people: Pick<OpenJournal['people'], 'blocks' | 'seen'>;
   readonly pairing: Pick<OpenJournal['pairing'], 'list'>;
 }
 

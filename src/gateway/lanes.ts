@@ -129,6 +129,11 @@ export class Lanes {
     for (const { key, current } of this.#lanes.values()) if (current && cancelled.has(current.seq)) this.abort(key, cancelled);
   }
 
+  /** Runs `work` while no turn of this session does: after the one that runs now. */
+  within<T>(session: string, work: () => Promise<T>): Promise<T> {
+    return this.#sessions.runExclusive(session, work);
+  }
+
   /** Resolves when no lane has work. */
   async idle(): Promise<void> {
     if (this.#lanes.size === 0) return;

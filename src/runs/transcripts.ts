@@ -198,6 +198,21 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
+   * Runs `work` while no line moves into a file, after all have moved that could; what waits of these sessions
+   * here is forgotten. The caller holds the mutex of each of them, and takes their lines out of the journal or
+   * their files.
+   */
+  async apart(sessions: readonly string[], work: () => Promise<void>): Promise<void> {
+    await this.flush();
+    const round = this.#lastRound.then(async () => {
+      await work();
+      for (const session of sessions) this.#pending.delete(session);
+    });
+    this.#lastRound = round.catch(() => undefined);
+    await round;
+  }
+
+  /**
    * Ends the background work after one last round; what cannot be moved into its file stays in the journal.
    */
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,11 +10,16 @@ import { sessionHash } from '../core/ids.ts';
  * key, so that no two sessions share one (attack A37).
  */
 export function sessionWorkspace(dataDir: string, session: string): string {
-  const path = join(userWorkspaces(dataDir, session), sessionHash(session));
+  const path = sessionWorkspacePath(dataDir, session);
   // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than
   // creating what is there.
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
+}
+
+/** Where it is, or would be. */
+export function sessionWorkspacePath(dataDir: string, session: string): string {
+  return join(userWorkspaces(dataDir, session), sessionHash(session));
 }
 
 /**
@@ -22,7 +27,7 @@ export function sessionWorkspace(dataDir: string, session: string): string {
  * begins under the same key finds none of them. Rejects with the system's error.
  */
 export async function removeWorkspace(dataDir: string, session: string): Promise<void> {
-  const path = join(userWorkspaces(dataDir, session), sessionHash(session));
+  const path = sessionWorkspacePath(dataDir, session);
   const gone = `${path}.gone-${randomUUID()}`;
   if (!statSync(path, { throwIfNoEntry: false })) return;
   renameSync(path, gone);

@@ -231,6 +231,11 @@ export class FakeCli {
       people: {
         ...{ blocks: async () => [], seen: async () => new Map(), audit: async () => [] },
         verifyAudit: async () => ({ kind: 'whole', entries: 0, head: '' }),
+        ...{ links: async () => [], idsOf: async (who) => [who], mayTryLink: async () => true, rows: async () => ({}) },
+        erasures: {
+          ...{ open: async () => [], isTelling: async () => false, outgoing: async () => new Set() },
+          ...{ eraseRows: async (erasure) => erasure, hashIds: async () => undefined, clean: async () => true },
+        },
       },
     };
   }

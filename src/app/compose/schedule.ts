@@ -9,7 +9,7 @@ import { dueWaits } from '../../runs/due-waits.ts';
 import { Book } from '../../schedule/book.ts';
 import { type Bar, DueJobs } from '../../schedule/due-jobs.ts';
 import { HEARTBEAT_PRINCIPAL, Heartbeat } from '../../schedule/heartbeat.ts';
-import { Ticker } from '../../schedule/ticker.ts';
+import { Ticker, type TickerSource } from '../../schedule/ticker.ts';
 import { onOwnBehalf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import { type Base, timezoneOf } from './options.ts';
@@ -17,7 +17,7 @@ import { type Base, timezoneOf } from './options.ts';
 const MINUTE_MS = 60_000;
 
 /** What begins work by the clock. Started by the caller, once there is what work needs. */
-export function composeTicker(base: Base, operator: Operator, pairing: PairingStore): Ticker {
+export function composeTicker(base: Base, operator: Operator, pairing: PairingStore, erasing: TickerSource): Ticker {
   const { options, journal, channels, events, live } = base;
   const { clock, logger, config } = options;
   const address = (to: JobAddress): Address | undefined => {
@@ -37,7 +37,8 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
     settings: () => ({ everyMs: live().heartbeat.every_minutes * MINUTE_MS, mostADay: live().heartbeat.max_a_day }),
     to: () => live().gateway.owner.map(({ channel, chat_id: chatId }) => ({ channel, chatId }))[0],
   });
-  const ticker = new Ticker({ sources: [jobs, heartbeat, dueWaits(journal, operator.questions)], clock, logger });
+  const sources = [jobs, heartbeat, dueWaits(journal, operator.questions), erasing];
+  const ticker = new Ticker({ sources, clock, logger });
   journal.wakeup.listen((what) => onOwnBehalf(() => (what === 'job' || what === 'wait') && ticker.wake()));
   journal.onOutsideChange(() => ticker.wake());
   return ticker;

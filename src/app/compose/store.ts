@@ -4,8 +4,10 @@ import { errorText } from '../../core/errors.ts';
 import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { RemainsOf } from '../../core/run.ts';
+import type { SessionStore } from '../../core/session.ts';
 import { isCommandText } from '../../gateway/commands/index.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
+import { LinkedIds } from '../../operator/linked-ids.ts';
 import { remainsOf } from '../../runs/remains.ts';
 import { Transcripts } from '../../runs/transcripts.ts';
 import { moveWorkspaces } from '../../workspace/move-workspaces.ts';
@@ -15,6 +17,9 @@ export interface Stores {
   readonly opened: OpenedJournal;
   readonly journal: Journal;
   readonly transcripts: Transcripts;
+  /** For what works beside the transcripts: see `Transcripts.apart`. */
+  readonly sessions: SessionStore;
+  readonly linked: LinkedIds;
 }
 
 /** The journal and the sessions of the data directory. Rejects as `openJournal` does. */
@@ -44,19 +49,22 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
   const moved = await moveWorkspaces(dataDir);
   if (moved > 0) logger.info('workspaces.moved', { count: moved, to: 'workspaces' });
   const journal = options.wrapJournal?.(opened.journal) ?? opened.journal;
-  const sessions = openJsonlStore({
+  const files = openJsonlStore({
     dir: dataDir,
     clock,
     onDamage: ({ key, lines, quarantine }) =>
       emit({ type: 'session.damaged', at: clock.now(), session: key, lines: lines.length, quarantine }),
   });
+  const sessions = cached(files, { maxSessions: config.gateway.max_sessions });
   const transcripts = new Transcripts({
     journal,
     clock,
-    store: cached(sessions, { maxSessions: config.gateway.max_sessions }),
+    store: sessions,
     onError: (error) => logger.warn('session.flush-failed', { detail: errorText(error) }),
   });
-  return { opened, journal, transcripts };
+  const linked = new LinkedIds(opened.people);
+  await linked.refresh();
+  return { opened, journal, transcripts, sessions, linked };
 }
 
 /** What turns leave that end without their agent. */

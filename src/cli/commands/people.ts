@@ -51,10 +51,9 @@ export const peopleList: Command<unknown> = async (context) => {
 };
 
 const NO_JOURNAL = {
-  people: { blocks: async () => [], seen: async () => new Map(), audit: async () => [], verifyAudit: async () => EMPTY },
+  people: { blocks: async () => [], seen: async () => new Map() },
   pairing: { list: async () => [] },
 } satisfies KnownIn;
-const EMPTY = { kind: 'whole', entries: 0, head: '' } as const;
 
 interface Named {
   /** `CHANNEL:ID`. */

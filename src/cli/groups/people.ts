@@ -1,5 +1,7 @@
 import type { BlockOptions } from '../commands/people.ts';
 import type { AuditOptions } from '../commands/people-audit.ts';
+import type { EraseOptions } from '../commands/people-erase.ts';
+import type { ExportOptions } from '../commands/people-export.ts';
 import { type Commander, examples, FIRST_DAY, type Run, reporting } from './group.ts';
 import { addPairCommands } from './pair.ts';
 
@@ -15,6 +17,7 @@ export function addPeopleCommands(program: Commander, run: Run): void {
     (options: unknown, command: Commander) =>
       run(async () => (await import('../commands/people.ts')).peopleList, options, command),
   );
+  addRecords(group, run);
   addPairCommands(group, run, 'gatehouse people pair');
   addDecisions(group, run);
   reporting(group, 'audit', 'print who decided what about whom', [
@@ -49,5 +52,39 @@ function addDecisions(group: Commander, run: Run): void {
     .argument('<person>', PERSON)
     .action((person: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/people.ts')).peopleUnblock, { person }, command),
+    );
+}
+
+/** What is one person, and what is stored of them. */
+function addRecords(group: Commander, run: Run): void {
+  reporting(group, 'link', 'say that two ids are one person', ['gatehouse people link telegram:42 email:ada@example.org'])
+    .argument('<person>', PERSON)
+    .argument('<other>', PERSON)
+    .action((person: string, other: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/people-link.ts')).peopleLink, { person, other }, command),
+    );
+  reporting(group, 'unlink', 'say that an id is a person of its own', ['gatehouse people unlink telegram:42'])
+    .argument('<person>', PERSON)
+    .action((person: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/people-link.ts')).peopleUnlink, { person }, command),
+    );
+  reporting(group, 'export', 'write down all that is stored of a person', [
+    'gatehouse people export telegram:42 --out ./ada',
+    'gatehouse people export telegram:42 > ada.json',
+  ])
+    .argument('<person>', PERSON)
+    .option('--out <directory>', 'also copy their files there; `-` prints the document alone (default: -)')
+    .action((person: string, options: Omit<ExportOptions, 'person'>, command: Commander) =>
+      run(async () => (await import('../commands/people-export.ts')).peopleExport, { ...options, person }, command),
+    );
+  reporting(group, 'erase', 'remove all that is stored of a person, for good', [
+    'gatehouse people erase telegram:42 --dry-run',
+    'gatehouse people erase telegram:42 --yes',
+  ])
+    .argument('<person>', PERSON)
+    .option('--dry-run', 'only count what there is')
+    .option('--yes', 'do not ask')
+    .action((person: string, options: Omit<EraseOptions, 'person'>, command: Commander) =>
+      run(async () => (await import('../commands/people-erase.ts')).peopleErase, { ...options, person }, command),
     );
 }

@@ -1,0 +1,31 @@
+import { openJsonlStore } from '../../sessions/jsonl-store.ts';
+import type { Erasures } from '../core/erasure.ts';
+import { isGatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import { lockDataDir } from '../journal/lock.ts';
+import { finishErasure } from '../runs/erasure.ts';
+
+/**
+ * Finishes every erasure that was begun, where no daemon works on the data directory. False = one does, and it
+ * finishes them itself.
+ */
+export async function eraseAlone(
+  dataDir: string,
+  { erasures, clock, signal }: { readonly erasures: Erasures; readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const lock = await lockDataDir(dataDir, clock).catch((error: unknown) => {
+    if (isGatehouseError(error) && error.code === 'GH1201') return undefined;
+    throw error;
+  });
+  if (!lock) return false;
+  await using _alone = lock;
+  const store = openJsonlStore({ dir: dataDir, clock, onDamage: () => undefined });
+  for (const erasure of await erasures.open()) {
+    await finishErasure(erasure, {
+      ...{ erasures, store, dataDir, clock, signal, isAlone: true },
+      apart: (_session, work) => work(),
+      forget: async () => undefined,
+    });
+  }
+  return true;
+}

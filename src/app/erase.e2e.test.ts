@@ -1,0 +1,178 @@
+// A person is exported and erased, through the whole daemon and its command line: three channels, everything
+// real but the platforms and the model.
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { InboundMessage } from '../core/message.ts';
+import type { ModelRequest } from '../core/model.ts';
+import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { job, MEMBER } from '../testing/jobs.ts';
+import { type PeopleRig, peopleCli, peopleRig } from '../testing/people-rig.ts';
+
+const IDS = { test: '4242424242', chat: 'U0EVEEVE', mail: 'eve@example.org' } as const;
+const GROUP = { chatId: 'group', isGroup: true, mentionsBot: true };
+const eve = (type: keyof typeof IDS, more: Partial<InboundMessage>): Partial<InboundMessage> => ({
+  ...{ senderId: IDS[type], senderName: 'Eve Example', chatId: IDS[type] },
+  ...more,
+});
+const ADA: Partial<InboundMessage> = { senderId: 'ada', senderName: 'Ada' };
+
+/** Answers with what was said, waits where it is asked to, and writes a file. */
+function script({ messages }: ModelRequest) {
+  const last = messages.at(-1);
+  const words = last?.content ?? '';
+  if (last?.role === 'tool') return `done: ${words}`;
+  if (words.includes('PARK'))
+    return { text: '', toolCalls: [{ name: 'ask_person', arguments: { question: `May I ${words}?` } }] };
+  if (words.includes('FILE'))
+    return { text: '', toolCalls: [{ name: 'write_file', arguments: { path: 'note.txt', content: `of ${words}` } }] };
+  return `echo ${words}`;
+}
+
+/** Every way in which words of a person come to lie on the disk, each with a word of its own. */
+const CANARIES = [
+  'CANARYTEST',
+  'CANARYCHAT',
+  'CANARYMAIL',
+  'CANARYGROUP',
+  'CANARYASIDE',
+  'CANARYUPLOAD',
+  'CANARYSHARED',
+  'CANARYPARKED',
+  'CANARYJOB',
+  'CANARYARCHIVE',
+  'CANARYFILE',
+];
+
+async function fill(at: PeopleRig): Promise<void> {
+  const { channels } = at;
+  channels.test.files.set('f', Buffer.from('CANARYUPLOAD text'));
+  channels.chat.files.set('g', Buffer.from('CANARYSHARED text'));
+  await at.ask('test', eve('test', { text: 'CANARYARCHIVE' }));
+  await at.ask('test', eve('test', { text: '/new --keep 0' }));
+  await at.ask('test', eve('test', { text: 'CANARYTEST', media: [{ kind: 'document', ref: 'f', name: 'CANARYUPLOAD.txt' }] }));
+  await at.ask('test', eve('test', { text: 'CANARYFILE FILE' }));
+  await at.ask('chat', eve('chat', { text: 'CANARYCHAT' }));
+  await at.ask('mail', eve('mail', { text: 'CANARYMAIL' }));
+  await at.ask('chat', eve('chat', { ...GROUP, text: 'CANARYGROUP is what I say', media: [{ kind: 'document', ref: 'g' }] }));
+  await at.ask('chat', eve('chat', { ...GROUP, text: 'CANARYFILE FILE' }));
+  await channels.chat.deliver(eve('chat', { ...GROUP, mentionsBot: false, text: 'CANARYASIDE' }));
+  await at.ask('chat', { ...ADA, ...GROUP, text: 'words of Ada' });
+  await at.ask('chat', {
+    ...ADA,
+    ...GROUP,
+    text: 'more',
+    replyTo: { platformId: 'x', fromBot: false, text: 'CANARYGROUP is what I say' },
+  });
+  await at.ask('mail', eve('mail', { text: 'CANARYPARKED PARK' }));
+  const authority = { ...MEMBER, principal: `test:${IDS.test}` };
+  await at.rig.daemon.journal.commit([
+    { kind: 'job', job: job({ id: 'abcd1234', authority, payload: { text: 'CANARYJOB', profile: 'session' } }) },
+  ]);
+  await at.settled();
+  await writeFile(join(at.dataDir, 'journal.db.v6.bak'), 'CANARYTEST');
+}
+
+const link = async (at: Pick<PeopleRig, 'cli'>): Promise<void> => {
+  expect((await at.cli('people', 'link', `test:${IDS.test}`, `chat:${IDS.chat}`)).code).toBe(0);
+  expect((await at.cli('people', 'link', `mail:${IDS.mail}`, `chat:${IDS.chat}`)).code).toBe(0);
+};
+
+test('export holds every stored word of a person over three linked channels, and nothing of others', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script });
+  await fill(at);
+  await link(at);
+  const out = join(dir.path, 'export');
+  expect(await at.cli('people', 'export', `test:${IDS.test}`, '--out', out)).toMatchObject({ code: 0 });
+  const document = await readFile(join(out, 'person.json'), 'utf8');
+  const texts = [document];
+  for (const path of await filesBelow(join(out, 'files'))) texts.push(await readFile(path, 'utf8'));
+  expect(CANARIES.filter((word) => !texts.some((text) => text.includes(word)))).toEqual([]);
+  expect(document).not.toContain('words of Ada');
+  const printed = await at.cli('people', 'export', `mail:${IDS.mail}`, '--json');
+  expect(JSON.parse(printed.stdout)).toMatchObject({ schemaVersion: 1, ids: expect.arrayContaining([`chat:${IDS.chat}`]) });
+  expect((await at.cli('people', 'export', `test:${IDS.test}`, '--out', out)).stderr).toContain('is not empty');
+});
+
+test.each(['a running daemon', 'no daemon'])('erase beside %s leaves no word and no id of a person anywhere', async (beside) => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script });
+  await fill(at);
+  await link(at);
+  const sums = 'SELECT sum(tokens_in) AS tokens, count(*) AS calls FROM usage';
+  const before = at.rows(sums);
+  if (beside === 'no daemon') await at.stop();
+  const dry = await at.cli('people', 'erase', `test:${IDS.test}`, '--dry-run');
+  expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/rows of the journal.*files/) });
+  const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
+  expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('erased') });
+  const texts = [...CANARIES, ...Object.values(IDS), 'Eve Example'];
+  expect(await filesHolding(at.dataDir, texts)).toEqual([]);
+  expect(at.rows(sums)).toEqual(before);
+  expect(await at.cli('people', 'audit', '--verify')).toMatchObject({ code: 0 });
+  expect((await at.cli('people', 'audit', '--json')).stdout).toContain('person.erased');
+  if (beside === 'no daemon') return;
+  await at.stop();
+  expect(await filesHolding(at.dataDir, texts)).toEqual([]);
+});
+
+test('after an erase the group goes on with what others said, and the next message of the person is a stranger’s', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script, entry: { allowed_senders: ['ada'], allowed_groups: ['*'] } });
+  await at.channels.chat.deliver(eve('chat', { text: 'let me in' }));
+  await until('she has a code', () => at.channels.chat.sent.length === 1);
+  expect((await at.cli('pair', 'approve', '--sender', `chat:${IDS.chat}`)).code).toBe(0);
+  await until('she is told', () => at.channels.chat.sent.length === 2);
+  await at.ask('chat', eve('chat', { ...GROUP, text: 'CANARYGROUP' }));
+  await at.ask('chat', { ...ADA, ...GROUP, text: 'words of Ada' });
+  await at.settled();
+  expect((await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes')).code).toBe(0);
+  await at.ask('chat', { ...ADA, ...GROUP, text: 'go on' });
+  const told = at.model.requests
+    .at(-1)
+    ?.messages.slice(1)
+    .map(({ role, content }) => `${role}: ${content}`);
+  expect(told).toEqual([
+    'user: [erased]',
+    'assistant: [erased]',
+    'user: [from Ada] words of Ada',
+    'assistant: echo [from Ada] words of Ada',
+    'user: [from Ada] go on',
+  ]);
+  const answer = await at.ask('chat', eve('chat', { text: 'hello again' }));
+  expect(answer).toContain('This assistant is private');
+});
+
+test('an erasure that was killed is finished by the next call, which says so', async () => {
+  await using dir = await tempDir();
+  {
+    await using at = await peopleRig({ dir: dir.path, script });
+    await fill(at);
+    await link(at);
+    await at.stop();
+    const erase = { kind: 'erase', who: { channel: 'test', senderId: IDS.test }, by: 'cli' } as const;
+    const { openJournal } = await import('../journal/open.ts');
+    const { systemClock } = await import('../lib/clock.ts');
+    const { remainsFor } = await import('./compose/store.ts');
+    await using opened = await openJournal({ dir: at.dataDir, clock: systemClock, remains: remainsFor({ clock: systemClock }) });
+    await opened.journal.commit([erase]);
+  }
+  const cli = peopleCli(dir.path);
+  const done = await cli('people', 'erase', `test:${IDS.test}`);
+  expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining('an earlier erasure') });
+  expect(await filesHolding(join(dir.path, 'data'), [...CANARIES, ...Object.values(IDS)])).toEqual([]);
+});
+
+test('without a yes nothing is erased, and a person of whom nothing is stored is named', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script });
+  await at.ask('test', eve('test', { text: 'CANARYTEST' }));
+  const refused = await at.cli('people', 'erase', `test:${IDS.test}`);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  expect(await at.cli('people', 'erase', 'test:nobody', '--yes')).toMatchObject({ stderr: expect.stringContaining('GH1003') });
+  expect(await at.cli('people', 'export', 'test:nobody')).toMatchObject({ stderr: expect.stringContaining('GH1003') });
+  await mkdir(join(dir.path, 'used'));
+  await writeFile(join(dir.path, 'used', 'x'), '');
+});

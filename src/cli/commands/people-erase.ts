@@ -1,0 +1,138 @@
+// a person -> what is stored of them is counted -> a yes -> begun in one commit -> finished here, or by the
+//   daemon that works on the data directory
+import { readdir } from 'node:fs/promises';
+import { remainsFor } from '../../app/compose/store.ts';
+import { eraseAlone } from '../../app/erase-alone.ts';
+import { GatehouseError } from '../../core/errors.ts';
+import { principalOf } from '../../core/ids.ts';
+import type { Json } from '../../core/message.ts';
+import type { PersonRef } from '../../core/people.ts';
+import { STOPPED_MARK } from '../../delivery/answer-place.ts';
+import { printable } from '../../lib/printable.ts';
+import { type Command, type CommandContext, dataDirOf } from '../context.ts';
+import type { OpenJournal } from '../deps.ts';
+import { EXIT } from '../exit-codes.ts';
+import { gatewayOf, knownPeople, nearHint, personOf } from '../known-people.ts';
+import { storedOf } from '../person-store.ts';
+import { withQuestions } from '../questions.ts';
+import { withJournal } from '../read-journal.ts';
+import { isYes, mustAsk } from './plugins-add.ts';
+
+export interface EraseOptions {
+  readonly person: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** How long a daemon may take before the command says that it is still at it. */
+const DAEMON_MS = 120_000;
+const LOOK_MS = 200;
+
+export const peopleErase: Command<EraseOptions> = async (context, { person, yes = false, dryRun = false }) => {
+  const { deps } = context;
+  const who = personOf(person);
+  const code = await withJournal(context, (opened) => erase(context, opened, who, { yes, dryRun }), {
+    remains: remainsFor(deps),
+  });
+  if (code === undefined) throw unknown(who, []);
+  return code;
+};
+
+function unknown(who: PersonRef, known: readonly PersonRef[]): GatehouseError {
+  return new GatehouseError('GH1003', `nothing is stored of ${printable(principalOf(who))}`, { hint: nearHint(who, known) });
+}
+
+async function erase(
+  context: CommandContext,
+  opened: OpenJournal,
+  who: PersonRef,
+  { yes, dryRun }: { readonly yes: boolean; readonly dryRun: boolean },
+): Promise<number> {
+  const { deps, out } = context;
+  const { people, journal } = opened;
+  const [begun] = (await people.erasures.open()).filter(({ ids }) => ids.some((one) => principalOf(one) === principalOf(who)));
+  const ids = begun?.ids ?? (await people.idsOf(who));
+  const names = ids.map((one) => printable(principalOf(one))).join(', ');
+  const stored = await storedOf(dataDirOf(context), people, ids);
+  const counts = { ...Object.fromEntries(Object.entries(stored.rows).map(([table, rows]) => [table, rows.length])) };
+  const sum = { sessions: stored.sessions.length, lines: stored.lines, files: stored.files.length, rows: stored.count };
+  if (stored.count + stored.sessions.length + stored.lines === 0 && !begun) {
+    throw unknown(who, await knownPeople(await gatewayOf(context), opened, deps.clock.now()));
+  }
+  const told = `${names}: ${sum.rows} rows of the journal, ${sum.sessions} conversations of their own, ${sum.lines} lines in those of several, ${sum.files} files`;
+  if (dryRun) {
+    out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: false, ...sum, counts });
+    out.data(told);
+    return EXIT.ok;
+  }
+  if (begun) out.say(`${out.mark('warn', 'stderr')} an earlier erasure of ${names} came to no end: it is done again`);
+  else {
+    out.say(`${told}. What they have going ends, and nothing of it comes back.`);
+    if (!yes && !(await asked(context))) return EXIT.failed;
+    await journal.commit([{ kind: 'erase', who, by: 'cli', stoppedMark: STOPPED_MARK }]);
+  }
+  const isDone = await finish(context, opened);
+  return await tell(context, opened, { who, ids, sum, isDone, wasBlocked: await isBlocked(opened, ids) });
+}
+
+async function asked({ deps, out }: CommandContext): Promise<boolean> {
+  mustAsk(deps.stdio.stdin.isTTY);
+  const isWanted = await withQuestions(deps.stdio, async (question) => isYes(await question('erase all of it? [y/N] ')));
+  if (!isWanted) out.say('nothing was erased');
+  return isWanted;
+}
+
+/** False = the daemon is still at it. */
+async function finish(context: CommandContext, { people: { erasures } }: OpenJournal): Promise<boolean> {
+  const { clock } = context.deps;
+  const { signal } = new AbortController();
+  const until = clock.monotonic() + DAEMON_MS;
+  while (clock.monotonic() < until) {
+    // Again each time: a daemon may have ended meanwhile.
+    if (await eraseAlone(dataDirOf(context), { erasures, clock, signal })) return true;
+    if ((await erasures.open()).length === 0) return true;
+    await clock.sleep(LOOK_MS, signal);
+  }
+  return false;
+}
+
+interface Told {
+  readonly who: PersonRef;
+  readonly ids: readonly PersonRef[];
+  readonly sum: Readonly<Record<string, number>>;
+  readonly isDone: boolean;
+  readonly wasBlocked: boolean;
+}
+
+async function tell(
+  context: CommandContext,
+  { people }: OpenJournal,
+  { who, ids, sum, isDone, wasBlocked }: Told,
+): Promise<number> {
+  const { out } = context;
+  const copies = await copiesIn(dataDirOf(context));
+  const entry = (await people.audit({})).findLast(({ kind }) => kind === 'person.erased');
+  const erased: Json = isDone ? (entry?.data ?? {}) : null;
+  out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: isDone, ...sum, counts: erased, copies });
+  const names = ids.map((one) => printable(principalOf(one))).join(', ');
+  if (isDone) out.data(`${out.mark('ok')} ${names}: erased. Their next message is a stranger's.`);
+  else out.data(`${out.mark('warn')} ${names}: the daemon is still erasing; run this again to see when it is done`);
+  if (wasBlocked) out.say('→ the block stays, with the id in it: `gatehouse people unblock` takes it away');
+  for (const path of copies) out.say(`→ ${path} may hold words of theirs: it is a copy that you made`);
+  out.say('→ backups in other places, what the platforms keep, and the config hold what they held');
+  return isDone ? EXIT.ok : EXIT.failed;
+}
+
+async function isBlocked({ people }: OpenJournal, ids: readonly PersonRef[]): Promise<boolean> {
+  const blocks = await people.blocks();
+  return ids.some((who) => blocks.some((one) => principalOf(one) === principalOf(who)));
+}
+
+/** Copies of the journal that lie in the data directory and are none of ours. */
+async function copiesIn(dataDir: string): Promise<readonly string[]> {
+  const names = await readdir(dataDir);
+  const isCopy = (name: string): boolean =>
+    !/^(?:journal|lock)\.db(?:-wal|-shm|-journal)?$/.test(name) &&
+    /(?:\.db|\.bak|\.backup|\.sqlite|\.tar|\.gz|\.zip)$/.test(name);
+  return names.filter(isCopy).map((name) => `${dataDir}/${name}`);
+}

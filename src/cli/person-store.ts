@@ -1,0 +1,127 @@
+/** What is stored of a person, read beside a running daemon: nothing is mended, moved or locked. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.ts';
+import type { PersonRows, Theirs } from '../core/erasure.ts';
+import { principalOf } from '../core/ids.ts';
+import type { Json } from '../core/message.ts';
+import type { People, PersonRef } from '../core/people.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { isErrno } from '../lib/errno.ts';
+import { eraseRule } from '../runs/erase-lines.ts';
+import { uploadsOf, writtenAlone } from '../runs/erasure.ts';
+import { sessionWorkspacePath } from '../runs/workspace.ts';
+
+export interface StoredSession {
+  readonly session: string;
+  /** Below the data directory. */
+  readonly file: string;
+  readonly lines: readonly Json[];
+}
+
+export interface Stored {
+  readonly rows: PersonRows;
+  /** Rows of all tables. */
+  readonly count: number;
+  /** Of theirs alone, whole. */
+  readonly sessions: readonly StoredSession[];
+  /** Of several people: their lines. */
+  readonly shared: readonly StoredSession[];
+  readonly lines: number;
+  /** Below the data directory. */
+  readonly files: readonly string[];
+}
+
+export async function storedOf(dataDir: string, people: Pick<People, 'rows'>, ids: readonly PersonRef[]): Promise<Stored> {
+  const { scope = [], ...rows } = await people.rows(ids);
+  const { sessions: own, names } = read(scope[0]);
+  const keys = (rows['run'] ?? []).map((row) => String((row as { readonly key?: Json }).key));
+  const theirs: Theirs = { principals: new Set(ids.map(principalOf)), runs: new Set(keys), names };
+  const isOwn = (session: string): boolean => own.some((one) => session === one || session.startsWith(`${one}#`));
+  const found = { sessions: [] as StoredSession[], shared: [] as StoredSession[], files: new Set<string>() };
+  for await (const { session, file, lines } of sessionFiles(dataDir)) {
+    if (isOwn(session)) found.sessions.push({ session, file, lines });
+    else {
+      const messages = lines as unknown as readonly SessionMessage[];
+      const rule = eraseRule(
+        theirs,
+        '',
+        messages.filter(({ id }) => typeof id === 'string'),
+      );
+      if (rule.own.length > 0) found.shared.push({ session, file, lines: rule.own as unknown as readonly Json[] });
+      for (const path of writtenAlone(messages, new Set(rule.own)))
+        for (const file of await filesBelow(sessionWorkspacePath(dataDir, session)))
+          if (file === join(sessionWorkspacePath(dataDir, session), path)) found.files.add(relative(dataDir, file));
+      for (const path of await uploadsOf(session, rule.own, keys, dataDir)) found.files.add(relative(dataDir, path));
+    }
+  }
+  for (const session of own) {
+    const dir = splitKey(session).topic === undefined ? userWorkspaces(dataDir, session) : sessionWorkspacePath(dataDir, session);
+    for (const path of await filesBelow(dir)) found.files.add(relative(dataDir, path));
+  }
+  for (const path of await outgoingOf(dataDir, JSON.stringify([rows['outbox'], rows['step']]))) found.files.add(path);
+  return {
+    ...{ rows, sessions: found.sessions, shared: found.shared, files: [...found.files].sort() },
+    count: Object.values(rows).reduce((sum, all) => sum + all.length, 0),
+    lines: found.shared.reduce((sum, { lines }) => sum + lines.length, 0),
+  };
+}
+
+function read(scope: Json | undefined): { readonly sessions: readonly string[]; readonly names: readonly string[] } {
+  const { sessions = '[]', names = '[]' } = (scope ?? {}) as { readonly sessions?: string; readonly names?: string };
+  return { sessions: JSON.parse(sessions) as string[], names: JSON.parse(names) as string[] };
+}
+
+/** Every session with its archive and what could not be read of it, in this order of endings. */
+async function* sessionFiles(dataDir: string): AsyncIterable<StoredSession> {
+  for (const user of await names(join(dataDir, 'users'))) {
+    const dir = join(dataDir, 'users', user, 'sessions');
+    for (const name of await names(dir)) {
+      const stem = /^([^.]+)\.(?:archive\.|quarantine\.)?jsonl$/.exec(name)?.[1];
+      if (stem === undefined) continue;
+      const lines = parsed(await readFile(join(dir, name), 'utf8'));
+      const header = lines.find(isHeader)?.session_key ?? (await keyIn(join(dir, `${stem}.jsonl`)));
+      const session = header ?? keyOfNames(user, stem);
+      if (session !== undefined) yield { session, file: join('users', user, 'sessions', name), lines };
+    }
+  }
+}
+
+async function keyIn(path: string): Promise<string | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return parsed(text).find(isHeader)?.session_key;
+}
+
+function isHeader(line: Json): line is { readonly session_key: string } {
+  return typeof line === 'object' && line !== null && 'session_key' in line && typeof line['session_key'] === 'string';
+}
+
+/** What is no JSON is kept as it is: it may be words. */
+function parsed(text: string): readonly Json[] {
+  return text.split('\n').flatMap((row) => {
+    if (row === '') return [];
+    try {
+      return [JSON.parse(row) as Json];
+    } catch {
+      return [row];
+    }
+  });
+}
+
+async function outgoingOf(dataDir: string, rows: string): Promise<readonly string[]> {
+  return (await names(join(dataDir, 'outgoing'))).filter((name) => rows.includes(name)).map((name) => join('outgoing', name));
+}
+
+async function filesBelow(dir: string): Promise<readonly string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(orNone);
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+async function names(dir: string): Promise<readonly string[]> {
+  return (await readdir(dir).catch(orNone)).sort();
+}
+
+function orNone(error: unknown): never[] {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+  throw error;
+}

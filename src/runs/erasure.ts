@@ -1,0 +1,218 @@
+// an erasure that was begun in the journal -> rows -> sessions, one after the other -> files -> ids -> free pages
+//   A kill anywhere leaves the row of the erasure, and the next start or call does all of it again.
+import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { encodeName, splitKey, userDirectory, userWorkspaces } from '../../sessions/file-name.ts';
+import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
+import { principalOf } from '../core/ids.ts';
+import type { Clock } from '../core/ports.ts';
+import type { SessionMessage, SessionStore } from '../core/session.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { isErrno } from '../lib/errno.ts';
+import { storedStem } from '../media/fetch-file.ts';
+import { openParent, PathRefusal } from '../workspace/path.ts';
+import { eraseRule, wordsRule } from './erase-lines.ts';
+import { MAX_FILES } from './prepare.ts';
+import { sessionWorkspacePath } from './workspace.ts';
+
+/** How long words that tell the person may take to leave. */
+const TELLING_MS = 30_000;
+const LOOK_MS = 100;
+/** Tries to empty the log of the database, while others read. */
+const CLEAN_TRIES = 50;
+/** Tools that write the file that their argument `path` names. */
+const WRITING = ['write_file', 'edit_file', 'diff_edit'];
+/** A copy for an answer that a turn has just made is named by no row yet. */
+const YOUNG_MS = 3_600_000;
+
+export interface ErasureOptions {
+  readonly erasures: Erasures;
+  readonly store: SessionStore;
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Runs `work` while no turn of the session does and no line moves into its file. */
+  readonly apart: (session: string, work: () => Promise<void>) => Promise<void>;
+  /** Nothing else works on this data directory. */
+  readonly isAlone: boolean;
+  /** What is in memory of them ends: turns, and what was said in groups. */
+  readonly forget: (erasure: Erasure) => Promise<void>;
+}
+
+/** Does all that is left of it. Rejects as the disk and the journal do; then it is to be done again. */
+export async function finishErasure(begun: Erasure, options: ErasureOptions): Promise<void> {
+  let erasure = begun;
+  if (erasure.stage === 'words') {
+    await options.forget(erasure);
+    if (!options.isAlone) await told(erasure, options);
+    const theirs = theirsOf(erasure);
+    erasure = await options.erasures.eraseRows(erasure, (said) => wordsRule(theirs, erasure.key, said));
+    const counts = { ...erasure.counts, ...(await eraseSessions(erasure, options)) };
+    await eraseOutgoing(erasure, options);
+    await forgetUploads(erasure, options.dataDir);
+    await options.erasures.hashIds(erasure, counts);
+  }
+  for (let tries = 1; !(await options.erasures.clean(erasure)); tries += 1) {
+    if (tries === CLEAN_TRIES) throw new Error('another process reads the journal all the time');
+    await options.clock.sleep(LOOK_MS, options.signal);
+  }
+}
+
+/** What they are told last. It is erased with the rest. */
+async function told(erasure: Erasure, { erasures, clock, signal }: ErasureOptions): Promise<void> {
+  const until = clock.monotonic() + TELLING_MS;
+  while (clock.monotonic() < until && (await erasures.isTelling(erasure))) await clock.sleep(LOOK_MS, signal);
+}
+
+function theirsOf({ ids, runs, names }: Erasure): Theirs {
+  return { principals: new Set(ids.map(principalOf)), runs: new Set(runs), names };
+}
+
+type Counts = { readonly sessions: number; readonly lines: number; readonly files: number };
+
+async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise<Counts> {
+  const { store, dataDir, apart, signal } = options;
+  const theirs = theirsOf(erasure);
+  const sum = { sessions: 0, lines: 0, files: 0 };
+  const isOwn = (session: string): boolean => erasure.sessions.some((own) => session === own || session.startsWith(`${own}#`));
+  const known = (await store.list()).map(({ key }) => key);
+  for (const session of new Set([...erasure.sessions, ...known])) {
+    signal.throwIfAborted();
+    await apart(session, async () => {
+      if (isOwn(session)) {
+        await store.remove(session);
+        if (known.includes(session)) sum.sessions += 1;
+        return;
+      }
+      const { changed, left } = await store.redact(session, async (lines) => {
+        const rule = eraseRule(theirs, erasure.key, lines);
+        sum.files += await eraseUploads(session, rule.own, erasure, dataDir);
+        sum.files += await eraseWritten(sessionWorkspacePath(dataDir, session), lines, new Set(rule.own));
+        return rule.change;
+      });
+      sum.lines += changed;
+      // Of a sub-agent or a task of theirs: nothing of it is another's.
+      if (changed > 0 && left === 0 && splitKey(session).topic?.startsWith('run:')) await removeSession(session, options);
+    });
+  }
+  for (const session of erasure.sessions.filter((own) => splitKey(own).topic === undefined)) await removeUser(session, dataDir);
+  return sum;
+}
+
+async function removeSession(session: string, { store, dataDir }: ErasureOptions): Promise<void> {
+  await store.remove(session);
+  await rm(sessionWorkspacePath(dataDir, session), { recursive: true, force: true });
+}
+
+/** All topics and threads of the chat, what lies beside them, and what their tools worked on. */
+async function removeUser(session: string, dataDir: string): Promise<void> {
+  await rm(userDirectory(dataDir, session), { recursive: true, force: true });
+  await rm(userWorkspaces(dataDir, session), { recursive: true, force: true });
+}
+
+/** Files that came with their messages into a chat of several. */
+async function eraseUploads(
+  session: string,
+  own: readonly SessionMessage[],
+  { runs }: Erasure,
+  dataDir: string,
+): Promise<number> {
+  const paths = await uploadsOf(session, own, runs, dataDir);
+  for (const path of paths) await unlink(path).catch(orGone);
+  return paths.length;
+}
+
+/** `own`: lines of theirs in this session; `runs`: keys of runs of theirs. */
+export async function uploadsOf(
+  session: string,
+  own: readonly SessionMessage[],
+  runs: readonly string[],
+  dataDir: string,
+): Promise<readonly string[]> {
+  const dir = join(sessionWorkspacePath(dataDir, session), 'uploads');
+  const paths = new Set(
+    own.flatMap(({ media = [] }) => media).filter((path) => path.startsWith('uploads/') && !path.includes('..')),
+  );
+  const stems = new Set(runs.flatMap((id) => Array.from({ length: MAX_FILES }, (_, index) => storedStem({ id }, index))));
+  const names = await readdir(dir).catch(orNone);
+  const isOwn = (stem: string): boolean => stems.has(stem) || [...paths].some((path) => path.startsWith(`uploads/${stem}.`));
+  return names.filter((name) => isOwn(name.split('.', 1)[0] ?? '')).map((name) => join(dir, name));
+}
+
+/** Files that tools wrote in a shared workspace for requests of theirs alone, as far as the lines tell. */
+async function eraseWritten(
+  workspace: string,
+  lines: readonly SessionMessage[],
+  own: ReadonlySet<SessionMessage>,
+): Promise<number> {
+  let count = 0;
+  for (const path of writtenAlone(lines, own)) {
+    try {
+      const { parent, name } = await openParent(workspace, path);
+      await using _ = parent;
+      await unlink(parent.child(name));
+      count += 1;
+    } catch (error) {
+      // It is gone, was never written, or leads out of the workspace: then it is none of its files.
+      if (!(error instanceof PathRefusal) && !isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR', 'EPERM')) throw error;
+    }
+  }
+  return count;
+}
+
+/** Paths in the workspace that calls of these lines wrote, and no call of the other lines. */
+export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<SessionMessage>): readonly string[] {
+  const others = new Set(lines.filter((line) => !own.has(line)).flatMap(writtenPaths));
+  return [...new Set([...own].flatMap(writtenPaths))].filter((path) => !others.has(path));
+}
+
+function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
+  return calls.flatMap(({ name, arguments: text }) => {
+    if (!WRITING.includes(name)) return [];
+    const path = pathIn(text);
+    return path === undefined ? [] : [path];
+  });
+}
+
+/** The arguments are as the model wrote them: they may be anything. */
+function pathIn(text: string): string | undefined {
+  try {
+    const { path } = JSON.parse(text) as { readonly path?: unknown };
+    return typeof path === 'string' ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Copies for answers to them. What no row names, and no turn can have just made, is left of an earlier end. */
+async function eraseOutgoing({ files }: Erasure, { dataDir, erasures, isAlone, clock }: ErasureOptions): Promise<void> {
+  const dir = join(dataDir, 'outgoing');
+  for (const name of files) await unlink(join(dir, name)).catch(orGone);
+  const needed = await erasures.outgoing();
+  for (const name of await readdir(dir).catch(orNone)) {
+    if (needed.has(name)) continue;
+    const { mtimeMs } = await stat(join(dir, name)).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (isAlone || clock.now() - mtimeMs > YOUNG_MS) await unlink(join(dir, name)).catch(orGone);
+  }
+}
+
+/** Which workspaces got a file is noted by their names, which hold the id of the chat. */
+async function forgetUploads({ sessions }: Erasure, dataDir: string): Promise<void> {
+  const dir = join(dataDir, 'upload-days');
+  const users = sessions.map((session) => encodeName(splitKey(session).base));
+  for (const name of await readdir(dir).catch(orNone)) {
+    const path = join(dir, name);
+    const rows = (await readFile(path, 'utf8')).split('\n');
+    const kept = rows.filter((row) => !users.some((user) => row.split(/[/\\]/).includes(user)));
+    if (kept.length < rows.length) await writeFileAtomic(path, kept.join('\n'), { mode: 0o600 });
+  }
+}
+
+function orNone(error: unknown): string[] {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+  throw error;
+}
+
+function orGone(error: unknown): void {
+  if (!isErrno(error, 'ENOENT')) throw error;
+}
