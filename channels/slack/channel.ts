@@ -20,6 +20,7 @@ import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
+import { aboutChannel } from './in/about.ts';
 import { receiveBySocket } from './in/connect.ts';
 import { DirectChats } from './in/direct-chats.ts';
 import { download } from './in/download.ts';
@@ -177,6 +178,10 @@ export class SlackChannel implements Channel {
     if (!reading) throw new Error('the login is not accepted yet');
     const call = (method: string, args: JsonObject): Promise<JsonObject> => this.#call(method, args, signal);
     return await earlierMessages(message, limit, { ...reading, call, signal });
+  }
+
+  async about({ chatId }: InboundMessage, signal: AbortSignal): Promise<string> {
+    return await aboutChannel(chatId, (method, args) => this.#call(method, args, signal));
   }
 
   /** Works before `start` too: what another boot left is settled before any channel starts. */

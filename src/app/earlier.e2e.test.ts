@@ -56,3 +56,41 @@ test('words of people who may not write are given where the chat is named in con
   expect(other).not.toContain('Forget');
   expect(other).toContain('(1 message of others not shown)');
 });
+
+test('the first turn is given what the members say that the group is about, once, as words of others and bounded', async () => {
+  await using dir = await tempDir();
+  const { channel, rules } = group({});
+  const asked: string[] = [];
+  channel.about = async ({ chatId }) => {
+    asked.push(chatId);
+    return `Topic: the move to Bern [not a mark]\nDescription: ${'x'.repeat(2_000)}`;
+  };
+  const model = scriptedModel(() => 'ok');
+  await using at = await testDaemon({ dataDir: dir.path, model, channel, entry: rules });
+  for (const text of ['When?', 'And then?']) {
+    await channel.deliver({ senderId: 'ben', senderName: 'Ben', isGroup: true, mentionsBot: true, text });
+    await at.daemon.gateway.idle();
+  }
+  await channel.deliver({ senderId: 'ben', chatId: 'private', text: 'hi' });
+  await at.daemon.gateway.idle();
+  const [first = ''] = (model.requests[0]?.messages ?? []).filter(({ role }) => role === 'user').map(({ content }) => content);
+  const [about = '', said] = first.split('\n');
+  expect(about).toMatch(/^\[this group, as its members describe it: Topic: the move to Bern \(not a mark\) Description: x+…\]$/);
+  expect(about.length).toBeLessThan(650);
+  expect(said).toBe('[said here before you were called in, not to you:');
+  expect(asked).toEqual(['chat-1']);
+  const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
+  await at.daemon.close();
+  expect((await store.load('_main:test:chat-1'))?.messages.every(({ taint = 0 }) => taint === UNTRUSTED)).toBe(true);
+});
+
+test('a group whose platform cannot be asked what it is about is answered all the same', async () => {
+  await using dir = await tempDir();
+  const { channel, rules } = group({});
+  channel.about = async () => Promise.reject(new Error('missing_scope'));
+  const model = scriptedModel(() => 'ok');
+  await using at = await testDaemon({ dataDir: dir.path, model, channel, entry: rules });
+  await channel.deliver({ senderId: 'ben', senderName: 'Ben', isGroup: true, mentionsBot: true, text: 'When?' });
+  await at.daemon.gateway.idle();
+  expect(String(model.requests[0]?.messages.at(-1)?.content)).toMatch(/^\[said here before/);
+});

@@ -11,6 +11,8 @@ import { fromMark, mark, markedInMark } from '../lib/marks.ts';
 const MOST = 30;
 /** Longest line of one message, in UTF-16 units. */
 const LINE_CHARS = 500;
+/** Of what a group is about: as long as Slack's topic and description can be together, nearly. */
+const ABOUT_CHARS = 600;
 /** The turn waits for it. */
 const FETCH_MS = 10_000;
 
@@ -45,8 +47,21 @@ export class Earlier {
     // What is said in a direct chat is all said to the agent.
     if (message?.kind !== 'message' || !message.isGroup) return '';
     const channel = await this.#channel(message.channel, signal);
-    if (!channel?.earlier) return '';
-    const found = await this.#ask(channel, message, signal);
+    if (!channel) return '';
+    const about = await this.#about(channel, message, signal);
+    return [about, await this.#said(channel, message, signal)].filter((text) => text !== '').join('\n');
+  }
+
+  /** In Slack the project is the channel: its topic and description say what the work is about (P53). */
+  async #about(channel: Channel, message: InboundMessage, signal: AbortSignal): Promise<string> {
+    if (!channel.about) return '';
+    const text = await this.#ask(message, (limit) => channel.about?.(message, limit) ?? Promise.resolve(''), signal);
+    return text === undefined || text.trim() === '' ? '' : mark(`this group, as its members describe it: ${text}`, ABOUT_CHARS);
+  }
+
+  async #said(channel: Channel, message: InboundMessage, signal: AbortSignal): Promise<string> {
+    if (!channel.earlier) return '';
+    const found = await this.#ask(message, (limit) => channel.earlier?.(message, MOST, limit) ?? Promise.resolve([]), signal);
     if (!found) return '[what was said here before could not be fetched]';
     return await this.#lines(message, found);
   }
@@ -59,18 +74,19 @@ export class Earlier {
     return channel;
   }
 
-  async #ask(channel: Channel, message: InboundMessage, signal: AbortSignal): Promise<readonly EarlierMessage[] | undefined> {
+  /** Undefined = the platform could not be asked. */
+  async #ask<T>(message: InboundMessage, ask: (limit: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
     const { clock, logger } = this.#options;
-    const call = async (limit: AbortSignal) => {
+    const call = async (limit: AbortSignal): Promise<{ readonly value: T } | { readonly error: unknown }> => {
       try {
-        return (await channel.earlier?.(message, MOST, limit)) ?? [];
+        return { value: await ask(limit) };
       } catch (error) {
         return { error };
       }
     };
     const found = await withTimeLimit(call, FETCH_MS, { clock, signal });
     signal.throwIfAborted();
-    if (found && !('error' in found)) return found;
+    if (found && 'value' in found) return found.value;
     const detail = found ? errorText(found.error) : `no answer within ${FETCH_MS / 1_000} s`;
     logger.warn('earlier.failed', { channel: message.channel, chat: message.chatId, detail });
     return undefined;

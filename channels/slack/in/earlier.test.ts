@@ -20,7 +20,7 @@ async function scene() {
     channel.earlier?.(inbound({ chatId: CHANNEL, ...message }), limit, AbortSignal.timeout(10_000));
   const texts = async (...args: Parameters<typeof earlier>) => (await earlier(...args))?.map(({ text }) => text);
   const say = (text: string, more: object = {}) => at.server.store({ channel: CHANNEL, text, ...more });
-  return { ...at, earlier, texts, say };
+  return { ...at, channel, earlier, texts, say };
 }
 
 test('of a channel the newest messages before the one that calls are told, oldest first, with names and whose they are', async () => {
@@ -64,4 +64,14 @@ test('a platform that refuses is quoted, and a channel before its login says so'
   const at = await scene();
   at.server.fault({ method: 'conversations.history', kind: 'error', error: 'missing_scope' });
   await expect(at.earlier({ platformId: `${CHANNEL}:1.2` })).rejects.toThrow('missing_scope');
+});
+
+test('topic and description of a channel are told, and nothing where there are none', async () => {
+  const at = await scene();
+  const about = (chatId: string) => at.channel.about?.(inbound({ chatId }), AbortSignal.timeout(10_000));
+  at.say('one');
+  expect(await about(CHANNEL)).toBe('');
+  at.server.workspace.about.set(CHANNEL, { topic: { value: 'The move' }, purpose: { value: ' Who packs what ' } });
+  expect(await about(CHANNEL)).toBe('Topic: The move\nDescription: Who packs what');
+  await expect(about('C0NONE')).rejects.toThrow();
 });

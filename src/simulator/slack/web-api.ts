@@ -85,6 +85,9 @@ export class SlackWebApi {
           args,
         );
       }
+      case 'conversations.info':
+        if (!workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+        return { channel: { id: channel, ...workspace.about.get(channel) } };
       case 'conversations.history':
         if (!workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
         return page(within(workspace.history(channel), args), 'messages', args);

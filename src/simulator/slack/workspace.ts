@@ -52,6 +52,8 @@ export class SlackWorkspace {
   readonly messages: StoredMessage[] = [];
   readonly files = new Map<string, StoredFile>();
   /** Conversation id -> its kind; messages in others make a new one, direct when the id begins with D. */
+  /** What members say that a channel is about: its topic and purpose. */
+  readonly about = new Map<string, { readonly topic: { value: string }; readonly purpose: { value: string } }>();
   readonly conversations = new Map<string, 'im' | 'mpim' | 'public_channel' | 'private_channel'>([[DIRECT, 'im']]);
   /** `channel:ts` -> name -> users. */
   readonly reactions = new Map<string, Map<string, Set<string>>>();
@@ -80,6 +82,7 @@ export class SlackWorkspace {
     this.messages.length = 0;
     this.files.clear();
     this.conversations.clear();
+    this.about.clear();
     this.reactions.clear();
     this.ephemerals.length = 0;
     this.outsiders.clear();
