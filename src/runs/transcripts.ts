@@ -204,12 +204,10 @@ export class Transcripts implements AsyncDisposable {
    */
   async apart(sessions: readonly string[], work: () => Promise<void>): Promise<void> {
     await this.flush();
-    const round = this.#lastRound.then(async () => {
+    await this.#inRound(async () => {
       await work();
       for (const session of sessions) this.#pending.delete(session);
     });
-    this.#lastRound = round.catch(() => undefined);
-    await round;
   }
 
   /**
