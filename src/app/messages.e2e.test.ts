@@ -105,7 +105,9 @@ test('only chats from which a person let in has written are written to', async (
   };
   expect(await came({ channel: 'other', chat_id: 'room' }, 0)).toBe('On its way to the group room (other).');
   expect(await came({ channel: 'nowhere', chat_id: 'ben' }, 1)).toBe('Error: no channel is called "nowhere"');
-  expect(await came({ channel: 'other' }, 2)).toBe('Error: name the channel and the chat');
+  expect(await came({ channel: 'other' }, 2)).toBe(
+    'Error: the person who asks is linked with no account on other: name the chat',
+  );
   for (const [n, chatId] of ['nobody', 'eve'].entries())
     expect(await came({ channel: 'other', chat_id: chatId }, 3 + n)).toBe(
       `Error: no person has written to the agent from "${chatId}" on other, and only where one has it may write`,
@@ -271,6 +273,8 @@ test('the owner names a person by their name, unless it fits several; a member d
   await daemon.gateway.idle();
   const [byId, byName, several] = outcomes(channel, 'ada');
   expect([byId, byName]).toEqual(Array(2).fill('came of it: On its way to Ben (other, ben).'));
-  expect(several).toMatch(/^came of it: Error: "Sam" on other is the name of several people: .*"(cleo|ada)", "(cleo|ada)"$/);
+  expect(several).toMatch(
+    /^came of it: Error: "Sam" on other is the name of several people: name one by the id, SAM \(other:ada\), Sam \(other:cleo\)$/,
+  );
   expect(outcomes(channel, 'cleo')[0]).toContain('no person has written to the agent from "Sam" on other');
 });

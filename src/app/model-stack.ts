@@ -68,8 +68,11 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   };
 }
 
-async function openBudget({ config, journal, clock, includeOthers }: ModelStackOptions, foundKey: boolean): Promise<Budget> {
-  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
+async function openBudget(
+  { config, journal, clock, includeOthers, linked }: ModelStackOptions,
+  foundKey: boolean,
+): Promise<Budget> {
+  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock, ...(linked ? { linked } : {}) });
   await includeOthers?.(budget);
   return budget;
 }

@@ -6,7 +6,7 @@ import type { Model } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
 import type { Detected } from '../llm/detect.ts';
-import type { Budget } from '../llm/money/budget.ts';
+import type { Budget, BudgetOptions } from '../llm/money/budget.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 import type { AdaptiveRouter } from '../llm/routing/adaptive-router.ts';
@@ -48,6 +48,8 @@ export interface ModelStackOptions {
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
   readonly operator: Operator;
+  /** As of `BudgetOptions`. */
+  readonly linked?: NonNullable<BudgetOptions['linked']>;
   readonly clock: Clock;
   readonly logger: Logger;
 }

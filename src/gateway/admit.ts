@@ -11,9 +11,10 @@ import type { Standing } from '../operator/authority.ts';
 import { codeParts } from '../operator/pairing-text.ts';
 import { overText } from '../operator/question-text.ts';
 import { withQuoted } from '../operator/quoted.ts';
+import type { PersonalAnswer } from '../runs/linking.ts';
 import { stopOf } from '../runs/stop.ts';
 import { type AccessRules, decideAccess } from './access.ts';
-import type { PromptPorts } from './commands/command.ts';
+import type { PersonalCommand, PromptPorts } from './commands/command.ts';
 import { answerPrompt, isPrompt, parseCommand } from './commands/index.ts';
 
 export interface AdmitOptions {
@@ -32,6 +33,8 @@ export interface AdmitOptions {
   readonly isOwner: (message: InboundMessage) => boolean;
   /** What `/why` says to this message. */
   readonly why: (message: InboundMessage) => Promise<string>;
+  /** What `/link`, `/unlink` and `/forget me` come to. Absent: they are words for the agent. */
+  readonly personal?: (message: InboundMessage, command: PersonalCommand) => Promise<PersonalAnswer>;
   /** What commands work on that are answered when they are received. */
   readonly commands: PromptPorts;
   /** What the message does to work of its lane. Absent, or undefined: it waits. */
@@ -93,6 +96,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
     const text = command.kind === 'help' ? command.answer : await options.why(message);
     return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
+  if (command?.kind === 'personal' && options.personal)
+    return personalAdmission(message, await options.personal(message, command), { ...place, outcome: command.what }, options);
   const prompted = isPrompt(command) ? await answerPrompt(command, message, place, options.commands) : undefined;
   if (prompted) return { kind: 'answer', message, ...place, ...prompted };
   // A question for words takes the next message, but no command.
@@ -105,6 +110,21 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   }
   const during = command ? undefined : await options.during?.(message);
   return { kind: 'admit', message, ...place, ...(during ? { during } : {}) };
+}
+
+function personalAdmission(
+  message: InboundMessage,
+  { text, keptAs, writes, settled }: PersonalAnswer,
+  place: { readonly lane: string; readonly session: string; readonly outcome: string },
+  { answer }: AdmitOptions,
+): Admission {
+  const parts = answer(message, text).map((row) => (keptAs === undefined ? row : { ...row, part: { ...row.part, keptAs } }));
+  const over = (): readonly NewPart[] => answer(message, 'This code was used already, or is over.');
+  return {
+    ...{ kind: 'answer', message, ...place, parts },
+    ...(writes ? { writes } : {}),
+    ...(settled ? { settles: { settled, over } } : {}),
+  };
 }
 
 /**

@@ -35,6 +35,8 @@ export interface GatewayOptions {
   readonly backlog: Backlog;
   readonly floods: Floods;
   readonly people: Pick<People, 'audit'>;
+  /** Something was written with an answer: links may be others now. */
+  readonly wrote: () => void;
   /** The session begins anew, or is gone: what is kept of it beside its lines is to be closed. */
   readonly onCut: (session: string, isGone: boolean) => void;
   readonly clock: Clock;
@@ -130,6 +132,12 @@ export class Gateway {
     for (const { lane } of outboxLanes) this.#options.delivery.poke(lane);
   }
 
+  /** A person is erased: what they said in groups goes with no message any more, and their turns end. */
+  async forgetPerson(principals: readonly string[], until: number): Promise<void> {
+    for (const principal of principals) this.#options.backlog.forget(principal, until);
+    await this.#options.lanes.abortCancelled();
+  }
+
   /** What a person said in groups before they were shut out goes with no message any more. */
   async #forgetShutOut(): Promise<void> {
     for (const { seq, kind, subject, at } of await this.#options.people.audit({ after: this.#decided })) {
@@ -212,9 +220,12 @@ export class Gateway {
     const { message } = admission;
     const lanes = seqsByLane(accepted.cancelled);
     for (const [lane, seqs] of lanes) running.abort(lane, seqs);
+    const { writes = [] } = admission;
+    if (writes.length > 0) this.#options.wrote();
     for (const { session, line } of accepted.cuts ?? []) this.#options.onCut(session, line.cut?.gone === true);
     if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
-    const told = admission.partsAfter ? [admission.lane] : admission.parts.map((part) => part.lane);
+    const parts = [...admission.parts, ...writes.flatMap((write) => (write.kind === 'part' ? [write.part] : []))];
+    const told = [...(admission.partsAfter ? [admission.lane] : []), ...parts.map((part) => part.lane)];
     for (const lane of new Set([...told, ...lanes.map(([lane]) => lane)])) delivery.poke(lane);
     this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });
   }

@@ -34,7 +34,7 @@ export class OwnAnswers {
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
-    if (isPrompt(command) && command.kind !== 'pick' && command.kind !== 'new')
+    if (command?.kind === 'personal' || (isPrompt(command) && command.kind !== 'pick' && command.kind !== 'new'))
       return {
         state: 'DONE',
         outcome: 'late-command',

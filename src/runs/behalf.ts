@@ -12,9 +12,14 @@ const SIGNS = /[*_`~#|\\()<>:@]/g;
  */
 export function headOf(name: string | undefined, principal: string): string {
   if (principal === LOCAL_OPERATOR) return `${RELAYED.person} the operator:`;
+  return `${RELAYED.person} ${personShown(name, principal)}:`;
+}
+
+/** `Ada (telegram:42)`: a name that people chose, and the id by which access is decided. */
+export function personShown(name: string | undefined, principal: string): string {
   const id = principal.replace(/[^\w@.:+=/-]/gu, (char) => `%${char.codePointAt(0)?.toString(16)}`);
   const shown = name === undefined ? '' : plainName(name);
-  return shown === '' ? `${RELAYED.person} ${id}:` : `${RELAYED.person} ${shown} (${id}):`;
+  return shown === '' ? id : `${shown} (${id})`;
 }
 
 export function receiverTitle(chat: {

@@ -14,17 +14,25 @@ export class DailyCap {
   readonly #journal: Pick<Outbox, 'sentFor'>;
   readonly #clock: { now(): number };
   readonly #mutex = new KeyedMutex();
+  readonly #linked: (reader: string) => readonly string[];
 
-  constructor(journal: Pick<Outbox, 'sentFor'>, clock: { now(): number }) {
+  /** `linked`: readers who are one person share what they may get. Asked at each use; default: each is one. */
+  constructor(
+    journal: Pick<Outbox, 'sentFor'>,
+    clock: { now(): number },
+    linked: (reader: string) => readonly string[] = (reader) => [reader],
+  ) {
     this.#journal = journal;
     this.#clock = clock;
+    this.#linked = linked;
   }
 
   /** Writes, unless one of these readers, as `SentFor` names them, has had 20 messages within 24 hours. */
   within<T>(readers: readonly string[], write: () => Promise<T>): Promise<T | NotWritten> {
     return this.#mutex.runExclusive('', async () => {
       for (const reader of readers) {
-        const sent = await this.#journal.sentFor(reader, this.#clock.now() - DAY_MS);
+        let sent = 0;
+        for (const one of this.#linked(reader)) sent += await this.#journal.sentFor(one, this.#clock.now() - DAY_MS);
         if (sent >= MOST_A_DAY) return full(reader);
       }
       return await write();

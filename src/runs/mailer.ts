@@ -1,5 +1,6 @@
 // a letter of a run -> may it go? -> one part of the outbox, which the mail channel sends
 import type { Channel } from '../core/channel.ts';
+import type { Chats } from '../core/chats.ts';
 import { laneKey, partKey, principalOf, sentForId } from '../core/ids.ts';
 import type { Address, OutboundFile, OutboundPart } from '../core/message.ts';
 import type { Letter, LetterFile, Mailer, NotWritten, Written } from '../core/messages.ts';
@@ -7,9 +8,10 @@ import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { PersonRef } from '../core/people.ts';
 import type { RunRow } from '../core/run.ts';
 import type { DailyCap } from './daily-cap.ts';
+import { type FindPeopleOptions, listed, peopleNamed } from './find-people.ts';
 
-export interface MailerOptions {
-  readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
+export interface MailerOptions extends Omit<FindPeopleOptions, 'chats'> {
+  readonly journal: Pick<Outbox, 'enqueue' | 'part'> & { readonly chats: Chats };
   /** Those that write mail and work now, by instance name. Asked at each use. */
   readonly channels: () => ReadonlyMap<string, Channel>;
   readonly isBlocked: (who: PersonRef) => Promise<boolean>;
@@ -47,6 +49,19 @@ export class RunMailer implements Mailer {
       if (await this.#options.isBlocked({ channel: name, senderId })) return refused(`${address} is blocked`);
     }
     return { kind: 'found', from: account, fileBytes: limits.uploadBytes };
+  }
+
+  async addressOf(name: string): Promise<{ readonly kind: 'found'; readonly address: string } | NotWritten> {
+    const what = JSON.stringify(name);
+    if (this.#row.authority.role !== 'owner') return refused(`${what} is no address`);
+    const people = await peopleNamed(name, { ...this.#options, chats: this.#options.journal.chats });
+    if (people.length > 1) return refused(`${what} is the name of several people: name one by the address, ${listed(people)}`);
+    const channels = this.#options.channels();
+    const mail = people[0]?.chats.find(({ address, principal }) => channels.has(address.channel) && principal !== undefined);
+    const address = mail?.principal?.slice(mail.address.channel.length + 1);
+    return address === undefined
+      ? refused(`no mail of a person by the name ${what} is known; write the address`)
+      : { kind: 'found', address };
   }
 
   async attach(letter: Pick<Letter, 'channel'>, file: LetterFile, signal: AbortSignal): Promise<OutboundFile> {

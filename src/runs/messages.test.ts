@@ -24,6 +24,7 @@ async function setup(override: Partial<MessagesOptions> = {}) {
     rules: () => ({ isLocal: false, allowedGroups: [] }),
     mayWrite: async ({ senderId }) => senderId === 'user-1',
     isReserved: () => false,
+    ...{ channelNames: () => ['test'], linked: (id) => [id], linkedAs: () => [], onLine: () => undefined },
     onParts: (parts) => void enqueued.push(...parts.map(({ part }) => part.key)),
     expiresInMs: () => 60_000,
     ...override,

@@ -1,18 +1,24 @@
 // words of a run -> its own chat, or another that is known and let in -> parts of the outbox, in one commit
+import { UNTRUSTED } from '../core/authority.ts';
 import type { Channel } from '../core/channel.ts';
 import type { Chat, Chats } from '../core/chats.ts';
-import { chatKey, partKey, sentForId } from '../core/ids.ts';
+import type { Commits } from '../core/commit.ts';
+import { chatKey, inTopic, partKey, sentForId, sessionKey } from '../core/ids.ts';
 import type { Address } from '../core/message.ts';
 import type { ChatName, Messages, NotWritten, Words, Written } from '../core/messages.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { RunRow } from '../core/run.ts';
+import type { SessionMessage } from '../core/session.ts';
 import { planBelow } from '../delivery/plan-below.ts';
 import { headOf, receiverTitle } from './behalf.ts';
 import type { DailyCap } from './daily-cap.ts';
+import { type FindPeopleOptions, listed, peopleNamed, personOf } from './find-people.ts';
 import { type LetInOptions, readerOf } from './let-in.ts';
 
-export interface MessagesOptions extends LetInOptions {
-  readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sentFor'> & { readonly chats: Chats };
+export interface MessagesOptions extends LetInOptions, Omit<FindPeopleOptions, 'chats'> {
+  readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sentFor'> & Commits & { readonly chats: Chats };
+  /** Told of a line that is on disk, for the session of another chat. */
+  readonly onLine: (session: string, line: SessionMessage) => void;
   /** Undefined = it does not work now. */
   readonly channel: (name: string) => Channel | undefined;
   readonly cap: DailyCap;
@@ -20,6 +26,12 @@ export interface MessagesOptions extends LetInOptions {
   readonly onParts: (parts: readonly NewPart[]) => void;
   readonly clock: { now(): number };
   readonly expiresInMs: () => number;
+}
+
+/** A chat that words were to go to; undefined = none is known. `where`: as it was named. */
+interface Named {
+  readonly chat: Chat | undefined;
+  readonly where: string;
 }
 
 /** Another chat, and who reads there. */
@@ -30,6 +42,8 @@ export interface Receiver {
   readonly reader: string;
   readonly title: string;
   readonly head: string;
+  /** The topic in which people speak there now. */
+  readonly active: string;
 }
 
 /**
@@ -72,7 +86,34 @@ export class RunMessages implements Messages {
     if (isHome) return await this.#enqueue(this.#homeParts(words, id), 'this chat', signal);
     const receiver = await this.receiver(words.chat);
     if (receiver.kind === 'refused') return receiver;
-    return await cap.within([receiver.reader], () => this.#enqueue(this.#partsFor(receiver, words, id), receiver.title, signal));
+    return await cap.within([receiver.reader], () => this.#relay(receiver, words, id, signal));
+  }
+
+  /** With a line in the session of that chat, in one commit: the agent there must know what was said. */
+  async #relay(receiver: Receiver, words: Words, id: string, signal: AbortSignal): Promise<Written> {
+    signal.throwIfAborted();
+    const { journal, onParts, onLine } = this.#options;
+    const { address, title, active } = receiver;
+    const parts = this.#partsFor(receiver, words, id);
+    const session = inTopic(sessionKey(address, await journal.chats.firstAccount(address.channel)), active);
+    const line = this.#lineFor(receiver, words, id);
+    await journal.commit([...parts.map((part) => ({ kind: 'part', part }) as const), { kind: 'line', session, line }]);
+    onParts(parts);
+    onLine(session, line);
+    return { kind: 'written', title };
+  }
+
+  /** What others chose the words of is untrusted there, whatever it is here. */
+  #lineFor({ head }: Receiver, { text, choices, taint = 0 }: Words, id: string): SessionMessage {
+    const offered = choices.map(({ label }, n) => `\n${n + 1}. ${label}`).join('');
+    return {
+      id,
+      role: 'assistant',
+      content: `${head}\n\n${text}${offered}`,
+      by: this.#row.authority.principal,
+      taint: taint | (this.#row.taint ?? 0) | UNTRUSTED,
+      timestamp: new Date(this.#options.clock.now()).toISOString(),
+    };
   }
 
   async #enqueue(parts: readonly NewPart[], title: string, signal: AbortSignal): Promise<Written> {
@@ -111,42 +152,68 @@ export class RunMessages implements Messages {
   }
 
   /** Whom words to another chat reach, or why they may not be written. Rejects as the journal does. */
-  async receiver({ channel: named, chatId }: ChatName): Promise<Receiver | NotWritten> {
-    const channel = named ?? this.#home?.channel;
-    if (channel === undefined || chatId === undefined) return refused('name the channel and the chat');
-    if (!this.#options.rules(channel)) return refused(`no channel is called ${JSON.stringify(channel)}`);
-    const where = `${JSON.stringify(chatId)} on ${channel}`;
-    const [chat, ...more] = await this.#known(channel, chatId);
-    if (more.length > 0) {
-      const all = [chat, ...more].map((one) => JSON.stringify(one?.address.chatId)).join(', ');
-      return refused(`${where} is the name of several people: name one by the id of the chat, ${all}`);
-    }
+  async receiver({ channel, chatId }: ChatName): Promise<Receiver | NotWritten> {
+    const { rules } = this.#options;
+    if (channel !== undefined && !rules(channel)) return refused(`no channel is called ${JSON.stringify(channel)}`);
+    const found = chatId === undefined ? await this.#ownChat(channel) : await this.#named(chatId, channel);
+    if ('kind' in found) return found;
+    const { chat, where } = found;
     if (chat?.lastIn === undefined)
       return refused(`no person has written to the agent from ${where}, and only where one has it may write`);
-    const { address, title: name } = chat;
+    const { address, title: name, active = '' } = chat;
     const reader = await readerOf(chat, this.#options);
     if (reader === undefined) return refused(`${where} is not let in any more`);
     return {
-      ...{ kind: 'found', address, reader },
-      title: receiverTitle({ channel, chatId: address.chatId, name, isGroup: address.isGroup === true }),
+      ...{ kind: 'found', address, reader, active },
+      title: receiverTitle({ channel: address.channel, chatId: address.chatId, name, isGroup: address.isGroup === true }),
       head: await this.head(),
     };
   }
 
+  /** Of the person who asks, on another channel. */
+  async #ownChat(channel: string | undefined): Promise<Named | NotWritten> {
+    if (channel === undefined) return refused('name the channel and the chat');
+    const { chats } = await personOf(this.#row.authority.principal, this.#findOptions());
+    const [chat] = chats.filter((one) => this.#isOn(channel, one));
+    if (!chat) return refused(`the person who asks is linked with no account on ${channel}: name the chat`);
+    return { chat, where: `their account on ${channel}` };
+  }
+
   /**
    * By the id of the chat, else by that of the person in it, else, for the owner alone, by the name of the
-   * person: to others it would tell who there is.
+   * person on any channel: to others it would tell who there is.
    */
-  async #known(channel: string, chatId: string): Promise<readonly Chat[]> {
+  async #named(chatId: string, named: string | undefined): Promise<Named | NotWritten> {
+    const channel = named ?? this.#home?.channel;
+    const where = channel === undefined ? JSON.stringify(chatId) : `${JSON.stringify(chatId)} on ${channel}`;
+    const known = channel === undefined ? undefined : await this.#byId(channel, chatId);
+    if (known) return { chat: known, where };
+    if (this.#row.authority.role !== 'owner') return { chat: undefined, where };
+    const isMeant = (one: Chat): boolean => this.#isOn(named ?? one.address.channel, one);
+    const people = (await peopleNamed(chatId, this.#findOptions())).filter(({ chats }) => chats.some(isMeant));
+    if (people.length > 1) return refused(`${where} is the name of several people: name one by the id, ${listed(people)}`);
+    const chats = (people[0]?.chats ?? []).filter(isMeant);
+    const here = channel === undefined ? undefined : chats.find(({ address }) => address.channel === channel);
+    return { chat: here ?? (named === undefined ? chats[0] : undefined), where };
+  }
+
+  async #byId(channel: string, chatId: string): Promise<Chat | undefined> {
     const { chats } = this.#options.journal;
     const account = this.#options.channel(channel)?.account ?? (await chats.firstAccount(channel));
-    if (account === undefined) return [];
+    if (account === undefined) return undefined;
     const chat = await chats.of(chatKey({ channel, account, chatId }));
-    if (chat) return [chat];
-    const ofAccount = ({ address }: Chat): boolean => address.account === account;
-    const ofPerson = (await chats.find(`${channel}:${chatId}`)).filter(ofAccount).slice(0, 1);
-    if (ofPerson.length > 0 || this.#row.authority.role !== 'owner') return ofPerson;
-    return (await chats.named(channel, chatId)).filter(ofAccount);
+    if (chat) return chat;
+    return (await chats.find(`${channel}:${chatId}`)).find(({ address }) => address.account === account);
+  }
+
+  /** With the account that works there now, where one does. */
+  #isOn(channel: string, { address }: Chat): boolean {
+    const account = this.#options.channel(channel)?.account;
+    return address.channel === channel && (account === undefined || address.account === account);
+  }
+
+  #findOptions(): FindPeopleOptions {
+    return { ...this.#options, chats: this.#options.journal.chats };
   }
 
   /** The line above what other people read. */

@@ -27,7 +27,12 @@ export const message = defineBoundTool({
   schema: z.strictObject({
     content: z.string().min(1).max(MOST_CHARS).describe('Markdown'),
     channel: z.string().optional().describe('Default: the channel of this chat'),
-    chat_id: z.string().optional().describe('Id of a chat or of the person in it, or their name. Default: this chat'),
+    chat_id: z
+      .string()
+      .optional()
+      .describe(
+        'Id of a chat or of the person in it, or their name. Default: this chat; on another channel, their own chat there',
+      ),
     metadata: Metadata.optional(),
   }),
   tags: ['message'],
@@ -40,13 +45,13 @@ export const message = defineBoundTool({
     act: (args) => actOf(args, ({ channel, chat_id: chatId }) => messages.isHome({ channel, chatId })),
     approval: approvalFor(messages),
   }),
-  async run({ content, channel, chat_id: chatId, metadata = {} }, { idempotencyKey, signal }, messages) {
+  async run({ content, channel, chat_id: chatId, metadata = {} }, { idempotencyKey, signal, taint = 0 }, messages) {
     if (!/\S/.test(content)) throw new ToolFailure('the content is empty');
     const buttons = buttonsIn(metadata.inline_keyboard ?? [], messages);
     if (buttons.length === 0 && isFiller(content))
       return 'Not sent: it says only that there is work, which the chat is shown anyway.';
     const choices = buttons.map((label) => ({ label, value: label }));
-    const sent = await messages.write({ chat: { channel, chatId }, text: content, choices }, idempotencyKey, signal);
+    const sent = await messages.write({ chat: { channel, chatId }, text: content, choices, taint }, idempotencyKey, signal);
     if (sent.kind === 'refused') throw new ToolFailure(sent.reason);
     const list = buttons.map((label, n) => `\n${n + 1}. ${label}`).join('');
     return `On its way to ${sent.title}.${list === '' ? '' : ` With the choices:${list}`}`;

@@ -21,6 +21,8 @@ async function setup(fileBytes = 1_000) {
   let copies = 0;
   const mailer: Mailer = {
     find: async () => ({ kind: 'found', from: 'bot@example.org', fileBytes }),
+    addressOf: async (name) =>
+      name === 'Ben' ? { kind: 'found', address: 'ben@example.org' } : { kind: 'refused', reason: 'who?' },
     async attach(_letter, file) {
       copies += 1;
       const path = join(dir.path, `copy-${copies}`);

@@ -18,7 +18,7 @@ const BODY_CHARS = 50_000;
 const MOST_FILES = 10;
 
 const Arguments = z.strictObject({
-  to: z.array(z.string()).min(1).describe('Bare addresses'),
+  to: z.array(z.string()).min(1).describe('Bare addresses, or names of people who wrote by mail'),
   subject: z
     .string()
     .min(1)
@@ -58,7 +58,7 @@ export const sendEmail = defineBoundTool({
   }),
   async run(args, context, { mailer, approved }) {
     const { idempotencyKey, signal } = context;
-    const letter = letterOf(args);
+    const letter = await letterOf(args, mailer);
     const files: OutboundFile[] = [];
     // What an earlier attempt wrote is on its way with the files of then.
     if (!(await mailer.isWritten(idempotencyKey))) {
@@ -73,8 +73,16 @@ export const sendEmail = defineBoundTool({
   },
 });
 
-function letterOf({ to, cc = [], subject, body, channel }: z.output<typeof Arguments>): Letter {
-  return { ...mailAddresses({ to, cc }), subject, text: body, channel };
+async function letterOf({ to, cc = [], subject, body, channel }: z.output<typeof Arguments>, mailer: Mailer): Promise<Letter> {
+  const addresses = { to: await addressesOf(to, mailer), cc: await addressesOf(cc, mailer) };
+  return { ...mailAddresses(addresses), subject, text: body, channel };
+}
+
+/** What holds no `@` is a name. */
+async function addressesOf(words: readonly string[], mailer: Mailer): Promise<string[]> {
+  const addresses: string[] = [];
+  for (const word of words) addresses.push(word.includes('@') ? word : found(await mailer.addressOf(word)).address);
+  return addresses;
 }
 
 function found<Found extends { readonly kind: 'found' }>(answer: Found | NotWritten): Found {
@@ -88,7 +96,7 @@ async function factsOf(
   mailer: Mailer,
   { workspace, signal }: Pick<ToolContext, 'workspace' | 'signal'>,
 ): Promise<{ readonly facts: ApprovalFacts; readonly digests: readonly string[] }> {
-  const letter = letterOf(args);
+  const letter = await letterOf(args, mailer);
   const { from, fileBytes } = found(await mailer.find(letter));
   const files: { readonly path: string; readonly bytes: number; readonly sha256: string }[] = [];
   for (const path of args.attachments ?? []) {

@@ -23,6 +23,7 @@ import { composeCommands } from './commands.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { allowedSenders, closedToFriends } from './own-accounts.ts';
+import { personalOf } from './personal.ts';
 import { isSpoofable } from './policy.ts';
 import { composeQueue, type QueueParts } from './queue.ts';
 import { choicesOf, composeRunner, type TurnParts, whyOf, writerCheck } from './runner.ts';
@@ -70,6 +71,7 @@ export function composeGateway(turn: TurnParts): GatewayParts {
   const floods = new Floods({ journal, highWater, limits: () => base.live().limits, clock, emit, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
+    wrote: () => void base.linked.refresh().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) })),
     onCut: (session, isGone) => void endSession(base, session, isGone),
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), clock },
@@ -77,6 +79,7 @@ export function composeGateway(turn: TurnParts): GatewayParts {
       firstAccount: (channel) => journal.chats.firstAccount(channel),
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
+      personal: personalOf(turn, standing),
       commands: composeCommands(turn, choicesOf(turn), standsFor, queue),
       during: queue.during,
       answer,

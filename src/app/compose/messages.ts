@@ -4,6 +4,7 @@ import type { Address } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
 import type { PersonRef } from '../../core/people.ts';
 import type { RunRow } from '../../core/run.ts';
+import type { SessionMessage } from '../../core/session.ts';
 import type { RunScope } from '../../core/tool.ts';
 import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
@@ -12,6 +13,7 @@ import { RunAsking } from '../../runs/asking.ts';
 import type { LetInOptions } from '../../runs/let-in.ts';
 import { RunMailer } from '../../runs/mailer.ts';
 import { RunMessages } from '../../runs/messages.ts';
+import type { Transcripts } from '../../runs/transcripts.ts';
 import type { ChannelSet } from '../channels.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
@@ -27,13 +29,17 @@ interface MessageParts {
   readonly pairing: Pick<PairingStore, 'isBlocked'>;
   readonly mayWrite: LetInOptions['mayWrite'];
   readonly operator: Pick<Operator, 'owner'>;
+  readonly transcripts: Pick<Transcripts, 'committed'>;
 }
 
-export function composeMessages({ base, pairing, mayWrite, operator }: MessageParts): SendBeside {
-  const { options, journal, channels, onParts, live, cap } = base;
+export function composeMessages({ base, pairing, mayWrite, operator, transcripts }: MessageParts): SendBeside {
+  const { options, journal, channels, onParts, live, cap, linked } = base;
   const { clock, dataDir } = options;
   const shared = {
     ...{ journal, onParts, clock, cap },
+    channelNames: () => [...channels.channels.keys()],
+    linked: linked.of,
+    linkedAs: (name: string) => linked.as(name),
     expiresInMs: () => live().gateway.answer_expiry_hours * HOUR_MS,
   };
   const mailChannels = () => new Map([...channels.channels].filter(([, channel]) => channel.writesMail));
@@ -41,6 +47,7 @@ export function composeMessages({ base, pairing, mayWrite, operator }: MessagePa
     ...shared,
     channel: (name: string) => channels.channels.get(name),
     ...{ rules: writtenTo(channels), mayWrite, isReserved },
+    onLine: (session: string, line: SessionMessage) => transcripts.committed(session, [line]),
   };
   const byMail = {
     ...shared,

@@ -15,6 +15,7 @@ import type { ToolKit } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
 import type { Connector } from '../../egress/connect.ts';
 import type { Uploads } from '../../media/uploads.ts';
+import type { LinkedIds } from '../../operator/linked-ids.ts';
 import type { DailyCap } from '../../runs/daily-cap.ts';
 import { ownTimezone } from '../../schedule/next.ts';
 import type { PluginHook } from '../../tools/plugins/parts.ts';
@@ -76,6 +77,8 @@ export interface ModelParts {
   readonly journal: Journal;
   readonly emit: Emit;
   readonly operator: Operator;
+  /** The ids of the person that this one is of. */
+  readonly linked: (principal: string) => readonly string[];
   /** The one in use, for a changed config: what was spent counts on. */
   readonly before?: ModelStack;
 }
@@ -143,6 +146,8 @@ export interface Base {
   readonly disk: DiskQuota;
   /** One for all that write to people on the wish of others: they share what a person may get in a day. */
   readonly cap: DailyCap;
+  /** Which ids are one person. */
+  readonly linked: LinkedIds;
   /** Tools that come and go, to be asked at each use. */
   readonly sources: () => readonly ToolSource[];
   /** Approved hooks of plugins, to be asked at each use. */

@@ -43,7 +43,7 @@ export interface TurnParts {
   readonly delivery: Delivery;
   readonly parts: PlanAnswer;
   readonly pairing: PairingStore;
-  readonly people: Pick<People, 'audit'>;
+  readonly people: Pick<People, 'audit' | 'idsOf' | 'links' | 'mayTryLink'>;
 }
 
 export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {

@@ -25,6 +25,7 @@ export type Command =
   | { readonly kind: 'help'; readonly answer: string }
   /** Answered at once: what it is about may be what the lane waits for. */
   | { readonly kind: 'why' }
+  | PersonalCommand
   /** Answered at once: the newest `keep` messages stay. `reset`: the choices of the chat go too. */
   | { readonly kind: 'new'; readonly keep: number; readonly reset?: true }
   /** Answered at once, all of these. */
@@ -40,6 +41,13 @@ export type Command =
   | { readonly kind: 'queue'; readonly value?: string }
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;
+
+/** Answered at once, and written with the answer: what a person decides about their own accounts. */
+export interface PersonalCommand {
+  readonly kind: 'personal';
+  readonly what: 'link' | 'unlink' | 'forget';
+  readonly code?: string;
+}
 
 export interface StatusCommand {
   readonly kind: 'status';
@@ -90,7 +98,10 @@ export type NewCommand = Extract<Command, { readonly kind: 'new' }>;
 export type TurnCommand = ChoiceCommand | NewCommand | { readonly kind: 'compact' };
 
 /** A command that is answered when it is received, also while a turn runs. */
-export type PromptCommand = Exclude<Command, ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' | 'compact' }>;
+export type PromptCommand = Exclude<
+  Command,
+  ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' | 'compact' | 'personal' }
+>;
 
 /** What answers one, and what the commit of the answer changes. */
 export interface Prompted {

@@ -19,6 +19,7 @@ import { compact, compactCommand } from './compact.ts';
 import { answerConfig, configCommand } from './config.ts';
 import { conversationOf } from './conversation.ts';
 import { newCommand, resetCommand, startAfresh, startAfreshInLane } from './new.ts';
+import { forgetCommand, linkCommand, unlinkCommand } from './personal.ts';
 import { isPick, topicPicked } from './picker.ts';
 import { answerQueue, queueCommand } from './queue.ts';
 import { answerStatus, statusCommand } from './status.ts';
@@ -60,6 +61,9 @@ const COMMANDS: readonly CommandSpec[] = [
   whyCommand,
   taskCommand,
   tasksCommand,
+  linkCommand,
+  unlinkCommand,
+  forgetCommand,
   stopCommand,
   helpCommand,
 ];
@@ -96,7 +100,7 @@ const TOPIC_KINDS: ReadonlySet<Command['kind']> = new Set(['topic', 'switch', 'p
 
 /** Undefined = it takes its turn in the lane, or is none that this answers. */
 export function isPrompt(command: Command | undefined): command is PromptCommand {
-  return command !== undefined && !['stop', 'help', 'why', 'model', 'think', 'compact'].includes(command.kind);
+  return command !== undefined && !['stop', 'help', 'why', 'model', 'think', 'compact', 'personal'].includes(command.kind);
 }
 
 /** Rejects as the ports do. Changes nothing: what it says is true once the commit of the answer is. */

@@ -11,20 +11,27 @@ interface Account {
 /** Sums by key, in USD at the surface. A key without sums takes no memory. */
 export class Accounts {
   readonly #accounts = new Map<string, Account>();
+  /** Keys whose sums one limit counts together. */
+  readonly linked: (key: string) => readonly string[];
+
+  /** `linked`: keys whose sums one limit counts together, this one among them. Default: none but itself. */
+  constructor(linked: (key: string) => readonly string[] = (key) => [key]) {
+    this.linked = linked;
+  }
 
   totals(key: string): { readonly spentUsd: number; readonly reservedUsd: number } {
-    const account = this.#accounts.get(key);
-    return { spentUsd: (account?.spent ?? 0) / UNITS, reservedUsd: (account?.held ?? 0) / UNITS };
+    const { spent, held } = this.#sum(key);
+    return { spentUsd: spent / UNITS, reservedUsd: held / UNITS };
   }
 
   fits(key: string, limitUsd: number, worstUsd: number): boolean {
-    const account = this.#accounts.get(key);
-    return (account?.spent ?? 0) + (account?.held ?? 0) + worstUnits(worstUsd) <= Math.round(limitUsd * UNITS);
+    const { spent, held } = this.#sum(key);
+    return spent + held + worstUnits(worstUsd) <= Math.round(limitUsd * UNITS);
   }
 
   /** Whether it would fit if every running call turned out to cost nothing. */
   fitsLater(key: string, limitUsd: number, worstUsd: number): boolean {
-    return (this.#accounts.get(key)?.spent ?? 0) + worstUnits(worstUsd) <= Math.round(limitUsd * UNITS);
+    return this.#sum(key).spent + worstUnits(worstUsd) <= Math.round(limitUsd * UNITS);
   }
 
   hold(key: string, usd: number): void {
@@ -50,6 +57,16 @@ export class Accounts {
       account.spent = 0;
       if (account.held === 0) this.#accounts.delete(key);
     }
+  }
+
+  #sum(key: string): Readonly<Pick<Account, 'spent' | 'held'>> {
+    const sum = { spent: 0, held: 0 };
+    for (const one of this.linked(key)) {
+      const account = this.#accounts.get(one);
+      sum.spent += account?.spent ?? 0;
+      sum.held += account?.held ?? 0;
+    }
+    return sum;
   }
 
   #of(key: string): Account {

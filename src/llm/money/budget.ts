@@ -8,6 +8,7 @@ import type { ModelCallContext } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { startOfLocalDay } from '../../lib/wall-time.ts';
 import { Accounts } from './accounts.ts';
+import { keysOf, type LimitName, linkedKeys } from './limit-keys.ts';
 
 /** USD. An absent limit does not limit. Those of a day are counted from midnight to midnight of the daemon's time zone. */
 export interface BudgetLimits {
@@ -23,7 +24,7 @@ export interface BudgetLimits {
   readonly allowUnknownPrice?: boolean;
 }
 
-export type LimitName = 'day' | 'session' | 'sender' | 'job';
+export type { LimitName } from './limit-keys.ts';
 
 /** A limit as one call meets it. */
 export interface LimitState {
@@ -76,6 +77,8 @@ export interface BudgetOptions {
   readonly clock: Clock;
   /** The midnight that began the day of a time, epoch ms. Default: of the process's time zone. */
   readonly startOfDay?: (at: number) => number;
+  /** Senders who are one person share its limit. Asked at each use. */
+  readonly linked?: (sender: string) => readonly string[];
 }
 
 type Terms = SpendingCall & { beyond: 'no' | 'granted' | 'taken' };
@@ -90,13 +93,17 @@ const JOB_MS = 30 * 86_400_000;
 export class Budget {
   readonly #clock: Clock;
   readonly #startOfDay: (at: number) => number;
-  readonly #accounts = new Accounts();
+  readonly #accounts: Accounts;
   readonly #calls = new WeakMap<ModelCallContext, Terms>();
   #limits: BudgetLimits;
   #day: number;
   #changed = Promise.withResolvers<void>();
 
-  private constructor(limits: BudgetLimits, { clock, startOfDay = startOfLocalDay }: BudgetOptions) {
+  private constructor(
+    limits: BudgetLimits,
+    { clock, startOfDay = startOfLocalDay, linked = (sender) => [sender] }: BudgetOptions,
+  ) {
+    this.#accounts = new Accounts(linkedKeys(linked));
     this.#limits = limits;
     this.#clock = clock;
     this.#startOfDay = startOfDay;
@@ -259,7 +266,8 @@ export class Budget {
     const states: LimitState[] = [];
     for (const [limit, key] of Object.entries(keysOf(context)) as [LimitName, string][]) {
       const limitUsd = limits[limit];
-      if (limitUsd !== undefined) states.push({ limit, key, limitUsd, ...this.#accounts.totals(key) });
+      const shared = this.#accounts.linked(key)[0] ?? key;
+      if (limitUsd !== undefined) states.push({ limit, key: shared, limitUsd, ...this.#accounts.totals(key) });
     }
     return states;
   }
@@ -289,9 +297,4 @@ export function leftOf({ limitUsd, spentUsd, reservedUsd }: LimitState): number 
 /** 1 = all of it, 0 = nothing. A limit of 0 has nothing left. */
 export function shareLeft(state: LimitState): number {
   return state.limitUsd === 0 ? 0 : leftOf(state) / state.limitUsd;
-}
-
-function keysOf({ session, sender, job }: ModelCallContext): Partial<Record<LimitName, string>> {
-  const keys = { day: 'day', session: `session:${session}`, sender: `sender:${sender}` };
-  return job === undefined ? keys : { ...keys, job: `job:${job}` };
 }
