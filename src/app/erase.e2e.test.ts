@@ -1,14 +1,17 @@
 // A person is exported and erased, through the whole daemon and its command line: three channels, everything
 // real but the platforms and the model.
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../core/message.ts';
 import type { ModelRequest } from '../core/model.ts';
+import { openJournal } from '../journal/open.ts';
+import { systemClock } from '../lib/clock.ts';
 import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { job, MEMBER } from '../testing/jobs.ts';
 import { type PeopleRig, peopleCli, peopleRig } from '../testing/people-rig.ts';
+import { remainsFor } from './compose/store.ts';
 
 const IDS = { test: '4242424242', chat: 'U0EVEEVE', mail: 'eve@example.org' } as const;
 const GROUP = { chatId: 'group', isGroup: true, mentionsBot: true };
@@ -153,9 +156,6 @@ test('an erasure that was killed is finished by the next call, which says so', a
     await link(at);
     await at.stop();
     const erase = { kind: 'erase', who: { channel: 'test', senderId: IDS.test }, by: 'cli' } as const;
-    const { openJournal } = await import('../journal/open.ts');
-    const { systemClock } = await import('../lib/clock.ts');
-    const { remainsFor } = await import('./compose/store.ts');
     await using opened = await openJournal({ dir: at.dataDir, clock: systemClock, remains: remainsFor({ clock: systemClock }) });
     await opened.journal.commit([erase]);
   }
@@ -173,6 +173,28 @@ test('without a yes nothing is erased, and a person of whom nothing is stored is
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   expect(await at.cli('people', 'erase', 'test:nobody', '--yes')).toMatchObject({ stderr: expect.stringContaining('GH1003') });
   expect(await at.cli('people', 'export', 'test:nobody')).toMatchObject({ stderr: expect.stringContaining('GH1003') });
-  await mkdir(join(dir.path, 'used'));
-  await writeFile(join(dir.path, 'used', 'x'), '');
+});
+
+test('an erasure that was begun is finished by the next start, and a message that the platform repeats is known still', async () => {
+  await using dir = await tempDir();
+  const first = eve('test', { platformId: `${IDS.test}:1`, text: 'CANARYTEST' });
+  {
+    await using at = await peopleRig({ dir: dir.path, script });
+    await at.ask('test', first);
+    await at.settled();
+    await at.stop();
+    await using opened = await openJournal({
+      dir: at.dataDir,
+      clock: systemClock,
+      remains: remainsFor({ clock: systemClock }),
+    });
+    await opened.journal.commit([{ kind: 'erase', who: { channel: 'test', senderId: IDS.test }, by: 'cli' }]);
+  }
+  await using at = await peopleRig({ dir: dir.path, script });
+  await until('it is finished', () => at.rows("SELECT 1 FROM audit WHERE kind = 'person.erased'").length === 1);
+  await until('nothing is left to do', () => at.rows("SELECT 1 FROM meta WHERE name LIKE 'erasure %'").length === 0);
+  expect(await filesHolding(at.dataDir, ['CANARYTEST', IDS.test])).toEqual([]);
+  await at.channels.test.deliver(first);
+  await at.rig.daemon.gateway.idle();
+  expect(at.model.requests).toEqual([]);
 });
