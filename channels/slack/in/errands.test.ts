@@ -4,7 +4,7 @@ import type { Receipt } from '../../../src/core/channel.ts';
 import { openMessagesTab, openPane } from '../../../src/simulator/slack/assistant-pane.ts';
 import { BOT_USER, DIRECT, type Json, PERSON } from '../../../src/simulator/slack/workspace.ts';
 import { quickClock } from '../../../src/testing/channel-host.ts';
-import { outbound, until } from '../../../src/testing/fakes.ts';
+import { gate, outbound, until } from '../../../src/testing/fakes.ts';
 import { type SlackSetup, type SlackSetupOptions, slackSetup } from '../../../src/testing/slack/setup.ts';
 import { channel as descriptor } from '../index.ts';
 
@@ -13,6 +13,8 @@ afterEach(async () => {
   for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]();
 });
 
+/** Of one call, in `direct-chats.ts`. */
+const CALL_MS = 800;
 const PROMPTS = [{ title: 'Plan', message: 'Plan my week' }];
 
 async function scene(options: SlackSetupOptions = {}) {
@@ -127,12 +129,25 @@ test('a shortcut that nothing can be asked about in time is not acknowledged, wh
 });
 
 test('F44 above a hundred that wait for the platform no more are taken, and those that wait are', async () => {
-  const at = await scene();
+  const quick = quickClock(1);
+  const overdue = gate();
+  let hanging = 100;
+  // The time limit of a call that hangs ends when all of them do; the others keep enough for a busy machine.
+  const sleep = (ms: number, signal?: AbortSignal): Promise<void> => {
+    if (ms === CALL_MS && hanging-- > 0) return overdue.opened;
+    return quick.sleep(ms >= CALL_MS ? 100_000 : ms, signal);
+  };
+  const at = await scene({ clock: { ...quick, sleep } });
   at.server.fault({ method: 'conversations.open', kind: 'hang', times: 100 });
   for (let person = 0; person <= 100; person += 1) at.press({ type: 'shortcut', user: { id: `U0P${person}` } });
   await until('one is left', () => at.logged('slack.not-acknowledged').length === 1);
+  const asked = () => at.server.calls.filter(({ method }) => method === 'conversations.open').length;
+  await until('the others hang', () => asked() === 100);
+  expect(at.host.accepted).toEqual([]);
+  overdue.open();
   await until('the others arrived', () => at.host.accepted.length === 100);
   await until('they are acknowledged', () => at.server.sockets.acknowledged.length === 100);
+  expect([asked(), at.logged('slack.not-acknowledged').length]).toEqual([200, 1]);
   // Another socket would bring none of them again.
   expect(at.server.sockets.opened).toBe(1);
 });
