@@ -24,6 +24,7 @@ test.each<[title: string, isQuick: boolean, test: string, helpers?: Record<strin
     false,
     `import { once } from 'node:events';\nimport { spawn } from 'node:child_process';\n`,
   ],
+  ['nor one that has Node started', false, `import { b } from './b.ts';\nb({ command: process.execPath });\n`, program],
   ['nor one that loads what listens later', false, `const { createServer } = await import('node:net');\n`],
   ['nor one of what starts processes', false, `import {\n  c,\n} from './c.ts';\n`, program],
   ['one of what uses that is quick', true, `import { b } from './b.ts';\n`, program],
@@ -55,6 +56,7 @@ test('of our own tests those of the rules are quick; those with a daemon, a peer
     'channels/email/email.test.ts',
     'channels/irc/contract.test.ts',
     'channels/capabilities.test.ts',
+    'src/tools/mcp/hostile.test.ts',
   ])
     expect([file, quick.has(file)]).toEqual([file, false]);
 });

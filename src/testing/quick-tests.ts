@@ -7,11 +7,14 @@ const OUTSIDE =
   /^(node:(child_process|worker_threads|cluster|net|tls|https?|http2|dgram)|ws|smtp-server|oidc-provider|@openclaw\/|@copilotkit\/)/;
 const IMPORT = /^(?:import|export)\s(?!type\b)(?:[^'";]*?\sfrom\s)?'([^']+)'|\bimport\((['"`])(.+?)\2\)/gm;
 
+/** A test that names it starts Node, whatever it imports. */
+const NODE = 'process.execPath';
+
 /**
  * Paths of the test files under `root` that reach nothing outside, by their imports. A file does if it
- * imports a module of `OUTSIDE`; a test does if it is such a file, tests one, or reaches one of src/testing
- * or src/simulator over any number of imports. Names decide nothing but `*.e2e.test.ts`, so a new file is
- * sorted rightly by itself.
+ * imports a module of `OUTSIDE`; a test does if it is such a file, tests one, names `NODE`, or reaches one of
+ * src/testing or src/simulator over any number of imports. Names of files decide nothing but
+ * `*.e2e.test.ts`, so a new file is sorted rightly by itself.
  */
 export function quickTests(root: string): readonly string[] {
   const graph = new ImportGraph(root);
@@ -47,13 +50,16 @@ class ImportGraph {
   #of(file: string): Imports {
     const known = this.#read.get(file);
     if (known) return known;
-    const names = [...readFileSync(join(this.#root, file), 'utf8').matchAll(IMPORT)].map((found) => found[1] ?? found[3] ?? '');
+    const text = readFileSync(join(this.#root, file), 'utf8');
+    const names = [...text.matchAll(IMPORT)].map((found) => found[1] ?? found[3] ?? '');
     const files = names
       .filter((name) => name.startsWith('.') && /\.m?[tj]s$/.test(name))
       .map((name) => relative(this.#root, join(this.#root, dirname(file), name)))
       .filter((name) => existsSync(join(this.#root, name)));
     // What a name is put together to at run time is not known here.
-    const imports = { outside: names.some((name) => OUTSIDE.test(name) || name.includes('${')), files };
+    const startsNode = file.endsWith('.test.ts') && text.includes(NODE);
+    const outside = startsNode || names.some((name) => OUTSIDE.test(name) || name.includes('${'));
+    const imports = { outside, files };
     this.#read.set(file, imports);
     return imports;
   }
