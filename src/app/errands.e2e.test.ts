@@ -1,6 +1,6 @@
 // What people ask an agent for, over Telegram: a scripted model, every tool real, and what arrives opened by other programs.
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
@@ -127,8 +127,35 @@ const FOUND = {
 };
 const SYNTHESIS = 'Version 4 needs 1 GB [2].';
 
+const sendsOf = (errand: Errand) => scene.platform.sends.filter(({ chatId }) => chatId === String(chatOf(errand)));
+const run: Outcome['run'] = async (program, ...args) =>
+  (await promisify(execFile)(program, args, { timeout: 60_000 })).stdout.trim();
+
+let opened: Promise<string> | undefined;
+
+/** Opens all documents that arrived, in one run of LibreOffice; resolves with the directory of their texts. */
+async function openDocuments(): Promise<string> {
+  const dir = join(scene.dir, 'documents');
+  await mkdir(dir);
+  const paths: string[] = [];
+  for (const errand of ERRANDS) {
+    const file = sendsOf(errand).find((sent) => sent.file)?.file;
+    if (!file?.name.endsWith('.docx')) continue;
+    paths.push(join(dir, `${chatOf(errand)}.docx`));
+    await writeFile(paths.at(-1) ?? '', uploads.get(file.sha256) ?? '');
+  }
+  const profile = `-env:UserInstallation=file://${dir}/profile`;
+  await run('soffice', profile, '--headless', '--convert-to', 'txt:Text', '--outdir', dir, ...paths);
+  return dir;
+}
+
+async function wordsOf(errand: Errand): Promise<string> {
+  opened ??= openDocuments();
+  return await readFile(join(await opened, `${chatOf(errand)}.txt`), 'utf8');
+}
+
 async function outcomeOf(errand: Errand): Promise<Outcome> {
-  const sends = scene.platform.sends.filter(({ chatId }) => chatId === String(chatOf(errand)));
+  const sends = sendsOf(errand);
   const dir = join(scene.dir, 'arrived', String(chatOf(errand)));
   await mkdir(dir, { recursive: true });
   const files = sends.flatMap(({ file }) => (file ? [{ name: file.name, path: join(dir, file.name), sha256: file.sha256 }] : []));
@@ -143,9 +170,8 @@ async function outcomeOf(errand: Errand): Promise<Outcome> {
     reactions: scene.platform.reactions
       .filter((reaction) => String(reaction['chat_id']) === String(chatOf(errand)))
       .flatMap(({ reaction }) => (reaction as readonly { readonly emoji: string }[]).map(({ emoji }) => emoji)),
-    async run(program, ...args) {
-      return (await promisify(execFile)(program, args, { timeout: 60_000 })).stdout.trim();
-    },
+    words: () => wordsOf(errand),
+    run,
   };
 }
 

@@ -33,6 +33,8 @@ export interface Outcome {
   readonly mails: readonly { readonly to: string; readonly raw: string }[];
   /** Names of all jobs. */
   readonly jobs: readonly string[];
+  /** What LibreOffice reads in the first file that arrived, which is a docx. */
+  readonly words: () => Promise<string>;
   /** Output of a program of this machine. Rejects when it fails. */
   readonly run: (program: string, ...args: readonly string[]) => Promise<string>;
 }
