@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { isFullLoad } from '../src/testing/full-load.ts';
 import { CAPABILITIES, type CapabilityCases, capabilityTable } from './capabilities.ts';
 import { CHANNELS } from './registry.ts';
 
@@ -56,11 +57,13 @@ for (const [name, { missing }] of loaded) {
   process.stderr.write(`capabilities of ${name} skipped: ${missing}\n`);
 }
 
-describe.each(loaded.filter(([, { missing }]) => missing === undefined))('%s', (name, cases) => {
+const channels = loaded.filter(([, { missing }]) => missing === undefined);
+
+describe.each(channels.map(([name, cases], n) => [name, cases, n] as const))('%s', (name, cases, n) => {
   afterAll(() => cases.close?.());
   const column = new Map<string, string>();
   table.set(name, column);
-  for (const row of CAPABILITIES) {
+  for (const [at, row] of CAPABILITIES.entries()) {
     const play = cases[row];
     if (typeof play === 'string') {
       test(`${row}: n/a, ${play}`, () => {
@@ -68,8 +71,11 @@ describe.each(loaded.filter(([, { missing }]) => missing === undefined))('%s', (
         column.set(row, 'n/a');
       });
     } else {
-      // Each has an adapter and a peer of its own, and most of the time waits for one.
-      test.concurrent(row, async () => {
+      // Each has an adapter and a peer of its own, and most of the time waits for one. A sample plays a third
+      // of the rows on each channel, and of three neighbours each row on one.
+      const isPlayed = isFullLoad() || (n + at) % 3 === 0;
+      if (!isPlayed) column.set(row, 'not played');
+      (isPlayed ? test.concurrent : test.concurrent.skip)(row, async () => {
         await play();
         column.set(row, 'pass');
       });

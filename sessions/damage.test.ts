@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import type { SessionDamage, SessionMessage } from '../src/core/session.ts';
 import { FakeClock, tempDir } from '../src/testing/fakes.ts';
+import { byLoad } from '../src/testing/sample.ts';
 import { message, messages, toolTurn } from './contract.ts';
 import { sessionStem } from './file-name.ts';
 import { openJsonlStore } from './jsonl-store.ts';
@@ -57,7 +58,7 @@ test(
   MANY_SYNCS,
   async () => {
     await using it = await setUp();
-    for (let length = 0; length < SHORT.length; length += 1) {
+    for (let length = 0; length < SHORT.length; length += byLoad(3, 1)) {
       writeFileSync(it.path, SHORT.subarray(0, length));
       rmSync(it.quarantine, { force: true });
       it.damages.length = 0;
@@ -85,7 +86,7 @@ test('F18 every byte changed in nine ways: nothing throws and no undamaged line 
   const flips = [1, 2, 4, 8, 16, 32, 64, 128, 255];
   // Collected, because an assertion costs more than reading the file does, and there are 100,000 of them.
   const wrong: string[] = [];
-  for (let at = 0; at < FILE.length; at += 1) {
+  for (let at = 0; at < FILE.length; at += byLoad(5, 1)) {
     const expected = untouched(at, at + 1);
     for (const flip of flips) {
       const bytes = Buffer.from(FILE);

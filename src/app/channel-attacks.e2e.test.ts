@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { expect, onTestFinished, type TestContext } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
 import { configSchema } from '../../config/schema.ts';
 import { isGatehouseError } from '../core/errors.ts';
@@ -14,6 +14,7 @@ import type { Platform } from '../simulator/platforms/platform.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
 import { missing } from '../testing/needs.ts';
+import { nth, testSample } from '../testing/sample.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { SteadyClock } from '../testing/steady-clock.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
@@ -80,7 +81,7 @@ async function scene(context: TestContext, type: string, entry: Record<string, u
   return { platform, daemon, dataDir, model, texts };
 }
 
-test.for(REACHABLE)(
+testSample(REACHABLE, nth(3, 0))(
   'A1 a stranger on %s gets one pairing code, no model call, and not one word of theirs is kept',
   async (type, context) => {
     const { platform, daemon, dataDir, model, texts } = await scene(context, type, { allowed_senders: [] });
@@ -98,7 +99,7 @@ test.for(REACHABLE)(
   },
 );
 
-test.for(REACHABLE)(
+testSample(REACHABLE, nth(3, 1))(
   'A37 what one person says on %s reaches no other, neither by the model nor by a chat',
   async (type, context) => {
     const { platform, daemon, model, texts } = await scene(context, type);
@@ -115,11 +116,14 @@ test.for(REACHABLE)(
   },
 );
 
-test.for(REACHABLE)('A32 hidden characters that come in on %s are not put before the model', async (type, context) => {
-  const { platform, model, texts } = await scene(context, type);
-  const tags = String.fromCodePoint(0xe006f, 0xe0062, 0xe0065, 0xe0079);
-  // No line of IRC holds NUL: servers hang up on who sends one.
-  await platform.write(0, `he${type === 'irc' ? '' : '\0'}llo${tags}\u0001 there`);
-  await until('it is answered', async () => (await texts(0)).length > 0);
-  expect(model.requests[0]?.messages.findLast(({ role }) => role === 'user')?.content).toBe('hello there');
-});
+testSample(REACHABLE, nth(3, 2))(
+  'A32 hidden characters that come in on %s are not put before the model',
+  async (type, context) => {
+    const { platform, model, texts } = await scene(context, type);
+    const tags = String.fromCodePoint(0xe006f, 0xe0062, 0xe0065, 0xe0079);
+    // No line of IRC holds NUL: servers hang up on who sends one.
+    await platform.write(0, `he${type === 'irc' ? '' : '\0'}llo${tags}\u0001 there`);
+    await until('it is answered', async () => (await texts(0)).length > 0);
+    expect(model.requests[0]?.messages.findLast(({ role }) => role === 'user')?.content).toBe('hello there');
+  },
+);

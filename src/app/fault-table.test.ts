@@ -34,7 +34,7 @@ function titleLines(): readonly string[] {
   return files
     .filter((file) => file !== import.meta.filename)
     .flatMap((file) => readFileSync(file, 'utf8').split('\n'))
-    .filter((line) => /^\s*(?:(?:it|test|describe)\b.*\(|\[)?\s*['"`].*\b[FA]\d+\b/.test(line));
+    .filter((line) => /^\s*(?:(?:it|test\w*|describe)\b.*\(|\[)?\s*['"`].*\b[FA]\d+\b/.test(line));
 }
 
 interface Row {

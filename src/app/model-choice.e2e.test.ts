@@ -21,6 +21,7 @@ import {
   textPieces,
 } from '../testing/model-server.ts';
 import type { RunningDaemon } from '../testing/running-daemon.ts';
+import { byLoad } from '../testing/sample.ts';
 import { type TelegramSceneOptions, telegramScene } from '../testing/telegram/scene.ts';
 
 const AT = '2026-11-20T10:00:00.000Z';
@@ -214,7 +215,8 @@ test('killed anywhere in the command: one answer, and the choice holds', async (
   };
   const files = { dir: dir.path, config };
   platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: '/model fast' });
-  for (const killAt of ['accept:after', 'claim:after', 'finish:before', 'finish:after', 'sending:after']) {
+  const all = ['accept:after', 'claim:after', 'finish:before', 'finish:after', 'sending:after'];
+  for (const killAt of byLoad(['claim:after', 'finish:after'], all)) {
     await using dying = await startChild({ ...files, killAt });
     expect((await dying.ended).signal, killAt).toBe('SIGKILL');
   }

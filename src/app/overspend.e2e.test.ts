@@ -12,6 +12,7 @@ import { textTokens } from '../llm/tokens.ts';
 import { cliJson } from '../testing/cli-json.ts';
 import { gate, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { chunk, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
+import { nth, testSample } from '../testing/sample.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { SteadyClock } from '../testing/steady-clock.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
@@ -144,12 +145,18 @@ function stop(usage: object, reason = 'stop'): string {
 const thoughts = [chunk({ role: 'assistant', reasoning_content: 'hm hm ' }), chunk({ reasoning_content: 'hm hm' })];
 const words = Array.from({ length: 8 }, () => chunk({ content: ' abc' }));
 
-test.concurrent.each<[string, (usage: object) => readonly string[]]>([
+const FAILED: readonly (readonly [string, (usage: object) => readonly string[]])[] = [
   ['reasoning only', (usage) => [...thoughts, stop(usage)]],
   ['filtered', (usage) => [...words.slice(0, 2), stop(usage, 'content_filter')]],
   ['empty', (usage) => [chunk({ role: 'assistant', content: '' }), stop(usage)]],
   ['length', (usage) => [...thoughts, stop(usage, 'length')]],
-])('%s: a failed answer is booked with the count of the server, to the token', async (way, pieces) => {
+];
+
+testSample(
+  FAILED,
+  nth(2),
+  test.concurrent,
+)('%s: a failed answer is booked with the count of the server, to the token', async ([way, pieces]) => {
   await using at = await attack((bill) => stream(pieces(bill(700, 9))));
   await at.flood();
   expectWithin(usdOf(at.bill));

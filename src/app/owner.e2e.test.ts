@@ -10,6 +10,7 @@ import { countFile, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { errorReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { nth, testSample } from '../testing/sample.ts';
 import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
 
 const OWNER = 500;
@@ -32,14 +33,20 @@ const has = (at: TelegramScene, chat: number, text: string | RegExp) =>
     at.texts(chat).some((one) => (typeof text === 'string' ? one === text : text.test(one))),
   );
 
-test.concurrent.each([
+const REFUSALS = [
   [401, { message: 'Incorrect API key provided: sk-test' }, /^⚠️ The provider refused our key for openai\/m \(GH2101\)/],
   [402, { message: 'Insufficient balance' }, /^⚠️ The provider wants payment before openai\/m answers again \(GH2110\)/],
   [403, { message: 'Country, region, or territory not supported' }, /^⚠️ The provider does not permit .*\(GH2118\)/],
   [404, { message: 'Invalid URL (POST /v1/v1/chat/completions)' }, /^⚠️ What answers at the address .*\(GH2106\).*"base_url"/],
-])(
+] as const;
+
+testSample(
+  REFUSALS,
+  nth(4, 1),
+  test.concurrent,
+)(
   'F26 %i of the provider: one call per message, and the owner is told once, across chats and restarts',
-  async (status, error, notice) => {
+  async ([status, error, notice]) => {
     await using at = await telegramScene({ script: () => errorReply(status, error), gateway: OWNED });
     for (const start of [1, 2]) {
       await using daemon = await at.start();

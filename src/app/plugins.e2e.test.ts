@@ -13,6 +13,7 @@ import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 import { type MadePlugin, makePlugin, toolNamed } from '../testing/plugin.ts';
+import { byLoad } from '../testing/sample.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { probe } from '../tools/mcp/look.ts';
@@ -191,8 +192,8 @@ test('A39 what floods, never ends or hides what it started ends within its limit
   const dataDir = await dataDirectory();
   const mark = `32${process.pid}7`;
   const cases = {
-    flood: 'yes 0123456789 | head -c 100000000',
-    progress: 'yes 0123456789 | head -c 30000000 >&2; echo \'{"output":"still here","success":true}\'',
+    flood: `yes 0123456789 | head -c ${byLoad(10, 100)}000000`,
+    progress: `yes 0123456789 | head -c ${byLoad(3, 30)}000000 >&2; echo '{"output":"still here","success":true}'`,
     forks: `trap "" TERM; (setsid sleep ${mark} & ) ; (nohup sleep ${mark} >/dev/null 2>&1 & ) ; sleep ${mark}`,
     leaves: `(setsid sleep ${mark} >/dev/null 2>&1 &) ; echo gone`,
   };

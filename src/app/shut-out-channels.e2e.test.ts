@@ -14,12 +14,17 @@ import type { Platform } from '../simulator/platforms/platform.ts';
 import { type ChildDaemon, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
 import { until } from '../testing/fakes.ts';
+import { isFullLoad } from '../testing/full-load.ts';
 import { type ModelServer, messagesOf, startModelServer } from '../testing/model-server.ts';
 import { missing } from '../testing/needs.ts';
+import { nth, testSample } from '../testing/sample.ts';
 
 const STARTS = { ...PLATFORMS, ...FORGETFUL };
 /** For the start of all platforms, and for each to hand a message over, on a busy machine. */
 const PATIENCE_MS = 120_000;
+
+const TYPES = Object.keys(CHANNELS).filter((type) => type !== 'cli');
+const isPlayed = nth(3);
 
 const owned = new AsyncDisposableStack();
 const platforms = new Map<string, Platform>();
@@ -34,7 +39,7 @@ beforeAll(async () => {
   owned.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
   const webhookPort = await freePort();
   model = owned.use(await startModelServer());
-  for (const type of Object.keys(CHANNELS)) await begin(type, webhookPort);
+  for (const type of ['cli', ...TYPES.filter((type, n) => isFullLoad() || isPlayed(type, n))]) await begin(type, webhookPort);
   const running = [...platforms.values()];
   const entry = ({ channel, type }: Platform) => ({ ...channel, ...(type === 'cli' ? {} : { allowed_senders: [] }) });
   daemon = owned.use(
@@ -85,9 +90,8 @@ async function personOf(type: string): Promise<string> {
 }
 
 // At once: each waits for its own platform most of the time.
-test.concurrent.for(Object.keys(CHANNELS).filter((type) => type !== 'cli'))(
+testSample(TYPES, isPlayed, test.concurrent)(
   'S3 on %s the first message after a revoke is refused, and so is the first after a block',
-  { timeout: PATIENCE_MS * 2 },
   async (type, context) => {
     const reason = absent.get(type);
     if (reason !== undefined) missing(context, reason);
@@ -119,6 +123,7 @@ test.concurrent.for(Object.keys(CHANNELS).filter((type) => type !== 'cli'))(
     });
     expect(['knocks', 'two', 'four'].filter((what) => isAsked(`${type} ${what}`))).toEqual([]);
   },
+  PATIENCE_MS * 2,
 );
 
 test('the terminal cannot be closed to a person: both commands say so and change nothing', { timeout: PATIENCE_MS }, async () => {

@@ -6,6 +6,7 @@ import { type ChildOptions, startChild } from '../testing/child-daemon.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { type ModelServerOptions, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { nth, testSample } from '../testing/sample.ts';
 
 /** Processes start slowly on a machine that does other things; a test that fails takes this long, ms. */
 const PATIENCE = 60_000;
@@ -38,13 +39,19 @@ async function scene(script: ModelServerOptions['script'], settings: object = {}
   };
 }
 
-test.concurrent.each([
+const POINTS = [
   ['F9 when the draft is on disk and not sent', 'enqueue:after'],
   ['F8 when the draft was sent and is not recorded', 'settle:before'],
   ['F7 after the final commit', 'finish:after'],
   ['F8 when the answer is SENDING and the card not changed', 'sending:after:2'],
   ['F8 when the card was changed and that is not recorded', 'settle:before:2'],
-])('%s, killed: one card holds the whole answer and is out of streaming mode', async (_title, killAt) => {
+] as const;
+
+testSample(
+  POINTS,
+  nth(2, 1),
+  test.concurrent,
+)('%s, killed: one card holds the whole answer and is out of streaming mode', async ([, killAt]) => {
   const shown = gate();
   // Every answer goes on to its end once something of the first is shown.
   const held = { before: 12, until: shown.opened };

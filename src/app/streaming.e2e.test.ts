@@ -5,6 +5,7 @@ import type { Model, ModelEvent, ModelRequest } from '../core/model.ts';
 import { startTelegramServer, type TelegramServer } from '../simulator/telegram/server.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { stream, textPieces } from '../testing/model-server.ts';
+import { nth, testSample } from '../testing/sample.ts';
 import { SteadyClock } from '../testing/steady-clock.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -236,13 +237,19 @@ const SHORT = WORDS.slice(0, 14);
 const ONCE = [SHORT.join('').trim()];
 
 /** Who is killed here has shown something, or was about to. On a platform that can say nothing of a send, and edits. */
-test.concurrent.each([
+const POINTS = [
   ['F9 when the draft is on disk and not sent', 'enqueue:after', ONCE, 0],
   ['F8 when the draft was sent and is not recorded', 'settle:before', [expect.stringMatching(/ …$/), ...ONCE], 1],
   ['F7 after the final commit', 'finish:after', ONCE, 0],
   ['F8 when the answer is SENDING and the edit not made', 'sending:after:2', ONCE, 0],
   ['F8 when the edit was made and is not recorded', 'settle:before:2', ONCE, 0],
-])('%s, killed: the answer stands whole, and a doubt is counted', async (_title, killAt, texts, unknown) => {
+] as const;
+
+testSample(
+  POINTS,
+  nth(2),
+  test.concurrent,
+)('%s, killed: the answer stands whole, and a doubt is counted', async ([, killAt, texts, unknown]) => {
   const shown = gate();
   // Every answer goes on to its end once something of the first is shown.
   const held = { before: 12, until: shown.opened };

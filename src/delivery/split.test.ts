@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { cpuMs } from '../testing/cpu-time.ts';
+import { byLoad } from '../testing/sample.ts';
 import { measure, type TextUnit } from './measure.ts';
 import { type SplitOptions, splitText } from './split.ts';
 
@@ -212,7 +213,7 @@ function checkChunks(text: string, options: SplitOptions): void {
 test('any text in any unit: every chunk fits, is well-formed and visible', () => {
   fc.assert(
     fc.property(document, unit, fc.integer({ min: 4, max: 300 }), (text, unit, max) => checkChunks(text, { max, unit })),
-    { numRuns: 500 },
+    { numRuns: byLoad(100, 500) },
   );
 });
 
@@ -225,7 +226,7 @@ test('any prose: the chunks together are the text, but for blanks', () => {
       // Marks of emphasis may be written once more.
       expect(words(visible(chunks.join('')))).toBe(words(visible(text.toWellFormed())));
     }),
-    { numRuns: 500 },
+    { numRuns: byLoad(100, 500) },
   );
 });
 
@@ -241,7 +242,7 @@ test('any document with code: no visible character is lost, and every chunk clos
       expect(words(shown)).toBe(words(source));
       expect(isWithin(source, shown), JSON.stringify([source, shown])).toBe(true);
     }),
-    { numRuns: 500, examples: [[TORN_BEHIND_HALF_A_CHARACTER, 'byte', 100]] },
+    { numRuns: byLoad(100, 500), examples: [[TORN_BEHIND_HALF_A_CHARACTER, 'byte', 100]] },
   );
 });
 

@@ -39,6 +39,7 @@ async function setup({ remindAfterMs = DAY_MS, hasOwner = true } = {}) {
       ...{ ...shared, channel: () => new TestChannel('test'), mayWrite: async () => true, isReserved: () => false },
       rules: (name) => (['test', 'mail'].includes(name) ? { isLocal: false, allowedGroups: ['*'] } : undefined),
       expiresInMs: () => 60_000,
+      ...{ channelNames: () => ['test', 'mail'], linked: (id) => [id], linkedAs: () => [], onLine: () => undefined },
     });
     return new RunAsking(row, home, messages, {
       ...shared,

@@ -8,6 +8,7 @@ import { systemClock } from '../lib/clock.ts';
 import { childWorker } from '../sandbox/connect.ts';
 import { WorkerSpawner } from '../sandbox/spawner.ts';
 import { MemoryLogger, tempDir } from '../testing/fakes.ts';
+import { isFullLoad } from '../testing/full-load.ts';
 import { needs } from '../testing/needs.ts';
 import { pdfOf } from '../testing/pdf.ts';
 import { runScope, toolCall } from '../testing/tool-scope.ts';
@@ -165,7 +166,7 @@ describe('convert_markdown_to_docx', () => {
     expect(output).toContain('script');
   });
 
-  test('LibreOffice opens it, and finds every kind of block', { timeout: 60_000 }, async (context) => {
+  test.skipIf(!isFullLoad())('LibreOffice opens it, and finds every kind of block', { timeout: 60_000 }, async (context) => {
     needs(context, 'soffice', '--version');
     const markdown = [
       ...['# Title', '', '## Part', '', 'First line', 'goes on **bold** `code` ~~gone~~', ''],

@@ -8,6 +8,7 @@ import type { Tool, ToolResult } from '../../core/tool.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
 import { quickClock } from '../../testing/channel-host.ts';
 import { MemoryLogger, tempDir, until } from '../../testing/fakes.ts';
+import { nth, testSample } from '../../testing/sample.ts';
 import { runScope, toolCall } from '../../testing/tool-scope.ts';
 import { McpServers } from './servers.ts';
 
@@ -97,7 +98,7 @@ async function goodServersAnswer(): Promise<void> {
   expect(lost).toEqual([]);
 }
 
-test.each([
+const BROKEN = [
   ['silent', /did not answer within 30 s/],
   ['deaf', /did not answer within 30 s/],
   ['other-id', /did not answer within 30 s/],
@@ -116,14 +117,22 @@ test.each([
   ['silent-list', /tools\/list was not answered within 30 s/],
   ['sudden-list', /ended with status 4/],
   ['no-list', /expected array/],
-] as const)('A38 a server that is %s is down with the reason, and the others go on', async (mode, detail) => {
-  const name = await play(mode);
-  await until(`${name} is down`, () => statusOf(name).state === 'down');
-  expect(statusOf(name).detail).toMatch(detail);
-  // One that floods may have listed its tools before.
-  if (mode !== 'question-flood') expect(statusOf(name).offered).toEqual([]);
-  await goodServersAnswer();
-});
+] as const;
+
+// One of each kind: it says nothing, too much, nonsense, or ends.
+const KINDS = new Set<string>(['silent', 'huge-line', 'flood', 'deep-line', 'sudden-list', 'no-list']);
+
+testSample(BROKEN, ([mode]) => KINDS.has(mode))(
+  'A38 a server that is %s is down with the reason, and the others go on',
+  async ([mode, detail]) => {
+    const name = await play(mode);
+    await until(`${name} is down`, () => statusOf(name).state === 'down');
+    expect(statusOf(name).detail).toMatch(detail);
+    // One that floods may have listed its tools before.
+    if (mode !== 'question-flood') expect(statusOf(name).offered).toEqual([]);
+    await goodServersAnswer();
+  },
+);
 
 test.each([
   ['endless-list', /more than 50 pages/, 0],
@@ -137,7 +146,7 @@ test.each([
   await goodServersAnswer();
 });
 
-test.each([
+const TOOLS = [
   [
     'odd-tools',
     [/not valid/, /not valid/, /not valid/, /not valid/, /not valid/, /not valid/, /not valid/, /not that of an object/],
@@ -148,9 +157,11 @@ test.each([
   ['far-ref', [/another document/]],
   ['own-names', Array.from({ length: 5 }, () => /that of a tool of Gatehouse itself/)],
   ['unseen-names', Array.from({ length: 6 }, () => /people cannot see/)],
-] as const)(
+] as const;
+
+testSample(TOOLS, nth(2))(
   'A38 with tools that are %s, those are skipped with the reason and the good one is offered',
-  async (mode, reasons) => {
+  async ([mode, reasons]) => {
     const name = await play(mode);
     const { offered, skipped } = await settled(name);
     expect(offered).toEqual([`mcp__${name}__do`]);
@@ -190,7 +201,7 @@ test('A38 names and schemas with __proto__ change no object', async () => {
   expect(({} as Record<string, unknown>)['bad']).toBeUndefined();
 });
 
-test.each([
+const CALLS = [
   ['good', true, /^done$/],
   ['greeting', true, /^done$/],
   ['twice', true, /^done$/],
@@ -222,7 +233,9 @@ test.each([
   ],
   ['asks-roots', true, /done with .*is told of no directories/],
   ['asks-all', true, /\[The server asked for shell\/run and was refused/],
-] as const)('A38 a call of a server that is %s ends, and the others go on', async (mode, ok, output) => {
+] as const;
+
+testSample(CALLS, nth(3))('A38 a call of a server that is %s ends, and the others go on', async ([mode, ok, output]) => {
   const name = await play(mode, mode === 'endless-progress' ? { timeout_secs: 10 } : {});
   await settled(name);
   const result = await call(`mcp__${name}__do`);
