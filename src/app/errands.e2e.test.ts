@@ -129,7 +129,7 @@ const SYNTHESIS = 'Version 4 needs 1 GB [2].';
 
 const sendsOf = (errand: Errand) => scene.platform.sends.filter(({ chatId }) => chatId === String(chatOf(errand)));
 const run: Outcome['run'] = async (program, ...args) =>
-  (await promisify(execFile)(program, args, { timeout: 60_000 })).stdout.trim();
+  (await promisify(execFile)(program, args, { timeout: 150_000 })).stdout.trim();
 
 let opened: Promise<string> | undefined;
 
@@ -190,7 +190,7 @@ test('there are forty errands and more, and every tool is in one', (context) => 
   expect(unasked).toEqual([]);
 });
 
-test.for(ERRANDS)('$title', { timeout: 90_000 }, async (errand, context) => {
+test.for(ERRANDS)('$title', { timeout: 180_000 }, async (errand, context) => {
   needsSandbox(context);
   for (const program of errand.needs ?? []) needs(context, 'which', program);
   const outcome = await outcomeOf(errand);
