@@ -19,8 +19,20 @@ import type { SimulateOptions, SimulatorInfo } from '../simulator/options.ts';
 export interface OpenJournal {
   readonly journal: Pick<
     Journal,
-    | 'dead' | 'counts' | 'spending' | 'spend' | 'record' | 'waits' | 'jobs' | 'commit' | 'prompted' | 'unflushed' | 'flushed'
-    | 'chats' | 'tasks' | 'room'
+    | 'dead'
+    | 'counts'
+    | 'spending'
+    | 'spend'
+    | 'record'
+    | 'waits'
+    | 'jobs'
+    | 'commit'
+    | 'prompted'
+    | 'unflushed'
+    | 'flushed'
+    | 'chats'
+    | 'tasks'
+    | 'room'
   > &
     AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'expectsUntil' | 'list'>;

@@ -40,8 +40,8 @@ import { dropLines, type UnflushedSession, unflushedLines } from './session-line
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
-import { readTasks } from './tasks.ts';
 import { takeRows } from './taking.ts';
+import { readTasks } from './tasks.ts';
 import { addUsage, usageSince } from './usage.ts';
 import { loseQuestion } from './waits.ts';
 

@@ -1,8 +1,8 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
 import { guardText } from '../agent/guard.ts';
 import { runAgent } from '../agent/run.ts';
-import { jobOf } from '../core/child.ts';
 import { isAwaited, isBackground } from '../core/awaited.ts';
+import { jobOf } from '../core/child.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';

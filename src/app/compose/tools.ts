@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { childFactsOf } from '../../core/child.ts';
 import { addressOf } from '../../core/address.ts';
 import { isBackground } from '../../core/awaited.ts';
+import { childFactsOf } from '../../core/child.ts';
 import { errorText } from '../../core/errors.ts';
 import { channelOf, type RunRow, targetOf } from '../../core/run.ts';
 import type { AnswerScope, RunScope } from '../../core/tool.ts';

@@ -11,8 +11,8 @@ import type { SlotStatus } from '../../core/status.ts';
 import type { Tasks } from '../../core/task.ts';
 import type { ToolSettings } from '../../core/tool-settings.ts';
 import type { RoutingMode } from '../../llm/routing/adaptive-router.ts';
-import type { Compaction } from '../../runs/compaction.ts';
 import type { Standing } from '../../operator/authority.ts';
+import type { Compaction } from '../../runs/compaction.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { QueueBook } from '../../runs/queue-rules.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
@@ -98,10 +98,7 @@ export type NewCommand = Extract<Command, { readonly kind: 'new' }>;
 export type TurnCommand = ChoiceCommand | NewCommand | { readonly kind: 'compact' };
 
 /** A command that is answered when it is received, also while a turn runs. */
-export type PromptCommand = Exclude<
-  Command,
-  ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' | 'compact' | 'personal' }
->;
+export type PromptCommand = Exclude<Command, ChoiceCommand | { readonly kind: 'stop' | 'help' | 'why' | 'compact' | 'personal' }>;
 
 /** What answers one, and what the commit of the answer changes. */
 export interface Prompted {
