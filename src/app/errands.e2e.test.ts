@@ -12,6 +12,7 @@ import { CODE } from '../testing/errands/code.ts';
 import { DATA } from '../testing/errands/data.ts';
 import { BEN, type Errand, type Outcome } from '../testing/errands/errand.ts';
 import { OFFICE } from '../testing/errands/office.ts';
+import { HELPED, TEAM } from '../testing/errands/team.ts';
 import { PAGES, WORLD } from '../testing/errands/world.ts';
 import { inbound, until } from '../testing/fakes.ts';
 import { callPieces, messagesOf, type ReceivedRequest, stream, textPieces } from '../testing/model-server.ts';
@@ -20,10 +21,11 @@ import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts'
 import { webPeer } from '../testing/web-peer.ts';
 import { BUILT_IN } from '../tools/index.ts';
 
-const ERRANDS: readonly Errand[] = [...CODE, ...DATA, ...OFFICE, ...WORLD];
+const ERRANDS: readonly Errand[] = [...CODE, ...DATA, ...OFFICE, ...WORLD, ...TEAM];
 const chatOf = (errand: Errand): number => 1_001 + ERRANDS.indexOf(errand);
 const PEOPLE = ERRANDS.map((errand) => String(chatOf(errand)));
 const ASKED = ERRANDS.filter(({ asks }) => asks);
+const BEGUN = ERRANDS.reduce((sum, { begins = 0 }) => sum + begins, 0);
 const MAILBOX = { owner: 'bot@example.org', password: 'p' };
 
 /** Of each errand what its model was last told. */
@@ -42,6 +44,7 @@ function answer(request: ReceivedRequest) {
   if (!('tools' in request.body)) return stream(textPieces(messages[1]?.content.includes('[2]') ? SYNTHESIS : 'Noted.'));
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const said = messages[at]?.content ?? '';
+  if (said.includes('You are a sub-agent') || said.includes('nobody reads along')) return stream(textPieces(HELPED));
   if (said.includes('Ben here')) return stream(textPieces('hello'));
   const errand = ERRANDS[Number(/errand (\d+):/.exec(said)?.[1])];
   if (!errand) throw new Error(`no errand is asked for in: ${said}`);
@@ -104,7 +107,7 @@ beforeAll(async () => {
     );
     scene.platform.inject({ chat_id: chatOf(one), from: { id: chatOf(one) }, text: `/allow ${code}` });
   }
-  await daemon.settled(1 + ERRANDS.length + ASKED.length, 120_000);
+  await daemon.settled(1 + ERRANDS.length + ASKED.length + BEGUN, 120_000);
   await daemon.stop();
   ({ dataDir } = daemon);
   using journal = new DatabaseSync(join(dataDir, 'journal.db'), { readOnly: true });

@@ -49,6 +49,8 @@ export interface Errand {
   readonly check: (outcome: Outcome) => void | Promise<void>;
   /** The person is asked, and says yes: their mode is `guarded`. */
   readonly asks?: true;
+  /** Runs that it begins beside its own. Absent = none. */
+  readonly begins?: number;
   /** Programs of this machine that the check or the sandbox needs. */
   readonly needs?: readonly string[];
 }
