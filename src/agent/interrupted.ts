@@ -5,8 +5,9 @@ import type { ToolUse } from '../core/run.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { StepRecord } from '../core/step.ts';
 import { isEmpty, toolCallsOf } from './model-call.ts';
-import { Replay, type StoredAnswer, type StoredCall, type StoredInput } from './replay.ts';
+import { Replay } from './replay.ts';
 import { noteLine, notesIn } from './steering.ts';
+import type { StoredAnswer, StoredCall, StoredInput } from './stored-steps.ts';
 import { argsHash } from './tool-signature.ts';
 import { answerLine, BROKEN_OFF, NOT_RUN, resultLine, turnLine, UNKNOWN } from './turn-lines.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { ModelAnswer } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
-import type { StoredCall } from './replay.ts';
+import type { StoredCall } from './stored-steps.ts';
 
 /** The result of a call of which it is not known whether it took effect. */
 export const UNKNOWN = 'Error: outcome unknown: this call was broken off and may have taken effect. Check before repeating it.';

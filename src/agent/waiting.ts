@@ -5,7 +5,7 @@ import type { AgentRun } from '../core/turn.ts';
 import { type NewWait, nthWait } from '../core/wait.ts';
 import { shapeResult } from '../tools/run.ts';
 import { approvalId } from './approve.ts';
-import type { StoredCall } from './replay.ts';
+import type { StoredCall } from './stored-steps.ts';
 import { turnLine, UNKNOWN } from './turn-lines.ts';
 
 /** The waits that calls of one answer came to, in the order of the calls. */

@@ -2,7 +2,8 @@
 import type { SessionMessage } from '../core/session.ts';
 import type { AgentRun } from '../core/turn.ts';
 import { isCompacted, planCompaction, summarise } from './compact.ts';
-import { COMPACTED, encodeCompacted, type Replay, type StoredSummary } from './replay.ts';
+import { COMPACTED, type Replay } from './replay.ts';
+import { encodeCompacted, type StoredSummary } from './stored-steps.ts';
 
 /** Summaries that may fail in one attempt at a run; then what is older is left out without asking again. */
 const MOST_FAILED = 2;

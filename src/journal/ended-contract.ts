@@ -1,6 +1,6 @@
 /** What every journal keeps of a run that is cancelled or given up. */
 import { expect, it } from 'vitest';
-import { encodeAnswer, encodeCall } from '../agent/replay.ts';
+import { encodeAnswer, encodeCall } from '../agent/stored-steps.ts';
 import { argsHash } from '../agent/tool-signature.ts';
 import type { Journal } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
