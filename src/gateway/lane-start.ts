@@ -4,7 +4,8 @@ import type { Emit } from '../core/events.ts';
 import { isOverflowLane } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
 import { MERGED, SUPERSEDED } from '../core/queueing.ts';
-import type { RunRow, Runs } from '../core/run.ts';
+import type { RunRow } from '../core/run.ts';
+import type { Runs } from '../core/runs.ts';
 import { MOST_JOINED, type Plan, planTurn, type QueueRules, settleMs } from './queue-mode.ts';
 
 export interface Claimed {

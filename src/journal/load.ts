@@ -1,4 +1,4 @@
-import type { Load } from '../core/run.ts';
+import type { Load } from '../core/runs.ts';
 import type { Database } from './database.ts';
 
 const IS_ACTIVE = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('NEW', 'RUNNING')`;

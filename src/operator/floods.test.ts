@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { limitsSection } from '../../config/sections/limits.ts';
 import type { RunEvent } from '../core/events.ts';
-import type { Admission, Load } from '../core/run.ts';
+import type { Admission } from '../core/run.ts';
+import type { Load } from '../core/runs.ts';
 import { FakeClock, inbound } from '../testing/fakes.ts';
 import { admit, part } from '../testing/journal-rows.ts';
 import { Floods } from './floods.ts';

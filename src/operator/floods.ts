@@ -3,7 +3,8 @@ import { channelOf, laneKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage, WaitingLimit } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import type { Admission, Load, Runs } from '../core/run.ts';
+import type { Admission } from '../core/run.ts';
+import type { Load, Runs } from '../core/runs.ts';
 
 /**
  * Shares of the high-water mark: of a lane and of a sender where the config names no number, and what only

@@ -1,5 +1,6 @@
 // which running runs have notes in the journal that they did not read yet
-import type { RunRow, Runs } from '../core/run.ts';
+import type { RunRow } from '../core/run.ts';
+import type { Runs } from '../core/runs.ts';
 import type { StepRecord } from '../core/step.ts';
 import { LATER_FIRST } from './ended.ts';
 

@@ -3,7 +3,8 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, type RunRow, type Runs } from '../core/run.ts';
+import { channelOf, type RunRow } from '../core/run.ts';
+import type { Runs } from '../core/runs.ts';
 import type { StepRecord } from '../core/step.ts';
 import { RETRY_BASE_MS, RETRY_CAP_MS } from './finish.ts';
 
