@@ -1,6 +1,6 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) ->
 //   turn
-import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
+import type { InboundBus, QueuedRow } from '../bus/inbound-bus.ts';
 import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
 import { isOverflowLane } from '../core/ids.ts';
@@ -9,6 +9,7 @@ import type { RunRow } from '../core/run.ts';
 import type { Runs } from '../core/runs.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
+import { LaneRows } from './lane-rows.ts';
 import { type Claimed, LaneStart, type LaneStartOptions } from './lane-start.ts';
 import type { QueueRules } from './queue-mode.ts';
 
@@ -18,23 +19,9 @@ import type { QueueRules } from './queue-mode.ts';
  */
 const SUSPECT_AFTER = 2;
 
-interface Waiting {
-  readonly row: QueuedRow;
-  /** Takes up a place on the bus until it is taken. */
-  readonly onBus: boolean;
-}
-
 interface Lane {
   readonly key: string;
-  rows: Waiting[];
-  /** The journal holds rows that are not in `rows`: fetch when these are used up. */
-  behind: boolean;
-  /**
-   * The next fetch looks behind this row; from the beginning again after news, because a dead letter that is
-   * replayed is older.
-   */
-  look: { after: number };
-  fetching: boolean;
+  readonly rows: LaneRows;
   active: boolean;
   /** Monotonic time of the newest news of a message. */
   newestAt: number;
@@ -99,7 +86,7 @@ export class Lanes {
   fetch(lanes: readonly string[]): void {
     for (const lane of lanes) {
       const found = this.#lanes.get(lane);
-      if (found) this.#forget(found);
+      found?.rows.clear();
       this.#wake(lane, undefined);
     }
   }
@@ -111,9 +98,8 @@ export class Lanes {
   abort(lane: string, seqs: ReadonlySet<number>, by: 'user' | 'newer' = 'user'): void {
     const found = this.#lanes.get(lane);
     if (!found) return;
-    this.#forget(found);
-    found.behind = true;
-    found.look = { after: 0 };
+    found.rows.clear();
+    found.rows.lookAnew();
     if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped(by));
   }
 
@@ -162,18 +148,11 @@ export class Lanes {
   #wake(key: string, row: QueuedRow | undefined): void {
     let lane = this.#lanes.get(key);
     if (!lane) {
-      lane = { key, rows: [], behind: false, look: { after: 0 }, fetching: false, active: false, newestAt: 0 };
+      lane = { key, rows: new LaneRows(key, this.#options), active: false, newestAt: 0 };
       this.#lanes.set(key, lane);
     }
     lane.newestAt = this.#options.clock.monotonic();
-    // Once a lane fell behind, later rows must not overtake those in the journal: they are fetched in order
-    // with them.
-    if (row && !lane.behind && !lane.fetching) lane.rows.push({ row, onBus: true });
-    else {
-      if (row) this.#options.bus.release();
-      lane.behind = true;
-      lane.look = { after: 0 };
-    }
+    lane.rows.add(row);
     if (lane.active) return;
     lane.active = true;
     void this.#drain(lane);
@@ -181,10 +160,10 @@ export class Lanes {
 
   async #drain(lane: Lane): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const row = this.#take(lane) ?? (await this.#fetchNext(lane));
+      const row = lane.rows.take() ?? (await lane.rows.fetchNext(this.#stopping.signal));
       if (!row) {
         // A row may have come between the last look and now.
-        if (lane.rows.length > 0 || lane.behind) continue;
+        if (lane.rows.hasMore) continue;
         break;
       }
       this.#options.emit({
@@ -194,55 +173,16 @@ export class Lanes {
         session: row.session,
         channel: row.channel,
         lane: lane.key,
-        depth: lane.rows.length,
+        depth: lane.rows.depth,
       });
       const turn = () => this.#runRow(lane, row);
       const careful = row.attempts >= SUSPECT_AFTER ? () => this.#suspects.runExclusive('suspect', turn) : turn;
       // What runs beside the session's own turn waits for none of it.
       await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, careful);
     }
-    this.#forget(lane);
+    lane.rows.clear();
     this.#lanes.delete(lane.key);
     if (this.#lanes.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
-  }
-
-  /**
-   * The next row from the journal, one at a time, when the lane fell behind. A journal that cannot be read is
-   * asked again until it can.
-   */
-  async #fetchNext(lane: Lane): Promise<QueuedRow | undefined> {
-    while (lane.behind && !this.#stopping.signal.aborted) {
-      lane.behind = false;
-      lane.fetching = true;
-      try {
-        const { look } = lane;
-        const [row] = await this.#options.journal.waiting(lane.key, 1, look.after);
-        if (row) {
-          look.after = row.seq;
-          lane.behind = true;
-          lane.rows.push({ row: queuedRow(row), onBus: false });
-        }
-      } catch {
-        lane.behind = true;
-        await this.#pause(RETRY_BASE_MS, this.#stopping.signal);
-      } finally {
-        lane.fetching = false;
-      }
-      const row = this.#take(lane);
-      if (row) return row;
-    }
-    return this.#take(lane);
-  }
-
-  #take(lane: Lane): QueuedRow | undefined {
-    const next = lane.rows.shift();
-    if (next?.onBus) this.#options.bus.release();
-    return next?.row;
-  }
-
-  #forget(lane: Lane): void {
-    this.#options.bus.release(lane.rows.filter((waiting) => waiting.onBus).length);
-    lane.rows = [];
   }
 
   /**
@@ -284,10 +224,7 @@ export class Lanes {
 
   async #claim(lane: Lane, waiting: QueuedRow, rules: QueueRules | 'alone'): Promise<Claimed | undefined> {
     const claimed = await this.#start.claim(waiting, rules);
-    if (claimed === 'again') {
-      lane.behind = true;
-      lane.look = { after: 0 };
-    }
+    if (claimed === 'again') lane.rows.lookAnew();
     // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
     if (typeof claimed === 'string') return undefined;
     if (lane.current) lane.current.seq = claimed.row.seq;
