@@ -1,5 +1,5 @@
 import { chatKey, messageKey, principalOf } from '../core/ids.ts';
-import { type InboundMessage, mayChange } from '../core/message.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { type Accepted, type Admission, type ChatRow, decidedOf } from '../core/run.ts';
 import type { Settles } from '../core/wait.ts';
@@ -8,7 +8,7 @@ import { isBlocked } from './blocks.ts';
 import { noteAccount, noteIncoming } from './chats.ts';
 import { applyAll } from './commit.ts';
 import type { Change } from './commit-queue.ts';
-import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
+import { correctedKey, findUnbegun, isUnchanged, type Target, wasTakenUp } from './corrections.ts';
 import { isKnown, remember } from './dedup.ts';
 import { besideOthers, type Instead } from './during.ts';
 import { cancelRuns } from './ended-runs.ts';
@@ -16,7 +16,7 @@ import { endForget } from './forget.ts';
 import { addParts } from './outbox.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
-import { readMessage, type Store } from './store.ts';
+import type { Store } from './store.ts';
 import { changeConversation, placeIn } from './topics.ts';
 import { settle } from './waits.ts';
 
@@ -206,59 +206,6 @@ function insertRow(
 }
 
 type Admitted = Extract<Admission, { kind: 'admit' }>;
-
-interface Target {
-  readonly seq: number;
-  readonly message: InboundMessage;
-}
-
-/**
- * What an edit or delete of this message changes: its newest correction whose turn has not begun, or else its
- * own row when that has not begun. It must be of the same chat and author, see `mayChange`.
- */
-function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
-  if (message.targetId === undefined) return undefined;
-  const key = targetKey(message, message.targetId);
-  // The correction comes first: where both wait (a dead letter that is replayed), it has the last word.
-  const rows = [...unbegunCorrections(store, key), ...unbegunOriginals(store, key)];
-  return rows
-    .map(({ seq, input }): Target => ({ seq, message: readMessage(input, seq) }))
-    .find((target) => isOwn(message, target.message));
-}
-
-/** NEW and without steps: a parked turn has read the old text already. */
-function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
-  return store.db.all<StoredMessage>(
-    `SELECT seq, input FROM run WHERE key = ? AND state = 'NEW'
-       AND NOT EXISTS (SELECT 1 FROM step WHERE run_seq = run.seq AND kind <> 'note') ORDER BY seq DESC LIMIT 1`,
-    key,
-  );
-}
-
-/**
- * Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or
- * overheard is none of its.
- */
-function wasTakenUp(store: Store, message: InboundMessage): boolean {
-  if (message.targetId === undefined) return false;
-  const row = store.db.get<{ seq: number; input: string; state: string }>(
-    `SELECT seq, input, state FROM run WHERE key = ?
-       AND (state IN ('NEW', 'RUNNING', 'PARKED') OR outcome = 'answered' OR outcome LIKE 'limit:%'
-         OR outcome LIKE 'merged:%' OR outcome LIKE 'steered:%') ORDER BY seq DESC LIMIT 1`,
-    targetKey(message, message.targetId),
-  );
-  if (!row) return false;
-  const original = readMessage(row.input, row.seq);
-  return isOwn(message, original) && !(original.overheard && row.state !== 'DONE');
-}
-
-function targetKey({ channel, account }: InboundMessage, targetId: string): string {
-  return messageKey({ channel, account, platformId: targetId });
-}
-
-function isOwn(message: InboundMessage, original: InboundMessage): boolean {
-  return original.chatId === message.chatId && mayChange(message, original.senderId);
-}
 
 function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, target: Target, change: Change): Accepted {
   const { queued: [next, ...later] = [] } = target.message;

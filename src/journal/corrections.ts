@@ -1,5 +1,6 @@
+/** What an edit or delete says of an earlier message, and which row that changes. */
 import { messageKey } from '../core/ids.ts';
-import type { InboundMessage } from '../core/message.ts';
+import { type InboundMessage, mayChange } from '../core/message.ts';
 import { readMessage, type Store } from './store.ts';
 
 /** Key of the message that an edit is about; undefined for everything else. */
@@ -33,7 +34,7 @@ export function isUnchanged(store: Store, message: InboundMessage): boolean {
  * wait again (a dead letter that is replayed), but what is written into that row would no longer be the
  * newest word.
  */
-export function unbegunCorrections(store: Store, key: string): readonly StoredMessage[] {
+function unbegunCorrections(store: Store, key: string): readonly StoredMessage[] {
   return store.db.all<StoredMessage>(
     `SELECT seq, input FROM run WHERE corrects = ? AND seq > (
        SELECT coalesce(max(begun.seq), 0) FROM run AS begun
@@ -44,7 +45,7 @@ export function unbegunCorrections(store: Store, key: string): readonly StoredMe
   );
 }
 
-export interface StoredMessage {
+interface StoredMessage {
   readonly seq: number;
   readonly input: string;
 }
@@ -52,4 +53,58 @@ export interface StoredMessage {
 /** An edit may carry some of the files, or none, of a message that it leaves as it is. */
 function hasNoOther(message: InboundMessage, known: InboundMessage): boolean {
   return message.media.every(({ ref }) => known.media.some((file) => file.ref === ref));
+}
+
+/** A row that an edit or delete changes in place. */
+export interface Target {
+  readonly seq: number;
+  readonly message: InboundMessage;
+}
+
+/**
+ * What an edit or delete of this message changes: its newest correction whose turn has not begun, or else its
+ * own row when that has not begun. It must be of the same chat and author, see `mayChange`.
+ */
+export function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
+  if (message.targetId === undefined) return undefined;
+  const key = targetKey(message, message.targetId);
+  // The correction comes first: where both wait (a dead letter that is replayed), it has the last word.
+  const rows = [...unbegunCorrections(store, key), ...unbegunOriginals(store, key)];
+  return rows
+    .map(({ seq, input }): Target => ({ seq, message: readMessage(input, seq) }))
+    .find((target) => isOwn(message, target.message));
+}
+
+/** NEW and without steps: a parked turn has read the old text already. */
+function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
+  return store.db.all<StoredMessage>(
+    `SELECT seq, input FROM run WHERE key = ? AND state = 'NEW'
+       AND NOT EXISTS (SELECT 1 FROM step WHERE run_seq = run.seq AND kind <> 'note') ORDER BY seq DESC LIMIT 1`,
+    key,
+  );
+}
+
+/**
+ * Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or
+ * overheard is none of its.
+ */
+export function wasTakenUp(store: Store, message: InboundMessage): boolean {
+  if (message.targetId === undefined) return false;
+  const row = store.db.get<{ seq: number; input: string; state: string }>(
+    `SELECT seq, input, state FROM run WHERE key = ?
+       AND (state IN ('NEW', 'RUNNING', 'PARKED') OR outcome = 'answered' OR outcome LIKE 'limit:%'
+         OR outcome LIKE 'merged:%' OR outcome LIKE 'steered:%') ORDER BY seq DESC LIMIT 1`,
+    targetKey(message, message.targetId),
+  );
+  if (!row) return false;
+  const original = readMessage(row.input, row.seq);
+  return isOwn(message, original) && !(original.overheard && row.state !== 'DONE');
+}
+
+function targetKey({ channel, account }: InboundMessage, targetId: string): string {
+  return messageKey({ channel, account, platformId: targetId });
+}
+
+function isOwn(message: InboundMessage, original: InboundMessage): boolean {
+  return original.chatId === message.chatId && mayChange(message, original.senderId);
 }

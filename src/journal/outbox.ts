@@ -1,18 +1,7 @@
 import { partKey, SENT_FOR_KEYS } from '../core/ids.ts';
-import {
-  expiryReason,
-  type NewPart,
-  type OutboxRow,
-  type OutboxState,
-  type Settlement,
-  type StoredPart,
-  TOO_OLD,
-  WITHDRAWN,
-} from '../core/outbox.ts';
-import { noteOutgoing } from './chats.ts';
+import { type NewPart, type OutboxRow, type OutboxState, type StoredPart, TOO_OLD } from '../core/outbox.ts';
 import { LIMIT } from './database.ts';
 import { noteOver, placePart } from './held.ts';
-import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
 export interface OutboxRecord {
@@ -87,7 +76,7 @@ function endUnsent(store: Store, seq: number, reason: string): void {
  * that a reader who looks for the newest answer finds one that is still on its way; and once more when it is
  * sent, after whatever was added meanwhile and never arrived.
  */
-function markReplaced(store: Store, old: string, key: string): void {
+export function markReplaced(store: Store, old: string, key: string): void {
   store.db.run("UPDATE outbox SET part = json_set(part, '$.replacedBy', ?) WHERE key = ?", key, old);
 }
 
@@ -171,142 +160,4 @@ export function expireParts(store: Store): number {
   const expired = db.run(sql, now, now);
   for (const row of otherwise) addParts(store, JSON.parse(row.otherwise) as NewPart[]);
   return expired;
-}
-
-/**
- * Its reader is shut out: it is sent no more. Before its time, so that it is no letter to be sent again (see
- * `dead-letters.ts`).
- */
-export function withdrawPart(store: Store, seq: number): void {
-  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = '${WITHDRAWN}'
-    WHERE seq = ? AND state = 'PENDING'`;
-  if (store.db.run(sql, store.clock.now(), seq) === 0) {
-    // It is on its way: not again, should it have to be.
-    store.db.run("UPDATE outbox SET part = json_set(part, '$.withdrawn', 1) WHERE seq = ? AND state = 'SENDING'", seq);
-    return;
-  }
-  const row = settledRow(store, seq);
-  if (!row) return;
-  forgetText(store, seq, row);
-  const { key, channel, run } = row;
-  const about = run === null ? {} : { messageId: run };
-  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key, channel, ...about, reason: WITHDRAWN });
-}
-
-/**
- * A part leaves PENDING or SENDING once. Only SENT may follow UNKNOWN (it was found later); a settlement that
- * comes too late changes nothing, so no part goes back to be sent after its end was recorded.
- */
-/** Returns the lanes of what is sent in its place. */
-export function settlePart(store: Store, seq: number, settlement: Settlement): readonly string[] {
-  const changed = settlement.kind === 'retry' ? retryPart(store, seq, settlement) : endPart(store, seq, settlement);
-  if (!changed) return [];
-  recordSettled(store, seq, settlement);
-  const isLost = settlement.kind === 'dead' || (settlement.kind === 'expired' && settlement.isOld === true);
-  return isLost ? addOtherwise(store, seq) : [];
-}
-
-/** See `NewPart.otherwise`. */
-function addOtherwise(store: Store, seq: number): readonly string[] {
-  const sql = "SELECT part ->> '$.otherwise' AS otherwise FROM outbox WHERE seq = ?";
-  const text = store.db.get<{ otherwise: string | null }>(sql, seq)?.otherwise ?? null;
-  const parts = text === null ? [] : (JSON.parse(text) as NewPart[]);
-  addParts(store, parts);
-  return [...new Set(parts.map(({ lane }) => lane))];
-}
-
-function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { kind: 'retry' }>): boolean {
-  const changed = store.db.run(
-    `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, doubt_since = ?, attempts = max(0, attempts - ?), plain = max(plain, ?)
-     WHERE seq = ? AND state IN ('PENDING', 'SENDING')`,
-    settlement.notBefore,
-    settlement.reason,
-    settlement.doubtSince ?? null,
-    settlement.uncounted ? 1 : 0,
-    settlement.plain ? 1 : 0,
-    seq,
-  );
-  if (settlement.asNew) {
-    const sql = "UPDATE outbox SET part = json_remove(part, '$.edits'), attempts = 0 WHERE seq = ? AND state = 'PENDING'";
-    store.db.run(sql, seq);
-  }
-  if (changed !== 1 || !isWithdrawn(store, seq)) return changed === 1;
-  withdrawPart(store, seq);
-  return false;
-}
-
-function isWithdrawn({ db }: Store, seq: number): boolean {
-  return db.get("SELECT 1 FROM outbox WHERE seq = ? AND part ->> '$.withdrawn' = 1", seq) !== undefined;
-}
-
-function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { kind: 'retry' }>): boolean {
-  const now = store.clock.now();
-  if (settlement.kind === 'sent') {
-    const changed = store.db.run(
-      `UPDATE outbox SET state = 'SENT', platform_id = ?, settled_at = ?, reason = NULL
-       WHERE seq = ? AND state IN ('PENDING', 'SENDING', 'UNKNOWN')`,
-      settlement.platformId,
-      now,
-      seq,
-    );
-    if (changed === 1 && settlement.replaces !== undefined) {
-      const key = store.db.get<{ key: string }>('SELECT key FROM outbox WHERE seq = ?', seq)?.key;
-      if (key !== undefined) markReplaced(store, settlement.replaces, key);
-    }
-    return changed === 1;
-  }
-  const ends = { unknown: 'UNKNOWN', dead: 'DEAD', expired: 'EXPIRED' } as const;
-  // Dead letters are those that ended at their time or later. A clock that was set back must not hide them.
-  const isOld = settlement.kind === 'expired' && settlement.isOld === true;
-  const changed = store.db.run(
-    "UPDATE outbox SET state = ?, settled_at = iif(?, max(?, expires_at), ?), reason = ? WHERE seq = ? AND state IN ('PENDING', 'SENDING')",
-    ends[settlement.kind],
-    isOld ? 1 : 0,
-    now,
-    now,
-    settlement.kind === 'expired' ? 'expired' : settlement.reason,
-    seq,
-  );
-  return changed === 1;
-}
-
-function recordSettled(store: Store, seq: number, settlement: Settlement): void {
-  const row = settledRow(store, seq);
-  if (!row) return;
-  if (settlement.kind !== 'retry') forgetText(store, seq, row);
-  const at = store.clock.now();
-  const { key, channel } = row;
-  const base = { at, key, channel, ...(row.run === null ? {} : { messageId: row.run }) };
-  if (settlement.kind === 'sent') {
-    noteOutgoing(store, row.lane);
-    writeEvent(store, { ...base, type: 'part.sent', ms: at - row.created_at });
-  } else if (settlement.kind === 'retry') {
-    const { reason, notBefore } = settlement;
-    writeEvent(store, { ...base, type: 'part.retry', reason, waitMs: Math.max(0, notBefore - at) });
-  } else
-    writeEvent(store, {
-      ...base,
-      type: `part.${settlement.kind}`,
-      reason: 'reason' in settlement ? settlement.reason : expiryReason(settlement),
-    });
-}
-
-interface SettledRow {
-  readonly key: string;
-  readonly lane: string;
-  readonly run: string | null;
-  readonly channel: string;
-  readonly created_at: number;
-  readonly kept: string | null;
-}
-
-function settledRow({ db }: Store, seq: number): SettledRow | undefined {
-  const sql = `SELECT key, lane, part ->> '$.messageId' AS run, part ->> '$.channel' AS channel, created_at, part ->> '$.keptAs' AS kept
-    FROM outbox WHERE seq = ?`;
-  return db.get<SettledRow>(sql, seq);
-}
-
-/** See `OutboundPart.keptAs`. */
-function forgetText({ db }: Store, seq: number, { kept }: SettledRow): void {
-  if (kept !== null) db.run("UPDATE outbox SET part = json_set(part, '$.text', ?) WHERE seq = ?", kept, seq);
 }

@@ -9,9 +9,9 @@ import { addBlock } from './blocks.ts';
 import type { Change } from './commit-queue.ts';
 import { cancelRunsOf } from './ended-runs.ts';
 import { dropLinks, dropOffers } from './links.ts';
-import { withdrawPart } from './outbox.ts';
 import { openQuestions } from './read-waits.ts';
 import { writeEvent } from './record.ts';
+import { withdrawPart } from './settle-part.ts';
 import type { Store } from './store.ts';
 import { openSignalsOf, withdrawQuestions } from './waits.ts';
 

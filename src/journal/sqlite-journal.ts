@@ -15,7 +15,6 @@ import type { StepRecord } from '../core/step.ts';
 import type { Children } from '../core/sub-agents.ts';
 import type { TaskRows } from '../core/task.ts';
 import type { Waits } from '../core/wait.ts';
-import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import { chatsOf } from './chats.ts';
@@ -24,20 +23,20 @@ import { commitAll, wokenBy } from './commit.ts';
 import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
-import { effectsSince } from './effects.ts';
+import { eventRecordOf } from './event-record.ts';
 import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf, loadWithin } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
-import { addParts, countSentFor, findPart, markSending, pendingParts, relayedParts, settlePart } from './outbox.ts';
+import { addParts, countSentFor, findPart, markSending, pendingParts, relayedParts } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { leftProcesses } from './processes.ts';
 import { promptedRun } from './prompted-runs.ts';
 import { readWaits } from './read-waits.ts';
-import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { cancelledRows, claimedSession, claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
+import { settlePart } from './settle-part.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
@@ -45,9 +44,6 @@ import { takeRows } from './taking.ts';
 import { readTasks } from './tasks.ts';
 import { addUsage, usageSince } from './usage.ts';
 import { loseQuestion } from './waits.ts';
-
-/** Longest wait of an event for a commit to ride on. */
-const EVENTS_WAIT_MS = 250;
 
 export interface SqliteJournalParts {
   readonly store: Store;
@@ -68,10 +64,10 @@ export class SqliteJournal implements Journal {
   readonly chats: Chats;
   readonly tasks: TaskRows;
   readonly waits: Waits;
+  readonly record: EventRecord;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
-  #eventsWait = false;
 
   constructor(parts: SqliteJournalParts) {
     this.#parts = parts;
@@ -81,6 +77,7 @@ export class SqliteJournal implements Journal {
     this.bootId = parts.store.bootId;
     this.tasks = readTasks(parts.store, parts.queue);
     this.waits = readWaits(parts.store, parts.queue);
+    this.record = eventRecordOf(parts.store, parts.queue, parts.record);
   }
 
   async accept(
@@ -261,26 +258,6 @@ export class SqliteJournal implements Journal {
 
   spend(entry: UsageEntry): Promise<void> {
     return this.#queue.write(() => addUsage(this.#store, entry));
-  }
-
-  readonly record: EventRecord = {
-    note: (event) => {
-      if (!this.#parts.record.note(event) || this.#eventsWait) return;
-      this.#eventsWait = true;
-      setTimeout(() => this.#writeEvents(), EVENTS_WAIT_MS).unref();
-    },
-    of: (run) => this.#queue.read(() => eventsOf(this.#store, run)),
-    after: (seq, query) => this.#queue.read(() => eventsAfter(this.#store, seq, query)),
-    about: (words) => this.#queue.read(() => aboutRun(this.#store, words)),
-    effects: (since) => this.#queue.read(() => effectsSince(this.#store, since)),
-    asked: (what) => this.#queue.peek(() => askedRun(this.#store, what)),
-  };
-
-  /** A commit of their own, where none came meanwhile. */
-  #writeEvents(): void {
-    this.#eventsWait = false;
-    // A full disk is told by the writes that matter; these wait for the next one.
-    if (this.#parts.record.due()) this.#queue.write(() => undefined).catch(() => undefined);
   }
 
   onOutsideChange(listener: () => void): void {
