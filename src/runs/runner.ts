@@ -1,5 +1,4 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
-import { guardText } from '../agent/guard.ts';
 import { runAgent } from '../agent/run.ts';
 import { isAwaited, isBackground } from '../core/awaited.ts';
 import { jobOf } from '../core/child.ts';
@@ -15,21 +14,23 @@ import { accessOf } from './access.ts';
 import { withExtras } from './answer-extras.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
-import { callContext, type End, type Ended, kindsOf, onlyWords, resultOf, withNotice, withTaint } from './ended.ts';
+import { type End, type Ended, kindsOf, onlyWords, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { asJob, asReport } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { askMessageIn, tellMessageOut } from './message-hooks.ts';
 import { NotedRuns } from './noted-runs.ts';
 import { placeWaits } from './parking.ts';
-import { FETCH_MS, type Prepared, prepare, startsWithCall } from './prepare.ts';
+import { type Prepared, startsWithCall } from './prepare.ts';
+import { prepareRun } from './prepare-run.ts';
 import { limitsFor } from './profile.ts';
 import { progressAtEnd } from './progress.ts';
 import { inputLine } from './remains.ts';
+import { tellFailed, watchInput } from './run-events.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { withChildren } from './sub-agent-result.ts';
-import { asTaskEnd, endParts, messageOf, Progress, promptedWords, taskPrompt } from './task-run.ts';
+import { asTaskEnd, endParts, Progress, taskPrompt } from './task-run.ts';
 import { type Told, toldTo } from './told.ts';
 import { sessionWorkspace } from './workspace.ts';
 
@@ -132,7 +133,7 @@ export class Runner {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal);
       const code = isGatehouseError(error) ? error.code : 'GH2003';
-      this.#tellFailed(row, code, errorText(error));
+      tellFailed(row, { code, detail: errorText(error) }, this.#options);
       const { lines, tools } = this.#options.remains(row, await this.#options.journal.steps(row.seq));
       const text = `⚠️ I could not answer this: something failed inside the gateway (${code}). Your message is kept; its owner can run it again.`;
       return this.#done(row, { state: 'DEAD', outcome: `failed:${code}`, text: withTools(text, tools), lines });
@@ -147,7 +148,7 @@ export class Runner {
     const target = targetOf(row);
     using _typing = target && isAwaited(row) ? this.#options.typing(target) : undefined;
     const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
-    const prepared = await this.#prepare(row, workspace, signal);
+    const prepared = await prepareRun(row, workspace, this.#options, signal);
     const told = await toldTo(row, this.#options, signal);
     const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
     const { ownSession } = told;
@@ -217,38 +218,6 @@ export class Runner {
     return isRead && text !== undefined ? { ...ended, result: resultOf(own, text) } : ended;
   }
 
-  #tellFailed(row: RunRow, code: string, detail: string): void {
-    const { clock, emit } = this.#options;
-    const { key: messageId, session } = row;
-    emit({ type: 'failed', at: clock.now(), messageId, session, channel: channelOf(row), code, detail });
-  }
-
-  /** What is asked for stays as it is (spec G5): it is only told that it speaks as an operator would. */
-  #watchInput(row: RunRow, text: string): void {
-    const { labels } = guardText(text);
-    if (labels.length === 0) return;
-    const { clock, emit } = this.#options;
-    const { key: messageId, session } = row;
-    emit({ type: 'guard.found', at: clock.now(), messageId, session, channel: channelOf(row), from: 'input', labels });
-  }
-
-  async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { transcriber, channel, uploads } = this.#options;
-    const message = messageOf(row);
-    if (!message) return promptedWords(row);
-    return await prepare(message, {
-      channel: (limit) => channel(channelOf(row), limit),
-      ...{ workspace, uploads },
-      timeoutMs: FETCH_MS,
-      ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
-      signal,
-      onMediaError: (media, error) => {
-        const code = isGatehouseError(error) ? error.code : 'GH1505';
-        this.#tellFailed(row, code, `${media.kind}: ${errorText(error)}`);
-      },
-    });
-  }
-
   async #runAgent(
     { row, writes, ready }: Running,
     turn: Prepared & Told & { readonly workspace: string },
@@ -269,7 +238,7 @@ export class Runner {
     const input = inputLine(row, { opening: turn.opening, content: taskPrompt(row, turn.text), media: turn.media });
     const own = limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits);
     const progress = new Progress(row, own, recorded);
-    if (recorded.length === 0) this.#watchInput(row, input.content);
+    if (recorded.length === 0) watchInput(row, input.content, this.#options);
     await using held = new AsyncDisposableStack();
     const result = await runAgent({
       runId: key,
