@@ -1,18 +1,13 @@
 // a call, while the server waits for another person on the shared connection -> a connection of its own
-import type { McpServerEntry } from '../../../config/sections/mcp.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
-import { type ConnectOptions, McpConnection } from './client.ts';
-import { listServer } from './look.ts';
+import type { McpConnection } from './client.ts';
 import type { ServerTool } from './offered.ts';
-import type { Wire } from './transport.ts';
+import { type OpenOwnOptions, type Own, openOwn } from './open-own.ts';
 
 /** At the same time, of one server: each may be a process. */
 const MOST = 4;
 
-export interface OwnConnectionsOptions extends Omit<ConnectOptions, 'signal' | 'onListChanged'> {
-  readonly server: string;
-  readonly entry: McpServerEntry;
-  readonly wire: () => Promise<Wire>;
+export interface OwnConnectionsOptions extends OpenOwnOptions {
   /** The server is closed. */
   readonly stop: AbortSignal;
 }
@@ -55,16 +50,15 @@ export class OwnConnections {
 
   /** Undefined = it cannot be had, or has another tool there than was approved. */
   async #open(tool: ServerTool, signal: AbortSignal): Promise<McpConnection | undefined> {
-    const { server, entry, wire, ...options } = this.#options;
-    let connection: McpConnection | undefined;
+    let own: Own;
     try {
-      connection = await McpConnection.open(await wire(), { ...options, signal, onListChanged: () => undefined });
-      const { tools } = await listServer(connection, server, entry, signal);
-      if (tools.some(({ id, digest }) => id === tool.id && digest === tool.digest)) return connection;
+      own = await openOwn(this.#options, signal);
     } catch {
       signal.throwIfAborted();
+      return undefined;
     }
-    await connection?.[Symbol.asyncDispose]();
+    if (own.has(tool)) return own.connection;
+    await own.connection[Symbol.asyncDispose]();
     return undefined;
   }
 }

@@ -4,8 +4,7 @@
 import type { McpServerEntry } from '../../../config/sections/mcp.ts';
 import { PRIVATE, UNTRUSTED } from '../../core/authority.ts';
 import type { Commits } from '../../core/commit.ts';
-import type { ErrorCode } from '../../core/error-codes.ts';
-import { errorText, type GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { errorText, isGatehouseError } from '../../core/errors.ts';
 import { chatKey } from '../../core/ids.ts';
 import type { Pins } from '../../core/pin.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
@@ -13,15 +12,15 @@ import type { McpStatus } from '../../core/status.ts';
 import type { Asker, RunScope, Tool, ToolContext, ToolResult } from '../../core/tool.ts';
 import type { ToolSource } from '../../core/tool-source.ts';
 import { linkedSignal } from '../../lib/linked-signal.ts';
-import { oneLine } from '../../lib/one-line.ts';
 import { settledOrAborted } from '../../lib/time-limit.ts';
-import { type CallOptions, CallRefused, type ConnectOptions, McpConnection } from './client.ts';
+import { type ConnectOptions, McpConnection } from './client.ts';
 import { type Listed, listServer } from './look.ts';
 import type { ServerTool } from './offered.ts';
 import { OwnConnections } from './own-connection.ts';
 import { OwnSession } from './own-session.ts';
 import { type Approved, approve, approvedOf, standingOf } from './pin.ts';
-import { failed, resultOf } from './result.ts';
+import { failed } from './result.ts';
+import { needsLogin, ServerCalls } from './server-calls.ts';
 import type { Elicit } from './server-requests.ts';
 import type { Wire } from './transport.ts';
 import type { WaitingCalls } from './waiting-calls.ts';
@@ -33,9 +32,6 @@ const LONGEST_WAIT_MS = 5 * 60_000;
 const STEADY_MS = 60_000;
 /** Between two lists: a server may say at any rate that its list changed. ms. */
 const LIST_EVERY_MS = 5_000;
-/** Longest error of a server that a model reads. UTF-16 units. */
-const MAX_ERROR = 1_000;
-
 export interface McpSourceOptions {
   readonly server: string;
   readonly entry: McpServerEntry;
@@ -64,17 +60,16 @@ export class McpSource implements ToolSource {
   #offered: ReadonlyMap<string, ServerTool> = new Map();
   #tools: readonly Tool[] = [];
   #told = '';
-  /** What a login did not cover, as it was told last. */
-  #toldScope = '';
   /** Ends the wait for the next attempt. */
   #retry = new AbortController();
   readonly #own: OwnConnections;
-  #calls = 0;
+  readonly #calls: ServerCalls;
 
   constructor(options: McpSourceOptions) {
     this.#options = options;
     this.name = `mcp:${options.server}`;
     this.#own = new OwnConnections({ ...options, ...this.#asking, stop: this.#stop.signal });
+    this.#calls = new ServerCalls(options);
   }
 
   /** Connects, and stays connected until disposed. A server that does not work is told of in the log alone. */
@@ -84,7 +79,7 @@ export class McpSource implements ToolSource {
 
   /** What was approved, of what the server listed last. While it is away, calls say so. */
   tools({ asks, held }: Pick<RunScope, 'asks' | 'held'> = {}): readonly Tool[] {
-    const own = held?.use(new OwnSession(this.#options));
+    const own = held?.use(new OwnSession({ ...this.#options, ...this.#asking }));
     if (own) return [...this.#offered.values()].map((tool) => this.#toTool(tool, undefined, own));
     if (!asks || this.#options.entry.elicitation !== 'ask') return this.#tools;
     return [...this.#offered.values()].map((tool) => this.#toTool(tool, asks));
@@ -99,7 +94,7 @@ export class McpSource implements ToolSource {
 
   /** Calls under way. */
   get calls(): number {
-    return this.#calls;
+    return this.#calls.underWay;
   }
 
   /** Approvals may have changed, or a person has logged in. */
@@ -125,9 +120,7 @@ export class McpSource implements ToolSource {
       const reason = await this.#connected(signal);
       if (signal.aborted) return;
       if (clock.monotonic() - began > STEADY_MS) failures = 0;
-      const waitMs = hasCode(reason, 'GH2304', 'GH2305')
-        ? LONGEST_WAIT_MS
-        : Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+      const waitMs = needsLogin(reason) ? LONGEST_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
       this.#lost(reason, waitMs);
       using wait = linkedSignal(signal, this.#retry.signal);
       await clock.sleep(waitMs, wait.signal).catch(() => undefined); // closed or asked to try again meanwhile
@@ -220,11 +213,11 @@ export class McpSource implements ToolSource {
     const { code, hint } = isGatehouseError(reason)
       ? reason
       : { code: 'GH2302', hint: `try it with \`gatehouse mcp test ${server}\`` };
-    const needsLogin = code === 'GH2304' || code === 'GH2305';
     const detail = redact(errorText(reason));
-    this.#detail = needsLogin ? `${detail} → ${hint}` : detail;
-    const isTold = needsLogin && this.#state === 'login';
-    this.#state = needsLogin ? 'login' : 'down';
+    const forLogin = needsLogin(reason);
+    this.#detail = forLogin ? `${detail} → ${hint}` : detail;
+    const isTold = forLogin && this.#state === 'login';
+    this.#state = forLogin ? 'login' : 'down';
     // A person who does not come is not called each time.
     if (!isTold) logger.warn('mcp.down', { server, code, detail, retryMs: waitMs, hint });
   }
@@ -260,43 +253,8 @@ export class McpSource implements ToolSource {
     const who = asker && `${asker.principal}\n${chatKey(asker.to)}`;
     const work = (elicit: Elicit | undefined, signal: AbortSignal): Promise<ToolResult> =>
       this.#own.with(connection, { tool, who, signal }, (on, ending) =>
-        this.#call(on, tool, args, { ...(who === undefined ? {} : { who }), ...(elicit && { elicit }), signal: ending }),
+        this.#calls.call(on, tool, args, { ...(who === undefined ? {} : { who }), ...(elicit && { elicit }), signal: ending }),
       );
     return await waiting.run({ key: context.idempotencyKey, server, asker, work }, context.signal);
   }
-
-  async #call(
-    connection: McpConnection,
-    tool: ServerTool,
-    args: unknown,
-    asks: Omit<CallOptions, 'timeoutMs'>,
-  ): Promise<ToolResult> {
-    const { server, entry, redact } = this.#options;
-    this.#calls += 1;
-    try {
-      const { answer, notes } = await connection.call(tool.name, args, { ...asks, timeoutMs: entry.timeout_secs * 1_000 });
-      const result = resultOf(tool, answer, notes);
-      return { ...result, output: redact(result.output) };
-    } catch (error) {
-      if (asks.signal.aborted) throw asks.signal.reason;
-      const detail = oneLine(redact(errorText(error)), MAX_ERROR);
-      if (error instanceof CallRefused) return failed(`the MCP server ${server} refused the call: ${detail}`);
-      if (hasCode(error, 'GH2304', 'GH2305')) return this.#refused(error, detail);
-      return failed(`the MCP server ${server} gave no answer (${detail}); whether the call took effect is unknown`);
-    } finally {
-      this.#calls -= 1;
-    }
-  }
-
-  /** The server did not act, and only a person can change that: the operator reads how, the model that it is so. */
-  #refused({ code, hint }: GatehouseError, detail: string): ToolResult {
-    const { server, logger } = this.#options;
-    if (code === 'GH2305' && this.#toldScope !== detail) logger.warn('mcp.scope', { server, code, detail, hint });
-    if (code === 'GH2305') this.#toldScope = detail;
-    return failed(`the MCP server ${server} refused the call: ${detail}; the operator has to ${hint}`);
-  }
-}
-
-function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is GatehouseError {
-  return isGatehouseError(error) && codes.includes(error.code);
 }
