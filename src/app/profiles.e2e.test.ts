@@ -20,11 +20,14 @@ async function scene(profile: Profile, script: Script, daemon: { clock?: FakeClo
     authority: { principal: 'job:j1', role: 'member', mode: 'guarded', policies: [] },
   };
   await rig.daemon.journal.commit([{ kind: 'run', run }]);
+  const asked = () => model.requests.filter(({ tools }) => tools.length > 0);
   return {
     ...rig,
     model,
-    /** Numbers of the model calls that were told to come to an end. */
-    warned: () => model.requests.flatMap(({ messages }, i) => (messages[0]?.content.includes('Come to an end') ? [i + 1] : [])),
+    /** What the agent asked; a summary of its older messages is offered no tools. */
+    asked,
+    /** Numbers of these that were told to come to an end. */
+    warned: () => asked().flatMap(({ messages }, i) => (messages[0]?.content.includes('Come to an end') ? [i + 1] : [])),
     async outcome() {
       const events = (await rig.daemon.journal.record.of(KEY)).map(({ event }) => event);
       const finished = events.find((event) => event.type === 'finished');
@@ -43,7 +46,8 @@ async function scene(profile: Profile, script: Script, daemon: { clock?: FakeClo
  */
 function busy(calls = 1): Script {
   let n = 0;
-  return () => {
+  return ({ tools }) => {
+    if (tools.length === 0) return 'What was done so far.';
     n += 1;
     const toolCalls = Array.from({ length: calls }, (_, i) => ({ name: 'list_dir', arguments: { path: `${n}-${i}` } }));
     return { toolCalls };
@@ -58,27 +62,39 @@ test.each([
 ] as const)('a run of profile %s makes %i model calls and then answers that it was stopped', async (profile, calls, soft) => {
   await using at = await scene(profile, busy());
   await until('the chat is told', () => at.channel.texts().length === 1);
-  expect(at.model.requests).toHaveLength(calls);
+  expect(at.asked()).toHaveLength(calls);
   expect(at.channel.texts()[0]).toContain(`its limit of ${calls} model calls`);
   expect(await at.outcome()).toBe('limit:iterations');
   const warned = soft === undefined ? [] : Array.from({ length: calls - soft + 1 }, (_, i) => soft + i);
   expect(at.warned()).toEqual(warned);
 });
 
-test.each([
-  ['session', 64],
-  ['task', 5],
-] as const)('a run of profile %s runs the first %i tool calls of one answer', async (profile, most) => {
-  let asked = 0;
-  const ask = busy(most + 2) as () => { toolCalls: [] };
-  await using at = await scene(profile, () => {
-    asked += 1;
-    return asked === 1 ? ask() : 'done';
-  });
+/** The results that the model reads when it asked for `calls` calls in one answer. */
+async function resultsOf(profile: Profile, calls: number): Promise<readonly string[]> {
+  await using at = await scene(profile, once(busy(calls)));
   await until('the answer is there', () => at.channel.texts().length === 1);
-  const results = at.model.requests[1]?.messages.filter(({ role }) => role === 'tool') ?? [];
-  expect(results).toHaveLength(most);
-  expect(results.at(-1)?.content).toContain('2 more calls of this answer were not run');
+  return at.asked()[1]?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])) ?? [];
+}
+
+/** The first answer of a script, then the end. */
+function once(script: Script): Script {
+  let isFirst = true;
+  return (request, signal) => {
+    if (!isFirst) return 'done';
+    isFirst = false;
+    return script(request, signal);
+  };
+}
+
+test('a run of profile session runs the first 64 tool calls of one answer', async () => {
+  const results = await resultsOf('session', 66);
+  expect(results).toHaveLength(64);
+  expect(results.at(-1)).toContain('2 more calls of this answer were not run');
+});
+
+test('a run of profile task runs the first 5 tool calls of one answer', async () => {
+  const results = await resultsOf('task', 7);
+  expect(results.map((result) => result.includes('skipped'))).toEqual([false, false, false, false, false, true, true]);
 });
 
 test.each([

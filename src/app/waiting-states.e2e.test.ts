@@ -113,9 +113,10 @@ test.each(CASES)('case 7: a task that waits $what is shown as $status, and goes 
   await using second = await start(dir.path);
   expect(statuses(dir.path)).toEqual([one.status]);
   await one.end(second, code);
-  await until('it has come to its end', () => second.channel.texts('ben').includes(one.came));
+  const told = () => second.channel.texts('ben').filter((text) => text.endsWith(`is done.\n\n${one.came}`));
+  await until('it has come to its end', () => told().length > 0);
   await until('it is completed', () => statuses(dir.path).join() === 'completed');
-  expect(second.channel.texts('ben').filter((text) => text === one.came)).toHaveLength(1);
+  expect(told()).toHaveLength(1);
   // hello twice, the task, and of another run its own call.
   expect([calls, second.model.requests.length]).toEqual(one.what === 'for another run' ? [4, 2] : [3, 1]);
 });
