@@ -19,12 +19,16 @@ export function orderLines(lines: readonly SessionMessage[]): readonly SessionMe
 
 function orderBeside(lines: readonly SessionMessage[], key: string): readonly SessionMessage[] {
   const isMeant = (line: SessionMessage): boolean => line.beside === key || isOfRun(line, key);
-  const meant = lines.filter(isMeant);
-  const sorted = groups(meant)
-    .toSorted(([one], [other]) => timeOf(one) - timeOf(other))
-    .flat();
-  let next = 0;
-  return lines.map((line) => (isMeant(line) ? (sorted[next++] ?? line) : line));
+  const sorted = groups(lines.filter(isMeant)).toSorted(([one], [other]) => timeOf(one) - timeOf(other));
+  let left = 0;
+  return lines.flatMap((line) => {
+    if (!isMeant(line)) return [line];
+    left += 1;
+    // A group has its whole place where its first line has one; what it takes from later lines is owed.
+    const group = left > 0 ? (sorted.shift() ?? []) : [];
+    left -= group.length;
+    return group;
+  });
 }
 
 /** A call with its results. */
