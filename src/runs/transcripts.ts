@@ -118,7 +118,7 @@ export class Transcripts implements AsyncDisposable {
     await this.#mover.moveAllOf(session);
     // A round of its own: nothing is appended between the reading and the writing.
     await this.#mover.inRound(async () => {
-      const lines = (await this.#options.store.load(session))?.messages ?? [];
+      const lines = orderLines((await this.#options.store.load(session))?.messages ?? []);
       // They are in the file; one left here would come back once it is no longer there.
       this.#mover.forget(session, new Set(lines.map(({ id }) => id)));
       const changed = change(lines);
