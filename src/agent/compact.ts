@@ -138,7 +138,8 @@ function summaryLine(messages: readonly SessionMessage[], name: string, text: st
       '\n',
     ),
     ...(taint === 0 ? {} : { taint }),
-    timestamp: messages.at(-1)?.timestamp ?? '',
+    // The beginning: by its oldest line one sees since when the conversation goes on.
+    timestamp: messages[0]?.timestamp ?? '',
   };
 }
 
