@@ -68,9 +68,9 @@ export function cancelConversation(
   const found = [
     ...unfinished(store, 'lane = ?', [lane]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${lane}#`, `${lane}$`]),
-    // One in the background goes on, and is told of; another ends with the run that waits for it.
+    // A task goes on, and so does a sub-agent in the background: both are told of. Another one ends with the run that waits for it.
     ...parked(store, '(session = ? OR session >= ? AND session < ?)', [session, `${session}#`, `${session}$`]).filter(
-      ({ profile }) => profile !== 'subagent',
+      ({ profile }) => profile === 'session',
     ),
   ];
   return cancelTrees(store, inOrder(found), undefined, change);
@@ -155,7 +155,6 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
     ...unfinished(store, 'lane = ?', [chat]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
-    ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
     ...parked(store, `${OF_A_JOB} AND lane >= ? AND lane < ?`, [`${chat}/`, `${chat}0`]),
     // Of the chat, and of all its threads and topics.
