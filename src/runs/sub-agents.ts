@@ -31,7 +31,7 @@ export interface SubAgentsOptions {
 /** P12: what is beyond is not begun. */
 const OF_ONE_ANSWER = 5;
 /** R27: none of these, whichever type it is of. */
-const NEVER = ['spawn', 'dispatch_subagent', 'ask_human'];
+const NEVER = ['spawn', 'dispatch_subagent', 'start_task', 'ask_human'];
 
 /** Of one attempt at a run. */
 export class RunSubAgents implements SubAgents {
