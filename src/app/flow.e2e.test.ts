@@ -21,7 +21,7 @@ const askedOf = (request: ModelRequest): string =>
 const isReport = (request: ModelRequest): boolean => rawOf(request).startsWith('[The sub-agent');
 const resultsOf = (request: ModelRequest): readonly string[] => {
   const asked = lastOf(request);
-  const at = request.messages.findIndex((message) => message === asked);
+  const at = asked ? request.messages.indexOf(asked) : 0;
   return request.messages.slice(at).flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
 };
 
@@ -45,9 +45,14 @@ const dispatch = (task: string): ScriptStep => ({
   toolCalls: [{ name: 'dispatch_subagent', arguments: { task_description: task } }],
 });
 
-async function start(dataDir: string, model: ReturnType<typeof scriptedModel>, gateway: object = {}): Promise<TestDaemon> {
+async function start(
+  dataDir: string,
+  model: ReturnType<typeof scriptedModel>,
+  gateway: object = {},
+  channel = new TestChannel('test'),
+): Promise<TestDaemon> {
   return await testDaemon({
-    ...{ dataDir, model, channel: new TestChannel('test'), policy: OPEN_TO_ALL },
+    ...{ dataDir, model, channel, policy: OPEN_TO_ALL },
     gateway: { owner: [OWNER], ...gateway },
     daemon: { extraTools: [waitingTools] },
   });
@@ -229,4 +234,25 @@ test('what was told to a run that then waits is answered while it waits', async 
   later.open();
   await says(rig, 'did wait');
   expect(rig.channel.texts().filter((text) => text.includes('and this'))).toHaveLength(1);
+});
+
+test('the progress of sub-agents says which topic it is of', async () => {
+  await using dir = await tempDir();
+  const [held, later] = [gate(), gate()];
+  const model = scriptedModel(
+    script({ wait: dispatch('child') }, (one) => {
+      if (askedOf(one) === 'wait' && resultsOf(one).length === 0) return held.opened;
+      return askedOf(one) === 'child' ? later.opened : undefined;
+    }),
+  );
+  await using rig = await start(dir.path, model, {}, new TestChannel('test').withEdits());
+  const shows = (text: string) => until(`it shows ${text}`, () => rig.channel.screen().includes(text));
+  await tell(rig, '/new work');
+  await tell(rig, 'wait');
+  await until('it is at work', () => model.requests.length === 1);
+  await tell(rig, '/s');
+  held.open();
+  await shows('In topic “work”: 0 of 1 sub-agent done: child …');
+  later.open();
+  await shows('In topic “work”: 1 of 1 sub-agent done: child ✓');
 });

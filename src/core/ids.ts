@@ -216,6 +216,11 @@ export function childSession(session: string, callId: string): string {
   return `${session}#run:${callId}`;
 }
 
+/** The session of the run that began the sub-agent with this session. */
+export function sessionOfParent(child: string): string {
+  return child.replace(/#run:[^#]*$/, '');
+}
+
 /** All such sessions lie between these; no topic has a colon in its name. */
 export function childSessions(session: string): readonly [from: string, to: string] {
   return [`${session}#run:`, `${session}#run;`];

@@ -1,16 +1,18 @@
 // sub-agents of one answer -> one line in the chat of their root, which is edited as they end
 import { childFactsOf } from '../core/child.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { partKey, progressId } from '../core/ids.ts';
+import { partKey, progressId, sessionOfParent, topicOf } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 import type { NewWait } from '../core/wait.ts';
 import { nameInMark } from '../lib/marks.ts';
+import { plainName } from '../lib/plain-name.ts';
 import { homeOf } from './child-run.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { answerOf } from './sub-agents.ts';
+import { topicHolding } from './topic-output.ts';
 
 export type ProgressOptions = Pick<RunnerOptions, 'parts' | 'onParts' | 'edits' | 'clock' | 'emit'> & {
   readonly journal: Pick<Journal, 'waits' | 'prompted' | 'enqueue'>;
@@ -24,6 +26,8 @@ interface Line {
   readonly run: string;
   readonly answer: string;
   readonly to: Address;
+  /** Of the root; see `topicHolding`. */
+  readonly topic: string | undefined;
 }
 
 interface Child {
@@ -40,7 +44,7 @@ export function progressAtPark(row: RunRow, waits: readonly NewWait[] = [], opti
   const [first] = children;
   const to = homeOf(row);
   if (!first || !to) return [];
-  return lineOf({ run: row.key, answer: answerOf(first.callId), to }, children, options);
+  return lineOf({ run: row.key, answer: answerOf(first.callId), to, topic: topicHolding(row) }, children, options);
 }
 
 /**
@@ -72,18 +76,21 @@ async function tellEnd(row: RunRow, options: ProgressOptions): Promise<void> {
     const label = (await prompted.of(about))?.label ?? '';
     children.push({ label, mark: isOpen ? '…' : value?.ok ? '✓' : '✗' });
   }
-  const parts = lineOf({ run: source.parent, answer, to }, children, options);
+  const topic = to.threadId === undefined ? topicOf(sessionOfParent(row.session)) : undefined;
+  const parts = lineOf({ run: source.parent, answer, to, topic }, children, options);
   if (parts.length === 0) return;
   await options.journal.enqueue(parts);
   options.onParts(parts);
 }
 
 /** The first of its lines has no end in it; each later one changes that message, and is made once. */
-function lineOf({ run, answer, to }: Line, children: readonly Child[], { parts }: ProgressOptions): readonly NewPart[] {
+function lineOf({ run, answer, to, topic }: Line, children: readonly Child[], { parts }: ProgressOptions): readonly NewPart[] {
   const done = children.filter(({ mark }) => mark !== '…').length;
   const noun = children.length === 1 ? 'sub-agent' : 'sub-agents';
   const names = children.map(({ label, mark }) => `${nameInMark(label, { limit: LABEL_CHARS })} ${mark}`);
-  const text = `${done} of ${children.length} ${noun} done: ${names.join(', ')}`;
+  // Shown whatever topic is active, as questions are.
+  const where = topic ? `In topic “${plainName(topic)}”: ` : '';
+  const text = `${where}${done} of ${children.length} ${noun} done: ${names.join(', ')}`;
   const id = progressId(run, answer);
   const [planned] = parts({ id: done === 0 ? id : `${id}/${done}`, ...to }, asPlainText(text), []);
   if (!planned) return [];
