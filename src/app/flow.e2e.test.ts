@@ -1,14 +1,17 @@
 // Where queue modes, topics, compaction, sub-agents, tasks and runs that wait meet, through the whole daemon.
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import { sessionKey } from '../core/ids.ts';
 import type { ModelRequest } from '../core/model.ts';
+import type { ToolKit } from '../core/tool.ts';
 import { systemClock } from '../lib/clock.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 import { OPEN_TO_ALL, waitingTools } from '../testing/waiting-tools.ts';
+import { defineTool } from '../tools/define.ts';
 
 const SESSION = sessionKey({ channel: 'test', account: 'bot', chatId: 'chat-1' });
 const OWNER = { channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] };
@@ -255,4 +258,70 @@ test('the progress of sub-agents says which topic it is of', async () => {
   await shows('In topic “work”: 0 of 1 sub-agent done: child …');
   later.open();
   await shows('In topic “work”: 1 of 1 sub-agent done: child ✓');
+});
+
+test('collect: ten messages with a command and an edit among them are answered in two, around the command', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const model = scriptedModel(script({}, (one) => (askedOf(one) === 'hold' ? held.opened : undefined)));
+  await using rig = await start(dir.path, model, { queue_mode: 'collect' });
+  await tell(rig, '/new work');
+  await tell(rig, 'hold');
+  await until('it holds', () => model.requests.length === 1);
+  for (let n = 0; n < 9; n += 1) {
+    if (n === 4) await tell(rig, '/compact');
+    await rig.channel.deliver({ platformId: `c${n}`, text: `m${n}` });
+  }
+  await rig.channel.deliver({ platformId: 'e', kind: 'edit', targetId: 'c6', text: 'mended' });
+  held.open();
+  await says(rig, 'm8');
+  const joined = (from: string, ...rest: readonly string[]) =>
+    `did ${[from, ...rest.map((text, n) => `---\nQueued #${n + 1}: ${text}`)].join('\n')}`;
+  expect(rig.channel.texts().slice(1)).toEqual([
+    'did hold',
+    joined('m0', 'm1', 'm2', 'm3'),
+    expect.stringMatching(/nothing to compact/),
+    joined('m4', 'm5', 'mended', 'm7', 'm8'),
+  ]);
+});
+
+test('interrupt ends the turn, its tool with an outside effect is not called again, and the task of the chat goes on', async () => {
+  await using dir = await tempDir();
+  const [held, called] = [gate(), gate()];
+  let calls = 0;
+  const send: ToolKit = () => [
+    defineTool({
+      ...{ name: 'send', description: 'Sends.', schema: z.strictObject({}), tags: [], effect: 'outside', outputBytes: 100 },
+      async run() {
+        calls += 1;
+        called.open();
+        await held.opened;
+        return 'sent';
+      },
+    }),
+  ];
+  const model = scriptedModel(
+    script({ go: { text: '', toolCalls: [{ name: 'send' }] } }, (one) => (askedOf(one) === 'slow' ? held.opened : undefined)),
+  );
+  const begin = async () =>
+    await testDaemon({
+      ...{ dataDir: dir.path, model, channel: new TestChannel('test'), policy: { ...OPEN_TO_ALL, mode: 'full' } },
+      gateway: { owner: [OWNER], queue_mode: 'interrupt' },
+      daemon: { extraTools: [send] },
+    });
+  {
+    await using rig = await begin();
+    await tell(rig, '/task slow');
+    await tell(rig, 'go');
+    await called.opened;
+    await tell(rig, 'leave it');
+    await says(rig, 'did leave it');
+  }
+  held.open();
+  await using rig = await begin();
+  await says(rig, 'did slow');
+  await until('all is still', () => isStill(rig));
+  expect(calls).toBe(1);
+  const [after] = model.requests.filter((one) => rawOf(one) === 'leave it');
+  expect(after?.messages.map(({ content }) => content)).toContainEqual(expect.stringContaining('outcome unknown'));
 });
