@@ -68,7 +68,8 @@ export function cancelConversation(
   const found = [
     ...unfinished(store, 'lane = ?', [lane]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${lane}#`, `${lane}$`]),
-    // A task goes on, and so does a sub-agent in the background: both are told of. Another one ends with the run that waits for it.
+    // A task goes on, and so does a sub-agent in the background: both are told of. Another one ends with
+    // the run that waits for it.
     ...parked(store, '(session = ? OR session >= ? AND session < ?)', [session, `${session}#`, `${session}$`]).filter(
       ({ profile }) => profile === 'session',
     ),
