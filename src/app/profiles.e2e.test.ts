@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { NewRun, Profile } from '../core/new-run.ts';
 import { FakeClock, gate, tempDir, until } from '../testing/fakes.ts';
-import { type Script, scriptedModel } from '../testing/scripted-model.ts';
+import { type Script, type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 const KEY = 'job/j1/0';
@@ -44,7 +44,7 @@ async function scene(profile: Profile, script: Script, daemon: { clock?: FakeClo
  * Never comes to an end by itself. `calls` tool calls an answer, none the same, so that the loop detection
  * stays quiet.
  */
-function busy(calls = 1): Script {
+function busy(calls = 1): ScriptFunction {
   let n = 0;
   return ({ tools }) => {
     if (tools.length === 0) return 'What was done so far.';
@@ -77,7 +77,7 @@ async function resultsOf(profile: Profile, calls: number): Promise<readonly stri
 }
 
 /** The first answer of a script, then the end. */
-function once(script: Script): Script {
+function once(script: ScriptFunction): ScriptFunction {
   let isFirst = true;
   return (request, signal) => {
     if (!isFirst) return 'done';
