@@ -8,7 +8,6 @@ import type { PairingStore } from '../core/pairing.ts';
 import type { People } from '../core/people.ts';
 import type { Pins } from '../core/pin.ts';
 import type { Clock } from '../core/ports.ts';
-import type { ToolKit } from '../core/tool.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import type { JournalOptions } from '../journal/open.ts';
 import type { ModelTimeouts } from '../llm/deadlines.ts';
@@ -79,11 +78,8 @@ export interface CliDeps {
    * for what cannot be simulated and GH1004 when something is missing for it.
    */
   readonly simulate: (options: SimulateOptions, onReady: (about: SimulatorInfo) => void) => Promise<number>;
-  /** What `gatehouse demo tasks` plays, and the tools of the daemon that it starts. */
-  readonly demo: () => Promise<{
-    readonly tools: readonly ToolKit[];
-    play(say: (line: string) => void): Promise<number>;
-  }>;
+  /** Plays `gatehouse demo tasks`; `say` takes a line. Resolves with the exit code. */
+  readonly demo: (say: (line: string) => void) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (
     options: Pick<JournalOptions, 'dir' | 'clock' | 'onUpgrade' | 'onProgress' | 'checks' | 'remains'>,

@@ -46,7 +46,7 @@ export function processDeps(): CliDeps {
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
     simulate: async (options, onReady) => (await simulator()).runSimulator(options, onReady, process.env['PATH']),
-    demo: async () => (await simulator()).tasksDemo(process.env['PATH']),
+    demo: async (say) => (await simulator()).tasksDemo(say, process.env['PATH']),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal({ ...options, sync: 'in-commit' }),
   };
 }

@@ -142,3 +142,13 @@ test('news that cannot be sent goes to the other chat in the same transaction, o
   await at.journal.settle(second?.seq ?? 0, { kind: 'dead', reason: 'gone' });
   expect(await at.journal.pending('test/bot/other', 5)).toHaveLength(1);
 });
+
+test('a sub-agent has the title that people are told, not what is written above its task for the model', async () => {
+  await using at = await setup();
+  const parent = task('a');
+  const prompt = { ...parent.prompt, text: '[You are a sub-agent.]\n\nlook after it', child: { label: 'look after it' } };
+  const source = { kind: 'run', parent: parent.key, callId: 'call_0' } as const;
+  await at.add(parent);
+  await at.add({ key: 'child', source, profile: 'subagent', lane: 'l', session: 's', prompt, authority });
+  expect(await at.journal.tasks.children(1)).toMatchObject([{ title: 'look after it', text: prompt.text }]);
+});

@@ -28,8 +28,9 @@ interface TaskRecord {
   readonly result: string | null;
 }
 
-const COLUMNS = `run.seq, run.key, run.title, task.status, task.progress, run.profile, run.input ->> '$.text' AS text, run.principal,
-  run.session, run.workspace, run.reply_to, run.parent, run.accepted_at, run.finished_at, run.keep_until, run.ran_ms, run.outcome,
+/** A sub-agent is called what people are told of it. */
+const COLUMNS = `run.seq, run.key, coalesce(run.title, run.input ->> '$.child.label') AS title, task.status, task.progress,
+  run.profile, run.input ->> '$.text' AS text, run.principal, run.session, run.workspace, run.reply_to, run.parent, run.accepted_at, run.finished_at, run.keep_until, run.ran_ms, run.outcome,
   run.result`;
 /** The same row of the view: a key may come again once its row was purged. */
 const FROM = 'FROM run JOIN task ON task.id = run.key AND task.created_at = run.accepted_at';

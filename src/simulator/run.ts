@@ -9,7 +9,6 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { printable } from '../lib/printable.ts';
 import { playTasksDemo } from './demo/tasks.ts';
-import { demoTools } from './demo/tools.ts';
 import { freePort } from './free-port.ts';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 import type { SimulateOptions, SimulatorInfo } from './options.ts';
@@ -120,6 +119,6 @@ async function prepare(
 }
 
 /** See `gatehouse demo tasks`. */
-export function tasksDemo(path: string | undefined) {
-  return { tools: [demoTools], play: (say: (line: string) => void) => playTasksDemo({ say, path }) };
+export async function tasksDemo(say: (line: string) => void, path: string | undefined): Promise<number> {
+  return await playTasksDemo({ say, path });
 }

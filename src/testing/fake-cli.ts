@@ -149,7 +149,7 @@ export class FakeCli {
       packageRoot: packageRoot(),
       channelTypes: Object.keys(this.channels),
       channelSettings: async (type) => await this.channels[type]?.(),
-      demo: async () => ({ tools: [], play: async () => 0 }),
+      demo: async () => 0,
       runGateway: start,
       runChat: start,
       createModel: async ({ provider, model }, { apiKey }) => {

@@ -46,10 +46,9 @@ export function addMainCommands(program: Commander, run: Run): void {
     .command('demo')
     .description('play something on this terminal, without a key')
     .argument('<name>', 'tasks: a task with three sub-agents and a question, whose daemon is killed in the middle')
-    .addOption(new Option('--daemon').hideHelp())
     .addHelpText('before', examples('gatehouse demo tasks'))
-    .action((name: string, options: { daemon?: boolean }, command: Commander) =>
-      run(async () => (await import('../commands/demo.ts')).demo, { name, ...options }, command),
+    .action((name: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/demo.ts')).demo, { name }, command),
     );
   reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
     .argument('[code]', 'such as GH1101; all codes when left out')

@@ -130,8 +130,8 @@ function indented(head: string, text: string): string {
 }
 
 async function tell(say: (line: string) => void, dataDir: string): Promise<void> {
-  const line = ({ number, status, progress, text }: Task, at: string): string =>
-    `     ${at}${number}  ${status.padEnd(18)} ${progress} %  ${text}`;
+  const line = ({ number, status, progress, title }: Task, at: string): string =>
+    `     ${at}${number}  ${status.padEnd(18)} ${String(progress).padStart(3)} %  ${title}`;
   const [task] = await tasksIn(dataDir);
   if (task) say(line(task, ''));
   for (const child of await childrenIn(dataDir)) say(line(child, '  '));
@@ -170,10 +170,10 @@ async function prepare(dir: string, platform: Platform, model: DemoModel, webhoo
   return { configFile, dataDir };
 }
 
-/** The program as users start it, with the tools of the demo. */
+/** The program as users start it. */
 function startDaemon({ configFile, dataDir }: Files, env: NodeJS.ProcessEnv): ChildProcess {
   const main = join(import.meta.dirname, `../../cli/main${extname(import.meta.filename)}`);
-  const args = [main, 'demo', 'tasks', '--daemon', '--config', configFile, '--data-dir', dataDir];
+  const args = [main, 'gateway', '--config', configFile, '--data-dir', dataDir];
   return spawn(process.execPath, args, { env, stdio: 'ignore', detached: true });
 }
 
