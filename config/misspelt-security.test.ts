@@ -108,6 +108,13 @@ const CASES: readonly Case[] = [
   ['mcp_servers', SERVER('"url": "https://a.example/",', '"bearer": "KEY"'), 3, 'bearer_env'],
   ['mcp_servers', SERVER('"command": "x",', '"env": ["LD_PRELOAD"]'), 3, 'no program is given it'],
   ['budget', ['"daily": { "usd": 1 }'], 1, ''],
+  ['tasks', ['"max_token": 5'], 1, 'max_tokens'],
+  ['tasks', ['"max_iteration": 5'], 1, 'max_iterations'],
+  ['task', ['"max_tokens": 5'], 0, 'tasks'],
+  ['subagents', ['"max_at_onces": 5'], 1, 'max_at_once'],
+  ['subagents', ['"max_tokens": 5'], 1, 'tasks'],
+  ['subagent', ['"max_tokens_of_request": 5'], 0, 'subagents'],
+  ['gateway', ['"tasks": {', '"max_tokens": 5', '}'], 1, 'top level'],
 ];
 
 /** `hooks` is a list. */

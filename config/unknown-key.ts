@@ -18,7 +18,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
  * left out, it would lift the limit in silence.
  */
 const GUARDS =
-  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|self_chat|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
+  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|self_chat|\w+_(?:key|secret|token)_env|require_model|max_iterations|(?:tasks|subagents)\.max_\w+)$/;
 
 /**
  * Sections that say what the agent may do and who may reach it; most come with later versions. A key in or
@@ -99,7 +99,7 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
   const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
   // A whole section under a name of its own: {"limits": {"daily_usd": 1}}.
-  const isGuard = GUARDS.test(place.join('.')) || /"\w+_usd":/.test(JSON.stringify(value));
+  const isGuard = GUARDS.test(place.join('.')) || /"(?:\w+_usd|max_tokens\w*)":/.test(JSON.stringify(value));
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   const isMisplaced = home?.endsWith('tool_policy') === true || (meant !== undefined && PROTECTIONS.includes(meant));
   const section = whole ? (protectionOf(path, key) ?? (isMisplaced ? key : undefined)) : undefined;
