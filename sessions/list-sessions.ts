@@ -71,10 +71,15 @@ async function describe(path: string, placeKey: string | undefined): Promise<Ses
   }
 }
 
+/** Of what tells the model what kind of run it is in, the task below it. */
+export function titleFrom(content: string): string {
+  return oneLine(content.replace(/^\[[^\n]*\]\n\n(?=\S)/, ''), TITLE_CHARS);
+}
+
 /** The first words of a person. */
 function titleOf(lines: readonly Buffer[]): string | undefined {
   for (const line of lines.slice(1, 1 + TITLE_WITHIN)) {
-    const words = field(line, 'role') === 'user' ? oneLine(field(line, 'content') ?? '', TITLE_CHARS) : '';
+    const words = field(line, 'role') === 'user' ? titleFrom(field(line, 'content') ?? '') : '';
     if (words !== '') return words;
   }
   return undefined;

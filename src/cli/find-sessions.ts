@@ -1,8 +1,7 @@
 /** Sessions as the operator names them. */
-import { listSessions } from '../../sessions/list-sessions.ts';
+import { listSessions, titleFrom } from '../../sessions/list-sessions.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { SessionInfo } from '../core/session.ts';
-import { oneLine } from '../lib/one-line.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
 import { isoTime } from './format-time.ts';
 import { withJournal } from './read-journal.ts';
@@ -11,7 +10,6 @@ const DAY_MS = 86_400_000;
 /** Keys that an error names. */
 const MOST_NAMED = 5;
 const MOST_LINES = 100_000;
-const TITLE_CHARS = 60;
 
 export interface SessionFilter {
   readonly channel?: string;
@@ -34,12 +32,14 @@ export async function findSessions(
 }
 
 /**
- * The session of this key, or the only one whose key contains these words. Rejects with GH1003 where there is
- * none, or more than one.
+ * The session of this key, or the only one whose key ends with this id of a chat, or the only one whose key
+ * contains these words: topics and sub-agents do not hide the chat that they belong to. Rejects with GH1003
+ * where there is none, or more than one.
  */
 export async function sessionNamed(context: CommandContext, words: string): Promise<SessionInfo> {
   const sessions = await allSessions(context);
-  const exact = sessions.find(({ key }) => key === words);
+  const chats = sessions.filter(({ key }) => key.endsWith(`:${words}`) && !key.includes('#'));
+  const exact = sessions.find(({ key }) => key === words) ?? (chats.length === 1 ? chats[0] : undefined);
   const fitting = exact ? [exact] : sessions.filter(({ key }) => key.includes(words));
   const [found, ...others] = fitting;
   if (!found || words === '')
@@ -64,7 +64,7 @@ async function allSessions(context: CommandContext): Promise<readonly SessionInf
   const begun = unflushed
     .filter(({ session }) => !known.has(session))
     .map(({ session, lines }): SessionInfo => {
-      const title = oneLine(lines.find(({ line }) => line.role === 'user')?.line.content ?? '', TITLE_CHARS);
+      const title = titleFrom(lines.find(({ line }) => line.role === 'user')?.line.content ?? '');
       const updatedAt = lines.at(-1)?.line.timestamp ?? isoTime(context.deps.clock.now());
       return { key: session, messages: lines.length, updatedAt, bytes: 0, ...(title === '' ? {} : { title }) };
     });

@@ -37,7 +37,7 @@ test('open questions are listed with what answers them, and without what a termi
   expect(code).toBe(0);
   expect(stdout).toMatch(/^ID +ASKED +EXPIRES +TO +QUESTION\nAAAAAA .* owner +May I/);
   expect(stdout).not.toContain('\u001b');
-  expect(stderr).toBe('→ gatehouse questions answer ID allow|deny\n');
+  expect(stderr).toBe('→ gatehouse questions answer ID allow|deny, the number of a choice, or words\n');
   const json = JSON.parse((await at.cli.run('questions', 'list', '--json')).stdout);
   expect(json.questions.map((one: { code: string; answer: string }) => [one.code, one.answer])).toEqual([
     ['AAAAAA', 'approve'],

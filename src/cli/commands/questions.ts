@@ -30,7 +30,7 @@ export const questionsList: Command<unknown> = async (context) => {
   out.data(formatTable([['ID', 'ASKED', 'EXPIRES', 'TO', 'QUESTION'], ...rows]));
   for (const { code = '', question } of open)
     if (question?.whole !== undefined) out.data(`\n${code} asks about:\n${printableBlock(question.whole)}`);
-  out.say('→ gatehouse questions answer ID allow|deny');
+  out.say('→ gatehouse questions answer ID allow|deny, the number of a choice, or words');
   return EXIT.ok;
 };
 

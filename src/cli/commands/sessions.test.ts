@@ -163,3 +163,13 @@ test('old sessions are pruned, and a dry run changes nothing', async () => {
   expect((await at.json<Result>('sessions', 'prune', '--older-than', '30d', '--yes')).sessions).toEqual([ROOM]);
   expect((await at.json<{ sessions: unknown[] }>('sessions', 'list')).sessions).toHaveLength(2);
 });
+
+test('the id of a chat names it also where it has topics and sub-agents, which are listed by their tasks', async () => {
+  const at = await talked();
+  await at.say(`${ADA}#run:call_1`, 'user', '[You are a sub-agent: do it alone.]\n\nFind the invoice');
+  type Shown = { session: string };
+  expect((await at.json<Shown>('sessions', 'show', 'ada')).session).toBe(ADA);
+  expect((await at.json<Shown>('sessions', 'show', 'telegram:ada')).session).toBe(ADA);
+  expect((await at.cli.run('sessions', 'show', 'telegram:')).stderr).toContain('fits 3 sessions');
+  expect((await at.cli.run('sessions', 'list')).stdout).toContain('  Find the invoice\n');
+});
