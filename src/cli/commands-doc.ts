@@ -30,6 +30,8 @@ const TEXT = [
   'all: `/new`, `/reset`, `/s`, `/back`, `/delete`, `/thinking on` and `off`, `/queue` and `/status` with a word. `/model`, `/think` are',
   'the owner’s there.',
   '',
+  'A question of the agent shows how it is answered: `/allow CODE`, `/deny CODE` and `/answer CODE WORDS` ([questions.md](questions.md#answers)).',
+  '',
   '## Topics',
   '',
   'A chat can have up to 50 topics beside itself. Each has a history, a directory of files and an order of its own, and they',
