@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { copyFile, mkdir, stat } from 'node:fs/promises';
+import { access, constants, copyFile, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { errorText, GatehouseError } from '../../core/errors.ts';
 import type { Address } from '../../core/message.ts';
@@ -74,18 +74,26 @@ function nameOf(path: string, place: number): string {
 }
 
 async function copyFiles(context: CommandContext, files: readonly string[], session: string): Promise<void> {
+  const from = (path: string): string => resolve(context.deps.cwd, path);
+  // Before anything is made: no task would ever take its directory away.
+  for (const path of files)
+    await reading(path, async () => {
+      if (!(await stat(from(path))).isFile()) throw new Error('it is no file');
+      await access(from(path), constants.R_OK);
+    });
   const folder = join(sessionWorkspace(dataDirOf(context), session), UPLOADS);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (const [place, path] of files.entries()) {
-    try {
-      const from = resolve(context.deps.cwd, path);
-      if (!(await stat(from)).isFile()) throw new Error('it is no file');
-      await copyFile(from, join(folder, nameOf(path, place)));
-    } catch (error) {
-      throw new GatehouseError('GH1003', `${printable(path)} cannot be read: ${errorText(error)}`, {
-        hint: 'nothing was begun; name a file',
-      });
-    }
+  for (const [place, path] of files.entries())
+    await reading(path, async () => await copyFile(from(path), join(folder, nameOf(path, place))));
+}
+
+async function reading(path: string, read: () => Promise<void>): Promise<void> {
+  try {
+    await read();
+  } catch (error) {
+    throw new GatehouseError('GH1003', `${printable(path)} cannot be read: ${errorText(error)}`, {
+      hint: 'nothing was begun; name a file',
+    });
   }
 }
 

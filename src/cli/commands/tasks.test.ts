@@ -99,6 +99,7 @@ test('a task that is not there, and a figure that is none, are told with what to
   expect(await at.json('add', 'x', '--file', 'none.md')).toMatchObject({
     error: { code: 'GH1003', hint: expect.stringMatching('nothing was begun') },
   });
+  expect(await readdir(at.cli.dataDir)).not.toContain('workspaces');
   expect(await at.json('add', ' ')).toMatchObject({ error: { code: 'GH1711' } });
   expect(await at.json('add', 'x', '--channel', 'telegram')).toMatchObject({ error: { code: 'GH1001' } });
   expect((await at.json('list', '--all')).tasks).toHaveLength(1);
