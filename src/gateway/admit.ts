@@ -98,7 +98,9 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   }
   if (command?.kind === 'personal' && options.personal)
     return personalAdmission(message, await options.personal(message, command), { ...place, outcome: command.what }, options);
-  const prompted = isPrompt(command) ? await answerPrompt(command, message, place, options.commands) : undefined;
+  // A task reads what it is a reply to.
+  const read = command?.kind === 'task' ? await withQuoted(message, options.rules(message.channel), options.pairing) : message;
+  const prompted = isPrompt(command) ? await answerPrompt(command, read, place, options.commands) : undefined;
   if (prompted) return { kind: 'answer', message, ...place, ...prompted };
   // A question for words takes the next message, but no command.
   const decision = command ? undefined : await options.decide?.(message);

@@ -8,11 +8,14 @@ import type { Clock } from '../core/ports.ts';
 import type { RecordedEvent } from '../core/record.ts';
 import { type FollowHow, OPEN_STATUSES, type Task, type TaskQuery, type Tasks } from '../core/task.ts';
 import type { TaskRequest } from '../core/task-request.ts';
+import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { visibleText } from '../lib/visible-text.ts';
 import { follow } from './follow.ts';
 
-/** Each is paid for: more at once than this is the owner's decision. */
-const MOST_OF_A_MEMBER = 20;
+/** Each is paid for: more at once than this is the decision of the owner, and of no model. */
+const MOST_AT_ONCE = 20;
+/** The client of tasks that a model began. */
+const MODEL = 'tool';
 const LONGEST_TEXT = 100_000;
 const LONGEST_TITLE = 80;
 const LONGEST_KEEP_DAYS = 3_650;
@@ -32,6 +35,8 @@ export interface TaskBookOptions {
 /** See `Tasks`. */
 export class TaskBook implements Tasks {
   readonly #options: TaskBookOptions;
+  /** Calls side by side count each other. */
+  readonly #adding = new KeyedMutex();
 
   constructor(options: TaskBookOptions) {
     this.#options = options;
@@ -40,16 +45,20 @@ export class TaskBook implements Tasks {
   async plan(request: TaskRequest): Promise<NewRun> {
     const run = this.#runOf(request);
     const before = await this.#before(run);
-    if (!before) await this.#assertAllowed(request.authority);
+    if (!before) await this.#assertAllowed(request);
     return run;
   }
 
-  async add(request: TaskRequest): Promise<Task> {
+  add(request: TaskRequest): Promise<Task> {
+    return this.#adding.runExclusive(request.authority.principal, () => this.#add(request));
+  }
+
+  async #add(request: TaskRequest): Promise<Task> {
     const { journal } = this.#options;
     const run = this.#runOf(request);
     const before = await this.#before(run);
     if (before) return before;
-    await this.#assertAllowed(request.authority);
+    await this.#assertAllowed(request);
     await journal.commit([{ kind: 'run', run }]);
     const task = await journal.tasks.get(run.key);
     if (task) return task;
@@ -123,13 +132,14 @@ export class TaskBook implements Tasks {
     return before;
   }
 
-  async #assertAllowed({ role, principal }: Authority): Promise<void> {
+  async #assertAllowed({ authority: { role, principal }, client }: TaskRequest): Promise<void> {
     const { journal, reserve } = this.#options;
     if (role === 'guest') throw new GatehouseError('GH1710', 'guests have no tasks', { hint: 'ask the owner' });
     if (journal.room() <= reserve)
       throw new GatehouseError('GH1710', 'so much waits here that people go first', { hint: 'try again later' });
-    if (role === 'owner' || (await journal.tasks.countOpen(principal)) < MOST_OF_A_MEMBER) return;
-    throw new GatehouseError('GH1710', `a person has at most ${MOST_OF_A_MEMBER} tasks at once`, {
+    if (role === 'owner' && client !== MODEL) return;
+    if ((await journal.tasks.countOpen(principal)) < MOST_AT_ONCE) return;
+    throw new GatehouseError('GH1710', `a person has at most ${MOST_AT_ONCE} tasks at once`, {
       hint: 'cancel one, or wait until one is over',
     });
   }

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { addressOf } from '../../core/address.ts';
-import { isBackground } from '../../core/awaited.ts';
 import { childFactsOf } from '../../core/child.ts';
 import { errorText } from '../../core/errors.ts';
 import { channelOf, type RunRow, targetOf } from '../../core/run.ts';
@@ -66,8 +65,8 @@ export function composeTools(parts: ToolParts): RunnerOptions['tools'] {
     };
     const own = scopeOf(row, base, delivery);
     const sessions = childFactsOf(row)?.ownMcp ? { held } : {};
-    // What goes on in the background begins nothing more there: it would go on without end.
-    const begins = isBackground(row) ? {} : { tasks };
+    // Only what a person has written begins tasks: all else could go on without end, and a job beyond its budget.
+    const begins = row.message ? { tasks } : {};
     const scope = { ...own, jobs, ...begins, taint, claimDisk, ...reach, ...sessions, ...sendBeside(row, own.origin) };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };
     const builtIn = kits.flatMap((kit) => kit(scope)).map((tool) => withDefaults(tool, toolSettings.current[tool.name]));

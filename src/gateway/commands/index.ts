@@ -92,11 +92,12 @@ export function parseCommand(text: string): Command | undefined {
 }
 
 /** Whether what comes behind it, in the same batch, is judged by what it changed. */
-export function changesConversation(command: Command | undefined): boolean {
-  return command !== undefined && (command.kind === 'new' || TOPIC_KINDS.has(command.kind));
+export function changesWhatFollows(command: Command | undefined): boolean {
+  return command !== undefined && CHANGING_KINDS.has(command.kind);
 }
 
-const TOPIC_KINDS: ReadonlySet<Command['kind']> = new Set(['topic', 'switch', 'pick', 'back', 'delete']);
+/** A task counts towards those that its person may have. */
+const CHANGING_KINDS: ReadonlySet<Command['kind']> = new Set(['new', 'topic', 'switch', 'pick', 'back', 'delete', 'task']);
 
 /** Undefined = it takes its turn in the lane, or is none that this answers. */
 export function isPrompt(command: Command | undefined): command is PromptCommand {
