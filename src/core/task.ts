@@ -67,6 +67,11 @@ export interface TaskRows {
   children(number: number): Promise<readonly Task[]>;
   /** How many are not over: of this person, or of all. */
   countOpen(principal?: string): Promise<number>;
+  /**
+   * What the task or job had read whose end is the message with this id of the platform, in the chat of this
+   * `chatKey`; 0 = there is none. Messages are forgotten after days.
+   */
+  taintTold(chat: string, platformId: string): Promise<number>;
 }
 
 /**

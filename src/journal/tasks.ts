@@ -47,6 +47,7 @@ export function readTasks(store: Store, queue: CommitQueue): TaskRows {
     get: (numberOrKey) => queue.read(() => getTask(store, numberOrKey)),
     children: (number) => queue.read(() => select(store, "run.parent = ? AND run.profile <> 'session' ORDER BY run.seq", number)),
     countOpen: (principal) => queue.read(() => countOpen(store, principal)),
+    taintTold: (chat, platformId) => queue.read(() => taintTold(store, chat, platformId)),
   };
 }
 
@@ -79,6 +80,18 @@ function countOpen({ db }: Store, principal?: string): number {
   const whose = principal === undefined ? '' : 'AND run.principal = ?';
   const sql = `SELECT count(*) AS count FROM run WHERE ${TASKS} AND ${OPEN} ${whose}`;
   return db.get<{ count: number }>(sql, ...(principal === undefined ? [] : [principal]))?.count ?? 0;
+}
+
+/** By the keys of what such runs told, so that no answer is read. */
+function taintTold({ db }: Store, chat: string, platformId: string): number {
+  const sql = `SELECT run.taint FROM outbox CROSS JOIN run ON run.key = substr(outbox.key, 1, instr(outbox.key, '#') - 1)
+    WHERE outbox.key > ? AND outbox.key < ? AND platform_id = ? AND (outbox.lane = ? OR outbox.lane > ? AND outbox.lane < ?)
+    ORDER BY run.seq DESC LIMIT 1`;
+  // The next sign follows the separator in each: the tasks, the jobs, and the chat with its threads.
+  return [['api/task.', 'api/task/'] as const, ['job/', 'job0'] as const].reduce(
+    (sum, [from, to]) => sum | (db.get<{ taint: number }>(sql, from, to, platformId, chat, `${chat}/`, `${chat}0`)?.taint ?? 0),
+    0,
+  );
 }
 
 function select(store: Store, where: string, ...values: readonly (string | number)[]): readonly Task[] {

@@ -6,6 +6,7 @@ import type { InboundMessage } from '../core/message.ts';
 import type { Outbox } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import { choicesOffered, isRelayed } from '../core/relayed.ts';
+import type { TaskRows } from '../core/task.ts';
 import type { Owner } from './owner.ts';
 
 export interface StandingOptions {
@@ -20,6 +21,8 @@ export interface StandingOptions {
   readonly isSpoofable: (channel: string) => boolean;
   /** As `Outbox.relayed`. Absent = nothing was written on the wish of others. */
   readonly relayed?: Outbox['relayed'];
+  /** As `TaskRows.taintTold`. Absent = no task told anything. */
+  readonly taintTold?: TaskRows['taintTold'];
   /** Whether what is written there is mail. */
   readonly isMail: (channel: string) => boolean;
 }
@@ -50,7 +53,12 @@ export async function standingOf(message: InboundMessage, options: StandingOptio
     home: chatKey(message),
   };
   const chosen = (await isOfRelayed(message, options)) ? UNTRUSTED : 0;
-  return { authority, taint: taintOf(message, role, options) | chosen };
+  return { authority, taint: taintOf(message, role, options) | chosen | (await taintQuoted(message, options)) };
+}
+
+/** What a task came to is in the history of no chat: who replies to it brings what it had read. */
+async function taintQuoted({ replyTo, ...message }: InboundMessage, { taintTold }: StandingOptions): Promise<number> {
+  return replyTo?.fromBot && taintTold ? await taintTold(chatKey(message), replyTo.platformId) : 0;
 }
 
 type RoleOptions = Pick<StandingOptions, 'owner' | 'pairing' | 'isLocal' | 'allowedSenders' | 'isSpoofable'>;

@@ -206,7 +206,7 @@ export class FakeCli {
         chats: { of: async () => undefined, firstAccount: async () => undefined, find: async () => [], named: async () => [] },
         tasks: {
           ...{ list: async () => [], get: async () => undefined, children: async () => [] },
-          ...{ countOpen: async () => 0 },
+          ...{ countOpen: async () => 0, taintTold: async () => 0 },
         },
         room: () => 1_000,
         jobs: {

@@ -128,7 +128,7 @@ export class MemoryJournal implements Journal {
     asked: outboxOnly,
   };
   readonly tasks: Journal['tasks'] = {
-    ...{ list: outboxOnly, get: outboxOnly, children: outboxOnly, countOpen: outboxOnly },
+    ...{ list: outboxOnly, get: outboxOnly, children: outboxOnly, countOpen: outboxOnly, taintTold: outboxOnly },
   };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly waits: Journal['waits'] = {

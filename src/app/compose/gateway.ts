@@ -150,6 +150,7 @@ function standingOptions({ channels, live, journal }: Base, { owner }: Operator,
     allowedSenders: (channel) => rules(channel)?.allowed_senders ?? [],
     isSpoofable: (channel) => isSpoofable(rules(channel)),
     relayed: (chat) => journal.relayed(chat),
+    taintTold: (chat, platformId) => journal.tasks.taintTold(chat, platformId),
     isMail: (channel) => rules(channel)?.type === 'email',
   };
 }
