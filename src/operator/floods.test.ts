@@ -89,6 +89,8 @@ test('who asks for help without end is answered twenty times a minute, and what 
     return { kind: 'answer', message, lane: 'l', session: 's', outcome: 'help', parts: [part('p')] } as const;
   };
   for (let n = 0; n < 20; n += 1) expect(judged(floods.judge(at('bob')))).toBe('help');
+  // Once they are told: a command that is left alone without a word is taken for done.
+  expect(floods.judge({ ...at('bob'), topic: { to: 'work' } })).toEqual({ ...at('bob'), outcome: 'flood:at-once', parts: [] });
   expect(judged(floods.judge(at('bob')))).toBe('loop-cap');
   expect(judged(floods.judge(at('ada')))).toBe('help');
   const stop = { ...at('bob'), outcome: 'stop', cancels: { where: 'lane' as const } };

@@ -61,6 +61,9 @@ function isNotice(admission: Admission): boolean {
   return admission.kind === 'answer' && admission.outcome.startsWith('flood:');
 }
 
+/** The outcome of a command that was left alone. */
+const TOLD_AT_ONCE = 'flood:at-once';
+
 type Kind = 'lane' | 'sender' | 'within';
 
 /** What is met, and whose it is. */
@@ -171,9 +174,13 @@ export class Floods {
 
   /** What it ends or settles holds in any case, and what it ended is told. */
   #judgeAtOnce(admission: Extract<Admission, { kind: 'answer' }>): Admission {
-    const { message, isStranger, settles, cancels } = admission;
-    if (isStranger || settles || !this.#isTooOften(principalOf(message))) return admission;
-    return cancels ? { ...admission, parts: [] } : { kind: 'refuse', message, reason: 'loop-cap' };
+    const { message, lane, session, isStranger, settles, cancels } = admission;
+    const principal = principalOf(message);
+    if (isStranger || settles || !this.#isTooOften(principal)) return admission;
+    if (cancels) return { ...admission, parts: [] };
+    if (!this.#tell(`at-once ${principal}`)) return { kind: 'refuse', message, reason: 'loop-cap' };
+    const parts = this.#options.answer(message, TOO_OFTEN);
+    return { kind: 'answer', message, lane, session, outcome: TOLD_AT_ONCE, parts };
   }
 
   #isTooOften(principal: string): boolean {
@@ -257,6 +264,8 @@ export class Floods {
     return true;
   }
 }
+
+const TOO_OFTEN = `⚠️ I answer ${MOST_AT_ONCE} commands a minute, and left this one alone. Nothing was changed: please send it again in a minute, and all that follow it.`;
 
 const TOO_MANY =
   '⚠️ Too many messages are waiting here. I answer those that I have, and take no more until there is room: please send this one again later.';

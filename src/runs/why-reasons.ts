@@ -83,6 +83,7 @@ const OUTCOMES: Reasons = {
   'no-model': ['There is no model to answer it', 'provider'],
   pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
   ...floods((reason) => `It was not let in: ${reason}; the chat was told`),
+  'flood:at-once': ['It was left alone: its sender sent too many commands within a minute; the chat was told'],
   flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'limits'],
   'limit:iterations': ['It was answered, and cut short by the limit of model calls', 'max_iterations'],
   'limit:time': ['It was answered, and cut short by the limit of time', 'gateway.session_timeout_secs'],
