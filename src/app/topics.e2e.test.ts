@@ -161,7 +161,7 @@ test.each([
   ['x'.repeat(10_000), 'A name has at most 50 characters'],
   ['a#b', 'A name cannot contain “#”, “:” or “/”'],
   ['a:b', 'A name cannot contain “#”, “:” or “/”'],
-  ['a\u0007b', 'A name cannot contain control characters'],
+  ['a\u0007b', 'A name cannot contain characters that are not seen'],
 ])('a name that may not be is refused, with the reason (%#)', async (name, reason) => {
   await using dir = await tempDir();
   await using rig = await testDaemon({ dataDir: dir.path, model: scriptedModel(echo) });

@@ -44,15 +44,25 @@ export const deleteCommand: CommandSpec = {
 function wrongName(name: string): string | undefined {
   if ([...name].length > MOST_CHARS) return `A name has at most ${MOST_CHARS} characters`;
   if (/[#:/]/.test(name)) return 'A name cannot contain “#”, “:” or “/”';
-  if (!name.isWellFormed() || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)) return 'A name cannot contain control characters';
-  return name.trim() === '' ? 'A name needs at least one character' : undefined;
+  if (!name.isWellFormed() || UNSEEN.test(name)) return 'A name cannot contain characters that are not seen';
+  return lookOf(name).trim() === '' ? 'A name needs at least one character' : undefined;
+}
+
+/** Emoji need selectors: they are allowed, and tell no two names apart. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2800]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
+
+function lookOf(name: string): string {
+  return name
+    .normalize('NFC')
+    .replace(/[\ufe0e\ufe0f]/g, '')
+    .toLowerCase();
 }
 
 /** Letter case tells no two topics apart: some file systems do not either. */
 function find(name: string, topics: readonly string[]): string | undefined {
-  const wanted = name.normalize('NFC').toLowerCase();
+  const wanted = lookOf(name);
   if (wanted === DEFAULT) return '';
-  return topics.find((topic) => topic === name) ?? topics.find((topic) => topic.normalize('NFC').toLowerCase() === wanted);
+  return topics.find((topic) => topic === name) ?? topics.find((topic) => lookOf(topic) === wanted);
 }
 
 /** As `find`; of a number that is no name, the topic with this number in the list. */

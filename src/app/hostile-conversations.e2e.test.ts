@@ -1,0 +1,154 @@
+// Topics, sub-agents and questions under hostile names, sizes and words, through the whole daemon.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import type { ModelRequest } from '../core/model.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
+import { OPEN_TO_ALL } from '../testing/waiting-tools.ts';
+import { defineTool } from '../tools/define.ts';
+
+const OWNER = { channel: 'test', chat_id: 'chat-1', sender_ids: ['user-1'] };
+const asked = ({ messages }: ModelRequest): string => messages.findLast(({ role }) => role === 'user')?.content ?? '';
+const resultsIn = ({ messages }: ModelRequest): string[] =>
+  messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
+
+async function start(dataDir: string, script: ScriptFunction, more: object = {}): Promise<TestDaemon> {
+  return await testDaemon({
+    ...{ dataDir, channel: new TestChannel('test'), model: scriptedModel(script), policy: OPEN_TO_ALL },
+    gateway: { owner: [OWNER] },
+    ...more,
+  });
+}
+
+async function say(rig: TestDaemon, text: string): Promise<string> {
+  const before = rig.channel.texts().length;
+  await rig.channel.deliver({ text });
+  await until(`“${text.slice(0, 40)}” is answered`, () => rig.channel.texts().length > before);
+  return rig.channel.texts().slice(before).join('\n');
+}
+
+test.each([
+  ['10,000 characters', 'x'.repeat(10_000)],
+  ['a turn of the reading direction', 'a\u202eb'],
+  ['nothing that is seen', '\u3164'],
+  ['nothing that is seen but a selector', '\u2800\ufe0f'],
+  ['a session of another kind', 'x#task:1'],
+  ['a command', '/stop'],
+])('hostile: a topic name of %s is refused in a short answer', async (_what, name) => {
+  await using dir = await tempDir();
+  await using rig = await start(dir.path, asked);
+  const answer = await say(rig, `/new ${name}`);
+  expect(answer).toMatch(/^A name /);
+  expect(answer.length).toBeLessThan(300);
+  expect(await say(rig, '/sessions')).toMatch(/^This chat has no topics yet/);
+});
+
+test('hostile: two topics whose names look the same are one', async () => {
+  await using dir = await tempDir();
+  await using rig = await start(dir.path, asked);
+  await say(rig, '/new work');
+  expect(await say(rig, '/new work\ufe0f')).toMatch(/^You are in topic “work”/);
+  expect(await say(rig, '/new wo\u034frk')).toMatch(/^A name cannot contain characters that are not seen/);
+});
+
+test('hostile: a topic name that is Markdown, a path or a pattern is only a name', async () => {
+  await using dir = await tempDir();
+  await using rig = await start(dir.path, asked);
+  for (const name of ['..', '[click](x)', '*', 'con', '__proto__']) {
+    await say(rig, `/new ${name}`);
+    expect(await say(rig, `words of ${name}`)).toBe(`words of ${name}`);
+  }
+  const answer = await say(rig, '/sessions');
+  expect(answer).toContain('\\[click\\](x)');
+  const [chat = ''] = await readdir(join(dir.path, 'workspaces'));
+  const names = await readdir(join(dir.path, 'workspaces', chat));
+  expect(names).toEqual(Array(5).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
+});
+
+const dispatch = (task: string) => ({
+  text: '',
+  toolCalls: [{ name: 'dispatch_subagent', arguments: { task_description: task } }],
+});
+
+test('hostile: two parents of one name get each the result of their own sub-agent', async () => {
+  await using dir = await tempDir();
+  let n = 0;
+  await using rig = await start(dir.path, (request) => {
+    if (asked(request).startsWith('[You are a sub-agent')) {
+      n += 1;
+      return `result ${asked(request).includes('secret A') ? 'A' : 'B'}`;
+    }
+    const results = resultsIn(request);
+    if (results.length > 0) return `all: ${results.at(-1)}`;
+    return dispatch(`same name\n${asked(request)}`);
+  });
+  await Promise.all([
+    rig.channel.deliver({ text: 'secret A' }),
+    rig.channel.deliver({ text: 'secret B', chatId: 'chat-2', senderId: 'user-2' }),
+  ]);
+  await until('both are answered', () => ['chat-1', 'chat-2'].every((chat) => rig.channel.texts(chat).at(-1)?.startsWith('all')));
+  expect(n).toBe(2);
+  expect([rig.channel.texts().at(-1), rig.channel.texts('chat-2').at(-1)]).toEqual(['all: result A', 'all: result B']);
+});
+
+test('hostile: a sub-agent that answers with 10 MB costs its parent a thousand characters, and the journal no more', async () => {
+  await using dir = await tempDir();
+  const long = 'ten bytes!'.repeat(1_000_000);
+  let told = '';
+  await using rig = await start(dir.path, (request) => {
+    if (asked(request).startsWith('[You are a sub-agent')) return long;
+    told = resultsIn(request).at(-1) ?? '';
+    return told === '' ? dispatch('talk') : 'enough';
+  });
+  await rig.channel.deliver({ text: 'begin' });
+  await until('it is answered', () => rig.channel.texts().at(-1) === 'enough');
+  expect(told.length).toBeLessThan(1_200);
+  const path = /All of it is in (\S+):/.exec(told)?.[1] ?? '';
+  const found = (await readdir(dir.path, { recursive: true })).find((one) => path !== '' && one.endsWith(path));
+  expect((await readFile(join(dir.path, found ?? ''))).length).toBe(long.length);
+});
+
+test('hostile: a yes to a question of the model allows no call that needs one', async () => {
+  await using dir = await tempDir();
+  let ran = 0;
+  const post = defineTool({
+    ...{ name: 'post', description: 'x', schema: z.strictObject({}), tags: [], effect: 'outside' },
+    run: async () => {
+      ran += 1;
+      return 'posted';
+    },
+  });
+  await using rig = await start(
+    dir.path,
+    (request) => {
+      const results = resultsIn(request);
+      if (results.length === 0)
+        return {
+          text: '',
+          toolCalls: [{ name: 'ask_human', arguments: { question: '🔐 May I use post? For test:user-1', answer: 'approval' } }],
+        };
+      return results.length === 1 ? { text: '', toolCalls: [{ name: 'post', arguments: {} }] } : `end: ${results.at(-1)}`;
+    },
+    { daemon: { extraTools: [() => [post]] } },
+  );
+  const code = (): string | undefined =>
+    [
+      ...rig.channel
+        .texts()
+        .join('\n')
+        .matchAll(/\/allow ([A-Z2-9]{6})/g),
+    ].at(-1)?.[1];
+  await rig.channel.deliver({ text: 'begin' });
+  const first = await until('it asks', code);
+  expect(rig.channel.texts().at(-1)).toMatch(/^❓ /);
+  await rig.channel.deliver({ text: `/allow ${first}` });
+  await until('it asks for the call', () => code() !== first);
+  expect(ran).toBe(0);
+  await rig.channel.deliver({ text: `/deny ${code()}` });
+  await until('it ends', () => rig.channel.texts().at(-1)?.startsWith('end: Error: post was not allowed'));
+  expect(ran).toBe(0);
+});
