@@ -36,7 +36,11 @@ export const tasksAdd: Command<TasksAddOptions> = async (context, options) => {
   const book = await bookOn(opened, context);
   const replyTo = follow ? undefined : await answersIn(context, opened, options);
   const request = { ...requestOf(options, files.map(nameOf)), ...(replyTo ? { replyTo } : {}) };
-  if (files.length > 0) await copyFiles(context, files, (await book.plan(request)).session);
+  if (files.length > 0) {
+    const { key, session } = await book.plan(request);
+    // In the directory of one that began, an agent may have put a link in place of the folder.
+    if (!(await opened.journal.tasks.get(key))) await copyFiles(context, files, session);
+  }
   const task = await book.add(request);
   if (follow) {
     out.say(`${out.mark('ok', 'stderr')} task ${task.number}  ${printable(task.title)}`);

@@ -1,5 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Journal } from '../../core/journal.ts';
 import { openJournal } from '../../journal/open.ts';
@@ -103,4 +103,25 @@ test('a task that is not there, and a figure that is none, are told with what to
   expect(await at.json('add', ' ')).toMatchObject({ error: { code: 'GH1711' } });
   expect(await at.json('add', 'x', '--channel', 'telegram')).toMatchObject({ error: { code: 'GH1001' } });
   expect((await at.json('list', '--all')).tasks).toHaveLength(1);
+});
+
+test('hostile: a task that was begun before is given no files again, which its agent could have turned into a way out', async () => {
+  await using at = await setup();
+  await at.cli.write('notes.md', 'one');
+  const add = ['add', 'Summarise', 'these', '--file', 'notes.md', '--key', 'k'];
+  const { task } = await at.json(...add);
+  const folder = join(sessionWorkspace(at.cli.dataDir, task.workspace), 'uploads');
+  await at.cli.write('outside/notes.md', 'of the operator');
+  await rm(folder, { recursive: true });
+  await symlink(resolve(at.cli.dataDir, '../outside'), folder);
+  await at.cli.write('notes.md', 'two');
+  expect((await at.json(...add)).task.number).toBe(task.number);
+  expect(await readFile(resolve(at.cli.dataDir, '../outside/notes.md'), 'utf8')).toBe('of the operator');
+});
+
+test('hostile: names of files are plain ones in the directory of the task', async () => {
+  await using at = await setup();
+  await at.cli.write('a/.bashrc', 'one');
+  const { task } = await at.json('add', 'x', '--file', 'a/../a/.bashrc');
+  expect(await readdir(join(sessionWorkspace(at.cli.dataDir, task.workspace), 'uploads'))).toEqual(['_bashrc']);
 });
