@@ -91,6 +91,8 @@ test('F44 when all that may wait waits, the platform is asked to hold its messag
   const deliver = (n: number) => rig.channel.deliver({ chatId: `c${n}`, senderId: `s${n}`, text: 'hello', platformId: `m${n}` });
   for (let n = 0; n < 5; n += 1) expect(await deliver(n)).toMatchObject({ kind: 'accepted' });
   for (let n = 5; n < 8; n += 1) expect(await deliver(n)).toMatchObject({ kind: 'busy' });
+  // Words that only look like a button wait as others do.
+  expect(await rig.channel.deliver({ chatId: 'c9', senderId: 's9', text: 's:hello' })).toMatchObject({ kind: 'busy' });
   const reason = 'messages up to gateway.high_water (5) wait';
   const told = { type: 'intake.held', channel: 'test', code: 'GH1509', reason };
   const { record } = rig.daemon.journal;

@@ -145,7 +145,9 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
-  const isAnswer = ['stop', 'help', 'why'].includes(command?.kind ?? '') || (isPrompt(command) && command.kind !== 'task');
+  // Words that look like a button may be words for the agent.
+  const isAnswer =
+    ['stop', 'help', 'why'].includes(command?.kind ?? '') || (isPrompt(command) && !['task', 'pick'].includes(command.kind));
   return isAnswer || (!command && (await decide?.(message)) !== undefined);
 }
 
