@@ -8,6 +8,7 @@ import type { ModelRequest } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { TaskBook } from '../tasks/book.ts';
 import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
+import { job } from '../testing/jobs.ts';
 import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
@@ -125,4 +126,39 @@ test('hostile: a reply to the result of a task knows what the task had read', as
   using db = new DatabaseSync(join(dir.path, 'journal.db'), { readOnly: true });
   const [taint] = db.prepare("SELECT taint FROM run WHERE key = 'test/bot/m2'").all();
   expect({ ...taint }).toEqual({ taint: UNTRUSTED });
+});
+
+test('hostile: what a job begins in the background is spent on its account to the end, and begins no task', async () => {
+  await using dir = await tempDir();
+  const jobs = new Set<string | undefined>();
+  await using rig = await start(dir.path, (request) => {
+    jobs.add(request.context?.job);
+    const asked = askedIn(request);
+    if (asked.startsWith('[You are a sub-agent')) return 'did it';
+    if (asked.startsWith('[The sub-agent')) return 'told';
+    const calls = [
+      { name: 'spawn', arguments: { task: 'x', mode: 'background' } },
+      { name: 'start_task', arguments: { task: 'beside' } },
+    ];
+    return resultsIn(request).length > 0 ? 'begun' : { text: '', toolCalls: calls };
+  });
+  await rig.channel.deliver({ text: '/tasks' });
+  const due = systemClock.now();
+  const payload = { text: 'water', profile: 'session', deliver: { channel: 'test', chatId: 'chat-1' } } as const;
+  const made = job({ schedule: { kind: 'every', ms: 600_000, from: due }, payload, nextDue: due });
+  await rig.daemon.journal.commit([{ kind: 'job', job: made }]);
+  await until('it is told', () => rig.channel.texts().includes('told'));
+  expect([...jobs]).toEqual([`job/${made.id}/${due}`]);
+  expect(await rig.daemon.journal.tasks.list({ limit: 10 })).toEqual([]);
+});
+
+test('hostile: the words of a member’s task are no markup where the owner looks at it', async () => {
+  await using dir = await tempDir();
+  await using rig = await start(dir.path, () => 'done');
+  await rig.channel.deliver({ ...MEMBER, text: `/task ${'x'.repeat(90)} [your bank](https://evil.example) **now**` });
+  await until('it is done', () => rig.channel.texts('chat-2').length === 2);
+  const number = /Task (\d+)/.exec(rig.channel.texts('chat-2')[0] ?? '')?.[1];
+  await rig.channel.deliver({ text: `/tasks ${number}` });
+  const shown = await until('it is shown', () => rig.channel.texts()[0]);
+  expect(shown).toContain('\\[your bank\\](https://evil.example) \\*\\*now\\*\\*');
 });

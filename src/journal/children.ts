@@ -69,6 +69,7 @@ export function addReport(store: Store, key: string, result: ToolResult, change:
       text: reportText(name, result),
       ...{ media: [], at: new Date(store.clock.now()).toISOString() },
       tells: { since, asker, session: ended.session, excerpt },
+      ...(child.job === undefined ? {} : { child: { label: '', job: child.job } }),
     },
   };
   if (addRun(store, run, change)) change.woken.add(lane);
