@@ -6,6 +6,7 @@ import type { Task } from '../../core/task.ts';
 import type { TaskRequest } from '../../core/task-request.ts';
 import { nameInMark } from '../../lib/marks.ts';
 import { oneLine } from '../../lib/one-line.ts';
+import { plainName } from '../../lib/plain-name.ts';
 import type { Prompted, PromptPorts, TaskCommand } from './command.ts';
 import type { Conversation } from './conversation.ts';
 
@@ -105,7 +106,7 @@ function showText(task: Task, children: readonly Task[]): string {
   const { number, title, text, result } = task;
   return [
     `${SIGNS[task.status]} Task ${number} “${titleOf(title)}” – ${said(task)}`,
-    ...(text === title ? [] : [`Asked: ${oneLine(text, TEXT_CHARS)}`]),
+    ...(text === title ? [] : [`Asked: ${plainName(oneLine(text, TEXT_CHARS))}`]),
     ...children.map((child) => `- ${SIGNS[child.status]} ${child.number} “${titleOf(child.title)}” – ${said(child)}`),
     ...(result ? ['', cut(result.output)] : []),
     ...(task.status === 'failed' ? ['', `\`/tasks resume ${number}\` goes on where it stopped.`] : []),
