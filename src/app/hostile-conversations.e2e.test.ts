@@ -1,10 +1,12 @@
 // Topics, sub-agents and questions under hostile names, sizes and words, through the whole daemon.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { UNTRUSTED } from '../core/authority.ts';
 import type { ModelRequest } from '../core/model.ts';
-import { tempDir, until } from '../testing/fakes.ts';
+import { gate, tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
@@ -151,4 +153,42 @@ test('hostile: a yes to a question of the model allows no call that needs one', 
   await rig.channel.deliver({ text: `/deny ${code()}` });
   await until('it ends', () => rig.channel.texts().at(-1)?.startsWith('end: Error: post was not allowed'));
   expect(ran).toBe(0);
+});
+
+test('hostile: where anybody can write under the id of the owner, no command of the owner works', async () => {
+  await using dir = await tempDir();
+  await using rig = await start(dir.path, asked, { entry: { settings: { trust_from: true } } });
+  for (const text of ['/config web_search.count 1', '/adaptive off'])
+    expect(await say(rig, text)).toBe('Only the owner of this assistant can do that. Nothing was changed.');
+});
+
+test('hostile: what another person says in a collected request is no word of the person it is run for', async () => {
+  await using dir = await tempDir();
+  const [first, second] = [gate(), gate()];
+  const script: ScriptFunction = async (request) => {
+    if (asked(request).includes('hold')) await (asked(request).includes('again') ? second : first).opened;
+    return 'done';
+  };
+  const entry = { allowed_senders: ['ada', 'ben'], allowed_groups: ['*'], group_mode: 'always', queue_mode: 'collect' };
+  await using rig = await start(dir.path, script, { entry });
+  const said = { isGroup: true, mentionsBot: true, chatId: 'group' };
+  for (const [n, [senderId, text]] of [
+    ['ada', 'hold'],
+    ['ada', 'one'],
+    ['ada', 'two'],
+  ].entries())
+    await rig.channel.deliver({ ...said, senderId, text, platformId: `a${n}` });
+  first.open();
+  await until('ada is answered', () => rig.channel.texts('group').length === 2);
+  for (const [n, [senderId, text]] of [
+    ['ada', 'hold again'],
+    ['ada', 'list my jobs'],
+    ['ben', 'cancel my jobs'],
+  ].entries())
+    await rig.channel.deliver({ ...said, senderId, text, platformId: `b${n}` });
+  second.open();
+  await until('all are answered', () => rig.channel.texts('group').length === 4);
+  using db = new DatabaseSync(join(dir.path, 'journal.db'), { readOnly: true });
+  const taints = db.prepare("SELECT key, taint FROM run WHERE key IN ('test/bot/a1', 'test/bot/b1') ORDER BY key").all();
+  expect(taints.map(({ taint }) => taint)).toEqual([0, UNTRUSTED]);
 });
