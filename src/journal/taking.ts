@@ -1,4 +1,5 @@
 /** Rows that end with the claim of another one of their lane (spec A4): merged into it, or superseded. */
+import { UNTRUSTED } from '../core/authority.ts';
 import type { BackgroundLine, InboundMessage } from '../core/message.ts';
 import { MERGED, SUPERSEDED, type Taking } from '../core/queueing.ts';
 import type { Change } from './commit-queue.ts';
@@ -9,6 +10,7 @@ interface Waiting {
   readonly seq: number;
   readonly key: string;
   readonly session: string;
+  readonly principal: string;
   readonly input: string;
   readonly taint: number;
 }
@@ -16,7 +18,7 @@ interface Waiting {
 /** The row `seq` was claimed in this transaction. An edit or delete that came before it counts. */
 export function takeRows(store: Store, seq: number, taking: Taking, change: Change): void {
   const lead = store.db.get<Waiting & { lane: string }>(
-    'SELECT seq, key, lane, session, input, taint FROM run WHERE seq = ?',
+    'SELECT seq, key, lane, session, principal, input, taint FROM run WHERE seq = ?',
     seq,
   );
   if (!lead) return;
@@ -35,7 +37,9 @@ export function takeRows(store: Store, seq: number, taking: Taking, change: Chan
     ...(background.length > 0 ? { background } : {}),
     ...(queued.length > 0 ? { queued } : {}),
   };
-  const taint = [...superseded, ...merged].reduce((sum, row) => sum | row.taint, 0);
+  // It runs on the account of one person, and with what was granted to them: they did not say what others did.
+  const brought = ({ principal, taint }: Ended): number => taint | (principal === lead.principal ? 0 : UNTRUSTED);
+  const taint = [...superseded, ...merged].reduce((sum, row) => sum | brought(row), 0);
   store.db.run('UPDATE run SET input = ?, taint = taint | ? WHERE seq = ?', JSON.stringify(whole), taint, seq);
 }
 
@@ -48,7 +52,7 @@ function end(store: Store, lead: Waiting & { lane: string }, seq: number, outcom
   const now = store.clock.now();
   const row = store.db.get<Waiting>(
     `UPDATE run SET state = 'DONE', outcome = ?, finished_at = ?
-     WHERE seq = ? AND lane = ? AND session = ? AND state = 'NEW' AND generation = 0 RETURNING seq, key, session, input, taint`,
+     WHERE seq = ? AND lane = ? AND session = ? AND state = 'NEW' AND generation = 0 RETURNING seq, key, session, principal, input, taint`,
     ...[outcome, now, seq, lead.lane, lead.session],
   );
   if (!row) return [];
