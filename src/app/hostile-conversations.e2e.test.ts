@@ -171,21 +171,16 @@ test('hostile: what another person says in a collected request is no word of the
   };
   const entry = { allowed_senders: ['ada', 'ben'], allowed_groups: ['*'], group_mode: 'always', queue_mode: 'collect' };
   await using rig = await start(dir.path, script, { entry });
-  const said = { isGroup: true, mentionsBot: true, chatId: 'group' };
-  for (const [n, [senderId, text]] of [
-    ['ada', 'hold'],
-    ['ada', 'one'],
-    ['ada', 'two'],
-  ].entries())
-    await rig.channel.deliver({ ...said, senderId, text, platformId: `a${n}` });
+  const tell = (platformId: string, senderId: string, text: string) =>
+    rig.channel.deliver({ isGroup: true, mentionsBot: true, chatId: 'group', platformId, senderId, text });
+  await tell('a0', 'ada', 'hold');
+  await tell('a1', 'ada', 'one');
+  await tell('a2', 'ada', 'two');
   first.open();
   await until('ada is answered', () => rig.channel.texts('group').length === 2);
-  for (const [n, [senderId, text]] of [
-    ['ada', 'hold again'],
-    ['ada', 'list my jobs'],
-    ['ben', 'cancel my jobs'],
-  ].entries())
-    await rig.channel.deliver({ ...said, senderId, text, platformId: `b${n}` });
+  await tell('b0', 'ada', 'hold again');
+  await tell('b1', 'ada', 'list my jobs');
+  await tell('b2', 'ben', 'cancel my jobs');
   second.open();
   await until('all are answered', () => rig.channel.texts('group').length === 4);
   using db = new DatabaseSync(join(dir.path, 'journal.db'), { readOnly: true });
