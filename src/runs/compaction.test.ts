@@ -100,6 +100,36 @@ test('a summary is dropped where the session was begun anew, or a run was parked
   }
 });
 
+test('a summary is dropped where words that it was made of were erased while it was made', async () => {
+  const open = gate();
+  const at = await scene(() => open.opened.then(() => SUMMARY));
+  await at.commit(lines(40));
+  at.compaction.after(ROW);
+  await until('it is asked', () => at.asked() === 1);
+  await at.transcripts.sessions.runExclusive(SESSION, () =>
+    at.transcripts.apart([SESSION], async () => {
+      await at.store.redact(SESSION, async () => (line) => (line.id === 'l3' ? { ...line, content: '[erased]' } : undefined));
+    }),
+  );
+  open.open();
+  await until('it was given up', () => at.logger.lines.some(({ event }) => event === 'session.not-compacted'));
+  expect((await at.stored()).some(isCompacted)).toBe(false);
+});
+
+test('a session in which runs went on beside each other is compacted in the order in which it was said', async () => {
+  const at = await scene(() => SUMMARY);
+  const [first, second] = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z'];
+  // The run beside `main` began later, and left its lines first.
+  const beside = { beside: 'main', timestamp: second };
+  await at.commit([
+    { id: 'other:in', role: 'user', content: 'later', ...beside },
+    { id: 'other#a1', role: 'assistant', content: 'to later', ...beside },
+  ]);
+  await at.transcripts.flush();
+  await at.commit([{ id: 'main:in', role: 'user', content: 'earlier', timestamp: first }, ...lines(37)]);
+  expect(await at.compaction.now(ROW, never)).toEqual({ kind: 'done', messages: 30, kept: 10 });
+});
+
 test('what a parked run needs stays, and /compact says so', async () => {
   const at = await scene(() => SUMMARY, ['l39']);
   await at.commit(lines(40));

@@ -143,7 +143,10 @@ export class Compaction implements AsyncDisposable {
     return isDone ? doneWith(withSummary(lines, plan, summary.line), plan.begin) : { kind: 'nothing', isHeld: false };
   }
 
-  /** False where these lines are no longer there side by side, or a run was parked that needs them. */
+  /**
+   * False where these lines are no longer there side by side, say something else since they were read, because
+   * words were erased, or a run was parked that needs them.
+   */
   async #replace(session: string, replaced: readonly SessionMessage[], summary: SessionMessage): Promise<boolean> {
     const { transcripts, waits } = this.#options;
     const needed = new Set(await waits.heldHistory(session));
@@ -151,7 +154,7 @@ export class Compaction implements AsyncDisposable {
     await transcripts.replace(session, (lines) => {
       const begin = lines.findIndex(({ id }) => id === replaced[0]?.id);
       const plan = { begin, end: begin + replaced.length };
-      const isSame = begin >= 0 && replaced.every(({ id }, n) => lines[begin + n]?.id === id);
+      const isSame = begin >= 0 && replaced.every((line, n) => saysSame(line, lines[begin + n]));
       if (!isSame || lines.slice(begin).some(({ id }) => needed.has(id))) return undefined;
       isDone = true;
       return withSummary(lines, plan, summary);
@@ -176,6 +179,13 @@ export class Compaction implements AsyncDisposable {
     const hint = 'nothing was changed; it is tried again after a later turn';
     logger.warn('session.not-compacted', { session, detail: reason, nextInMs: waitMs, hint });
   }
+}
+
+/** What a summary is made of. */
+function saysSame(one: SessionMessage, other: SessionMessage | undefined): boolean {
+  const said = ({ id, content, tool_calls: calls = [] }: SessionMessage): string =>
+    JSON.stringify([id, content, calls.map((call) => call.arguments)]);
+  return other !== undefined && said(one) === said(other);
 }
 
 /** `at`: where the summary stands among the lines. */
