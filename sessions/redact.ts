@@ -52,12 +52,15 @@ function changedText({ message }: FileLine, change: Change): string | undefined 
   return other && formatMessages([other]).trimEnd();
 }
 
-/** A summary may hold the words of each person who spoke. Undefined = it is no line of ours. */
+/**
+ * A summary may hold the words of each person who spoke, and the session that it is a copy of may be named by
+ * their id. Undefined = it is no line of ours.
+ */
 function withoutSummary({ text, message, header }: FileLine): string | undefined {
   if (message) return text;
   if (!header) return undefined;
-  const { summary, ...rest } = header;
-  return summary === undefined ? text : JSON.stringify(rest);
+  const { summary, parent_key: parent, ...rest } = header;
+  return summary === undefined && parent === undefined ? text : JSON.stringify(rest);
 }
 
 function readLines(bytes: Buffer | undefined): readonly FileLine[] {

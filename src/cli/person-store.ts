@@ -9,7 +9,7 @@ import type { People, PersonRef } from '../core/people.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
 import { eraseRule } from '../runs/erase-lines.ts';
-import { uploadsOf, writtenAlone } from '../runs/erasure.ts';
+import { uploadsOf, workspaceOf, writtenAlone } from '../runs/erasure.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
 
 export interface StoredSession {
@@ -50,8 +50,8 @@ export async function storedOf(dataDir: string, people: Pick<People, 'rows'>, id
       );
       if (rule.own.length > 0) found.shared.push({ session, file, lines: rule.own as unknown as readonly Json[] });
       for (const path of writtenAlone(messages, new Set(rule.own)))
-        for (const file of await filesBelow(sessionWorkspacePath(dataDir, session)))
-          if (file === join(sessionWorkspacePath(dataDir, session), path)) found.files.add(relative(dataDir, file));
+        for (const file of await filesBelow(workspaceOf(dataDir, session)))
+          if (file === join(workspaceOf(dataDir, session), path)) found.files.add(relative(dataDir, file));
       for (const path of await uploadsOf(session, rule.own, keys, dataDir)) found.files.add(relative(dataDir, path));
     }
   }

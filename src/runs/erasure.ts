@@ -4,7 +4,7 @@ import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeName, splitKey, userDirectory, userWorkspaces } from '../../sessions/file-name.ts';
 import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
-import { principalOf } from '../core/ids.ts';
+import { principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
@@ -72,11 +72,13 @@ type Counts = { readonly sessions: number; readonly lines: number; readonly file
 
 async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise<Counts> {
   const { store, dataDir, apart, signal } = options;
-  const theirs = theirsOf(erasure);
   const sum = { sessions: 0, lines: 0, files: 0 };
   const isOwn = (session: string): boolean => erasure.sessions.some((own) => session === own || session.startsWith(`${own}#`));
   const known = (await store.list()).map(({ key }) => key);
-  for (const session of new Set([...erasure.sessions, ...known])) {
+  // Their own last: whatever was copied out of them is known by the lines that are there.
+  const copied = await runsIn(known.filter(isOwn), store);
+  const theirs = theirsOf({ ...erasure, runs: [...erasure.runs, ...copied] });
+  for (const session of [...known.filter((one) => !isOwn(one)), ...new Set([...erasure.sessions, ...known.filter(isOwn)])]) {
     signal.throwIfAborted();
     await apart(session, async () => {
       if (isOwn(session)) {
@@ -87,21 +89,39 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
       const { changed, left } = await store.redact(session, async (lines) => {
         const rule = eraseRule(theirs, erasure.key, lines);
         sum.files += await eraseUploads(session, rule.own, erasure, dataDir);
-        sum.files += await eraseWritten(sessionWorkspacePath(dataDir, session), lines, new Set(rule.own));
+        sum.files += await eraseWritten(workspaceOf(dataDir, session), lines, new Set(rule.own));
         return rule.change;
       });
       sum.lines += changed;
       // Of a sub-agent or a task of theirs: nothing of it is another's.
-      if (changed > 0 && left === 0 && splitKey(session).topic?.startsWith('run:')) await removeSession(session, options);
+      if (changed > 0 && left === 0 && OF_A_RUN.test(session)) await removeSession(session, options);
     });
   }
   for (const session of erasure.sessions.filter((own) => splitKey(own).topic === undefined)) await removeUser(session, dataDir);
   return sum;
 }
 
+/** Keys of the runs that left lines in these sessions and their archives. */
+async function runsIn(sessions: readonly string[], store: SessionStore): Promise<ReadonlySet<string>> {
+  const runs = new Set<string>();
+  for (const session of sessions)
+    for (const { id } of [...(await store.archived(session)), ...((await store.load(session))?.messages ?? [])])
+      runs.add(id.replace(/:in$/, '').replace(/^([^#]+)#.*$/s, '$1'));
+  return runs;
+}
+
 async function removeSession(session: string, { store, dataDir }: ErasureOptions): Promise<void> {
   await store.remove(session);
   await rm(sessionWorkspacePath(dataDir, session), { recursive: true, force: true });
+}
+
+/** Sessions of tasks and of sub-agents; no topic that people name has a colon. */
+const OF_A_RUN = /(?:^|#)(?:task|run):/;
+
+/** Where the tools of a session write: those of a run within another session, in the directory of that one. */
+export function workspaceOf(dataDir: string, session: string): string {
+  const within = /^(.*?)#(?:task|run):/s.exec(session)?.[1];
+  return sessionWorkspacePath(dataDir, within === undefined ? session : sessionOfArchive(within));
 }
 
 /** All topics and threads of the chat, what lies beside them, and what their tools worked on. */
