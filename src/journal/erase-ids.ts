@@ -2,6 +2,7 @@
 import type { Erasure } from '../core/erasure.ts';
 import { inKeys, principalOf, senderOf } from '../core/ids.ts';
 import { redactAudit, writeAudit } from './audit.ts';
+import { escaped } from './erase-names.ts';
 import { About } from './erase-rows.ts';
 import { erasedId, isErasedId } from './keyed-hash.ts';
 import { forgetMisses } from './links.ts';
@@ -46,10 +47,6 @@ interface UsageRow {
   readonly id: string;
   readonly session: string;
   readonly sender: string;
-}
-
-function escaped(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
 function hashUsage(store: Store, about: About, id: Ids): void {

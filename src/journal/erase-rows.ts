@@ -4,9 +4,11 @@ import { basename } from 'node:path';
 import { ERASED, type Erasure, type WordsRule } from '../core/erasure.ts';
 import { chatOfLane, principalOf } from '../core/ids.ts';
 import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
+import { isRelayed } from '../core/relayed.ts';
 import type { SessionMessage } from '../core/session.ts';
-import type { ToolResult } from '../core/tool.ts';
-import type { Question } from '../core/wait.ts';
+import { withoutNames } from './erase-names.ts';
+import { eraseWaits, hashedIn } from './erase-waits.ts';
 import { erasedId } from './keyed-hash.ts';
 import { countPurged } from './prune.ts';
 import { readJson, readMessage, readPart, type Store } from './store.ts';
@@ -42,6 +44,12 @@ export class About {
   }
 }
 
+/** How keys of what is put to the owner begin. */
+const OWNER_PARTS = '#owner/';
+
+/** See `NewPart.otherwise`, which stands in the row beside the part. */
+type StoredPart = OutboundPart & Pick<NewPart, 'otherwise'>;
+
 interface OwnRun {
   readonly seq: number;
   readonly key: string;
@@ -64,9 +72,10 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): read
   const runs = runsOf(store, erasure);
   const shared = sharedWith(store, about, runs);
   const { line, text } = rule(shared.said);
+  const unnamed = withoutNames(erasure);
   const files = eraseParts(store, about, new Set(runs.map(({ key }) => key)));
   eraseLines(store, about, line);
-  eraseWaits(store, about, new Set(runs.map(({ seq }) => seq)));
+  eraseWaits(store, about, { runs: new Set(runs.map(({ seq }) => seq)), unnamed });
   eraseEvents(store, about, runs);
   for (const { seq, state } of runs) {
     for (const { value } of store.db.all<{ value: string | null }>('SELECT value FROM step WHERE run_seq = ?', seq))
@@ -77,7 +86,7 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): read
     countPurged(store, 'run', state, 1);
   }
   eraseInputs(store, about);
-  eraseRepeated(store, shared.chats, text);
+  eraseRepeated(store, shared.chats, text, unnamed);
   for (const principal of about.principals) {
     const hash = erasedId(store, principal);
     store.db.run('UPDATE pin SET approved_by = ? WHERE approved_by = ?', hash, principal);
@@ -96,8 +105,11 @@ function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): stri
   );
   for (const { seq, lane, part: text, state } of rows) {
     const part = readPart(text, seq);
+    // The owner is asked, and told, on account of them.
+    const isAboutThem = part.key.startsWith(OWNER_PARTS) && about.names(part.text);
     const isForThem = part.sentFor?.readers.some((reader) => about.principals.has(reader)) ?? false;
-    if (!about.isOwnLane(lane) && !isForThem && !(part.messageId !== undefined && runs.has(part.messageId))) continue;
+    if (!about.isOwnLane(lane) && !isForThem && !isAboutThem && !(part.messageId !== undefined && runs.has(part.messageId)))
+      continue;
     files.push(...filesOf(part));
     store.db.run('DELETE FROM outbox WHERE seq = ?', seq);
     if (state !== 'PENDING' && state !== 'SENDING') countPurged(store, 'outbox', state, 1);
@@ -105,8 +117,10 @@ function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): stri
   return files;
 }
 
-function filesOf({ file, mail }: OutboundPart): readonly string[] {
-  return [...(file ? [file] : []), ...(mail?.files ?? [])].map(({ path }) => basename(path));
+/** Also those of the parts that would be sent in its place. */
+function filesOf({ file, mail, otherwise = [] }: StoredPart): readonly string[] {
+  const own = [...(file ? [file] : []), ...(mail?.files ?? [])].map(({ path }) => basename(path));
+  return [...own, ...otherwise.flatMap(({ part }) => filesOf(part))];
 }
 
 /** Of all runs that are under way, or wait. */
@@ -116,7 +130,8 @@ export function stepFiles({ db }: Pick<Store, 'db'>): readonly string[] {
 }
 
 export function outboxFiles({ db }: Store): ReadonlySet<string> {
-  const sql = "SELECT seq, part FROM outbox WHERE part ->> '$.file' IS NOT NULL OR part ->> '$.mail' IS NOT NULL";
+  const sql =
+    "SELECT seq, part FROM outbox WHERE part ->> '$.file' IS NOT NULL OR part ->> '$.mail' IS NOT NULL OR part ->> '$.otherwise' IS NOT NULL";
   return new Set(db.all<{ seq: number; part: string }>(sql).flatMap(({ seq, part }) => filesOf(readPart(part, seq))));
 }
 
@@ -138,53 +153,6 @@ function eraseLines({ db }: Store, about: About, erase: ReturnType<WordsRule>['l
   }
 }
 
-/** Of runs of others: what they were asked stays asked, but says nothing of theirs any more. */
-function eraseWaits(store: Store, about: About, runs: ReadonlySet<number>): void {
-  const sql = 'SELECT id, run, call_id, about, chat, value, by FROM wait';
-  const rows = store.db.all<{
-    id: string;
-    run: number;
-    call_id: string;
-    about: string;
-    chat: string | null;
-    value: string | null;
-    by: string | null;
-  }>(sql);
-  for (const { id, run, call_id: callId, about: text, chat, value, by } of rows) {
-    if (runs.has(run)) continue;
-    const isTheirAnswer = by !== null && about.principals.has(by);
-    const isAskedThere = chat !== null && about.chats.has(chat);
-    if (!isTheirAnswer && !isAskedThere && !about.names(text)) continue;
-    if (run === 0) {
-      store.db.run('DELETE FROM wait WHERE id = ?', id);
-      continue;
-    }
-    const asked = text.startsWith('{') ? (readJson(text, `wait ${id}`) as unknown as Question) : undefined;
-    const left = asked && isAskedThere ? { ...asked, text: ERASED, whole: undefined, about: undefined } : asked;
-    const newAbout = hashedIn(store, about, left ? JSON.stringify(left) : text);
-    const answer = value === null ? null : (readJson(value, `wait ${id}`) as unknown as ToolResult);
-    const isWords = isTheirAnswer && answer?.ok === true && asked?.answer === 'text';
-    const newValue = isWords ? JSON.stringify({ ok: true, output: ERASED }) : value;
-    const newBy = isTheirAnswer ? erasedId(store, by) : by;
-    store.db.run(
-      'UPDATE wait SET about = ?, value = ?, by = ?, chat = ? WHERE id = ?',
-      ...[newAbout, newValue, newBy, isAskedThere ? null : chat, id],
-    );
-    if (isWords)
-      store.db.run(
-        "UPDATE step SET value = json_replace(value, '$.result.output', ?) WHERE run_seq = ? AND call_id = ? AND kind = 'tool' AND value IS NOT NULL",
-        ...[ERASED, run, callId],
-      );
-  }
-}
-
-function hashedIn(store: Store, about: About, text: string): string {
-  let hashed = text;
-  for (const principal of about.principals)
-    hashed = hashed.replaceAll(JSON.stringify(principal), JSON.stringify(erasedId(store, principal)));
-  return hashed;
-}
-
 function eraseEvents(store: Store, about: About, runs: readonly OwnRun[]): void {
   const { db } = store;
   for (const { key } of runs) db.run('DELETE FROM event WHERE run = ?', key);
@@ -201,7 +169,7 @@ function eraseEvents(store: Store, about: About, runs: readonly OwnRun[]): void 
 /** What others were told with their message: lines that were said in the group, and what they quote. */
 function eraseInputs({ db }: Store, about: About): void {
   const rows = db.all<{ seq: number; input: string }>(
-    "SELECT seq, input FROM run WHERE source = 'chat' AND (input ->> '$.background' IS NOT NULL OR input ->> '$.replyTo.senderId' IS NOT NULL)",
+    "SELECT seq, input FROM run WHERE source = 'chat' AND (input ->> '$.background' IS NOT NULL OR input ->> '$.queued' IS NOT NULL OR input ->> '$.replyTo' IS NOT NULL)",
   );
   for (const { seq, input } of rows) {
     const message = readMessage(input, seq);
@@ -211,20 +179,24 @@ function eraseInputs({ db }: Store, about: About): void {
 }
 
 function withoutWords(message: InboundMessage, about: About): InboundMessage {
-  const { channel, background = [], replyTo } = message;
+  const { channel, background = [], replyTo, queued = [] } = message;
   const isTold = background.some(({ senderId }) => about.wrote(channel, senderId));
-  const isQuoted = about.wrote(channel, replyTo?.senderId);
-  if (!isTold && !isQuoted) return message;
+  const isRelay = replyTo?.fromBot === true && isRelayed(replyTo.text ?? '') && about.names(replyTo.text ?? '');
+  const isQuoted = isRelay || about.wrote(channel, replyTo?.senderId);
+  const others = queued.filter(({ senderId }) => !about.wrote(channel, senderId)).map((one) => withoutWords(one, about));
+  const isQueued = others.length < queued.length || others.some((one, n) => one !== queued[n]);
+  if (!isTold && !isQuoted && !isQueued) return message;
   const { senderId: _author, media: _files, ...quoted } = replyTo ?? { platformId: '', fromBot: false };
   return {
     ...message,
     ...(isTold ? { background: background.filter(({ senderId }) => !about.wrote(channel, senderId)) } : {}),
     ...(isQuoted ? { replyTo: { ...quoted, text: ERASED } } : {}),
+    ...(isQueued ? { queued: others } : {}),
   };
 }
 
 interface Shared {
-  /** `chatKey`s of the groups they spoke in. */
+  /** `chatKey`s of the groups they spoke in, and of chats that were written to on their wish. */
   readonly chats: ReadonlySet<string>;
   /** What they said there, as far as rows tell. */
   readonly said: readonly string[];
@@ -239,19 +211,31 @@ function sharedWith({ db }: Store, about: About, runs: readonly OwnRun[]): Share
   );
   for (const { seq, lane, input } of rows) {
     const message = readMessage(input, seq);
-    const told = (message.background ?? []).filter(({ senderId }) => about.wrote(message.channel, senderId));
+    const beside = [...(message.background ?? []), ...(message.queued ?? [])];
+    const told = beside.filter(({ senderId }) => about.wrote(message.channel, senderId));
     if (!own.has(seq) && told.length === 0 && !about.wrote(message.channel, message.replyTo?.senderId)) continue;
     chats.add(chatOfLane(lane));
     for (const { text } of [...told, ...(own.has(seq) ? [message] : [])]) said.add(text);
   }
+  const keys = new Set(runs.map(({ key }) => key));
+  const sent = "SELECT seq, lane, part FROM outbox WHERE part ->> '$.sentFor' IS NOT NULL";
+  for (const { seq, lane, part } of db.all<{ seq: number; lane: string; part: string }>(sent)) {
+    const { messageId, text } = readPart(part, seq);
+    if (messageId === undefined || !keys.has(messageId)) continue;
+    chats.add(chatOfLane(lane));
+    said.add(text);
+  }
   return { chats, said: [...said] };
 }
 
-/** In rows about others of those groups. */
-function eraseRepeated({ db }: Store, chats: ReadonlySet<string>, change: (text: string) => string): void {
-  const changed = (text: string): string => JSON.stringify(inStrings(JSON.parse(text) as Json, change));
+type Change = (text: string) => string;
+
+/** In rows about others of those groups, and wherever the agent named them. */
+function eraseRepeated({ db }: Store, chats: ReadonlySet<string>, change: Change, unnamed: Change): void {
+  const inAll = (text: string, how: Change): string => JSON.stringify(inStrings(JSON.parse(text) as Json, how));
+  const changed = (text: string): string => inAll(text, change);
   for (const { seq, lane, part } of db.all<{ seq: number; lane: string; part: string }>('SELECT seq, lane, part FROM outbox')) {
-    const left = chats.has(chatOfLane(lane)) ? changed(part) : part;
+    const left = inAll(chats.has(chatOfLane(lane)) ? changed(part) : part, unnamed);
     if (left !== part) db.run('UPDATE outbox SET part = ? WHERE seq = ?', left, seq);
   }
   const runs = db.all<{ seq: number; lane: string; input: string }>('SELECT seq, lane, input FROM run');

@@ -1,0 +1,26 @@
+// texts of others that name a person who is erased, as the agent writes their names -> `[erased]`
+import { ERASED, type Erasure } from '../core/erasure.ts';
+import { principalOf } from '../core/ids.ts';
+
+/** The text as a pattern, also with the flag `u`, under which `\-` is none. */
+export function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+}
+
+/** Takes out their ids, with the name before them (`behalf.ts` writes both). */
+export function withoutNames({ ids, names }: Pick<Erasure, 'ids' | 'names'>): (text: string) => string {
+  const known = ids.map(({ channel, senderId }) => {
+    const principal = principalOf({ channel, senderId });
+    const named = names.flatMap((name) => [`${name} (${principal})`, `${name} (${channel}, ${senderId})`]);
+    // Not within a longer id: `telegram:4` is not the beginning of `telegram:42`.
+    return { principal, named, id: new RegExp(`(?<![\\p{L}\\p{N}])${escaped(principal)}(?![\\p{L}\\p{N}])`, 'gu') };
+  });
+  return (text) => {
+    let left = text;
+    for (const { principal, named, id } of known) {
+      for (const one of named) left = left.replaceAll(one, ERASED);
+      if (left.includes(principal)) left = left.replace(id, ERASED);
+    }
+    return left;
+  };
+}
