@@ -91,13 +91,13 @@ export function encodeAnswer({ answer, notRun, skipped, notes, at }: StoredAnswe
 }
 
 export function encodeCall(call: ToolCall, stored: StoredCall): Json {
-  const { ok, output, media, files = [], choices } = stored.result;
+  const { ok, output, by, media, files = [], choices } = stored.result;
   return {
     callId: call.id,
     name: call.name,
     at: stored.at,
     ...(stored.ended === undefined ? {} : { ended: stored.ended }),
-    result: { ok, output, ...(media ? { media } : {}) },
+    result: { ok, output, ...(by === undefined ? {} : { by }), ...(media ? { media } : {}) },
     // Beside the result, where earlier versions look for them.
     files: files.map(({ file, caption }) => ({
       file: { path: file.path, name: file.name, mime: file.mime, kind: file.kind, bytes: file.bytes },
@@ -166,6 +166,7 @@ export function decodeCall(value: Json | undefined): StoredCall | undefined {
     ...(ended === 'not-run' || ended === 'unknown' ? { ended } : {}),
     result: {
       ...{ ok: result['ok'], output: result['output'] },
+      ...(typeof result['by'] === 'string' ? { by: result['by'] } : {}),
       ...(media.length > 0 ? { media } : {}),
       ...(files.length > 0 ? { files } : {}),
       ...(choices.length > 0 ? { choices } : {}),

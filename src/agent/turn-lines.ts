@@ -54,6 +54,7 @@ export function resultLine(
   return {
     ...turnLine(runId, `t${iteration}.${place}`, 'tool', result.output, at),
     tool_call_id: call.id,
+    ...(result.by === undefined ? {} : { by: result.by }),
     ...(result.media ? { media: result.media } : {}),
   };
 }

@@ -171,6 +171,8 @@ export interface ToolResult {
   readonly ok: boolean;
   /** What the model reads. A failure starts with `Error: `. */
   readonly output: string;
+  /** Whose words they are (see `principalOf`): of an answer of a person for whom the run does not work. */
+  readonly by?: string;
   /** Bits of `authority.ts` that this result brings in beside those of `Tool.reads`. Absent = none. */
   readonly taint?: number;
   /**

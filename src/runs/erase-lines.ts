@@ -95,7 +95,8 @@ function erased(line: SessionMessage, hash: string): SessionMessage | undefined 
 /** Takes out of lines of others what they repeat. */
 function scrubber(own: readonly SessionMessage[], marks: readonly string[]): LineRule['change'] {
   const text = withoutWords(
-    own.filter(({ role }) => role === 'user').flatMap(({ content }) => wordsIn(content)),
+    // Also what was written to others on their wish: it may be quoted there.
+    own.filter(({ role, by }) => role === 'user' || by !== undefined).flatMap(({ content }) => wordsIn(content)),
     marks,
   );
   return (line) => scrubbed(line, text);
@@ -126,7 +127,7 @@ function withoutWords(said: readonly string[], marks: readonly string[]): (text:
   const phrases = [...new Set(said)].sort((a, b) => b.length - a.length).slice(0, MOST_PHRASES);
   const long = phrases.filter((words) => words.length >= PHRASE_CHARS);
   return (text) => {
-    let left = text;
+    let left = withoutQueued(text, marks);
     if (marks.some((mark) => left.includes(mark)))
       left = left
         .split('\n')
@@ -137,6 +138,19 @@ function withoutWords(said: readonly string[], marks: readonly string[]): (text:
     if (left.includes('“')) for (const words of phrases) left = left.replaceAll(`“${words}”`, `“${ERASED}”`);
     return left;
   };
+}
+
+/** Words of several people that were one request: each of them, but for the first, has a head of its own. */
+const QUEUED = /\n---\n(?=(?:\[[^\n]*\n)?Queued #\d+:\n\[from )/;
+const QUEUED_HEAD = /^(?:\[[^\n]*\n)?(Queued #\d+:\n)/;
+
+function withoutQueued(text: string, marks: readonly string[]): string {
+  if (!text.includes('\nQueued #')) return text;
+  const left = text.split(QUEUED).map((said) => {
+    const [all = '', head = ''] = QUEUED_HEAD.exec(said) ?? [];
+    return head !== '' && marks.some((mark) => said.startsWith(`${mark} `, all.length)) ? `${head}${ERASED}` : said;
+  });
+  return left.join('\n---\n');
 }
 
 /** The words of a line, as others may repeat them: whole, line by line, and as a quotation shows them. */

@@ -68,13 +68,22 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
   return {
     ...{ history, taint, opening, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
     ...(ownSession === undefined ? {} : { ownSession }),
-    settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
+    settled: new Map(settled.flatMap((wait) => (wait.value ? [[wait.callId, saidBy(wait, wait.value, row)]] : []))),
     verdicts: new Map(settled.flatMap(verdictOf)),
     notes: {
       ...(quoted.length > 0 ? { waiting: waitingText(quoted, others.length > quoted.length) } : {}),
       ...(since.length > 0 ? { since: sinceText(since) } : {}),
     },
   };
+}
+
+function saidBy(
+  { kind, by }: Pick<StoredWait, 'kind' | 'by'>,
+  value: ToolResult,
+  { authority: { principal } }: RunRow,
+): ToolResult {
+  // Other ends have no person and no colon: `due`, `lost`.
+  return kind === 'person' && value.ok && by?.includes(':') && by !== principal ? { ...value, by } : value;
 }
 
 /** A run beside another one has the history from before that one's question. */
