@@ -83,6 +83,12 @@ it.each([
   expect(parseCommand(text)).toEqual(command);
 });
 
+it('/help fits into one message of the platform with the shortest ones that has private answers', () => {
+  const help = parseCommand('/help');
+  // Discord takes 2,000 characters; some of these are escaped there.
+  expect(help?.kind === 'help' && help.answer.length).toBeLessThan(1_800);
+});
+
 it('/help names every command', () => {
   const help = parseCommand('/help');
   expect(help?.kind).toBe('help');
