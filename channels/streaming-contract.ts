@@ -118,7 +118,8 @@ const CASES: Readonly<Record<string, Case>> = {
 
 /** `setup` resolves to a fresh chat; `what` names the channel. */
 export function streamingContract(what: string, setup: (clock: FakeClock) => Promise<StreamingStage>): void {
-  // A sample is every third script at one length; the lengths take turns, and the channels have other scripts.
+  // A sample is every third script at one length; the lengths take turns, and the channels have other
+  // scripts.
   const sample = (place: number) => ((place + what.length) % 3 === 0 ? [LENGTHS[place % LENGTHS.length] ?? 0] : []);
   const lengthsOf = (place: number) => (isFull ? LENGTHS : sample(place));
   const lengths = Object.keys(SCRIPTS).flatMap((name, place) => lengthsOf(place).map((length) => ({ name, length })));

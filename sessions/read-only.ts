@@ -26,8 +26,8 @@ export async function* messagesOf(dir: string, key: string): AsyncGenerator<Sess
 }
 
 /**
- * All that was ever said in it, each message once: the archive, which has what a summary, a rotation or `/new`
- * took out, and then what is there now.
+ * All that was ever said in it, each message once: the archive, which has what a summary, a rotation or
+ * `/new` took out, and then what is there now.
  */
 export async function* wholeHistory(dir: string, key: string): AsyncGenerator<SessionMessage> {
   const seen = new Set<string>();

@@ -26,7 +26,10 @@ const scenario = fc.record({
   rule: fc.constantFrom(SESSION_COMPACTION, { from: 13, keep: 8 }, { from: 13, keep: 8 }),
 });
 
-/** Which messages belong together, by the rule of `repairHistory`: the newest call of that id that still waits. */
+/**
+ * Which messages belong together, by the rule of `repairHistory`: the newest call of that id that still
+ * waits.
+ */
 function groupsOf(messages: readonly SessionMessage[]): readonly (readonly number[])[] {
   const open: { readonly id: string; readonly at: number }[] = [];
   const pairs: number[][] = [];

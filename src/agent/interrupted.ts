@@ -25,8 +25,8 @@ export interface Interrupted {
 
 /**
  * The lines that the agent would have left, from the recorded steps alone: what the model said, its calls and
- * their results, and what people added. A call that was STARTED and has no end has an unknown outcome. Pure, and never throws: it
- * runs inside the transaction that ends the turn. `at`: epoch ms.
+ * their results, and what people added. A call that was STARTED and has no end has an unknown outcome. Pure,
+ * and never throws: it runs inside the transaction that ends the turn. `at`: epoch ms.
  */
 export function interrupted(runId: string, steps: readonly StepRecord[], at: number): Interrupted {
   const replay = new Replay(steps);

@@ -24,8 +24,8 @@ const MOST_RESULTS = 8;
 const BUDGET_SHARE = 0.8;
 
 /**
- * The answer of a run that a limit ended, never empty: of a task its last words, else what its tools said (P9),
- * and that it is not done; otherwise the limit and what was done so far.
+ * The answer of a run that a limit ended, never empty: of a task its last words, else what its tools said
+ * (P9), and that it is not done; otherwise the limit and what was done so far.
  */
 export function endText(limit: LimitKind, limits: RunLimits, progress: Progress): string {
   const words = limits.endsWithText ? (lastText(progress) || resultsText(progress)).trim() : '';
@@ -53,9 +53,9 @@ function limitText(limit: LimitKind, limits: RunLimits, progress: Progress): str
 }
 
 /**
- * The system prompt of a model call, with what the model must know of limits that are near (P9, P15): a run that
- * is ended in the middle answers little. What changes comes last: providers cache the beginning. `usage`: before
- * this call, which is counted in `modelCalls`.
+ * The system prompt of a model call, with what the model must know of limits that are near (P9, P15): a run
+ * that is ended in the middle answers little. What changes comes last: providers cache the beginning.
+ * `usage`: before this call, which is counted in `modelCalls`.
  */
 export function systemWith(
   system: string,

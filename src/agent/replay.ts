@@ -25,7 +25,9 @@ export interface RecordedCall {
   readonly replaced?: string;
 }
 
-/** The call id of a summary's step: it has the number of the answer that is asked for next, and takes none. */
+/**
+ * The call id of a summary's step: it has the number of the answer that is asked for next, and takes none.
+ */
 export const COMPACTED = 'compacted';
 
 export class Replay {
@@ -104,7 +106,10 @@ export class Replay {
   }
 }
 
-/** Those that a run began with, as far as they are there. A call of one that is gone is an ordinary error result. */
+/**
+ * Those that a run began with, as far as they are there. A call of one that is gone is an ordinary error
+ * result.
+ */
 export function toolsOfFirstStep(tools: readonly Tool[], { input }: Replay): readonly Tool[] {
   const names = input?.tools && new Set(input.tools);
   return names ? tools.filter(({ name }) => names.has(name)) : tools;

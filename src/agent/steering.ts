@@ -1,4 +1,6 @@
-/** What people say to a run while it is under way: notes that it reads between its steps (queue mode steer). */
+/**
+ * What people say to a run while it is under way: notes that it reads between its steps (queue mode steer).
+ */
 
 import type { SessionMessage } from '../core/session.ts';
 import type { StepRecord } from '../core/step.ts';
@@ -7,7 +9,9 @@ import { failureText } from '../llm/failure-text.ts';
 import type { Replay } from './replay.ts';
 import { turnLine } from './turn-lines.ts';
 
-/** The line of the `ordinal`-th note, from 0: the same on every attempt. Undefined = it tells the run nothing. */
+/**
+ * The line of the `ordinal`-th note, from 0: the same on every attempt. Undefined = it tells the run nothing.
+ */
 export function noteLine(runId: string, ordinal: number, { value }: StepRecord): SessionMessage | undefined {
   const note = toldBy(value);
   return note && turnLine(runId, `n${ordinal}`, 'user', note.text, note.at);

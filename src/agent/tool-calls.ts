@@ -45,10 +45,9 @@ const NAME_CHARS = 100;
 /**
  * The answer with calls that have ids of our own, the same on every attempt: providers repeat theirs over
  * turns, and a recorded step is found by its id. The same call asked for twice in one answer runs once (spec
- * C3). Of what remains, calls beyond `limits.callsRun` are answered as skipped, and those beyond `limits.maxToolCalls` are only
- * counted, and the provider's state goes with them: it
- * speaks of all calls, and a provider would refuse it. The provider's ids are kept for when the answer goes
- * back to it.
+ * C3). Of what remains, calls beyond `limits.callsRun` are answered as skipped, and those beyond
+ * `limits.maxToolCalls` are only counted, and the provider's state goes with them: it speaks of all calls,
+ * and a provider would refuse it. The provider's ids are kept for when the answer goes back to it.
  */
 export function ownCalls(
   answer: ModelAnswer,

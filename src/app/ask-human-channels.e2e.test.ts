@@ -1,8 +1,8 @@
 /**
- * Questions to people on real platforms: one daemon as a process of its own, killed three times while they think
- * (once in the sample of `npm test`).
- * Those on Telegram and Slack and by mail are asked what their own messages are about; by SMS the owner asks, who
- * sits at the terminal, because a number can be forged and so gets no tools.
+ * Questions to people on real platforms: one daemon as a process of its own, killed three times while they
+ * think (once in the sample of `npm test`). Those on Telegram and Slack and by mail are asked what their own
+ * messages are about; by SMS the owner asks, who sits at the terminal, because a number can be forged and so
+ * gets no tools.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -6,8 +6,8 @@ import { lockDataDir } from '../journal/lock.ts';
 import { finishErasure } from '../runs/erasure.ts';
 
 /**
- * Finishes every erasure that was begun, where no daemon works on the data directory. False = one does, and it
- * finishes them itself.
+ * Finishes every erasure that was begun, where no daemon works on the data directory. False = one does, and
+ * it finishes them itself.
  */
 export async function eraseAlone(
   dataDir: string,

@@ -136,7 +136,9 @@ const run: Outcome['run'] = async (program, ...args) =>
 
 let opened: Promise<string> | undefined;
 
-/** Opens all documents that arrived, in one run of LibreOffice; resolves with the directory of their texts. */
+/**
+ * Opens all documents that arrived, in one run of LibreOffice; resolves with the directory of their texts.
+ */
 async function openDocuments(): Promise<string> {
   const dir = join(scene.dir, 'documents');
   await mkdir(dir);

@@ -56,7 +56,8 @@ test.skipIf(!isFullLoad())(
     const lines = await playSuites('auth', 'backcompat', 'draft', 'extensions');
     expect(lines).toHaveLength(22);
     expect(lines.filter((line) => !/^✓ auth\/\S+: [1-9]\d* passed, 0 failed$/.test(line))).toEqual([
-      // SEP-990: it begins with an ID token of the enterprise's own login, which a daemon without people has not.
+      // SEP-990: it begins with an ID token of the enterprise's own login, which a daemon without people has
+      // not.
       expect.stringMatching(/^✗ auth\/cross-app-access-complete-flow: \d+ passed, 2 failed$/),
     ]);
   },

@@ -176,7 +176,8 @@ test('from the commit of /stop on: answer and permit within 500 ms, a group that
     after('the permit is free', () => at.daemon.lanes.stats().running === 0),
     after('the group is gone', async () => (await processesWith(mark)).length === 0),
   ]);
-  // Measured on the machine of the test, which may stand still in between: three times as long is no failure of ours.
+  // Measured on the machine of the test, which may stand still in between: three times as long is no failure
+  // of ours.
   expect({ answered, free, gone }).toEqual({ answered: below(1_500), free: below(1_500), gone: below(4_500) });
   await at.channel.deliver({ platformId: 'm3', text: 'and now?' });
   await until('the next one is answered', () => at.channel.texts().includes('I know'));

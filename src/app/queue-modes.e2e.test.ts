@@ -1,4 +1,5 @@
-// Queue modes through the whole daemon, on a channel in memory and on Telegram's own wire: what each message comes to.
+// Queue modes through the whole daemon, on a channel in memory and on Telegram's own wire: what each message
+// comes to.
 import { expect, test } from 'vitest';
 import { QUEUE_MODES, type QueueMode } from '../core/queueing.ts';
 import { tempDir, until } from '../testing/fakes.ts';

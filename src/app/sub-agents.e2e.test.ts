@@ -82,7 +82,9 @@ const open = async ({ daemon }: TestDaemon): Promise<number> => {
   const { NEW, RUNNING, PARKED } = (await daemon.journal.counts()).inbox;
   return NEW + RUNNING + PARKED;
 };
-/** Stands still with this process, so that only what it did counts. It has to be looked at again and again. */
+/**
+ * Stands still with this process, so that only what it did counts. It has to be looked at again and again.
+ */
 function begun(): readonly [SteadyClock, number] {
   const clock = new SteadyClock();
   return [clock, clock.monotonic()];

@@ -1,4 +1,5 @@
-// What a task survives: a restart in each of its states, a cancel from beside the daemon, a chat that is gone.
+// What a task survives: a restart in each of its states, a cancel from beside the daemon, a chat that is
+// gone.
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { ModelRequest } from '../core/model.ts';

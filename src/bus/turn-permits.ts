@@ -73,9 +73,9 @@ function sharing(total: number, channels: number, busy: number): { readonly shar
  * lately, and what is left over goes to the sender who asks first. Below that, the senders of a channel take
  * turns, and none holds every permit that the channel may have: see `FairQueue`. A person with many slow
  * turns holds no more than `ofPerson` permits; their other turns wait in the order they came, without one.
- * Turns in the background share a part of the permits among the people who asked for them, whatever channel they
- * answer on, and conversations always have the rest.
- * Permits are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
+ * Turns in the background share a part of the permits among the people who asked for them, whatever channel
+ * they answer on, and conversations always have the rest. Permits are handed on when a job comes, when one
+ * ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;

@@ -4,8 +4,8 @@ import type { NotWritten, Written } from './messages.ts';
 import type { Question, Wanted } from './wait.ts';
 
 /**
- * Whom a run may ask: `requester`, the person it works for; `owner`; or another person, by `channel:id`, by an
- * id on the channel of the run, or by name.
+ * Whom a run may ask: `requester`, the person it works for; `owner`; or another person, by `channel:id`, by
+ * an id on the channel of the run, or by name.
  */
 export type Asked = string;
 

@@ -141,8 +141,8 @@ export interface Channel {
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /**
-   * What the members of a group say that it is about, as a topic or a description; '' = nothing. Omit where the
-   * platform has no such thing, or does not tell. Rejects as `earlier`.
+   * What the members of a group say that it is about, as a topic or a description; '' = nothing. Omit where
+   * the platform has no such thing, or does not tell. Rejects as `earlier`.
    */
   about?(message: InboundMessage, signal: AbortSignal): Promise<string>;
   /**

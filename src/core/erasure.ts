@@ -68,7 +68,9 @@ export interface Erasure {
   /** A keyed hash. */
   readonly key: string;
   readonly ids: readonly PersonRef[];
-  /** Names under which they wrote; of words that an earlier version stored, the author is known by name alone. */
+  /**
+   * Names under which they wrote; of words that an earlier version stored, the author is known by name alone.
+   */
   readonly names: readonly string[];
   /** `chatKey`s of their private chats. */
   readonly chats: readonly string[];
@@ -98,7 +100,10 @@ export interface Theirs {
   readonly names: readonly string[];
 }
 
-/** What becomes of words, made from what they said, as far as rows tell. It must be quick: it is called in a transaction. */
+/**
+ * What becomes of words, made from what they said, as far as rows tell. It must be quick: it is called in a
+ * transaction.
+ */
 export type WordsRule = (said: readonly string[]) => {
   /** Undefined = it stays as it is. */
   readonly line: (line: SessionMessage) => SessionMessage | undefined;
@@ -117,7 +122,10 @@ export interface Erasures {
   outgoing(): Promise<ReadonlySet<string>>;
   /** Puts keyed hashes in place of their ids in ledger, dedup and audit, and notes the decision. */
   hashIds(erasure: Erasure, counts: Readonly<Record<string, number>>): Promise<void>;
-  /** Gives free pages back, empties the log, and ends the erasure. False = another process holds the log: again. */
+  /**
+   * Gives free pages back, empties the log, and ends the erasure. False = another process holds the log:
+   * again.
+   */
   clean(erasure: Erasure): Promise<boolean>;
 }
 

@@ -120,7 +120,9 @@ export const LOCAL_OPERATOR = 'cli:local';
 /** What the session of a job begins with that belongs to no conversation. No chat has such a key. */
 export const JOB_SESSIONS = 'job:';
 
-/** The session of a job's runs: the conversation that it belongs to, or one of its own; tasks have their own. */
+/**
+ * The session of a job's runs: the conversation that it belongs to, or one of its own; tasks have their own.
+ */
 export function jobSession({ id, payload }: Pick<Job, 'id' | 'payload'>): string {
   return payload.profile === 'task' ? `${JOB_SESSIONS}${id}` : (payload.session ?? `${JOB_SESSIONS}${id}`);
 }

@@ -124,13 +124,13 @@ export interface InboundMessage extends ChatRef {
    */
   readonly overheard?: true;
   /**
-   * Messages that waited behind this one and are answered with it (queue mode collect), oldest first. Added by
-   * the journal when the turn begins.
+   * Messages that waited behind this one and are answered with it (queue mode collect), oldest first. Added
+   * by the journal when the turn begins.
    */
   readonly queued?: readonly InboundMessage[];
   /**
-   * Key of the run in whose lane it would have waited, and beside which it runs (queue mode speculative). Added
-   * by the journal.
+   * Key of the run in whose lane it would have waited, and beside which it runs (queue mode speculative).
+   * Added by the journal.
    */
   readonly beside?: string;
   /**

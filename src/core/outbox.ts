@@ -15,8 +15,8 @@ export interface NewPart {
   /** Of an answer in a topic of its chat. Absent: it is sent whatever topic is active there. */
   readonly topic?: TopicOutput;
   /**
-   * The same news for another chat: added in the transaction in which this one comes to be DEAD, or too old to be
-   * sent. Absent = it is told nowhere else.
+   * The same news for another chat: added in the transaction in which this one comes to be DEAD, or too old
+   * to be sent. Absent = it is told nowhere else.
    */
   readonly otherwise?: readonly NewPart[];
 }
@@ -134,8 +134,8 @@ export interface Outbox {
    */
   sentFor(reader: string, since: number): Promise<number>;
   /**
-   * What was written to the chat of this `chatKey` on the wish of others (`SentFor`), and may have arrived. Rows
-   * that are done are forgotten after days.
+   * What was written to the chat of this `chatKey` on the wish of others (`SentFor`), and may have arrived.
+   * Rows that are done are forgotten after days.
    */
   relayed(chat: string): Promise<readonly Pick<StoredPart, 'part' | 'platformId'>[]>;
   /**

@@ -33,7 +33,10 @@ export type During =
       readonly full: (message: InboundMessage) => readonly NewPart[];
     };
 
-/** Rows that end with the claim of another one of their lane. Those that began or ended meanwhile are left alone. */
+/**
+ * Rows that end with the claim of another one of their lane. Those that began or ended meanwhile are left
+ * alone.
+ */
 export interface Taking {
   /** Their words become part of the claimed row's input. */
   readonly merged: readonly number[];

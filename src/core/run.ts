@@ -59,8 +59,8 @@ export type Admission =
       /** Rows that come with it, in its transaction; with `settles` only where that ended the wait. */
       readonly writes?: readonly (RunChange | PersonalWrite)[];
       /**
-       * In place of `parts`, from the number that a run of `writes` has got, which are written first then. Called inside the transaction: it
-       * must be quick.
+       * In place of `parts`, from the number that a run of `writes` has got, which are written first then.
+       * Called inside the transaction: it must be quick.
        */
       readonly partsAfter?: (number: (run: string) => number) => readonly NewPart[];
       /** The sender is not let in: the row is all that is kept of them, and no chat is noted. */
@@ -233,9 +233,13 @@ export interface TurnResult {
   readonly waits?: readonly NewWait[];
   readonly historyTo?: string;
   readonly taint?: number;
-  /** Notes that the run has read; the others become rows again. Absent: those that a recorded answer had seen. */
+  /**
+   * Notes that the run has read; the others become rows again. Absent: those that a recorded answer had seen.
+   */
   readonly notes?: number;
 }
 
-/** Outcome of what was overheard and could not be listened to: whether it addressed the agent is not known. */
+/**
+ * Outcome of what was overheard and could not be listened to: whether it addressed the agent is not known.
+ */
 export const NOT_HEARD = 'not-heard';

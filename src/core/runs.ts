@@ -18,8 +18,9 @@ export interface Runs {
    * given. An admitted `edit`/`delete` whose target row is still NEW replaces its text or ends it
    * (`amended`), and so does one whose target has an earlier edit that is still NEW; otherwise an edit is a
    * row of its own and a delete is refused. An edit that `onlyCorrects` is a row of its own only when the
-   * same person's message of the same chat is in its turn or was answered. An admission that would be a row of
-   * its own and has `ifOwnRow` becomes what that decides; then `decided` of the result is that. See `room`.
+   * same person's message of the same chat is in its turn or was answered. An admission that would be a row
+   * of its own and has `ifOwnRow` becomes what that decides; then `decided` of the result is that. See
+   * `room`.
    *
    * `onCommit` is called when readers see the rows, before they are on disk. What it starts may do nothing
    * outside this process before a later write of its own has resolved: the sync of that one covers this one.

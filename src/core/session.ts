@@ -40,8 +40,8 @@ export interface SessionMessage {
   readonly reasoning_content?: string;
   readonly provider_state?: ProviderState;
   /**
-   * Whose words it has (see `principalOf`), where the session is not theirs alone: of what a run was asked in a
-   * group, by a job or by another run, and of what was written here on the wish of a person.
+   * Whose words it has (see `principalOf`), where the session is not theirs alone: of what a run was asked in
+   * a group, by a job or by another run, and of what was written here on the wish of a person.
    */
   readonly by?: string;
   /** Bits of what the run had read that left this line (runs.md M4). Absent = 0. */

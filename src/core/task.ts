@@ -1,6 +1,6 @@
 /**
- * Tasks: runs that somebody asked for by name (runs.md M1). What one comes to is kept for a while, and goes to
- * where it was asked for.
+ * Tasks: runs that a person asked for by name (runs.md M1). What one comes to is kept for a while, and goes
+ * to where it was asked for.
  */
 import type { Authority } from './authority.ts';
 import type { Address, ChatRef } from './message.ts';
@@ -76,7 +76,7 @@ export interface TaskRows {
 
 /**
  * The tasks, for people and programs. An owner sees and changes all of them, others their own. `words` is the
- * number or the key. Every method rejects with a sentence for whoever asked: GH1710 it is not allowed, GH1711
+ * number or the key. Every method rejects with a sentence for the person who asked: GH1710 it is not allowed, GH1711
  * the request cannot be, GH1003 there is no such task.
  */
 export interface Tasks {
@@ -90,7 +90,10 @@ export interface Tasks {
   cancel(who: Authority, words: string): Promise<Task>;
   /** Goes on with a failed one from its recorded steps. Rejects with GH1711 where it did not fail. */
   resume(who: Authority, words: string): Promise<Task>;
-  /** What is recorded of it and of what it began, from the beginning on. Rejects with the reason of the signal. */
+  /**
+   * What is recorded of it and of what it began, from the beginning on. Rejects with the reason of the
+   * signal.
+   */
   follow(who: Authority, words: string, how: FollowHow): AsyncIterable<RecordedEvent>;
 }
 

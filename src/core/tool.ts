@@ -25,9 +25,8 @@ export type Effect = 'none' | 'workspace' | 'outside';
 /**
  * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `files`: the
  * session's own directory. `home`: words, files and signs that belong to the answer of its run. `program`: it
- * runs one. `network`: other systems. `chat`: other chats. `task`: work in the background that may do what this run may,
- * and no more. `job`, `memory`, `skill`, `setting`: what later runs
- * act on.
+ * runs one. `network`: other systems. `chat`: other chats. `task`: work in the background that may do what
+ * this run may, and no more. `job`, `memory`, `skill`, `setting`: what later runs act on.
  */
 export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'task' | 'memory' | 'skill' | 'setting';
 
@@ -184,8 +183,8 @@ export interface ToolResult {
   readonly media?: readonly string[];
   /**
    * In place of a result: the run parks, and the value of this wait becomes the result, or goes to `resume`.
-   * A tool without `resume` may wait only if it has no effect, or is idempotent: after a crash before the park it
-   * runs again.
+   * A tool without `resume` may wait only if it has no effect, or is idempotent: after a crash before the
+   * park it runs again.
    */
   readonly wait?: Wanted;
   /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
@@ -220,8 +219,8 @@ export interface Tool {
    */
   readonly rule?: (args: unknown) => { readonly kind: 'deny' | 'ask'; readonly reason: string } | undefined;
   /**
-   * Of the calls of one answer that `of` is true of, only the first is made; the others fail with `refusal`, a
-   * clause without a full stop. Called as `act` is.
+   * Of the calls of one answer that `of` is true of, only the first is made; the others fail with `refusal`,
+   * a clause without a full stop. Called as `act` is.
    */
   readonly single?: { readonly of: (args: unknown) => boolean; readonly refusal: string };
   /** No config opens it to members or guests. */

@@ -37,8 +37,8 @@ export interface RunLimits {
   /** So many of these run; the others get a result that says that they were skipped. Absent = all run. */
   readonly callsRun?: number;
   /**
-   * A run that a limit ended answers with its last words, else with what its tools said. Absent = with what the
-   * limit is, and what was done so far.
+   * A run that a limit ended answers with its last words, else with what its tools said. Absent = with what
+   * the limit is, and what was done so far.
    */
   readonly endsWithText?: true;
   /** Tool calls of one answer that run at the same time. */
@@ -62,8 +62,8 @@ export interface StepLog {
    */
   record(step: StepRecord, usage?: UsageEntry): Promise<void>;
   /**
-   * All notes of the run that are on disk; undefined = none came since this was asked last, or since `recorded`
-   * was read. Absent: none can come.
+   * All notes of the run that are on disk; undefined = none came since this was asked last, or since
+   * `recorded` was read. Absent: none can come.
    */
   readonly notes?: () => Promise<readonly StepRecord[] | undefined>;
 }

@@ -200,8 +200,8 @@ export interface Waits {
   /** How many runs of this session are not over, by their state. */
   unfinished(session: string): Promise<Unfinished>;
   /**
-   * Ids of the newest line of the history of each run of this session that was parked and is not over: it goes
-   * on with that history.
+   * Ids of the newest line of the history of each run of this session that was parked and is not over: it
+   * goes on with that history.
    */
   heldHistory(session: string): Promise<readonly string[]>;
   /** The earliest `due` of all open waits. */

@@ -67,7 +67,8 @@ export class Gateway {
     batch: readonly InboundMessage[],
     cursor?: string,
   ): Promise<Receipt> => {
-    // What stands behind a command that changes the conversation or begins a task is judged by what it changed.
+    // What stands behind a command that changes the conversation or begins a task is judged by what it
+    // changed.
     const at = batch.findIndex(({ text }, n) => n < batch.length - 1 && changesWhatFollows(parseCommand(text)));
     if (at < 0) return await this.#receive(source, batch, cursor);
     const receipt = await this.#receive(source, batch.slice(0, at + 1));

@@ -15,7 +15,9 @@ export interface LaneRowsOptions {
   readonly clock: Clock;
 }
 
-/** The rows of one lane that wait for their turn, in order: those that came over the bus, then the journal's. */
+/**
+ * The rows of one lane that wait for their turn, in order: those that came over the bus, then the journal's.
+ */
 export class LaneRows {
   readonly #key: string;
   readonly #options: LaneRowsOptions;

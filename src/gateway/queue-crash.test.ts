@@ -173,7 +173,10 @@ class Schedule {
   }
 }
 
-/** What may become of a message in each mode; `answered` is every one in whose words an answer was given, once. */
+/**
+ * What may become of a message in each mode; `answered` is every one in whose words an answer was given,
+ * once.
+ */
 const FATES: Readonly<Record<QueueMode, readonly string[]>> = {
   followup: ['answered'],
   collect: ['answered', 'merged'],

@@ -7,7 +7,10 @@ import type { ChatRow, RunRow } from '../core/run.ts';
 import { noteOf } from '../runs/prepare.ts';
 import { parseCommand } from './commands/index.ts';
 
-/** Spec A4: a turn in these modes begins so long after its message, so that the newest of a burst is known. ms. */
+/**
+ * Spec A4: a turn in these modes begins so long after its message, so that the newest of a burst is known.
+ * ms.
+ */
 export const SETTLE_MS = 500;
 /** A burst that does not end is begun after so many times the pause it should end with. */
 const LONGEST_BURST = 10;

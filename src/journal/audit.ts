@@ -1,7 +1,8 @@
 /**
- * The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`). The
- * ids of a person who was erased are taken out of their rows, whose hashes stay as they were: a later entry
- * names these rows and says what each of them came to, so the chain holds, and what was taken out is seen.
+ * The record of decisions: a chain, in which each row's hash covers the one before (see `core/people.ts`).
+ * The ids of a person who was erased are taken out of their rows, whose hashes stay as they were: a later
+ * entry names these rows and says what each of them came to, so the chain holds, and what was taken out is
+ * seen.
  */
 import { hash } from 'node:crypto';
 import type { Json } from '../core/message.ts';
@@ -51,14 +52,19 @@ export function readAudit({ db }: Store, query: Parameters<People['audit']>[0]):
   return db.all<AuditRow>(sql, after, since, subject, subject).map(toEntry);
 }
 
-/** How an entry begins that names others from which ids were taken: what it holds is part of the chain itself. */
+/**
+ * How an entry begins that names others from which ids were taken: what it holds is part of the chain itself.
+ */
 const REDACTED = 'audit.redacted';
 /** Entries that one of them names. */
 const MOST_NAMED = 500;
 
 type Redacted = readonly (readonly [seq: number, hash: string])[];
 
-/** In the transaction that erases: what `scrub` changes is written, and who did so. Returns how many entries changed. */
+/**
+ * In the transaction that erases: what `scrub` changes is written, and who did so. Returns how many entries
+ * changed.
+ */
 export function redactAudit(store: Store, scrub: (text: string) => string, by: string): number {
   const { db } = store;
   const changed: [number, string][] = [];

@@ -130,7 +130,10 @@ function cancelRun(store: Store, record: FoundRecord, change: Change, outcome = 
   return { row, ...remains };
 }
 
-/** `#` and `/` stand before what is within a session or a lane; `$` and `0` follow them. With what runs beside it. */
+/**
+ * `#` and `/` stand before what is within a session or a lane; `$` and `0` follow them. With what runs beside
+ * it.
+ */
 function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
   const beside = [`${lane}##`, `${lane}#$`];
   return inOrder([

@@ -9,7 +9,9 @@ import { forgetMisses } from './links.ts';
 import type { Store } from './store.ts';
 import { SUMS } from './usage-sums.ts';
 
-/** In one transaction: each id is the same hash everywhere. The entry of the decision names the hash alone. */
+/**
+ * In one transaction: each id is the same hash everywhere. The entry of the decision names the hash alone.
+ */
 export function hashIds(store: Store, erasure: Erasure, counts: Readonly<Record<string, number>>): void {
   const about = new About(erasure);
   const id = new Ids(store, erasure);
@@ -70,7 +72,9 @@ interface SumRow {
   readonly job: string;
 }
 
-/** Two rows that come to have one key are added up: a person may be erased twice within a quarter of an hour. */
+/**
+ * Two rows that come to have one key are added up: a person may be erased twice within a quarter of an hour.
+ */
 function hashSums(store: Store, about: About, id: Ids): void {
   const { db } = store;
   const sums = SUMS.join(', ');

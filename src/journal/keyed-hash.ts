@@ -1,4 +1,7 @@
-/** Ids of people who were erased stand in the journal as keyed hashes: whose they are cannot be told from them. */
+/**
+ * Ids of people who were erased stand in the journal as keyed hashes: whose they are cannot be told from
+ * them.
+ */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Store } from './store.ts';
 

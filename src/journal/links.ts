@@ -89,7 +89,9 @@ export function dropLinks(store: Store, principal: string): number {
   return left.length;
 }
 
-/** A code is a wait of no run that a date or the person who types it ends. It is not listed: it has no `code`. */
+/**
+ * A code is a wait of no run that a date or the person who types it ends. It is not listed: it has no `code`.
+ */
 function offer(store: Store, { code, offer: about, due }: Extract<LinkWrite, { kind: 'link-code' }>): void {
   const { db, clock } = store;
   dropOffers(store, about);

@@ -103,8 +103,8 @@ function pruneRuns(store: Store, before: number): boolean {
 }
 
 /**
- * Tasks, also those that failed: each says how long it is kept. Their files go first, so that a crash leaves none
- * whose row is gone.
+ * Tasks, also those that failed: each says how long it is kept. Their files go first, so that a crash leaves
+ * none whose row is gone.
  */
 async function pruneTasks(store: Store, queue: CommitQueue, forget: ForgetTask | undefined): Promise<void> {
   for (;;) {

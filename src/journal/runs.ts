@@ -35,8 +35,8 @@ export const RUN_COLUMNS = `seq, key, source, origin, profile, lane, session, wo
   generation, not_before, accepted_at, taint, ran_ms, history_to, title`;
 
 /**
- * In the UPDATE that ends a row at `?3`: until then its `keep_until` is as far behind its beginning as it is to
- * be kept behind its end.
+ * In the UPDATE that ends a row at `?3`: until then its `keep_until` is as far behind its beginning as it is
+ * to be kept behind its end.
  */
 export const KEPT_FROM = 'keep_until = ?3 + (keep_until - accepted_at)';
 

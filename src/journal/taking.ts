@@ -37,7 +37,8 @@ export function takeRows(store: Store, seq: number, taking: Taking, change: Chan
     ...(background.length > 0 ? { background } : {}),
     ...(queued.length > 0 ? { queued } : {}),
   };
-  // It runs on the account of one person, and with what was granted to them: they did not say what others did.
+  // It runs on the account of one person, and with what was granted to them: they did not say what others
+  // did.
   const brought = ({ principal, taint }: Ended): number => taint | (principal === lead.principal ? 0 : UNTRUSTED);
   const taint = [...superseded, ...merged].reduce((sum, row) => sum | brought(row), 0);
   store.db.run('UPDATE run SET input = ?, taint = taint | ? WHERE seq = ?', JSON.stringify(whole), taint, seq);

@@ -196,8 +196,8 @@ function taintRuns({ db }: Store, ended: readonly EndedWait[], taint: number): v
 }
 
 /**
- * A part has ended, and may have been a question that surely did not arrive: then no one waits for its answer.
- * What is put to the owner goes to another chat of theirs.
+ * A part has ended, and may have been a question that surely did not arrive: then no one waits for its
+ * answer. What is put to the owner goes to another chat of theirs.
  */
 export function loseQuestion(store: Store, seq: number, change: Change): void {
   const sql = "SELECT key FROM outbox WHERE seq = ? AND state IN ('DEAD', 'EXPIRED')";

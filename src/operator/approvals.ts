@@ -116,7 +116,10 @@ export class Approvals {
     }
   }
 
-  /** Whether one more question may be asked there now. `to`: `owner`, a person, or the `chatKey` of a chat of several. */
+  /**
+   * Whether one more question may be asked there now. `to`: `owner`, a person, or the `chatKey` of a chat of
+   * several.
+   */
   mayAsk(to: string): boolean {
     return this.#asked.hasRoom(to);
   }

@@ -92,8 +92,8 @@ function taintOf(message: InboundMessage, role: Role, { isMail }: StandingOption
 const CHOICE_CHARS = 100;
 
 /**
- * Whether it answers words of others that the agent passed on, where it does not repeat them: what a button says
- * was chosen by who had it sent, and so was what a number stands for.
+ * Whether it answers words of others that the agent passed on, where it does not repeat them: what a button
+ * says was chosen by who had it sent, and so was what a number stands for.
  */
 async function isOfRelayed(message: InboundMessage, { relayed }: StandingOptions): Promise<boolean> {
   const { kind, text, replyTo } = message;

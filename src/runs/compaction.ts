@@ -77,8 +77,8 @@ export class Compaction implements AsyncDisposable {
   }
 
   /**
-   * `/compact`: all but the newest lines, however few there are. The caller holds the session's mutex. Rejects
-   * as `Transcripts.replace` does.
+   * `/compact`: all but the newest lines, however few there are. The caller holds the session's mutex.
+   * Rejects as `Transcripts.replace` does.
    */
   async now(row: RunRow, signal: AbortSignal): Promise<Compacted> {
     const { transcripts, models } = this.#options;
@@ -144,8 +144,8 @@ export class Compaction implements AsyncDisposable {
   }
 
   /**
-   * False where these lines are no longer there side by side, say something else since they were read, because
-   * words were erased, or a run was parked that needs them.
+   * False where these lines are no longer there side by side, say something else since they were read,
+   * because words were erased, or a run was parked that needs them.
    */
   async #replace(session: string, replaced: readonly SessionMessage[], summary: SessionMessage): Promise<boolean> {
     const { transcripts, waits } = this.#options;

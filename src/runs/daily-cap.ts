@@ -16,7 +16,9 @@ export class DailyCap {
   readonly #mutex = new KeyedMutex();
   readonly #linked: (reader: string) => readonly string[];
 
-  /** `linked`: readers who are one person share what they may get. Asked at each use; default: each is one. */
+  /**
+   * `linked`: readers who are one person share what they may get. Asked at each use; default: each is one.
+   */
   constructor(
     journal: Pick<Outbox, 'sentFor'>,
     clock: { now(): number },

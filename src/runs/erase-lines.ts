@@ -47,7 +47,9 @@ export function eraseRule(theirs: Theirs, hash: string, lines: readonly SessionM
   };
 }
 
-/** What a model wrote from older lines, which may be anyone's (`Conversation summary …` on its first line). */
+/**
+ * What a model wrote from older lines, which may be anyone's (`Conversation summary …` on its first line).
+ */
 function isSummary({ id, role }: SessionMessage): boolean {
   return id.startsWith(SUMMARY) && role === 'system';
 }

@@ -1,4 +1,5 @@
-// an erasure that was begun in the journal -> rows -> sessions, one after the other -> files -> ids -> free pages
+// an erasure that was begun in the journal -> rows -> sessions, one after the other -> files -> ids -> free
+// pages
 //   A kill anywhere leaves the row of the erasure, and the next start or call does all of it again.
 import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -118,7 +119,9 @@ async function removeSession(session: string, { store, dataDir }: ErasureOptions
 /** Sessions of tasks and of sub-agents; no topic that people name has a colon. */
 const OF_A_RUN = /(?:^|#)(?:task|run):/;
 
-/** Where the tools of a session write: those of a run within another session, in the directory of that one. */
+/**
+ * Where the tools of a session write: those of a run within another session, in the directory of that one.
+ */
 export function workspaceOf(dataDir: string, session: string): string {
   const within = /^(.*?)#(?:task|run):/s.exec(session)?.[1];
   return sessionWorkspacePath(dataDir, within === undefined ? session : sessionOfArchive(within));
@@ -204,7 +207,9 @@ function pathIn(text: string): string | undefined {
   }
 }
 
-/** Copies for answers to them. What no row names, and no turn can have just made, is left of an earlier end. */
+/**
+ * Copies for answers to them. What no row names, and no turn can have just made, is left of an earlier end.
+ */
 async function eraseOutgoing({ files }: Erasure, { dataDir, erasures, isAlone, clock }: ErasureOptions): Promise<void> {
   const dir = join(dataDir, 'outgoing');
   for (const name of files) await unlink(join(dir, name)).catch(orGone);

@@ -26,8 +26,8 @@ const NOTICE =
   '🐢 Answers take much longer than usual here. Until that is over, each message is worked on at once, and not after the one before it.';
 
 /**
- * Lies over what is configured and chosen and changes none of it, so what was in force before holds again when
- * it ends, also by a restart.
+ * Lies over what is configured and chosen and changes none of it, so what was in force before holds again
+ * when it ends, also by a restart.
  */
 export class Escalation {
   readonly #options: EscalationOptions;

@@ -33,8 +33,8 @@ export interface LineMoverOptions {
 
 /**
  * Moves the lines that turns committed from the journal into the files of their sessions. Moving a line is
- * idempotent (by its id), so a kill between the file's sync and the journal's clearing repeats nothing. A file
- * that cannot be written keeps its own lines waiting and no other session's.
+ * idempotent (by its id), so a kill between the file's sync and the journal's clearing repeats nothing. A
+ * file that cannot be written keeps its own lines waiting and no other session's.
  */
 export class LineMover implements AsyncDisposable {
   readonly #options: LineMoverOptions;
@@ -102,7 +102,9 @@ export class LineMover implements AsyncDisposable {
     }
   }
 
-  /** Runs `work`, which makes the session's file anew, while lines move into the files of the others alone. */
+  /**
+   * Runs `work`, which makes the session's file anew, while lines move into the files of the others alone.
+   */
   async withoutAppends<T>(session: string, work: () => Promise<T>): Promise<T> {
     this.#rewriting.add(session);
     try {
@@ -113,7 +115,9 @@ export class LineMover implements AsyncDisposable {
     }
   }
 
-  /** Of the session's lines that wait, these; absent: all of them. They are in the file, or are to be in none. */
+  /**
+   * Of the session's lines that wait, these; absent: all of them. They are in the file, or are to be in none.
+   */
   forget(session: string, moved?: ReadonlySet<string>): void {
     const left = moved ? this.waiting(session).filter((line) => !moved.has(line.id)) : [];
     if (left.length > 0) this.#pending.set(session, left);

@@ -14,7 +14,9 @@ const LIFE_MS = 600_000;
 const PRIVATE_ONLY = 'This works in a private chat with me only.';
 const HIDDEN = '******';
 
-/** What one of these commands comes to. `settled`: the code is used up with it, or else nothing is written. */
+/**
+ * What one of these commands comes to. `settled`: the code is used up with it, or else nothing is written.
+ */
 export interface PersonalAnswer {
   readonly text: string;
   /** What stays of the text once it is sent. */

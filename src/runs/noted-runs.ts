@@ -4,7 +4,9 @@ import type { Runs } from '../core/runs.ts';
 import type { StepRecord } from '../core/step.ts';
 import { LATER_FIRST } from './ended.ts';
 
-/** A hint of this process: what counts are the notes in the journal, which every attempt reads when it begins. */
+/**
+ * A hint of this process: what counts are the notes in the journal, which every attempt reads when it begins.
+ */
 export class NotedRuns {
   readonly #journal: Pick<Runs, 'steps'>;
   /** Of the runs that run: whether one has notes, and whether one came since they were read. */

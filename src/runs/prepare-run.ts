@@ -1,4 +1,7 @@
-/** What the agent of a run is asked: the message with its files fetched, or the prompt of what no message began. */
+/**
+ * What the agent of a run is asked: the message with its files fetched, or the prompt of what no message
+ * began.
+ */
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 import { callContext } from './ended.ts';

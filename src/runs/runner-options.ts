@@ -43,8 +43,8 @@ export interface RunnerOptions {
   readonly edits: (channel: string) => boolean;
   readonly earlier: Pick<Earlier, 'of'>;
   /**
-   * What needs no agent, such as a command, once `ready` resolved. Undefined = the agent runs. Rejects with the
-   * signal's reason.
+   * What needs no agent, such as a command, once `ready` resolved. Undefined = the agent runs. Rejects with
+   * the signal's reason.
    */
   readonly instead: (row: RunRow, ready: Promise<unknown>, signal: AbortSignal) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. `held` ends with the attempt. */
@@ -81,7 +81,10 @@ export interface RunnerOptions {
   readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
-  /** The chat that this person prefers for what cannot be told in that one. Undefined = none is set, or it is that one. */
+  /**
+   * The chat that this person prefers for what cannot be told in that one. Undefined = none is set, or it is
+   * that one.
+   */
   readonly elsewhere: (who: Authority, not: Address) => Address | undefined;
   /** Whether there is a channel of this name now. */
   readonly isThere: (channel: string) => boolean;

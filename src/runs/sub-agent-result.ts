@@ -38,7 +38,10 @@ export async function keptResult(row: RunRow, result: ToolResult, options: KeptR
   return { ...result, output: `${shown}\n[${shown.length} characters of a result of ${bytes} bytes. ${where}]` };
 }
 
-/** The end of a run, with the line about the sub-agents that it waits for, and its own result as others read it. */
+/**
+ * The end of a run, with the line about the sub-agents that it waits for, and its own result as others read
+ * it.
+ */
 export async function withChildren<Result extends TurnResult>(
   row: RunRow,
   ended: Result,

@@ -1,4 +1,6 @@
-/** What is special about the run of a task: what its model is told, how far it is, what people are told of it. */
+/**
+ * What is special about the run of a task: what its model is told, how far it is, what people are told of it.
+ */
 
 import { isBackground } from '../core/awaited.ts';
 import type { InboundMessage } from '../core/message.ts';
@@ -35,7 +37,9 @@ export function promptedWords(row: RunRow): Prepared {
   return { text, media, notice: '' };
 }
 
-/** How far a task is: the part of its model calls that is used up, since no one knows how many it will need. */
+/**
+ * How far a task is: the part of its model calls that is used up, since no one knows how many it will need.
+ */
 export class Progress {
   readonly #most: number;
   readonly #isCounted: boolean;
@@ -86,8 +90,8 @@ export interface PlanOptions {
 const NOT_DELIVERED = 'This could not be delivered where it was asked for.';
 
 /**
- * The parts that tell the end of a run. Of a task: in the chat it was asked for in; where that has no channel any
- * more, or does not take it, in the one that its person prefers (P49). The run's row says it in any case.
+ * The parts that tell the end of a run. Of a task: in the chat it was asked for in; where that has no channel
+ * any more, or does not take it, in the one that its person prefers (P49). The run's row says it in any case.
  */
 export function endParts(row: RunRow, end: End, { parts, elsewhere, isThere }: PlanOptions): readonly NewPart[] {
   const { text, files = [], choices } = end;

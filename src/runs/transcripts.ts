@@ -155,9 +155,9 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` while no line moves into a file, after all have moved that could; what waits of these sessions
-   * here is forgotten. The caller holds the mutex of each of them, and takes their lines out of the journal or
-   * their files.
+   * Runs `work` while no line moves into a file, after all have moved that could; what waits of these
+   * sessions here is forgotten. The caller holds the mutex of each of them, and takes their lines out of the
+   * journal or their files.
    */
   async apart(sessions: readonly string[], work: () => Promise<void>): Promise<void> {
     await this.flush();

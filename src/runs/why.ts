@@ -86,7 +86,9 @@ function laneGate(run: RunSummary, events: readonly RunEvent[], present: Present
   return { gate: 'lane', state: 'passed', text: `begun ${times(run.attempts)}${waited}` };
 }
 
-/** Whose answer it waits for and since when; undefined = it waits for something else, too, or nobody is named. */
+/**
+ * Whose answer it waits for and since when; undefined = it waits for something else, too, or nobody is named.
+ */
 function whomText({ asks, waitsFor }: RunSummary): string | undefined {
   const named = asks.flatMap(({ who, since }) => (who === undefined ? [] : [`${who} since ${minuteOf(since)}`]));
   const others = waitsFor.filter((kind) => kind !== 'person');

@@ -28,7 +28,9 @@ export interface TaskBookOptions {
   readonly keepDays: () => number;
   /** Rows below the high-water mark that tasks leave to people. */
   readonly reserve: number;
-  /** Runs were cancelled in the journal: the turns that are under way have to end. Absent = no daemon is here. */
+  /**
+   * Runs were cancelled in the journal: the turns that are under way have to end. Absent = no daemon is here.
+   */
   readonly look?: () => Promise<void>;
 }
 
@@ -168,8 +170,8 @@ function assertMayResume(task: Task): void {
 }
 
 /**
- * A lane of its own, so that no message waits behind a task. Where it answers in a chat the lane is counted to
- * that chat, and `/stop` there ends it too; `#` is in no lane of a thread.
+ * A lane of its own, so that no message waits behind a task. Where it answers in a chat the lane is counted
+ * to that chat, and `/stop` there ends it too; `#` is in no lane of a thread.
  */
 function taskLane(id: string, to: TaskRequest['replyTo']): string {
   if (!to) return `task/${id}`;

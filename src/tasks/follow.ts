@@ -12,8 +12,8 @@ export interface FollowOptions extends FollowHow {
 }
 
 /**
- * What is recorded of a task and of all that it began, in the order of the commits, until it is over. Reads the
- * record alone, so it works beside the daemon too. Rejects with the reason of the signal.
+ * What is recorded of a task and of all that it began, in the order of the commits, until it is over. Reads
+ * the record alone, so it works beside the daemon too. Rejects with the reason of the signal.
  */
 export async function* follow({ key, number, createdAt }: Task, options: FollowOptions): AsyncGenerator<RecordedEvent> {
   const { journal, clock, waits = true, signal } = options;

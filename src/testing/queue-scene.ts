@@ -1,4 +1,7 @@
-/** A daemon with two channels, in whose chats a model, a tool or a question is held back until the test says so. */
+/**
+ * A daemon with two channels, in whose chats a model, a tool or a question is held back until the test says
+ * so.
+ */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';

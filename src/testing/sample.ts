@@ -1,6 +1,6 @@
 /**
- * What `npm test` plays of a large corpus: a fixed share that has each kind of case. `.ci/run` plays all of it
- * with `GATEHOUSE_TEST_LOAD=full`.
+ * What `npm test` plays of a large corpus: a fixed share that has each kind of case. `.ci/run` plays all of
+ * it with `GATEHOUSE_TEST_LOAD=full`.
  */
 import { type TestContext, test } from 'vitest';
 import { isFullLoad } from './full-load.ts';
@@ -18,7 +18,10 @@ export function nth(every: number, first = 0): IsPlayed<unknown> {
   return (_row, index) => index % every === first;
 }
 
-/** `test.for` over all rows. Those that `isPlayed` leaves out are skipped without the full load, under their titles. */
+/**
+ * `test.for` over all rows. Those that `isPlayed` leaves out are skipped without the full load, under their
+ * titles.
+ */
 export function testSample<Row>(rows: readonly Row[], isPlayed: IsPlayed<Row>, tests: Tests = test) {
   return (title: string, play: (row: Row, context: TestContext) => Promise<void> | void, timeout = 120_000): void => {
     for (const [index, row] of rows.entries()) {

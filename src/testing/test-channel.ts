@@ -101,8 +101,8 @@ export class TestChannel implements Channel {
   }
 
   /**
-   * Delivers one message as the platform would; fields not given are a private text message of an allowed person,
-   * written now.
+   * Delivers one message as the platform would; fields not given are a private text message of an allowed
+   * person, written now.
    */
   async deliver(message: Partial<InboundMessage>, cursor?: string): Promise<Receipt> {
     if (!this.host) throw new Error('the channel is not started');

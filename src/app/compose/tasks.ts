@@ -61,7 +61,10 @@ function preferredChat(
   return chat && { channel: chat.channel, chatId: chat.chat_id };
 }
 
-/** Old rows go, and with a task what it left: its conversation, and its files where no other conversation has them. */
+/**
+ * Old rows go, and with a task what it left: its conversation, and its files where no other conversation has
+ * them.
+ */
 export function pruning(
   { options, uploads }: Pick<Base, 'options' | 'uploads'>,
   opened: OpenedJournal,

@@ -65,7 +65,8 @@ export function composeTools(parts: ToolParts): RunnerOptions['tools'] {
     };
     const own = scopeOf(row, base, delivery);
     const sessions = childFactsOf(row)?.ownMcp ? { held } : {};
-    // Only what a person has written begins tasks: all else could go on without end, and a job beyond its budget.
+    // Only what a person has written begins tasks: all else could go on without end, and a job beyond its
+    // budget.
     const begins = row.message ? { tasks } : {};
     const scope = { ...own, jobs, ...begins, taint, claimDisk, ...reach, ...sessions, ...sendBeside(row, own.origin) };
     const large = { shape: RESULT_SHAPES[row.profile], claimDisk };

@@ -64,7 +64,9 @@ function jsonText(session: string, messages: readonly SessionMessage[]): string 
   return `${JSON.stringify({ schemaVersion: 1, ok: true, session, messages: said }, null, 2)}\n`;
 }
 
-/** What people and tools said is quoted whole, so that no character of it counts as markup of the document. */
+/**
+ * What people and tools said is quoted whole, so that no character of it counts as markup of the document.
+ */
 function markdown(session: string, messages: readonly SessionMessage[]): string {
   const parts = messages.map(({ role, content, timestamp, tool_calls: calls = [], media = [] }) => {
     const lines = [

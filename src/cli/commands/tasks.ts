@@ -92,7 +92,10 @@ export interface TasksLogsOptions extends Named {
   readonly follow?: boolean;
 }
 
-/** What is recorded of a task and of what it began; with `--json` each event is one document on a line of its own. */
+/**
+ * What is recorded of a task and of what it began; with `--json` each event is one document on a line of its
+ * own.
+ */
 export const tasksLogs: Command<TasksLogsOptions> = async (context, { task: words, follow = false }) => {
   const { out } = context;
   await found(context, words, async (book) => {

@@ -163,7 +163,10 @@ export interface CommandPorts {
 export interface CommandSpec extends CommandEntry {
   /** Shorter words for the same. */
   readonly aliases?: readonly string[];
-  /** Of the words behind the name; undefined = the message is text for the agent. `rest`: all of them as they stand there. */
+  /**
+   * Of the words behind the name; undefined = the message is text for the agent. `rest`: all of them as they
+   * stand there.
+   */
   read(words: readonly string[], rest: string): Command | undefined;
 }
 

@@ -80,7 +80,10 @@ export const COMMAND_MENU: readonly CommandEntry[] = COMMANDS.map(({ name, args,
 const BY_NAME: ReadonlyMap<string, CommandSpec> = new Map(
   COMMANDS.flatMap((command) => [command.name, ...(command.aliases ?? [])].map((name) => [`/${name}`, command] as const)),
 );
-/** Longer ones are in docs/commands.md, and the command itself names them: the list has to fit into one message. */
+/**
+ * Longer ones are in docs/commands.md, and the command itself names them: the list has to fit into one
+ * message.
+ */
 const ARGS_CHARS = 30;
 const HELP = COMMANDS.map(({ name, args = '', summary }) => {
   const shown = args.length > ARGS_CHARS ? '[…]' : args;

@@ -1,6 +1,6 @@
 /**
- * `gatehouse demo tasks`: a task with three sub-agents and a question to a person, whose daemon is killed in the middle. The daemon
- * is the real one in a process of its own; its platform and its model are played here.
+ * `gatehouse demo tasks`: a task with three sub-agents and a question to a person, whose daemon is killed in
+ * the middle. The daemon is the real one in a process of its own; its platform and its model are played here.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * Sub-agents on a real journal, lanes and runner, in this process, which "dies" after a number of commits: from
- * then on nothing it calls on the journal comes back, and the next life opens the same file.
+ * Sub-agents on a real journal, lanes and runner, in this process, which "dies" after a number of commits:
+ * from then on nothing it calls on the journal comes back, and the next life opens the same file.
  */
 
 import { InboundBus } from '../../bus/inbound-bus.ts';

@@ -1,4 +1,5 @@
-// Parents of sub-agents on a real journal that dies at each commit; PARENTS says how many, `npm run sweep:subagents` asks for all.
+// Parents of sub-agents on a real journal that dies at each commit; PARENTS says how many, `npm run
+// sweep:subagents` asks for all.
 import { expect, test } from 'vitest';
 import { tempDir } from '../fakes.ts';
 import { seeded } from '../load/traffic.ts';

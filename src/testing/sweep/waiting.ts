@@ -34,7 +34,10 @@ export function waitsOf(questions: readonly string[]): { readonly waits?: Waitin
   return waits ? { waits } : {};
 }
 
-/** The result from the background may come before the answer or behind it, and a kill may cost a line its last edit. */
+/**
+ * The result from the background may come before the answer or behind it, and a kill may cost a line its last
+ * edit.
+ */
 function inAnyOrder(seen: readonly SeenMessage[]): readonly SeenMessage[] {
   const known = seen.map((one) => ({ ...one, text: withoutProgress(one.text) }));
   return known.toSorted((a, b) => (a.text < b.text ? -1 : 1));

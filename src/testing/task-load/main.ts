@@ -1,7 +1,7 @@
-// npm run load:tasks: 200 tasks of 20 steps are accepted at once on a model that takes 200 ms, while people chat. The chat's p95
-// must be at most 1.2 × that of the same chat without tasks, a step may cost 3 ms beside its model call (median), and the process
-// may grow to 1.15 × its size without tasks. The daemon is real, its channel and its model are in this process. Exit code 1 when a
-// limit is missed.
+// npm run load:tasks: 200 tasks of 20 steps are accepted at once on a model that takes 200 ms, while people
+// chat. The chat's p95 must be at most 1.2 × that of the same chat without tasks, a step may cost 3 ms beside
+// its model call (median), and the process may grow to 1.15 × its size without tasks. The daemon is real, its
+// channel and its model are in this process. Exit code 1 when a limit is missed.
 //
 //   --tasks N     (default 200)
 //   --steps N     model calls of each (default 20)
@@ -113,7 +113,8 @@ const figures = {
   ...{ tasks, completed, acceptedMs: Math.round(acceptedMs), seconds: Math.round((performance.now() - since) / 1_000) },
   ...{ quietP95: Math.round(quantile(quiet, 0.95)), busyP95: Math.round(quantile(busy, 0.95)) },
   ...{ stepP50: Number(quantile(between, 0.5).toFixed(2)), stepP95: Number(quantile(between, 0.95).toFixed(2)) },
-  // With what the chat and this program took: a machine that is busy with other things says less by its times.
+  // With what the chat and this program took: a machine that is busy with other things says less by its
+  // times.
   cpuMsPerStep: Number(((user + system) / 1_000 / (tasks * steps)).toFixed(2)),
   ...{ quietMB: Math.round(quietRss / 1e6), busyMB: Math.round(busyRss / 1e6) },
 };

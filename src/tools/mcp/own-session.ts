@@ -1,11 +1,13 @@
-/** A connection to a server that one run has for itself (P31): opened by its first call, closed with the run. */
+/**
+ * A connection to a server that one run has for itself (P31): opened by its first call, closed with the run.
+ */
 import type { McpConnection } from './client.ts';
 import type { ServerTool } from './offered.ts';
 import { type OpenOwnOptions, type Own, openOwn } from './open-own.ts';
 
 /**
- * It says that it can be asked where the shared one does: some servers list fewer tools to who cannot be. Of its
- * calls no person is asked anything.
+ * It says that it can be asked where the shared one does: some servers list fewer tools to who cannot be. Of
+ * its calls no person is asked anything.
  */
 export class OwnSession implements AsyncDisposable {
   readonly #options: OpenOwnOptions;
@@ -17,8 +19,8 @@ export class OwnSession implements AsyncDisposable {
   }
 
   /**
-   * Where the tool is there as it was approved. Rejects when the server cannot be reached; the next call tries
-   * again then.
+   * Where the tool is there as it was approved. Rejects when the server cannot be reached; the next call
+   * tries again then.
    */
   async connection(tool: ServerTool): Promise<McpConnection | undefined> {
     this.#opened ??= openOwn(this.#options, this.#stop.signal);

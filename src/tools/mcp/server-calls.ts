@@ -57,7 +57,10 @@ export class ServerCalls {
     }
   }
 
-  /** The server did not act, and only a person can change that: the operator reads how, the model that it is so. */
+  /**
+   * The server did not act, and only a person can change that: the operator reads how, the model that it is
+   * so.
+   */
   #refused({ code, hint }: GatehouseError, detail: string): ToolResult {
     const { server, logger } = this.#options;
     if (code === 'GH2305' && this.#toldScope !== detail) logger.warn('mcp.scope', { server, code, detail, hint });
