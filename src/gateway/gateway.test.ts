@@ -59,6 +59,8 @@ describe('a message’s way through the gateway', () => {
     let running = 0;
     let most = 0;
     const model = scriptedModel(async (request) => {
+      // A summary of a long chat is made beside the turns.
+      if (request.tools.length === 0) return 'what was said';
       running += 1;
       most = Math.max(most, running);
       await systemClock.sleep(5);
