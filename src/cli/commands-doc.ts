@@ -64,7 +64,7 @@ const TEXT = [
   '| `interrupt` | the turn ends there, with a mark below what it had shown | after half a second only the newest counts |',
   '| `speculative` (`spec`) | each is answered at once beside it, up to five; files and commands wait | one after the other |',
   '',
-  "A message steers, interrupts or supersedes only work of the person who wrote it; the owner interrupts anybody's. `collect` joins",
+  "A message steers, interrupts or supersedes only work of the person who wrote it; the owner interrupts every person's. `collect` joins",
   'people who may do the same. An edit or delete of a message that waits counts until its turn begins. What a tool did that was',
   'under way when a turn was interrupted is told to the next turn as unknown. In `speculative`, each answer knows only what was said',
   'before the turn it runs beside: a short “yes” or “2” is taken as a question of its own. `/why` names what was superseded, steered',

@@ -16,7 +16,7 @@ export interface Wondering {
   readonly choices: readonly Choice[];
   /** How long the person may take. Absent = seven days. ms. */
   readonly expiresInMs?: number;
-  /** What it comes to when nobody answers in time. */
+  /** What it comes to when no answer comes in time. */
   readonly preset?: string;
 }
 

@@ -96,7 +96,7 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
 
 type Decision = Extract<Write, ShutOut | LinkWrite | EraseWrite | PinWrite | { readonly kind: 'unblock' | 'audit' }> | OfWaits;
 
-/** What somebody answers for later. */
+/** What a person answers for later. */
 function applyDecision(store: Store, write: Decision, change: Change): void {
   switch (write.kind) {
     case 'shut-out':

@@ -109,7 +109,7 @@ function msOf(words: string): number {
   throw new ToolFailure(`${JSON.stringify(words)} is no time for expires_in: give 5s to 30d, such as 30m, 4h or 2d`);
 }
 
-/** Nobody who stays silent has approved of anything. */
+/** A person who stays silent has approved of nothing. */
 function presetOf(preset: string, answer: Arguments['answer'], choices: Wondering['choices']): string {
   if (answer === 'text') return preset;
   if (answer === 'approval') {
