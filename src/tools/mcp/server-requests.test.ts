@@ -89,6 +89,17 @@ test('the next question of a person is for their call that waits for no answer y
   expect(await first).toEqual({ action: 'cancel' });
 });
 
+test('a question that its server took back is no refusal: the model is told nothing', async () => {
+  const at = setup();
+  const takenBack = new AbortController();
+  const { notes } = at.open('ada', async () => {
+    takenBack.abort();
+    return { action: 'cancel', reason: 'the server took the question back' };
+  });
+  const answer = await at.requests.answer('elicitation/create', PARAMS, takenBack.signal);
+  expect([answer, notes, at.refused]).toEqual([{ action: 'cancel' }, [], []]);
+});
+
 test('two calls for one person ask that person', async () => {
   const at = setup();
   at.open('ada', yes);

@@ -69,6 +69,8 @@ export class ServerRequests {
     const call = this.#callAsked();
     const { action, ...more } = typeof call === 'string' ? refusal(call) : await this.#elicit(call, params, signal);
     if (!('reason' in more)) return { action, ...more };
+    // A question that its server took back was not refused.
+    if (signal.aborted) return { action };
     this.#options.onRefused(method);
     if (typeof call === 'string') this.#noteAll(method, params, call);
     else note(noteOf(method, params, more.reason), [call]);
