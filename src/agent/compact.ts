@@ -26,6 +26,8 @@ export type SummaryKind = 'session' | 'task';
 
 const WORDS = 300;
 const OUTPUT_TOKENS = 768;
+/** For scripts that part no words, and for models that keep to no limit: that many tokens of plain text. */
+const MOST_CHARS = 4 * OUTPUT_TOKENS;
 /** What a summary may be made of, in tokens; less where the window of the model is small. */
 const MOST_INPUT = 48_000;
 const LEAST_INPUT = 1_000;
@@ -143,13 +145,16 @@ function summaryLine(messages: readonly SessionMessage[], name: string, text: st
   };
 }
 
-/** At most so many words, which the model was told; the mark says that there were more. */
-function shortened(text: string, isComplete: boolean): string {
-  const ends = [...text.matchAll(/\S+/g)].map(({ index, 0: word }) => index + word.length);
-  const cut = ends[WORDS - 1];
-  const isCut = ends.length > WORDS;
-  const kept = isCut ? text.slice(0, cut) : text.trim();
-  return kept !== '' && (isCut || !isComplete) ? `${kept} …` : kept;
+/**
+ * At most so many words, which the model was told, and so many characters; the mark says that there were
+ * more. It is read again with each call, so that a long one would be paid for each time.
+ */
+function shortened(said: string, isComplete: boolean): string {
+  const text = said.trim();
+  const end = Math.min([...text.matchAll(/\S+/g)][WORDS]?.index ?? text.length, MOST_CHARS);
+  // No half of a surrogate pair stays behind.
+  const kept = text.slice(0, end).replace(/[\ud800-\udbff]$/, '').trimEnd();
+  return kept !== '' && (kept.length < text.length || !isComplete) ? `${kept} …` : kept;
 }
 
 /** As JSON. What does not fit is left out from the oldest on; an earlier summary always stays. */

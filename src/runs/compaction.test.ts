@@ -175,3 +175,13 @@ test('a summary that is cut, or longer than was asked for, says so', async () =>
   expect(summary?.content.match(/\bword\b/g)).toHaveLength(300);
   expect(summary?.content.endsWith(' …')).toBe(true);
 });
+
+test('a summary without blanks between its words is bounded by its characters', async () => {
+  const at = await scene(() => ({ kind: 'answer', text: '他们说了很多𠀀'.repeat(2_000), isComplete: true }));
+  await at.commit(lines(20));
+  await at.compaction.now(ROW, never);
+  const [, , text = ''] = (await at.stored())[0]?.content.split('\n') ?? [];
+  expect(text.length).toBeGreaterThan(3_000);
+  expect(text.length).toBeLessThanOrEqual(3_072 + 2);
+  expect([text.isWellFormed(), text.endsWith(' …')]).toEqual([true, true]);
+});

@@ -184,8 +184,10 @@ async function readBody(incoming: IncomingMessage): Promise<Record<string, unkno
   return text === '' || isForm ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 
+/** Keeps to the limit of the request, at four characters a token, as a server of the real thing does. */
 function echo(request: ReceivedRequest, latencyMs: number): Reply {
-  const text = `echo: ${userText(request)}`;
+  const most = request.body['max_completion_tokens'] ?? request.body['max_tokens'];
+  const text = `echo: ${userText(request)}`.slice(0, typeof most === 'number' ? 4 * most : undefined);
   // One write for the whole answer: a benchmark measures the gateway, not this server.
   return stream([textPieces(text).join('')], { latencyMs });
 }
