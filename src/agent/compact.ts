@@ -153,7 +153,10 @@ function shortened(said: string, isComplete: boolean): string {
   const text = said.trim();
   const end = Math.min([...text.matchAll(/\S+/g)][WORDS]?.index ?? text.length, MOST_CHARS);
   // No half of a surrogate pair stays behind.
-  const kept = text.slice(0, end).replace(/[\ud800-\udbff]$/, '').trimEnd();
+  const kept = text
+    .slice(0, end)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd();
   return kept !== '' && (kept.length < text.length || !isComplete) ? `${kept} …` : kept;
 }
 
