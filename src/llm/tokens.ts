@@ -12,6 +12,8 @@ const PER_MESSAGE = 4;
  * For limits, never for bills.
  */
 export function textTokens(text: string): number {
+  // Nearly all of what is counted, and counted anew for each turn.
+  if (!/[^\0-\x7f]/.test(text)) return Math.ceil(text.length / 4);
   let ascii = 0;
   let other = 0;
   for (let i = 0; i < text.length; i += 1) {
