@@ -4,7 +4,7 @@ import { errorText } from '../../core/errors.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { PromptPorts } from '../../gateway/commands/command.ts';
 import type { Choices } from '../../runs/choices.ts';
-import { isSpoofable } from './policy.ts';
+import { provenOwner } from './operator.ts';
 import type { QueueParts } from './queue.ts';
 import { mayChangeIn, type TurnParts } from './runner.ts';
 import { taskBook } from './tasks.ts';
@@ -31,7 +31,7 @@ export function composeCommands(
     },
     answer: (message, text, some) => parts(message, text, [], some),
     mayChange: mayChangeIn(turn),
-    isOwner: (message) => operator.owner.wrote(message) && !isSpoofable(channels.rules(message.channel)),
+    isOwner: provenOwner(operator, channels),
     mayShowThinking: () => live().gateway.show_thinking,
     statusLine: (channel) => channels.rules(channel)?.status_line === true,
     work: async (lane, session) => ({

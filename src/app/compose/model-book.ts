@@ -5,13 +5,13 @@ import { priceAt } from '../../llm/catalog/price.ts';
 import type { RouterEntry } from '../../llm/routing/provider-router.ts';
 import type { Choices } from '../../runs/choices.ts';
 import type { ModelStack } from '../model-stack.ts';
-import type { Operator } from './operator.ts';
+import { type Operator, provenOwner } from './operator.ts';
 import type { Base } from './options.ts';
 
 const DEFAULT = 'default';
 
 export interface ModelBookParts {
-  readonly base: Pick<Base, 'options'>;
+  readonly base: Pick<Base, 'options' | 'channels'>;
   /** To be asked at each use. */
   readonly models: () => ModelStack;
   readonly choices: Pick<Choices, 'inForce' | 'choose'>;
@@ -35,7 +35,7 @@ export function modelBook(row: RunRow, { base, models, choices, operator }: Mode
     },
     async choose(name): Promise<ModelSwitch> {
       // All people of a group would get another model, which the owner pays for: as `/model` has it.
-      if (chat.message.isGroup && !operator.owner.wrote(chat.message)) return { kind: 'refused' };
+      if (chat.message.isGroup && !provenOwner(operator, base.channels)(chat.message)) return { kind: 'refused' };
       const entry = models().named?.find(name);
       const isDefault = name.toLowerCase() === DEFAULT;
       if (!entry && !isDefault) return { kind: 'unknown' };

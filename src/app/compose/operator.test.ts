@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { EventBus } from '../../bus/event-bus.ts';
 import type { ChannelHealth } from '../../core/channel.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import { Owner } from '../../operator/owner.ts';
 import { FakeClock, MemoryLogger } from '../../testing/fakes.ts';
 import { MemoryJournal } from '../../testing/memory-journal.ts';
 import { TestChannel } from '../../testing/test-channel.ts';
-import { tellOfChannels } from './operator.ts';
+import type { ChannelSet } from '../channels.ts';
+import { provenOwner, tellOfChannels } from './operator.ts';
 
 function setup() {
   const clock = new FakeClock(new Date(2026, 0, 1, 9).getTime());
@@ -30,6 +32,19 @@ function setup() {
   const told = () => [...journal.rows.values()].map(({ part }) => /is down: (\S+)\./.exec(part.text)?.[1]);
   return { clock, logger, events, turns, told };
 }
+
+test('hostile: under the id of the operator nothing is theirs where a stranger can write under it', () => {
+  const owner = { wrote: () => true } as unknown as Owner;
+  const rules: Readonly<Record<string, object>> = {
+    sms: { type: 'twilio', settings: {} },
+    mail: { type: 'email', settings: { trust_from: true } },
+    proven: { type: 'email', settings: {} },
+    chat: { type: 'telegram', settings: {} },
+  };
+  const isOwner = provenOwner({ owner }, { rules: (name: string) => rules[name] } as unknown as ChannelSet);
+  const wrote = (channel: string) => isOwner({ channel } as InboundMessage);
+  expect(['sms', 'mail', 'proven', 'chat'].map(wrote)).toEqual([false, false, true, true]);
+});
 
 test('F34 a login that only sends find refused is told', async () => {
   const { events, told, clock } = setup();

@@ -3,6 +3,7 @@
 import type { LoadedConfig } from '../../../config/load.ts';
 import type { EventBus } from '../../bus/event-bus.ts';
 import type { Journal } from '../../core/journal.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import { isLoginRefused, type NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import { Approvals } from '../../operator/approvals.ts';
@@ -11,7 +12,7 @@ import { Owner } from '../../operator/owner.ts';
 import { RunQuestions } from '../../operator/run-questions.ts';
 import type { ChannelSet } from '../channels.ts';
 import { ownersChats } from './own-accounts.ts';
-import { provesSender } from './policy.ts';
+import { isSpoofable, provesSender } from './policy.ts';
 
 /** The person who runs the daemon, as its parts see them. */
 export interface Operator {
@@ -49,6 +50,14 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
     provesSender: (name) => channels.isLocal(name) || provesSender(channels.rules(name)?.type),
   });
   return { owner, approvals, questions: new RunQuestions({ ...options, approvals, owner, channel }) };
+}
+
+/** Whether the operator surely wrote a message: never where a stranger can write under the operator's id. */
+export function provenOwner(
+  { owner }: Pick<Operator, 'owner'>,
+  channels: Pick<ChannelSet, 'rules'>,
+): (message: InboundMessage) => boolean {
+  return (message) => owner.wrote(message) && !isSpoofable(channels.rules(message.channel));
 }
 
 /**

@@ -9,7 +9,7 @@ import { Escalation } from '../../runs/escalation.ts';
 import { QueueBook } from '../../runs/queue-rules.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
-import type { Operator } from './operator.ts';
+import { type Operator, provenOwner } from './operator.ts';
 import type { Base } from './options.ts';
 
 export interface QueueParts {
@@ -53,7 +53,7 @@ export function composeQueue({ base, models, operator, parts }: QueueNeeds): Que
     },
     mode: () => live().gateway.queue_mode,
   });
-  const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
+  const isOwner = provenOwner(operator, channels);
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   return {
     ...{ escalation, book },

@@ -24,10 +24,10 @@ import type { PlanAnswer } from './delivery.ts';
 import { composeExtras } from './extras.ts';
 import { composeHooks } from './hooks.ts';
 import { composeMessages } from './messages.ts';
-import type { Operator } from './operator.ts';
+import { type Operator, provenOwner } from './operator.ts';
 import { type Base, type LiveConfig, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
-import { policySettings, provesSender } from './policy.ts';
+import { isSpoofable, policySettings, provesSender } from './policy.ts';
 import type { QueueParts } from './queue.ts';
 import { remainsFor } from './store.ts';
 import { notifiedIn, taskLimits } from './tasks.ts';
@@ -155,7 +155,7 @@ export function whyOf({
   base: { options, journal, channels, live },
   operator,
 }: TurnParts): (message: InboundMessage) => Promise<string> {
-  const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
+  const isOwner = provenOwner(operator, channels);
   const ofPerson = (): number => {
     const { limits, gateway } = live();
     const { person_turns_at_once: ofPerson } = limits;
@@ -166,9 +166,11 @@ export function whyOf({
 
 /** Who may change a conversation: in a group, what all people there share. */
 export function mayChangeIn({ base: { channels }, operator }: TurnParts): (message: InboundMessage) => boolean {
+  const isOwner = provenOwner(operator, channels);
   return (message) => {
-    const admins = channels.rules(message.channel)?.group_admins ?? [];
-    return !message.isGroup || admins.includes(message.senderId) || operator.owner.isOwnersId(message);
+    const rules = channels.rules(message.channel);
+    const isAdmin = !isSpoofable(rules) && (rules?.group_admins ?? []).includes(message.senderId);
+    return !message.isGroup || isAdmin || isOwner(message);
   };
 }
 
@@ -207,7 +209,7 @@ function commandsOf({ base, models, operator }: TurnParts, choices: Choices): Mo
     get thinking() {
       return base.live().thinking;
     },
-    isOwner: (message) => operator.owner.wrote(message),
+    isOwner: provenOwner(operator, base.channels),
     clock: base.options.clock,
   });
 }
