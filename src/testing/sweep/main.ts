@@ -73,7 +73,9 @@ const CONTROLS: Readonly<Record<string, readonly string[]>> = {
   cli: ['send-first'],
 };
 
+/** Of a known-bad design: each pass takes every so manieth point, and a sample ends with the first that is caught. */
 const CONTROL_EVERY = 6;
+const CONTROL_EVERY_OF_SAMPLE = 30;
 /** Where runs that wait are killed. */
 const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
 /** Where runs with five tools are killed. */
@@ -171,6 +173,23 @@ function add(total: Verdict, more: Verdict): void {
 
 const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) => lost + twice + toolsTwice + notices + paidTwice > 0;
 
+/**
+ * What the judge sees of a known-bad design. It shows at a few points only, and at fewer where the machine is
+ * busy, so that the points between follow until it has shown.
+ */
+async function caught(
+  benches: readonly Bench[],
+  base: Baseline,
+  variant: string,
+  questions: readonly string[] = QUESTIONS,
+): Promise<Verdict> {
+  const bad = emptyVerdict();
+  const every = Number(flags.every) > 1 ? CONTROL_EVERY_OF_SAMPLE : CONTROL_EVERY;
+  for (let from = 1; from <= every && !failed(bad); from += 1)
+    add(bad, (await sweep(benches, base, variant, killsAt(base.points, every, false, from), questions)).verdict);
+  return bad;
+}
+
 function everyOf(name: string): number {
   const every = Number(flags.every);
   const isSample = every > 1 && CHANNELS.every((one) => flags.channel.includes(one));
@@ -207,11 +226,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
     const controls = CONTROLS[name] ?? [];
     if (!flags['no-controls'] && flags.from === undefined && controls.length > 0) {
       for (const variant of controls) {
-        const bad = emptyVerdict();
-        // Every sixth point, however thin the sample of the good design is: a bad one shows at a few only, and at fewer where the
-        // machine is busy, so that the points between follow until it has shown.
-        for (let from = 1; from <= CONTROL_EVERY && !failed(bad); from += 1)
-          add(bad, (await sweep(benches, base, variant, killsAt(base.points, CONTROL_EVERY, false, from))).verdict);
+        const bad = await caught(benches, base, variant);
         rows.push(tableRow(`${name}, control: ${variant}`, base.points, bad));
         if (!failed(bad)) {
           process.stderr.write(`the control ${variant} was not caught: this sweep proves nothing\n`);
@@ -242,11 +257,7 @@ async function scenarioRows(
     const { verdict } = await sweep(benches, base, 'none', kills, questions);
     const rows = [tableRow(`${name}, ${title}`, base.points, verdict)];
     if (control === undefined || flags['no-controls']) return { rows, ok: !failed(verdict) };
-    const bad = emptyVerdict();
-    for (let from = 1; from <= CONTROL_EVERY && !failed(bad); from += 1) {
-      const some = killsAt(base.points, CONTROL_EVERY, false, from);
-      add(bad, (await sweep(benches, base, control, some, questions)).verdict);
-    }
+    const bad = await caught(benches, base, control, questions);
     rows.push(tableRow(`${name}, control: ${control}`, base.points, bad));
     if (!failed(bad)) process.stderr.write(`the control ${control} was not caught: this sweep proves nothing\n`);
     return { rows, ok: !failed(verdict) && failed(bad) };
