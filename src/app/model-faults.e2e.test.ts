@@ -42,8 +42,11 @@ test.concurrent.each<[string, () => Reply, RegExp, number, object]>([
   await using daemon = await at.start();
   await daemon.ready();
   at.platform.inject({ text: 'hello' });
-  const { journal } = await daemon.settled(1);
+  const { journal, model, modelHealth, degraded } = await daemon.settled(1);
   expect(at.texts()).toEqual([expect.stringMatching(told)]);
+  // The operator sees it as well: a model whose calls fail has no tick.
+  expect(modelHealth).toMatchObject({ failedInARow: expect.any(Number), last: { code: expect.stringMatching(/^GH2\d{3}$/) } });
+  expect(degraded).toContain(`model:${model.id}`);
   expect(at.model.requests).toHaveLength(calls);
   expect(journal.inbox).toMatchObject(inbox);
 });

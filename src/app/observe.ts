@@ -4,6 +4,7 @@ import type { RunEvent } from '../core/events.ts';
 import { isLoginRefused } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { DropCounts } from './drop-counts.ts';
+import { LONG_WAIT_MS, RecentHealth } from './recent-health.ts';
 
 /** How many recent errors `status` shows. */
 const KEPT_ERRORS = 5;
@@ -21,6 +22,7 @@ export class Observations {
   readonly errors: RecentError[] = [];
   lastModelMs: number | undefined;
   journalFailing = false;
+  readonly health: RecentHealth;
   /** Channels whose platform is asked to hold its messages, and when that was told last, epoch ms. */
   readonly #held = new Map<string, number>();
   readonly #redact: (text: string) => string;
@@ -28,9 +30,11 @@ export class Observations {
   /** `redact` takes secrets out: `status` is read by people and programs that must not have them. */
   constructor(redact: (text: string) => string = (text) => text) {
     this.#redact = redact;
+    this.health = new RecentHealth(redact);
   }
 
   readonly observe = (event: RunEvent): void => {
+    this.health.observe(event);
     if (event.type === 'model.done') this.lastModelMs = Math.round(event.ms);
     if (event.type === 'model.failed' && event.kind !== 'aborted')
       this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
@@ -122,7 +126,8 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
     const { type } = event;
     const isRefusedLogin = event.type === 'part.retry' && isLoginRefused(event.reason);
     const isCounted = event.type === 'dropped' && !drops.isFirst(event);
-    const isDetail = isCounted || (DETAILS.has(type) && !isRefusedLogin);
+    const isLong = event.type === 'part.retry' && event.waitMs >= LONG_WAIT_MS;
+    const isDetail = isCounted || (DETAILS.has(type) && !isRefusedLogin && !isLong);
     if (isDetail && logger.isDebugEnabled?.() === false) return;
     const data: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(event)) if (!NOT_DATA.has(name)) data[name] = inWholeMs(name, value);

@@ -14,6 +14,7 @@ import { startOfDay } from './observe.ts';
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
     ...(daemon.models.model.demo ? ['model:demo'] : []),
+    ...(failsNow(daemon) ? [`model:${daemon.models.model.id}`] : []),
     ...(daemon.models.slots?.() ?? []).flatMap(({ id, circuit }) => (circuit === 'closed' ? [] : [`model:${id}`])),
     ...daemon.channels
       .status()
@@ -48,6 +49,20 @@ export function statusRoutes(
   return { routes, guarded: { token: about.token, routes: { '/status': status } } };
 }
 
+/** Where several stand by for each other, each has a circuit that says so. */
+function failsNow({ observations, models }: Daemon): boolean {
+  return (models.slots?.() ?? []).length === 0 && (observations.health.model()?.failedInARow ?? 0) > 0;
+}
+
+/** Less is drift that time servers mend. ms. */
+const CLOCK_MOVED_MS = 60_000;
+
+/** What the clock of the machine says, beside what has passed since the process began. */
+function clockMoved(now: number): { clockMovedMs?: number } {
+  const moved = Math.round(now - performance.timeOrigin - systemClock.monotonic());
+  return Math.abs(moved) < CLOCK_MOVED_MS ? {} : { clockMovedMs: moved };
+}
+
 function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): NonNullable<StatusDocument['removedChannels']> {
   return unsent
     .filter(({ channel }) => channels.state(channel) === undefined)
@@ -58,6 +73,7 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
   const { observations, models } = daemon;
   const { model } = models;
   const budget = models.daily?.();
+  const health = observations.health.model();
   const replaced = models.replaced?.();
   const now = systemClock.now();
   const warnings = models.warnings?.(now) ?? [];
@@ -79,6 +95,9 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
       ...(replaced ? { replacedBy: replaced.to } : {}),
       ...(warnings.length > 0 ? { warnings } : {}),
     },
+    ...(health ? { modelHealth: health } : {}),
+    holds: observations.health.holds(now),
+    ...clockMoved(now),
     models: models.slots?.() ?? [],
     ...(budget ? { budget } : {}),
     channels: daemon.channels.status(),

@@ -8,6 +8,7 @@ import { spentText } from '../llm/money/with-budget.ts';
 import { CHANNEL_MARKS, channelCells } from './format-channel.ts';
 import { formatDuration, formatRelative } from './format-time.ts';
 import { formatTable, type Output } from './output.ts';
+import { failingFix, failingText, holdText } from './troubles.ts';
 
 interface View {
   readonly out: Output;
@@ -27,7 +28,8 @@ export function formatStatus(status: StatusDocument, view: View): string {
   const calls = `${counted(usageToday.calls, 'call')}, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
   return [
     `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,
-    `${out.mark(model.demo || instead ? 'warn' : 'ok')} model     ${modelText}${latency}`,
+    `${modelMark(status, view)} model     ${modelText}${latency}`,
+    ...formatHealth(status, view),
     ...(model.warnings ?? []).map((warning) => `${out.mark('warn')} catalog   ${printable(warning)}`),
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
@@ -37,6 +39,8 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
+    ...(status.holds ?? []).map((hold) => `${out.mark('warn')} held      ${printable(holdText(hold, now))}`),
+    ...formatClock(status, view),
     ...formatJobs(status.jobs, view),
     ...formatSandbox(status.sandbox, view),
     `${out.mark('none')} today     ${calls}`,
@@ -48,6 +52,26 @@ export function formatStatus(status: StatusDocument, view: View): string {
       ),
     ...(status.degraded.length === 0 ? [] : [`${out.mark('warn')} degraded  ${status.degraded.map(printable).join(', ')}`]),
   ].join('\n');
+}
+
+function modelMark({ model, modelHealth }: StatusDocument, { out }: View): string {
+  if ((modelHealth?.failedInARow ?? 0) > 0) return out.mark('bad');
+  return out.mark(model.demo || model.replacedBy !== undefined ? 'warn' : 'ok');
+}
+
+/** Nothing while calls are answered. */
+function formatHealth({ modelHealth }: StatusDocument, { out, now }: View): string[] {
+  const text = modelHealth && failingText(modelHealth, now);
+  if (text === undefined || !modelHealth) return [];
+  const { lastAnswerAt } = modelHealth;
+  const answered = lastAnswerAt === undefined ? 'none was answered yet' : `last answer ${formatRelative(lastAnswerAt, now)}`;
+  return [`${out.mark('bad')} calls     ${printable(text)}; ${answered}   → ${printable(failingFix(modelHealth))}`];
+}
+
+function formatClock({ clockMovedMs: moved }: StatusDocument, { out }: View): string[] {
+  if (moved === undefined) return [];
+  const way = `${formatDuration(Math.abs(moved))} ${moved < 0 ? 'back' : 'ahead'}`;
+  return [`${out.mark('warn')} clock     was set ${way} while the daemon ran   → timedatectl status`];
 }
 
 function moneyText({ usageToday: { costUsd, unpriced }, budget }: StatusDocument): string {

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import type { Stdio } from '../app/run-gateway.ts';
 import { printableBlock } from '../lib/printable.ts';
 
@@ -45,6 +45,12 @@ export class Output {
     if (!this.json) this.#options.stdio.stdout.write(`${text}\n`);
   }
 
+  /** `text` with its lines folded to the width of the terminal, the folded part under `indent` columns. As it is elsewhere. */
+  screen(text: string, indent: number): void {
+    const { isTTY, columns } = this.#options.stdio.stdout;
+    this.data(isTTY === true && columns !== undefined ? foldLines(text, columns, indent) : text);
+  }
+
   /** The one document of a successful command; nothing without `json`. */
   document(body: Readonly<Record<string, unknown>>): void {
     if (this.json) this.raw(`${JSON.stringify({ schemaVersion: SCHEMA_VERSION, ok: true, ...body }, null, 2)}\n`);
@@ -86,6 +92,22 @@ export class Output {
     // https://no-color.org: any value that is not empty.
     return stdio[stream].isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   }
+}
+
+/** Folds at blanks. What has none is left as it is: a path that is cut cannot be copied. Colours take no column. */
+export function foldLines(text: string, columns: number, indent: number): string {
+  const width = Math.max(columns, indent + 20);
+  const folded = text.split('\n').map((line) => {
+    const rows: string[] = [];
+    let row = '';
+    for (const piece of line.match(/\s*\S+/g) ?? []) {
+      const isFull = row !== '' && stripVTControlCharacters(row + piece).length > width;
+      if (isFull) rows.push(row);
+      row = isFull ? ' '.repeat(indent) + piece.trimStart() : row + piece;
+    }
+    return [...rows, row].join('\n');
+  });
+  return folded.join('\n');
 }
 
 /** Columns two spaces apart, the last one ragged. Cells must be free of control characters. */

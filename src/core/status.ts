@@ -26,6 +26,15 @@ export interface StatusDocument {
      */
     readonly warnings?: readonly string[];
   };
+  /** Absent before the first call, and in what an earlier version tells. */
+  readonly modelHealth?: ModelHealth;
+  /** What waits for at least 5 s because a provider or a platform asked for it. As above. */
+  readonly holds?: readonly HoldStatus[];
+  /**
+   * By how many ms the clock of the machine was set while the daemon ran: behind is negative. Absent: by less
+   * than a minute.
+   */
+  readonly clockMovedMs?: number;
   /** Those that stand by for each other, the main one first; empty where there is only one. */
   readonly models: readonly SlotStatus[];
   /** Today's limit on spending; absent = none. */
@@ -62,6 +71,33 @@ export interface StatusDocument {
   readonly lastErrors: readonly { readonly at: number; readonly code: string; readonly detail: string }[];
   /** What works less well than configured, e.g. `model:demo`, `channel:telegram`. Empty = all well. */
   readonly degraded: readonly string[];
+}
+
+/** What the last calls of models came to. */
+export interface ModelHealth {
+  /** Calls that failed since the last answer, those that people stopped left out. */
+  readonly failedInARow: number;
+  /** Epoch ms of the first of them. */
+  readonly since?: number;
+  /** The newest of them. */
+  readonly last?: {
+    readonly model: string;
+    readonly code: string;
+    readonly kind: string;
+    readonly detail: string;
+    /** What the operator can do, where it is not what its code says. */
+    readonly hint?: string;
+  };
+  /** Epoch ms. */
+  readonly lastAnswerAt?: number;
+}
+
+export interface HoldStatus {
+  /** `model`, or the name of a channel. */
+  readonly what: string;
+  readonly reason: string;
+  /** Epoch ms. */
+  readonly until: number;
 }
 
 /** The config file and what runs. */

@@ -7,6 +7,7 @@ import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
+const NOTHING_TO_SEND = { PENDING: 0, SENDING: 0, SENT: 3, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 };
 
 function document(override: Partial<StatusDocument> = {}): StatusDocument {
   return {
@@ -323,4 +324,62 @@ test('each plugin stands with what it has, or why the agent does not have it', a
     '- plugin    quiet  off',
     '! plugin    bad  broken: it has no plugin.json\\u001b[2J',
   ]);
+});
+
+test('calls that fail take the tick from the model, with their cause, since when, and what mends it', async () => {
+  await using dir = await tempDir();
+  const last = { model: 'openai/gpt-5-mini', code: 'GH2101', kind: 'auth', detail: 'the provider refused the key' };
+  const modelHealth = { failedInARow: 4, since: NOW - 180_000, last, lastAnswerAt: NOW - 600_000 };
+  const holds = [
+    { what: 'telegram', reason: '429 Too Many Requests', until: NOW + 48_000 },
+    { what: 'model', reason: 'rate limit', until: NOW + 62_000 },
+  ];
+  await using server = await serve(JSON.stringify(document({ modelHealth, holds, clockMovedMs: -3_600_000 })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  const { stdout } = await cli.run('status');
+  const lines = stdout.split('\n');
+  expect(lines[1]).toMatch(/^✗ model {5}openai/);
+  expect(lines[2]).toMatch(
+    /^✗ calls {5}4 calls failed in a row for 3 min: GH2101 the provider refused the key; last answer 10 min ago {3}→ \S/,
+  );
+  expect(lines).toContain('! held      answers wait 48 s for telegram (429 Too Many Requests)');
+  expect(lines).toContain('! held      the model is called again in 1 min (rate limit)');
+  expect(lines).toContain('! clock     was set 1 h back while the daemon ran   → timedatectl status');
+});
+
+test('--check is one line with the gravest trouble and its repair, and an exit code for monitors', async () => {
+  await using dir = await tempDir();
+  const well = document({
+    channels: [],
+    degraded: [],
+    journal: { ...document().journal, inbox: { NEW: 0, RUNNING: 0, PARKED: 0, DONE: 3, DEAD: 0 }, outbox: NOTHING_TO_SEND },
+  });
+  const problem = { at: NOW, code: 'GH1101', detail: 'line 3: budget.daily_usd', hint: 'x' };
+  const broken = { ...well, config: { needsRestart: ['gateway.http.port'], problem } };
+  const answers = [well, broken].map((one) => JSON.stringify(one));
+  const cli = new FakeCli(dir.path);
+  const results: unknown[] = [];
+  for (const answer of answers) {
+    await using server = await serve(answer);
+    await daemon(cli, server.port);
+    const { code, stdout } = await cli.run('status', '--check');
+    results.push([code, stdout]);
+    if (code === 1) {
+      const { stdout: json } = await cli.run('status', '--check', '--json');
+      expect(JSON.parse(json)).toMatchObject({
+        ok: false,
+        error: { code: 'GH1009' },
+        troubles: [{ id: 'config' }, { id: 'restart' }],
+      });
+    }
+  }
+  expect(results).toEqual([
+    [0, 'ok\n'],
+    [
+      1,
+      'trouble: the config file is not in use as it stands: GH1101 line 3: budget.daily_usd → gatehouse config check (and 1 more: gatehouse status)\n',
+    ],
+  ]);
+  expect((await cli.run('status', '--check')).code).toBe(3);
 });

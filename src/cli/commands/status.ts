@@ -1,24 +1,32 @@
 import { errorText } from '../../core/errors.ts';
 import type { JournalCounts } from '../../core/journal.ts';
 import type { ConfigStatus, StatusDocument } from '../../core/status.ts';
+import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
-import { askDaemon, notRunning } from '../daemon-status.ts';
+import { askDaemon, type DaemonStatus, notRunning } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelDocument } from '../format-channel.ts';
 import { formatJournal, formatStatus } from '../format-status.ts';
 import { isoTime } from '../format-time.ts';
 import { withJournal } from '../read-journal.ts';
+import { troublesOf } from '../troubles.ts';
+
+export interface StatusOptions {
+  /** One line and an exit code for monitors: 0 well, 1 trouble, 3 not running. */
+  readonly check?: boolean;
+}
 
 /** The state of the running daemon; when it is down, what the disk tells, and exit code 3. */
-export const status: Command<unknown> = async (context) => {
+export const status: Command<StatusOptions> = async (context, { check = false }) => {
   const { deps, out } = context;
   const dataDir = dataDirOf(context);
   const daemon = await askDaemon(dataDir);
+  if (check) return checked(context, daemon);
   const view = { out, now: deps.clock.now(), dataDir };
   if (daemon.kind === 'up') {
     const parked = daemon.status.journal.inbox.PARKED;
     const { questions = 0 } = parked > 0 && !out.json ? await fromDisk(context) : {};
-    out.data(formatStatus(daemon.status, { ...view, questions }));
+    out.screen(formatStatus(daemon.status, { ...view, questions }), 12);
     out.document({ running: true, dataDir, status: statusToJson(daemon.status) });
     return EXIT.ok;
   }
@@ -28,6 +36,25 @@ export const status: Command<unknown> = async (context) => {
   out.fail(notRunning(daemon), { running: false, dataDir, journal: counts ? countsToJson(counts) : null });
   return EXIT.notRunning;
 };
+
+/** The gravest trouble stands in the line; `--json` has all. */
+function checked({ deps, out }: CommandContext, daemon: DaemonStatus): number {
+  if (daemon.kind === 'down') {
+    out.fail(notRunning(daemon), { running: false });
+    return EXIT.notRunning;
+  }
+  const troubles = troublesOf(daemon.status, deps.clock.now());
+  const [first] = troubles;
+  if (!first) {
+    out.data('ok');
+    out.document({ running: true, troubles: [] });
+    return EXIT.ok;
+  }
+  const more = troubles.length === 1 ? '' : ` (and ${troubles.length - 1} more: gatehouse status)`;
+  out.data(`trouble: ${printable(first.text)} → ${printable(first.fix)}${more}`);
+  if (out.json) out.fail({ code: 'GH1009', message: first.text, hint: first.fix }, { running: true, troubles });
+  return EXIT.failed;
+}
 
 interface OnDisk {
   readonly counts?: JournalCounts;

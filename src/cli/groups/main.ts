@@ -1,4 +1,5 @@
 import type { SimulateFlags } from '../commands/simulate.ts';
+import type { StatusOptions } from '../commands/status.ts';
 import type { UsageOptions } from '../commands/usage.ts';
 import { type Commander, examples, FIRST_DAY, Option, type Run, reporting } from './group.ts';
 
@@ -37,9 +38,15 @@ export function addMainCommands(program: Commander, run: Run): void {
     .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/init.ts')).init, options, command),
     );
-  reporting(program, 'status', 'show how the daemon is', ['gatehouse status', 'gatehouse status --json']).action(
-    (options: unknown, command: Commander) => run(async () => (await import('../commands/status.ts')).status, options, command),
-  );
+  reporting(program, 'status', 'show how the daemon is', [
+    'gatehouse status',
+    'gatehouse status --json',
+    'gatehouse status --check || page-me',
+  ])
+    .option('--check', 'one line for monitors: exit code 0 all well, 1 trouble with its cause and repair, 3 not running')
+    .action((options: StatusOptions, command: Commander) =>
+      run(async () => (await import('../commands/status.ts')).status, options, command),
+    );
   addUsageCommand(program, run);
   addSimulateCommand(program, run);
   program

@@ -23,6 +23,7 @@ import { freePort } from '../../simulator/free-port.ts';
 import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
 import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
 import { seeded } from '../load/traffic.ts';
+import { CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
 import { startEmailByToken } from './email-oauth.ts';
 import { HANDS_EFFECTS, HANDS_QUESTION, handsOf } from './hands.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
@@ -60,31 +61,6 @@ const { values: flags } = parseArgs({
 
 const FROM = flags.from === undefined ? {} : { from: resolve(flags.from) };
 const FAULTS = FAULT_KINDS.filter((kind) => flags.fault.includes(kind));
-
-/**
- * Known-bad designs that the judge must catch, on the platforms that show them soonest. What a terminal loses cannot be caught: it has
- * no acknowledgement that could come too early.
- */
-const CONTROLS: Readonly<Record<string, readonly string[]>> = {
-  telegram: ['ack-first', 'send-first'],
-  'telegram-webhook': ['ack-first'],
-  double: ['ack-first'],
-  wecom: ['ack-first'],
-  cli: ['send-first'],
-};
-
-/** Of a known-bad design: each pass takes every so manieth point, and a sample ends with the first that is caught. */
-const CONTROL_EVERY = 6;
-const CONTROL_EVERY_OF_SAMPLE = 30;
-/** Where runs that wait are killed. */
-const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
-/** Where runs with five tools are killed. */
-const HANDS: readonly string[] = [...WAITING, 'email'];
-/**
- * The known-bad design that must be caught, and where: a platform with calls of its own between the two
- * commits hides it.
- */
-const WAITING_CONTROL = { variant: 'two-commits', channel: 'double' } as const;
 
 interface Baseline {
   readonly answers: readonly (readonly string[])[];

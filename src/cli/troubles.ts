@@ -1,0 +1,124 @@
+import { ERROR_CODES } from '../core/error-codes.ts';
+import type { HoldStatus, ModelHealth, StatusDocument } from '../core/status.ts';
+import { counted } from '../lib/counted.ts';
+import { detailText } from './format-channel.ts';
+import { formatDuration } from './format-time.ts';
+
+/** What is not as it should be with a running daemon. Not yet printable: parts of it are others' words. */
+export interface Trouble {
+  /** As in `degraded`, such as `model:openai/gpt-5-mini`, or what it is about: `config`, `clock`, `messages`. */
+  readonly id: string;
+  readonly text: string;
+  /** The command or the change that mends it. */
+  readonly fix: string;
+  /** Messages go without an answer, or nothing can be trusted, until it is mended. */
+  readonly isBad: boolean;
+}
+
+/** Everything that an operator has to know of, the gravest first. Empty = all well. */
+export function troublesOf(status: StatusDocument, now: number): readonly Trouble[] {
+  const found = [
+    ...modelTroubles(status, now),
+    ...status.channels.flatMap((channel): Trouble[] => {
+      const { name, state } = channel;
+      if (state !== 'down' && state !== 'degraded') return [];
+      const text = `channel ${name} is ${state}: ${detailText(channel) || 'it gives no reason'}`;
+      return [{ id: `channel:${name}`, text, fix: `gatehouse channels test ${name}`, isBad: state === 'down' }];
+    }),
+    ...(status.holds ?? []).map(
+      (hold): Trouble => ({
+        id: `hold:${hold.what}`,
+        text: holdText(hold, now),
+        fix: 'nothing to do: it goes on by itself',
+        isBad: false,
+      }),
+    ),
+    ...configTroubles(status),
+    ...clockTroubles(status),
+    ...waitingTroubles(status),
+    ...partTroubles(status),
+  ];
+  return found.toSorted((a, b) => Number(b.isBad) - Number(a.isBad));
+}
+
+/** `the model is called again in 48 s (429)`; of a channel, that its answers wait. */
+export function holdText({ what, reason, until }: HoldStatus, now: number): string {
+  const left = formatDuration(Math.max(0, until - now));
+  return what === 'model' ? `the model is called again in ${left} (${reason})` : `answers wait ${left} for ${what} (${reason})`;
+}
+
+/** `3 calls failed in a row for 2 min: GH2101 the key was refused`. Undefined = the last call was answered. */
+export function failingText({ failedInARow, since, last }: ModelHealth, now: number): string | undefined {
+  if (failedInARow === 0 || !last) return undefined;
+  const time = since === undefined || now - since < 60_000 ? '' : ` for ${formatDuration(now - since)}`;
+  const count = failedInARow === 1 ? 'the last call failed' : `${failedInARow} calls failed in a row${time}`;
+  return `${count}: ${last.code} ${last.detail}`;
+}
+
+/** What mends a model whose calls fail. */
+export function failingFix({ last }: ModelHealth): string {
+  const { code = '', hint } = last ?? {};
+  return hint ?? (code in ERROR_CODES ? ERROR_CODES[code as keyof typeof ERROR_CODES].hint : 'gatehouse models test');
+}
+
+function modelTroubles({ model, modelHealth }: StatusDocument, now: number): readonly Trouble[] {
+  if (model.demo)
+    return [{ id: 'model:demo', text: 'no real AI answers: the demo is the model', fix: 'gatehouse auth set-key', isBad: true }];
+  const text = modelHealth && failingText(modelHealth, now);
+  return text === undefined || !modelHealth
+    ? []
+    : [{ id: `model:${model.id}`, text: `model ${model.id}: ${text}`, fix: failingFix(modelHealth), isBad: true }];
+}
+
+function configTroubles({ config }: StatusDocument): readonly Trouble[] {
+  if (!config) return [];
+  const { problem, needsRestart } = config;
+  const broken = problem && {
+    ...{ id: 'config', isBad: true, fix: 'gatehouse config check' },
+    text: `the config file is not in use as it stands: ${problem.code} ${problem.detail}`,
+  };
+  const restart = needsRestart.length > 0 && {
+    ...{ id: 'restart', isBad: false, fix: 'restart the daemon' },
+    text: `changes of the config hold after a restart: ${needsRestart.join(', ')}`,
+  };
+  return [...(broken ? [broken] : []), ...(restart ? [restart] : [])];
+}
+
+function clockTroubles({ clockMovedMs: moved }: StatusDocument): readonly Trouble[] {
+  if (moved === undefined) return [];
+  const text = `the clock was set ${formatDuration(Math.abs(moved))} ${moved < 0 ? 'back' : 'ahead'} while the daemon ran`;
+  return [{ id: 'clock', text, fix: 'timedatectl status, then restart the daemon', isBad: false }];
+}
+
+function waitingTroubles({ journal: { inbox, outbox } }: StatusDocument): readonly Trouble[] {
+  const dead = inbox.DEAD + outbox.DEAD;
+  const unknown = outbox.UNKNOWN;
+  if (dead + unknown === 0) return [];
+  const parts = [
+    ...(dead > 0 ? [`${counted(dead, 'message')} given up`] : []),
+    ...(unknown > 0 ? [`${counted(unknown, 'answer')} of which it is not known whether they arrived`] : []),
+  ];
+  return [{ id: 'messages', text: parts.join(', '), fix: 'gatehouse dead list', isBad: false }];
+}
+
+/** Parts of the daemon that say for themselves that they are not well. */
+function partTroubles({ degraded, mcp = [], plugins = [], sandbox }: StatusDocument): readonly Trouble[] {
+  const trouble = (id: string, text: string, fix: string, isBad = false): readonly Trouble[] =>
+    degraded.includes(id) ? [{ id, text, fix, isBad }] : [];
+  const noSandbox = sandbox && 'problem' in sandbox ? sandbox : undefined;
+  return [
+    ...trouble('journal', 'the journal cannot be written, and nothing is accepted', 'make room on the disk', true),
+    ...trouble('sandbox', `no tool runs programs: ${noSandbox?.problem ?? ''}`, noSandbox?.hint ?? ''),
+    ...mcp.flatMap(({ server, state, detail = '' }) =>
+      trouble(`mcp:${server}`, `MCP server ${server} is ${state}: ${detail}`, `gatehouse mcp test ${server}`),
+    ),
+    ...plugins.flatMap(({ plugin, detail = '' }) =>
+      trouble(`plugin:${plugin}`, `plugin ${plugin} is broken: ${detail}`, 'gatehouse plugins list'),
+    ),
+    ...degraded.flatMap((id) =>
+      id.startsWith('intake:')
+        ? trouble(id, `${id.slice(7)} is asked to hold its messages: too many wait`, 'gatehouse explain GH1509')
+        : [],
+    ),
+  ];
+}
