@@ -202,6 +202,8 @@ class Parser {
     if (rest.startsWith('//') || rest.startsWith('/*') || rest.startsWith('#')) {
       return new JsonSyntaxError('JSON has no comments', this.#at, 'remove the comment');
     }
+    if (/^[\u201c\u201d\u201e]/.test(rest))
+      return new JsonSyntaxError('JSON strings use straight quotes', this.#at, 'replace “ ” with "');
     if (rest.startsWith("'")) return new JsonSyntaxError('JSON strings use double quotes', this.#at, 'replace \' with "');
     const hint = wanted.startsWith('","') ? 'is a comma missing before this?' : undefined;
     return new JsonSyntaxError(`expected ${wanted}`, this.#at, hint);

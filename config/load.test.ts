@@ -100,6 +100,7 @@ describe('which file', () => {
       },
       hooks: [],
       heartbeat: { every_minutes: 30, max_a_day: 48 },
+      security: { accept: [] },
       subagents: {
         ...{ max_at_once: 10, max_of_request: 20, max_tokens_of_request: 10_000_000 },
         mcp_isolation: { dispatch_subagent: 'per-subagent', spawn: 'shared' },
@@ -310,7 +311,9 @@ describe('problems', () => {
     const of = async (selfChat: boolean, senders: string[]) => {
       const channels = [{ type: 'mine', allowed_senders: senders, settings: { self_chat: selfChat } }];
       const options = { channelTypes: ['mine'], channelSettings: async () => settings };
-      return (await load(JSON.stringify({ gateway: { channels } }), options)).warnings.map(({ path }) => path);
+      return (await load(JSON.stringify({ budget: { daily_usd: 1 }, gateway: { channels } }), options)).warnings.map(
+        ({ path }) => path,
+      );
     };
     const path = 'gateway.channels[0].allowed_senders';
     expect([await of(true, ['*']), await of(true, ['4917']), await of(false, ['*'])]).toEqual([[path], [], []]);

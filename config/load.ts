@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { errorText, GatehouseError } from '../src/core/errors.ts';
 import { type ChannelSchemas, checkChannels, hintMisplacedSetting } from './check-channels.ts';
 import { checkModels } from './check-models.ts';
+import { checkSecurity } from './check-security.ts';
 import { checkTools } from './check-tools.ts';
 import { checkValue, describeChoice, valueAt } from './check-value.ts';
 import { excerptAt } from './excerpt.ts';
@@ -93,7 +94,10 @@ function decode(bytes: Uint8Array, file: string | undefined): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new ConfigError([withFile({ severity: 'error', path: '', message: 'the file is not valid UTF-8' }, file)], file);
+    throw new ConfigError(
+      [withFile({ severity: 'error', path: '', message: 'the file is not valid UTF-8', hint: 'save it as UTF-8' }, file)],
+      file,
+    );
   }
 }
 
@@ -142,7 +146,8 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   if (findings.every(({ severity }) => severity === 'warning')) findings.push(...(options.judge?.(checked.data) ?? []));
   const { gateway } = checked.data;
   const entries = gateway.channels.map((entry, index) => ({ ...entry, settings: channels.settings[index] ?? {} }));
-  return { data: { ...checked.data, gateway: { ...gateway, channels: entries } }, findings };
+  const data = { ...checked.data, gateway: { ...gateway, channels: entries } };
+  return { data, findings: [...findings, ...checkSecurity(data)] };
 }
 
 function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } {

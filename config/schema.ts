@@ -10,6 +10,7 @@ import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection 
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 import { questionsSection } from './sections/questions.ts';
 import { sandboxSection } from './sections/sandbox.ts';
+import { securitySection } from './sections/security.ts';
 import { subagentsSection } from './sections/subagents.ts';
 import { tasksSection } from './sections/tasks.ts';
 import { contextFilter, policyByProvider, toolPolicySection } from './sections/tool-policy.ts';
@@ -68,6 +69,7 @@ export const configSchema = z.strictObject({
   mcp_servers: mcpServers,
   mcp_clients: mcpClients,
   sandbox: sandboxSection.optional(),
+  security: securitySection,
   web: webSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z

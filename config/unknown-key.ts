@@ -42,6 +42,7 @@ const PROTECTIONS = [
   'approvals',
   'http',
   'auth',
+  'security',
 ];
 
 /** What a key may be called that is meant to keep a person or a tool out, wherever it stands. */

@@ -26,7 +26,7 @@ const START_KEYS = [
 ];
 
 /** Read by editors or by commands, or by every start for what earlier processes left. */
-const UNREAD_KEYS = ['$schema', 'version', 'embedding', 'gateway.max_attempts', 'gateway.max_message_age_hours'];
+const UNREAD_KEYS = ['$schema', 'version', 'embedding', 'security', 'gateway.max_attempts', 'gateway.max_message_age_hours'];
 
 export interface ReloadPartsOptions extends ChannelsPartOptions {
   readonly models: LiveModels;

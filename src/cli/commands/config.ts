@@ -15,13 +15,22 @@ import { EXIT } from '../exit-codes.ts';
 /** Names and aliases, for `readConfig`. */
 export const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
 
-/** Checks the config and names every problem at once. */
-export const configCheck: Command<unknown> = async (context) => {
+/**
+ * Checks the config and names every problem at once. With `strict` a warning fails the check too: for a script
+ * that must not roll out a file with a typo in it.
+ */
+export const configCheck: Command<{ readonly strict?: boolean }> = async (context, { strict = false }) => {
   const { out } = context;
   try {
     const judge = (config: Config) => judgeModels(config, context.deps);
     const { file, warnings } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
+    if (strict && warnings.length > 0) {
+      const message = `${plural(warnings.length, 'warning')} in ${file ?? 'the config'}, and --strict takes none`;
+      const hint = 'fix the lines named above, or leave out --strict';
+      out.fail({ code: 'GH1101', message, hint }, { file: file ?? null, problems: warnings.map(toJson) });
+      return EXIT.config;
+    }
     const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
     out.document({ file: file ?? null, problems: warnings.map(toJson) });
