@@ -6,13 +6,12 @@
 import { isLoopbackName } from '../src/lib/loopback-name.ts';
 import type { Finding } from './problem.ts';
 import type { Config } from './schema.ts';
-import type { RiskId } from './sections/security.ts';
+import { RISKS, type RiskId } from './sections/security.ts';
 
 type Entry = Config['gateway']['channels'][number];
 
 interface Risk {
   readonly id: RiskId;
-  readonly isCritical: boolean;
   readonly path: readonly PropertyKey[];
   readonly message: string;
   readonly hint: string;
@@ -23,11 +22,11 @@ export function checkSecurity(config: Config): readonly Finding[] {
   const accepted = new Set<string>(config.security.accept);
   const risks = [...modelRisks(config), ...config.gateway.channels.flatMap(channelRisks(config)), ...policyRisks(config)];
   const found = risks.filter(({ id }) => !accepted.has(id));
-  return found.map(({ id, isCritical, path, message, hint }) => ({
-    severity: isCritical ? 'error' : 'warning',
+  return found.map(({ id, path, message, hint }) => ({
+    severity: RISKS[id].stopsStart ? 'error' : 'warning',
     path,
     message: `${message} [${id}]`,
-    hint: isCritical ? `${hint}; if it is meant, add "${id}" to "security": { "accept": [] }` : hint,
+    hint: RISKS[id].stopsStart ? `${hint}; if it is meant, add "${id}" to "security": { "accept": [] }` : hint,
   }));
 }
 
@@ -46,7 +45,7 @@ function modelRisks(config: Config): readonly Risk[] {
     if (url === undefined || !/^http:/i.test(url) || !isPublic(hostOf(url))) return [];
     const path = [...at, 'base_url'];
     const message = `sends the key and all that is said unencrypted to ${hostOf(url)}`;
-    return [{ id: 'model-in-clear', isCritical: true, path, message, hint: 'write https://' }];
+    return [{ id: 'model-in-clear', path, message, hint: 'write https://' }];
   });
 }
 
@@ -63,14 +62,14 @@ function openRisk({ allowed_senders: allowed }: Entry, at: readonly PropertyKey[
   if (everyone < 0 || budget?.daily_usd !== undefined || budget?.sender_usd !== undefined) return [];
   const message = 'lets everyone in, and no limit on spending is set';
   const hint = 'set "budget": { "daily_usd": 2 }, or name who may write';
-  return [{ id: 'open-without-budget', isCritical: false, path: [...at, 'allowed_senders', everyone], message, hint }];
+  return [{ id: 'open-without-budget', path: [...at, 'allowed_senders', everyone], message, hint }];
 }
 
 /** Passwords that leave this machine and its network without encryption. */
 function clearRisks({ type, settings }: Entry, at: readonly PropertyKey[]): readonly Risk[] {
   const risk = (key: string, host: unknown, message: string, hint: string): readonly Risk[] =>
     typeof host === 'string' && isPublic(host)
-      ? [{ id: 'login-in-clear', isCritical: true, path: [...at, 'settings', key], message: `${message} to ${host}`, hint }]
+      ? [{ id: 'login-in-clear', path: [...at, 'settings', key], message: `${message} to ${host}`, hint }]
       : [];
   const { imap_host: imap, smtp_host: smtp, host } = settings;
   const clear = 'sends the login and every mail unencrypted';
@@ -105,7 +104,7 @@ function neverMatching({ type, allowed_senders: allowed }: Entry, at: readonly P
     if (sender === '*' || pattern.test(sender)) return [];
     const path = [...at, 'allowed_senders', index];
     const message = 'lets no one in: it is not how this platform writes ids';
-    return [{ id: 'sender-never-matches', isCritical: false, path, message, hint: `write ${form}` }];
+    return [{ id: 'sender-never-matches', path, message, hint: `write ${form}` }];
   });
 }
 
@@ -115,7 +114,7 @@ function policyRisks({ sandbox, tool_policy: policy, gateway: { http, webhooks }
       ? []
       : [
           {
-            ...{ id: 'programs-bare', isCritical: false, path: ['sandbox', 'mode'] },
+            ...{ id: 'programs-bare', path: ['sandbox', 'mode'] },
             message: 'programs of the agent run with all that the user of the daemon may do',
             hint: 'write "auto", and install bubblewrap',
           },
@@ -124,7 +123,7 @@ function policyRisks({ sandbox, tool_policy: policy, gateway: { http, webhooks }
     host === '0.0.0.0' || host === '::'
       ? [
           {
-            ...{ id: 'listens-everywhere', isCritical: false, path },
+            ...{ id: 'listens-everywhere', path },
             message: `${what} can be reached from every network of this machine, without TLS`,
             hint: 'write "127.0.0.1", and put a reverse proxy with TLS before it',
           },
@@ -135,7 +134,7 @@ function policyRisks({ sandbox, tool_policy: policy, gateway: { http, webhooks }
       ? []
       : [
           {
-            ...{ id: 'mode-full', isCritical: false, path: ['tool_policy', 'mode'] },
+            ...{ id: 'mode-full', path: ['tool_policy', 'mode'] },
             message: 'no tool call of yours is asked about any more',
             hint: 'write "guarded" or "workspace"',
           },

@@ -1,22 +1,31 @@
 import { z } from 'zod';
 
-/** Of what `check-security.ts` finds; the first two stop the start. */
-const riskId = z.enum([
-  'model-in-clear',
-  'login-in-clear',
-  'open-without-budget',
-  'sender-never-matches',
-  'programs-bare',
-  'mode-full',
-  'listens-everywhere',
-]);
+/** What `check-security.ts` finds. `stopsStart`: a secret would cross the internet in the clear. */
+export const RISKS = {
+  'model-in-clear': {
+    what: 'A `base_url` with `http://` at a public address: key and conversations can be read',
+    stopsStart: true,
+  },
+  'login-in-clear': {
+    what: 'A login of mail or IRC without TLS, or with a certificate that nothing checks, at a public address',
+    stopsStart: true,
+  },
+  'open-without-budget': {
+    what: '`"*"` in `allowed_senders` without `budget.daily_usd` or `budget.sender_usd`',
+    stopsStart: false,
+  },
+  'sender-never-matches': { what: 'An entry of `allowed_senders` that no id of the platform can equal', stopsStart: false },
+  'programs-bare': { what: '`sandbox.mode` is `none`: programs of the agent may do all that the daemon may', stopsStart: false },
+  'mode-full': { what: '`tool_policy.mode` is `full`: you are asked about no tool call', stopsStart: false },
+  'listens-everywhere': { what: 'A listener on `0.0.0.0` or `::`, without TLS', stopsStart: false },
+} as const;
 
-export type RiskId = z.output<typeof riskId>;
+export type RiskId = keyof typeof RISKS;
 
 export const securitySection = z
   .strictObject({
     accept: z
-      .array(riskId)
+      .array(z.enum(Object.keys(RISKS) as [RiskId, ...RiskId[]]))
       .max(20)
       .default([])
       .describe(

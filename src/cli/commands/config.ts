@@ -15,21 +15,29 @@ import { EXIT } from '../exit-codes.ts';
 /** Names and aliases, for `readConfig`. */
 export const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
 
+export interface CheckOptions {
+  /** A warning fails it too. */
+  readonly strict?: boolean;
+  /** Only what `config/check-security.ts` finds; each is worth exit code 1. */
+  readonly only?: 'security';
+}
+
 /**
  * Checks the config and names every problem at once. With `strict` a warning fails the check too: for a script
  * that must not roll out a file with a typo in it.
  */
-export const configCheck: Command<{ readonly strict?: boolean }> = async (context, { strict = false }) => {
+export const configCheck: Command<CheckOptions> = async (context, { strict = false, only }) => {
   const { out } = context;
   try {
     const judge = (config: Config) => judgeModels(config, context.deps);
-    const { file, warnings } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
+    const { file, warnings: all } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
+    const warnings = only === undefined ? all : all.filter(({ message }) => / \[[a-z-]+\]$/.test(message));
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
-    if (strict && warnings.length > 0) {
-      const message = `${plural(warnings.length, 'warning')} in ${file ?? 'the config'}, and --strict takes none`;
-      const hint = 'fix the lines named above, or leave out --strict';
+    if ((strict || only) && warnings.length > 0) {
+      const message = `${plural(warnings.length, 'warning')} in ${file ?? 'the config'}${only ? '' : ', and --strict takes none'}`;
+      const hint = only ? 'mend the lines named above, or name what you mean in security.accept' : STRICT_HINT;
       out.fail({ code: 'GH1101', message, hint }, { file: file ?? null, problems: warnings.map(toJson) });
-      return EXIT.config;
+      return only ? EXIT.failed : EXIT.config;
     }
     const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
@@ -42,6 +50,8 @@ export const configCheck: Command<{ readonly strict?: boolean }> = async (contex
     return EXIT.config;
   }
 };
+
+const STRICT_HINT = 'fix the lines named above, or leave out --strict';
 
 /**
  * What keeps a model of the config from working, as the start would say it, and what the catalog warns of.

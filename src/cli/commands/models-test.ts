@@ -100,7 +100,8 @@ function entryPerKey(entry: ModelEntry): Tried[] {
   return [key, ...key.more].map(({ from, value }) => ({ entry: { ...entry, key: { from, value } }, keyFrom: from }));
 }
 
-async function testEntry(tried: Tried, deps: CliDeps, timeouts: ModelTimeouts): Promise<Tested> {
+/** One call. Rejects with what `createModel` rejects with. */
+export async function testEntry(tried: Tried, deps: CliDeps, timeouts: ModelTimeouts): Promise<Tested> {
   const { target, key, problem } = tried.entry;
   if (problem || !target) return { ...tried, failure: problem ?? NO_ANSWER };
   const model = await deps.createModel(target, { apiKey: key?.value(), timeouts });

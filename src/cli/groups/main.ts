@@ -1,3 +1,4 @@
+import type { DoctorOptions } from '../commands/doctor.ts';
 import type { SimulateFlags } from '../commands/simulate.ts';
 import type { StatusOptions } from '../commands/status.ts';
 import type { UsageOptions } from '../commands/usage.ts';
@@ -47,6 +48,7 @@ export function addMainCommands(program: Commander, run: Run): void {
     .action((options: StatusOptions, command: Commander) =>
       run(async () => (await import('../commands/status.ts')).status, options, command),
     );
+  addDoctorCommands(program, run);
   addUsageCommand(program, run);
   addSimulateCommand(program, run);
   program
@@ -62,6 +64,25 @@ export function addMainCommands(program: Commander, run: Run): void {
     .action((code: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
     );
+}
+
+function addDoctorCommands(program: Commander, run: Run): void {
+  const group = reporting(program, 'doctor', 'look at everything that keeps a daemon from its work, and mend what can be', [
+    'gatehouse doctor',
+    'gatehouse doctor --fix',
+    'gatehouse doctor --offline --json',
+    'gatehouse doctor security',
+  ])
+    .option('--fix', 'mend what can be mended, asking for each change')
+    .option('--yes', 'with --fix: do not ask')
+    .option('--offline', 'call no provider and connect no channel')
+    .action((options: DoctorOptions, command: Commander) =>
+      run(async () => (await import('../commands/doctor.ts')).doctor, options, command),
+    );
+  reporting(group, 'security', 'name the dangers in the config, with line and repair', ['gatehouse doctor security']).action(
+    (options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/doctor.ts')).doctorSecurity, options, command),
+  );
 }
 
 function addUsageCommand(program: Commander, run: Run): void {

@@ -1,0 +1,263 @@
+import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import type { ChannelStatus } from '../../core/turn.ts';
+import { openJournal } from '../../journal/open.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+import { scriptedModel } from '../../testing/scripted-model.ts';
+import type { Scene } from '../doctor/check.ts';
+import { CHECKS } from '../doctor/index.ts';
+import { diskCheck, nodeCheck } from '../doctor/machine.ts';
+
+const MIB = 2 ** 20;
+const usage = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
+const TELEGRAM: ChannelStatus = {
+  ...{ name: 'telegram', type: 'telegram', account: '99', state: 'healthy', since: 0 },
+  ...{ inboundClass: 'B', sendClass: 'blind' },
+};
+
+interface Result {
+  readonly id: string;
+  readonly state: string;
+  readonly what: string;
+  readonly fix: string | null;
+  readonly canFix: boolean;
+}
+
+/** A directory in which all is well: a config with a model that answers, a channel, an owner, a budget. */
+async function healthy(dir: string): Promise<FakeCli> {
+  const cli = new FakeCli(dir);
+  cli.env = { OPENAI_API_KEY: 'sk-test' };
+  cli.models.set(
+    'openai/gpt-6.1-terra',
+    scriptedModel(async () => ({ text: 'ok', usage })),
+  );
+  cli.tried = [TELEGRAM];
+  await config(cli, {});
+  await mkdir(cli.dataDir, { mode: 0o700 });
+  return cli;
+}
+
+async function config(cli: FakeCli, more: object, gateway: object = {}): Promise<void> {
+  const owner = [{ channel: 'telegram', chat_id: '7' }];
+  const channels = [{ type: 'telegram', allowed_senders: ['7'] }];
+  const all = { provider: 'openai', model: 'gpt-6.1-terra', budget: { daily_usd: 2 }, ...more };
+  await cli.write('.gatehouse/config.json', JSON.stringify({ ...all, gateway: { owner, channels, ...gateway } }));
+}
+
+async function doctor(cli: FakeCli, ...flags: string[]): Promise<{ code: number; lines: ReadonlyMap<string, Result> }> {
+  const { code, stdout } = await cli.run('doctor', '--json', ...flags);
+  const { checks } = JSON.parse(stdout) as { checks: readonly Result[] };
+  return { code, lines: new Map(checks.map((line) => [line.id, line])) };
+}
+
+test('where all is well no check fires, and the exit code is 0', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  const { code, lines } = await doctor(cli);
+  expect([...lines.values()].filter(({ state }) => state !== 'ok' && state !== 'skip')).toEqual([]);
+  expect(code).toBe(0);
+  expect(lines.size).toBe(CHECKS.length);
+  expect(CHECKS.length).toBeLessThanOrEqual(25);
+});
+
+const NOW = 1_000_000;
+interface Broken {
+  readonly state: 'warn' | 'bad';
+  readonly says: RegExp;
+  /** The command that is named. */
+  readonly fix: RegExp;
+  /** Whether `--fix` heals it. */
+  readonly heals?: true;
+  readonly code?: number;
+  break(cli: FakeCli): Promise<void>;
+}
+
+const BROKEN: Readonly<Record<string, Broken>> = {
+  'data-dir': {
+    ...{ state: 'warn', says: /other users of this machine can read .* \(mode 755\)/, fix: /^chmod 700 /, heals: true },
+    break: (cli) => chmod(cli.dataDir, 0o755),
+  },
+  'secret-files': {
+    ...{ state: 'bad', says: /can read .*auth\.json/, fix: /^chmod 600 .*auth\.json/, heals: true },
+    break: (cli) => writeFile(join(cli.dataDir, 'auth.json'), '{}', { mode: 0o644 }),
+  },
+  leftovers: {
+    ...{ state: 'warn', says: /1 file of a write that was cut off/, fix: /^rm .*auth\.json\.new-123/, heals: true },
+    async break(cli) {
+      await writeFile(join(cli.dataDir, 'auth.json.new-123'), '', { mode: 0o600 });
+      await utimes(join(cli.dataDir, 'auth.json.new-123'), 1, 1);
+      await cli.clock.advance(7_200_000);
+    },
+  },
+  config: {
+    ...{ state: 'bad', says: /config\.json:1: must be a number/, fix: /gatehouse config check/, code: 78 },
+    break: (cli) => config(cli, {}, { max_history: 'fifty' }),
+  },
+  'schema-file': {
+    ...{ state: 'warn', says: /config\.schema\.json is of another version/, fix: /gatehouse config schema > /, heals: true },
+    break: async (cli) => void (await cli.write('.gatehouse/config.schema.json', '{}')),
+  },
+  security: {
+    ...{ state: 'warn', says: /1 danger: .*lets no one in/, fix: /gatehouse doctor security/ },
+    break: (cli) => config(cli, {}, { channels: [{ type: 'telegram', allowed_senders: ['@ada'] }] }),
+  },
+  owner: {
+    ...{ state: 'warn', says: /nobody is told of trouble/, fix: /"owner"/ },
+    break: (cli) => config(cli, {}, { owner: [] }),
+  },
+  budget: {
+    ...{ state: 'warn', says: /nothing limits what a day may cost/, fix: /"daily_usd"/ },
+    break: (cli) => config(cli, { budget: { session_usd: 1 } }),
+  },
+  daemon: {
+    ...{ state: 'warn', says: /daemon\.json names a daemon that is gone/, fix: /^rm /, heals: true },
+    break: async (cli) =>
+      void (await writeFile(join(cli.dataDir, 'daemon.json'), JSON.stringify({ pid: 1, port: 1, host: '127.0.0.1' }), {
+        mode: 0o600,
+      })),
+  },
+  models: {
+    ...{ state: 'bad', says: /main: GH2101 /, fix: /\S/ },
+    async break(cli) {
+      cli.models.set(
+        'openai/gpt-6.1-terra',
+        scriptedModel(async () => ({ fail: 'auth' })),
+      );
+    },
+  },
+  channels: {
+    ...{ state: 'bad', says: /telegram is down: GH1501/, fix: /gatehouse channels test telegram/ },
+    async break(cli) {
+      cli.tried = [{ ...TELEGRAM, state: 'down', detail: 'GH1501: Unauthorized' }];
+    },
+  },
+  journal: {
+    ...{ state: 'bad', says: /the journal is damaged/, fix: /restore a backup/ },
+    break: (cli) => writeFile(join(cli.dataDir, 'journal.db'), Buffer.alloc(8_192, 7)),
+  },
+  'dead-letters': {
+    ...{ state: 'warn', says: /2 messages given up, 1 of which it is not known/, fix: /gatehouse dead list/ },
+    async break(cli) {
+      await emptyJournal(cli);
+      const { inbox, outbox } = cli.counts;
+      cli.counts = { ...cli.counts, inbox: { ...inbox, DEAD: 2 }, outbox: { ...outbox, UNKNOWN: 1 } };
+    },
+  },
+};
+
+/** A sound file; what is in it is told by the fields of `FakeCli`. */
+async function emptyJournal(cli: FakeCli): Promise<void> {
+  const { journal } = await openJournal({ dir: cli.dataDir, clock: cli.clock, sync: 'in-commit' });
+  await journal[Symbol.asyncDispose]();
+}
+
+test.each(Object.entries(BROKEN))(
+  '%s: what is broken is named with its repair, and healed where that can be done',
+  async (id, one) => {
+    await using dir = await tempDir();
+    const cli = await healthy(dir.path);
+    await one.break(cli);
+    const { code, lines } = await doctor(cli);
+    expect(lines.get(id)).toMatchObject({
+      ...{ state: one.state, what: expect.stringMatching(one.says), fix: expect.stringMatching(one.fix) },
+      canFix: one.heals === true,
+    });
+    expect(code).toBe(one.code ?? (one.state === 'bad' ? 1 : 0));
+    const others = [...lines.values()].filter((line) => line.id !== id && line.state === 'bad');
+    expect(others).toEqual([]);
+    if (!one.heals) return;
+    expect((await doctor(cli, '--fix')).lines.get(id)?.state).toBe(one.state);
+    const healed = await doctor(cli, '--fix', '--yes');
+    expect([healed.lines.get(id)?.state, healed.code]).toEqual([expect.stringMatching(/ok|skip/), 0]);
+  },
+);
+
+test('a port that another program holds is named', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await config(cli, {}, { http: { port } });
+  const { lines } = await doctor(cli, '--offline');
+  await new Promise((resolve) => server.close(resolve));
+  expect(lines.get('port')).toMatchObject({ state: 'bad', what: `another program listens on port ${port}` });
+  expect(lines.get('port')?.fix).toMatch(/gateway\.http\.port/);
+});
+
+test('a clock that is behind the newest record, and an open question, are named', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  cli.openJournal = (options) => openJournal({ ...options, sync: 'in-commit' });
+  await cli.clock.advance(NOW);
+  const { journal } = await openJournal({ dir: cli.dataDir, clock: cli.clock, sync: 'in-commit' });
+  journal.record.note({ type: 'channel', at: cli.clock.now() + 3_600_000, channel: 'telegram', state: 'healthy' });
+  await journal[Symbol.asyncDispose]();
+  const { lines } = await doctor(cli, '--offline');
+  expect(lines.get('clock')).toMatchObject({ state: 'bad', what: 'the clock is 60 minutes behind the newest record' });
+  expect(lines.get('questions')?.state).toBe('ok');
+});
+
+test('an old Node and a full disk are named', async () => {
+  const scene = { dataDir: '/nowhere', loaded: { config: { disk: { reserve_mb: 100 } } } } as unknown as Scene;
+  expect(await nodeCheck('24.10.0').run(scene)).toMatchObject({ state: 'bad', fix: 'install Node 24.11 or newer' });
+  expect(await nodeCheck('25.0.0').run(scene)).toMatchObject({ state: 'ok' });
+  const states = [99, 199, 200].map(async (mb) => (await diskCheck(async () => mb * MIB).run(scene)).state);
+  expect(await Promise.all(states)).toEqual(['bad', 'warn', 'ok']);
+});
+
+test('on a terminal each change is asked for, and a no changes nothing', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await chmod(cli.dataDir, 0o755);
+  await writeFile(join(cli.dataDir, 'auth.json'), '{}', { mode: 0o644 });
+  cli.answers = ['n', 'y'];
+  const { stdout, stderr } = await cli.run('doctor', '--fix', '--offline');
+  expect(stderr).toMatch(/Mend it\? \[y\/N\]/);
+  const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+  expect([await mode(cli.dataDir), await mode(join(cli.dataDir, 'auth.json'))]).toEqual(['755', '600']);
+  expect(stripVTControlCharacters(stdout)).toMatch(/^! data-dir/m);
+  expect(await readFile(join(cli.dataDir, 'auth.json'), 'utf8')).toBe('{}');
+});
+
+test('doctor security names each danger with its line, and fails for scripts', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  expect((await cli.run('doctor', 'security')).code).toBe(0);
+  await config(cli, { sandbox: { mode: 'none' } });
+  const { code, stderr } = await cli.run('doctor', 'security');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/config\.json:1:\d+: sandbox\.mode: programs of the agent run with all .* \[programs-bare\]/);
+  await config(cli, { base_url: 'http://api.example.org/v1' });
+  expect((await cli.run('doctor', 'security')).code).toBe(78);
+});
+
+test('what the running daemon tells of itself, an open question, and a sandbox that cannot be are named', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await emptyJournal(cli);
+  cli.openJournal = async (options) => {
+    const opened = await openJournal({ ...options, sync: 'in-commit' });
+    const { journal } = opened;
+    Object.defineProperty(journal, 'waits', { value: { questions: async () => [{}] } });
+    return opened;
+  };
+  // The one of another platform.
+  await config(cli, { sandbox: { mode: process.platform === 'darwin' ? 'bwrap' : 'macos' } });
+  const { lines } = await doctor(cli, '--offline');
+  expect(lines.get('questions')).toMatchObject({ state: 'warn', what: '1 question waits', fix: 'gatehouse questions list' });
+  expect(lines.get('sandbox')).toMatchObject({ state: 'warn', what: expect.stringMatching(/macOS|Linux|sandbox/) });
+  const status = { model: { id: 'm', demo: false }, channels: [], degraded: ['journal'], journal: cli.counts };
+  const scene = { context: { deps: cli }, daemon: { kind: 'up', status } } as unknown as Scene;
+  const running = CHECKS.find(({ id }) => id === 'running');
+  expect(await running?.run(scene)).toMatchObject({ state: 'bad', what: expect.stringMatching(/journal cannot be written/) });
+});
+
+test('each check has a test that breaks it', () => {
+  const others = ['node', 'disk', 'port', 'clock', 'questions', 'sandbox', 'running'];
+  expect(CHECKS.map(({ id }) => id).toSorted()).toEqual([...Object.keys(BROKEN), ...others].toSorted());
+});

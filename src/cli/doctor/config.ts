@@ -1,0 +1,65 @@
+import { ConfigError } from '../../../config/problem.ts';
+import { isGatehouseError } from '../../core/errors.ts';
+import { counted } from '../../lib/counted.ts';
+import { bad, type Check, ok, type Scene, skip, warn } from './check.ts';
+
+/** Ids of `config/check-security.ts` stand at the end of its messages. */
+const RISK = / \[[a-z-]+\]$/;
+
+const risksOf = ({ loaded }: Scene) => (loaded?.warnings ?? []).filter(({ message }) => RISK.test(message));
+
+export const configFile: Check = {
+  id: 'config',
+  title: 'The config can be used, and every key of it is known.',
+  async run(scene) {
+    const { loaded, problem } = scene;
+    if (problem instanceof ConfigError) {
+      const [first] = problem.problems.filter(({ severity }) => severity === 'error');
+      return bad(`${problem.file ?? 'the config'}${place(first?.line)}: ${first?.message ?? ''}`, 'gatehouse config check');
+    }
+    if (problem) return bad(problem.message, isGatehouseError(problem) ? problem.hint : 'gatehouse config check');
+    const others = (loaded?.warnings ?? []).filter(({ message }) => !RISK.test(message));
+    const [first] = others;
+    if (first) return warn(`${counted(others.length, 'warning')}: ${first.path}: ${first.message}`, 'gatehouse config check');
+    return ok(loaded?.file ?? 'no file: the defaults apply');
+  },
+};
+
+function place(line: number | undefined): string {
+  return line === undefined ? '' : `:${line}`;
+}
+
+export const security: Check = {
+  id: 'security',
+  title: 'The config leaves no door open that it could close.',
+  async run(scene) {
+    if (!scene.loaded) return skip('the config cannot be used');
+    const risks = risksOf(scene);
+    const [first] = risks;
+    if (!first) return ok('nothing is found');
+    return warn(`${counted(risks.length, 'danger')}: ${first.path}: ${first.message}`, 'gatehouse doctor security');
+  },
+};
+
+export const ownerCheck: Check = {
+  id: 'owner',
+  title: 'The config names a chat of yours, where you are asked and told of trouble.',
+  async run({ loaded }) {
+    const { channels = [], owner = [] } = loaded?.config.gateway ?? {};
+    if (channels.every(({ type }) => type === 'cli')) return skip('the terminal is the only channel');
+    const fix = 'add "gateway": { "owner": [{ "channel": "…", "chat_id": "…" }] } with your own chat';
+    return owner.length > 0 ? ok(owner.map(({ channel }) => channel).join(', ')) : warn('nobody is told of trouble', fix);
+  },
+};
+
+export const budgetCheck: Check = {
+  id: 'budget',
+  title: 'There is a limit on what models may cost.',
+  async run({ loaded }) {
+    if (!loaded) return skip('the config cannot be used');
+    const { budget, gateway } = loaded.config;
+    if (gateway.channels.every(({ type }) => type === 'cli')) return skip('only you can write to it');
+    if (budget?.daily_usd !== undefined) return ok(`${budget.daily_usd} USD a day`);
+    return warn('nothing limits what a day may cost', 'add "budget": { "daily_usd": 2 }');
+  },
+};
