@@ -7,11 +7,11 @@ import { outbound, until } from '../../src/testing/fakes.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 
-async function scene() {
+async function scene(interactive = false) {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const printed: string[] = [];
   output.on('data', (chunk) => void printed.push(String(chunk)));
-  const channel = await descriptor.create({}, channelDeps({ name: 'cli', terminal: { input, output, interactive: false } }));
+  const channel = await descriptor.create({}, channelDeps({ name: 'cli', terminal: { input, output, interactive } }));
   const host = new TestHost();
   await channel.start(host, new AbortController().signal);
   return { input, printed, channel, host, [Symbol.asyncDispose]: () => channel.stop() };
@@ -19,7 +19,6 @@ async function scene() {
 
 const NO_FILES = 'a line of text carries no file; the agent reads and writes files of its workspace';
 const ONE_CHAT = 'a terminal is one conversation without threads or messages to point at';
-const PRINTED = 'what is printed on a terminal stays as it is';
 
 export const cases: CapabilityCases = {
   async 'text in'() {
@@ -57,8 +56,21 @@ export const cases: CapabilityCases = {
   'reaction out': ONE_CHAT,
   'edit in': 'a line that was entered is sent',
   'delete in': 'a line that was entered is sent',
-  'edit out': PRINTED,
-  typing: 'the prompt is away while an answer is awaited',
+  async 'edit out'() {
+    await using at = await scene(true);
+    const part = outbound({ channel: 'cli', account: 'local', chatId: 'local', key: 'm#draft', text: 'half' });
+    const options = { plain: false, signal: new AbortController().signal };
+    await at.channel.send(part, options);
+    const edited = await at.channel.edit?.('m#draft', { ...part, key: 'm#0', text: 'the whole' }, options);
+    expect([edited?.kind, at.printed.join('')]).toEqual(['sent', expect.stringContaining('the whole\n')]);
+  },
+  async typing() {
+    await using at = await scene(true);
+    const turn = new AbortController();
+    await at.channel.typing?.({ chatId: 'local' }, turn.signal);
+    turn.abort();
+    expect(at.printed.join('')).toMatch(/⠋ > /);
+  },
   buttons: 'choices are typed; the text lists them',
   'select menu': 'choices are typed; the text lists them',
   'command answers for one person': 'one person sits at a terminal',

@@ -4,12 +4,15 @@ import { readFile } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
 import type { Channel, ChannelHost, ChannelLimits, SendOptions, SendResult, Terminal } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
+import { draftKey } from '../../src/core/ids.ts';
 import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { JOURNAL_FULL } from '../kit/offer.ts';
 import { lineToMessage } from './inbound.ts';
 import { partToText } from './outbound.ts';
+import { LINE_FEED, PASTE_OFF, PASTE_ON, PasteFilter } from './paste.ts';
+import { PromptScreen } from './screen.ts';
 
 const LIMITS: ChannelLimits = {
   text: 1_000_000,
@@ -18,9 +21,11 @@ const LIMITS: ChannelLimits = {
   uploadBytes: Number.MAX_SAFE_INTEGER,
   downloadBytes: 0,
 };
-const PROMPT = '> ';
 const HISTORY_LINES = 1_000;
 const RETRY_MS = 1_000;
+/** What a person types to leave (spec K). */
+const LEAVE = new Set(['exit', 'quit', '/exit', '/quit', ':q']);
+const CLEAR_SCREEN = '\u001b[2J\u001b[3J\u001b[H';
 
 /** Reads lines, prints answers. One instance per process: it owns the terminal it was given. */
 export class CliChannel implements Channel {
@@ -34,6 +39,11 @@ export class CliChannel implements Channel {
   readonly #terminal: Terminal;
   readonly #clock: Clock;
   readonly #run = randomUUID();
+  #number = 0;
+  /** Of a person at an interactive terminal; on a pipe what was printed stays as it is. */
+  readonly edit?: NonNullable<Channel['edit']>;
+  readonly typing?: NonNullable<Channel['typing']>;
+  readonly #screen: PromptScreen | undefined;
   #readline: Interface | undefined;
   #reading: Promise<void> | undefined;
   #closed = false;
@@ -43,6 +53,12 @@ export class CliChannel implements Channel {
     this.name = name;
     this.#terminal = terminal;
     this.#clock = clock;
+    if (!terminal.interactive) return;
+    const { output, unicode = true } = terminal;
+    const screen = new PromptScreen({ output, clock, unicode });
+    this.#screen = screen;
+    this.edit = (platformId, part, { signal }) => this.#print(part, signal, platformId);
+    this.typing = async (_place, signal) => screen.busy(signal);
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -51,24 +67,34 @@ export class CliChannel implements Channel {
     const { input, output, interactive, historyFile, message, onPrompt } = this.#terminal;
     if (message !== undefined) {
       host.health('healthy');
-      this.#reading = this.#offer(host, message, 1, signal).then(() => host.ended());
+      this.#reading = this.#offer(host, message, signal).then(() => host.ended());
       return;
     }
     const history = interactive && historyFile ? await readHistory(historyFile) : [];
+    const typed = interactive ? new PasteFilter(input, this.#clock) : undefined;
     const readline = createInterface({
-      input,
-      ...(interactive
-        ? { output, terminal: true, history, historySize: HISTORY_LINES, prompt: PROMPT, removeHistoryDuplicates: true }
-        : {}),
+      input: typed ?? input,
+      ...(interactive ? { output, terminal: true, history, historySize: HISTORY_LINES, removeHistoryDuplicates: true } : {}),
       crlfDelay: Number.POSITIVE_INFINITY,
     });
     this.#readline = readline;
+    this.#screen?.attach(readline);
+    if (interactive) output.write(PASTE_ON);
     readline.once('close', () => {
       this.#closed = true;
+      this.#screen?.attach(undefined);
+      typed?.destroy();
+      if (interactive) output.write(PASTE_OFF);
     });
-    if (interactive) onPrompt?.(this.#redraw);
-    // readline takes Ctrl-C for itself on a terminal; the process's own handler decides what it means.
-    readline.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    if (interactive) onPrompt?.(() => this.#screen?.interrupted());
+    let stopped = 0;
+    // readline takes Ctrl-C for itself on a terminal. The first one is for the turn under way, if there is one.
+    readline.on('SIGINT', () => {
+      const isFirst = this.#screen?.isBusy === true && stopped !== this.#number;
+      stopped = this.#number;
+      if (isFirst) void this.#offer(host, '/stop', signal);
+      else process.kill(process.pid, 'SIGINT');
+    });
     let entered: string[] = history;
     readline.on('history', (lines: string[]) => {
       entered = lines;
@@ -88,36 +114,44 @@ export class CliChannel implements Channel {
   }
 
   async send(part: OutboundPart, { signal }: Pick<SendOptions, 'signal'>): Promise<SendResult> {
+    return await this.#print(part, signal);
+  }
+
+  /** `platformId`: of the part whose place it takes. */
+  async #print(part: OutboundPart, signal: AbortSignal, platformId = part.key): Promise<SendResult> {
     if (signal.aborted) return { kind: 'retry', reason: 'stopped before it was printed', scope: 'part' };
-    const text = partToText(part);
+    const { output, colors = true, unicode = true } = this.#terminal;
+    const screen = this.#screen;
+    const text = partToText(part, screen ? { colors, unicode } : undefined);
     try {
-      await new Promise<void>((resolve, reject) => {
-        if (this.#terminal.interactive) this.#terminal.output.write('\r\u001b[K');
-        this.#terminal.output.write(text, (error) => (error ? reject(error) : resolve()));
-      });
+      if (screen && part.key.endsWith(draftKey(''))) await screen.grow(text, platformId);
+      else if (screen) await screen.print(text, platformId);
+      else await new Promise<void>((resolve, reject) => output.write(text, (error) => (error ? reject(error) : resolve())));
     } catch (error) {
       // Nobody reads any more, so nobody will write either.
       this.#readline?.close();
       this.#host?.ended();
       return { kind: 'refused', reason: 'chat-gone', detail: `the terminal is closed: ${String(error)}` };
     }
-    this.#redraw();
-    return { kind: 'sent', platformId: part.key };
+    return { kind: 'sent', platformId };
   }
 
   /** The prompt and what was typed so far; nothing once the input has ended, when readline would throw. */
   readonly #redraw = (): void => {
-    if (this.#terminal.interactive && !this.#closed) this.#readline?.prompt(true);
+    if (!this.#closed) this.#screen?.draw();
   };
 
   async #read(readline: Interface, host: ChannelHost, signal: AbortSignal): Promise<void> {
     this.#redraw();
-    let number = 0;
     for await (const line of readline) {
-      if (line.trim() !== '') {
-        number += 1;
-        await this.#offer(host, line, number, signal);
+      this.#screen?.entered();
+      const command = this.#screen ? line.trim() : '';
+      if (LEAVE.has(command)) {
+        readline.close();
+        break;
       }
+      if (command === '/clear') this.#terminal.output.write(CLEAR_SCREEN);
+      else if (line.trim() !== '') await this.#offer(host, this.#screen ? line.replaceAll(LINE_FEED, '\n') : line, signal);
       this.#redraw();
     }
     if (!signal.aborted) host.ended();
@@ -127,8 +161,10 @@ export class CliChannel implements Channel {
    * A line that the journal cannot take now is offered until it can: nothing else remembers it. So one that was read is offered after
    * the stop as well, once; the next start answers it.
    */
-  async #offer(host: ChannelHost, line: string, number: number, signal: AbortSignal): Promise<void> {
-    const message = lineToMessage(line, { channel: this.name, run: this.#run, number, now: this.#clock.now() });
+  async #offer(host: ChannelHost, line: string, signal: AbortSignal): Promise<void> {
+    this.#number += 1;
+    const place = { channel: this.name, run: this.#run, number: this.#number, now: this.#clock.now() };
+    const message = lineToMessage(line, place);
     for (let refused = false; ; refused = true) {
       if (await this.#accepts(host, message)) {
         if (refused && !signal.aborted) host.health('healthy');

@@ -109,7 +109,7 @@ describe('the terminal', () => {
     await until('the input ended', () => host.endings === 1);
     const before = screen.printed();
     expect(await cli.send(outbound({ text: 'late' }), { signal: signal() })).toMatchObject({ kind: 'sent' });
-    expect(screen.printed().slice(before.length)).toBe('\r\u001b[Klate\n');
+    expect(screen.printed().slice(before.length)).toBe('\r\u001b[Jlate\n');
     await cli.stop();
   });
 

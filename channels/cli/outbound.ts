@@ -1,8 +1,13 @@
 import type { OutboundPart } from '../../src/core/message.ts';
+import { type TerminalStyle, toTerminal } from './format.ts';
 
-/** One part as printed. Control characters of an answer must not drive the terminal (attack A46). */
-export function partToText(part: OutboundPart): string {
-  const text = part.text.replace(/\r\n?/g, '\n').replace(/(?![\n\t])\p{Cc}/gu, '\ufffd');
+/**
+ * One part as printed. Control characters of an answer must not drive the terminal (attack A46). With a style
+ * its Markdown is shown as what it means; a pipe gets it as it is written.
+ */
+export function partToText(part: OutboundPart, style?: TerminalStyle): string {
+  const words = part.text.replace(/\r\n?/g, '\n').replace(/(?![\n\t])\p{Cc}/gu, '\ufffd');
+  const text = style ? toTerminal(words, style) : words;
   const file = part.file ? `[file: ${part.file.path}]` : '';
   return `${[text, file].filter((block) => block !== '').join('\n')}\n`;
 }

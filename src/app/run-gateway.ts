@@ -229,13 +229,21 @@ function isQuiet({ stdio, config: { config }, quiet, verbose }: RunOptions, leve
   return talking && !verbose && level === 'info';
 }
 
+/** By the locale; a terminal of Windows and of macOS has UTF-8 whatever it says. */
+function isUtf8(env: RunOptions['env']): boolean {
+  const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'];
+  return process.platform === 'win32' || process.platform === 'darwin' || /utf-?8/i.test(locale ?? '');
+}
+
 function terminal(options: RunOptions, screen: Screen): Terminal {
-  const { stdio, dataDir, message } = options;
+  const { stdio, dataDir, message, env } = options;
   const once = message === undefined ? {} : { message };
   return {
     input: stdio.stdin,
     output: stdio.stdout,
     interactive: isInteractive(options),
+    colors: !env['NO_COLOR'],
+    unicode: isUtf8(env),
     historyFile: join(dataDir, 'history'),
     onPrompt: screen.onPrompt,
     ...once,

@@ -203,6 +203,10 @@ export interface Terminal {
    * out is one block.
    */
   readonly interactive: boolean;
+  /** Default true: words may have colours, as a person at an interactive terminal wants them. */
+  readonly colors?: boolean;
+  /** Default true: the terminal shows more than ASCII. */
+  readonly unicode?: boolean;
   /** Given instead of typing: this one message is taken, and the input ends. */
   readonly message?: string;
   /** Where entered lines are kept between starts; absent = not kept. */
