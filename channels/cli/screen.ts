@@ -22,8 +22,8 @@ export interface PromptScreenOptions {
 export class PromptScreen {
   readonly #options: PromptScreenOptions;
   #readline: Interface | undefined;
-  /** Rows of the growing answer, which end right above the prompt. */
-  #rows = 0;
+  /** Rows of the growing answer as they are on the screen, right above the prompt. */
+  #shown: readonly string[] = [];
   #growing: string | undefined;
   #stopFrame: (() => void) | undefined;
   #busySince: number | undefined;
@@ -58,21 +58,22 @@ export class PromptScreen {
 
   /** Another part of the program wrote below the growing answer: that stays as it is, and goes on below. */
   interrupted(): void {
-    this.#rows = 0;
+    this.#shown = [];
     this.draw();
   }
 
   /** A line was entered: the prompt with it is now a line of the screen. */
   entered(): void {
-    this.#rows = 0;
+    this.#shown = [];
   }
 
-  /** Prints for good, in the place of the growing answer of this key. */
-  async print(text: string, key?: string): Promise<void> {
-    const isHere = key !== undefined && key === this.#growing;
-    if (isHere) this.#growing = undefined;
-    await this.#write(`${this.#clear(isHere)}${text}`);
-    this.#rows = 0;
+  /** Prints for good, in the place of the growing answer of this key; above one of another key. */
+  async print(text: string, key: string): Promise<void> {
+    const isHere = key === this.#growing;
+    const clear = this.#clear();
+    if (isHere) [this.#growing, this.#shown] = [undefined, []];
+    const below = this.#shown.map((line) => `${line}\n`).join('');
+    await this.#write(`${clear}${text}${below}`);
     this.draw();
   }
 
@@ -84,17 +85,16 @@ export class PromptScreen {
       .split('\n')
       .flatMap((line) => wrapped(line, columns - 1));
     const shown = lines.slice(-Math.max(1, rows - FREE_ROWS));
-    const clear = this.#clear(this.#growing === key || this.#growing === undefined);
-    this.#growing = key;
+    const clear = this.#clear();
+    [this.#growing, this.#shown] = [key, shown];
     await this.#write(`${clear}${shown.join('\n')}\n`);
-    this.#rows = shown.length;
     this.draw();
   }
 
-  /** Up over the prompt, and over the growing answer where that is to be replaced. */
-  #clear(withAnswer: boolean): string {
+  /** Up over the prompt and the growing answer. */
+  #clear(): string {
     const { rows: typed = 0 } = this.#readline?.getCursorPos() ?? {};
-    const up = typed + (withAnswer ? this.#rows : 0);
+    const up = typed + this.#shown.length;
     return `\r${up > 0 ? `\u001b[${up}A` : ''}\u001b[J`;
   }
 
