@@ -33,6 +33,7 @@ import { releaseMemory } from './release-memory.ts';
 import { livePart } from './reload.ts';
 import { Screen } from './screen.ts';
 import { Secrets } from './secrets.ts';
+import { ServiceManager } from './service-manager.ts';
 import { statusRoutes } from './status.ts';
 import { Strays } from './strays.ts';
 
@@ -186,6 +187,8 @@ async function serve(
   const listening = await listen(config.config.gateway.http, routes);
   await using _http = listening.http;
   await announce(options, { daemon, listening, token, detected, screen });
+  using service = new ServiceManager({ env: options.ending ? {} : options.env, clock: systemClock, logger });
+  await service.ready(`${daemon.channels.channels.size} channels`);
   await using _following = follower;
   follower.start(daemon);
   // Of this process too, and a daemon within another program leaves that alone.
@@ -193,6 +196,7 @@ async function serve(
   ending.whenInputEnds(() => daemon.gateway.idle());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
+  await service.stopping(ending.reason);
   if (stdio.stderr.isTTY && message === undefined) screen.stderr.write(stoppingText(ending.reason));
   // A change that is being taken is over before the parts close.
   await follower[Symbol.asyncDispose]();
