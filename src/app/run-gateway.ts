@@ -13,6 +13,7 @@ import type { ToolKit } from '../core/tool.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { type AuthStore, openAuthStore } from '../lib/auth/store.ts';
+import { withStoredVariables } from '../lib/auth/stored-variables.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger, type LevelLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
@@ -88,8 +89,10 @@ const NO_GRACE = { turnsMs: 0, deliveryMs: 0 };
  * after a fatal error. Rejects with GH11xx when the configuration cannot work, GH12xx when the data directory
  * cannot be used.
  */
-export async function runGateway(options: RunOptions): Promise<number> {
+export async function runGateway(given: RunOptions): Promise<number> {
   const clock = systemClock;
+  const early = openAuthStore({ dir: given.loginDir ?? given.dataDir, clock });
+  const options = { ...given, env: await withStoredVariables(given.env, early) };
   const secrets = new Secrets(options.env);
   const screen = new Screen(options.stdio.stderr, isInteractive(options));
   const logger = createLogger({

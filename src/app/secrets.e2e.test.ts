@@ -6,6 +6,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { openAuthStore } from '../lib/auth/store.ts';
+import { systemClock } from '../lib/clock.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { findCanaries, needlesOf, plantCanaries } from '../testing/canaries.ts';
 import { until } from '../testing/fakes.ts';
@@ -158,4 +160,21 @@ test('A29 of twelve secrets none is found on disk, in output, in the CLI, over H
   // The search can find: what was planted is known to be in reach.
   expect(everything).toMatch(/#dXNlcj.?\[redacted\]/);
   expect(everything).toContain('/bot[token]/');
+});
+
+test('a token that was stored in place of being exported connects its channel, and is in no log', async () => {
+  await using at = await telegramScene();
+  await using store = openAuthStore({ dir: join(at.dir, 'data'), clock: systemClock });
+  const credential = {
+    provider: 'variable.telegram_bot_token',
+    accessToken: at.platform.token,
+    authMethod: 'paste_token',
+  } as const;
+  await store.set(credential, new AbortController().signal);
+  await using daemon = await at.start({ env: { TELEGRAM_BOT_TOKEN: '' }, args: ['-v'] });
+  await daemon.ready();
+  at.platform.inject({ text: 'hello' });
+  await daemon.settled(1);
+  expect(at.texts()).toEqual(['echo: hello']);
+  expect(`${daemon.stderr()}${daemon.stdout()}`).not.toContain(at.platform.token);
 });

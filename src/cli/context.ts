@@ -40,6 +40,14 @@ export async function readConfig(
   return await loadConfig({ cwd, home, env, channelTypes, channelSettings, groupIds, ...file, ...more });
 }
 
+/** The environment, with the tokens of channels that `gatehouse auth set-key` stored. Rejects as the store does. */
+export async function envOf(context: CommandContext): Promise<CliDeps['env']> {
+  const { openAuthStore } = await import('../lib/auth/store.ts');
+  const { withStoredVariables } = await import('../lib/auth/stored-variables.ts');
+  await using store = openAuthStore({ dir: dataDirOf(context), clock: context.deps.clock });
+  return await withStoredVariables(context.deps.env, store);
+}
+
 /** Shows warnings of a config on stderr. */
 export function sayWarnings({ out }: CommandContext, loaded: LoadedConfig): void {
   for (const warning of loaded.warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);

@@ -37,12 +37,12 @@ const MAX_SECRET = 65_536;
  * A key or token: typed unseen on a terminal, else all of standard input; without the blanks around it. Rejects with GH1001 when
  * it is empty, too long, or there is no way to ask; `pipe` is the command the hint shows.
  */
-export async function readSecret(stdio: Stdio, prompt: string, pipe: string): Promise<string> {
+export async function readSecret(stdio: Stdio, prompt: string, pipe: string, mayBeEmpty = false): Promise<string> {
   const wrong = (message: string): GatehouseError => new GatehouseError('GH1001', message, { hint: `pipe it in: \`${pipe}\`` });
   const { stdin, stderr } = stdio;
   if (stdin.isTTY === true && stderr.isTTY !== true) throw wrong('there is no terminal to ask on');
   const secret = (stdin.isTTY === true ? await askUnseen(stdio, prompt) : await readAll(stdin)).trim();
-  if (secret === '') throw wrong('no key was given; nothing was written');
+  if (secret === '' && !mayBeEmpty) throw wrong('no key was given; nothing was written');
   if (secret.length > MAX_SECRET) throw wrong('this is too long to be a key; nothing was written');
   return secret;
 }

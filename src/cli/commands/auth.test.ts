@@ -1,6 +1,9 @@
 import { chmod, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openAuthStore } from '../../lib/auth/store.ts';
+import { withStoredVariables } from '../../lib/auth/stored-variables.ts';
 import { type CliResult, FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { CLIENT_ID, FormBrowser, startOidcServer } from '../../testing/oidc-server.ts';
@@ -278,4 +281,47 @@ test('A29 no token, key, code or verifier is in any output or in any file but au
   const texts = await Promise.all(others.map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')));
   const seen = JSON.stringify([outputs, texts, cli.openedUrls]);
   expect(secrets.filter((secret) => seen.includes(secret))).toEqual([]);
+});
+
+test('tokens of channels lie in the same private file, under the variables of the config, and exported ones win', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write(
+    '.gatehouse/config.json',
+    '{"gateway": {"channels": [{"type": "telegram", "settings": {"token_env": "OTHER_TOKEN"}}]}}',
+  );
+  cli.input = '123:ABC\n';
+  expect(await cli.run('auth', 'set-key', 'telegram')).toMatchObject({ code: 0, stdout: '✓ stored OTHER_TOKEN\n' });
+  const file = join(cli.dataDir, 'auth.json');
+  expect([(await stat(file)).mode & 0o777, await readFile(file, 'utf8')]).toEqual([0o600, expect.stringContaining('123:ABC')]);
+  const { stdout } = await cli.run('auth', 'status');
+  expect(stdout).toMatch(/OTHER_TOKEN +key +usable/);
+  expect(stdout).not.toContain('123:ABC');
+
+  await using store = openAuthStore({ dir: cli.dataDir, clock: cli.clock });
+  expect((await withStoredVariables({}, store))['OTHER_TOKEN']).toBe('123:ABC');
+  expect((await withStoredVariables({ OTHER_TOKEN: 'exported' }, store))['OTHER_TOKEN']).toBe('exported');
+  cli.env = { OTHER_TOKEN: 'exported' };
+  cli.input = '456:DEF';
+  expect((await cli.run('auth', 'set-key', 'OTHER_TOKEN')).stderr).toContain(
+    'OTHER_TOKEN is exported as well, and that one is used',
+  );
+  expect((await cli.run('auth', 'logout', 'OTHER_TOKEN')).stdout).toBe('✓ OTHER_TOKEN is forgotten here\n');
+  expect((await withStoredVariables({}, store))['OTHER_TOKEN']).toBeUndefined();
+});
+
+test('of a channel with several secrets each is asked for, and on a pipe each has to be named', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const settings = z.strictObject({ bot_token_env: z.string().default('A_TOKEN'), app_token_env: z.string().default('B_TOKEN') });
+  cli.channels = { slack: async () => settings };
+  cli.input = 'x';
+  expect(await cli.run('auth', 'set-key', 'slack')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/slack has 2 secrets[\s\S]*gatehouse auth set-key A_TOKEN < file/),
+  });
+  cli.input = undefined;
+  cli.answers = ['', 'xapp-1'];
+  expect((await cli.run('auth', 'set-key', 'slack')).stdout).toMatch(/stored B_TOKEN\n$/);
+  expect((await cli.run('auth', 'set-key', 'slack', '--dry-run')).stdout).toMatch(/would ask for A_TOKEN, B_TOKEN/);
 });

@@ -1,12 +1,14 @@
 import { join } from 'node:path';
+import type { ZodType } from 'zod';
 import { GatehouseError } from '../../core/errors.ts';
 import type { AuthMethod, Credential } from '../../lib/auth/credential.ts';
 import type { Tokens } from '../../lib/auth/oauth.ts';
 import type { OAuthOptions } from '../../lib/auth/oauth-client.ts';
 import { type AuthStore, type LoginSummary, openAuthStore } from '../../lib/auth/store.ts';
+import { entryOfVariable, variableOfEntry } from '../../lib/auth/stored-variables.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
-import { type Command, type CommandContext, dataDirOf } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
@@ -47,6 +49,8 @@ export const authLogin: Command<AuthLoginOptions> = async (context, options) => 
 
 /** Stores a key that is typed unseen or piped in; never one of the command line, where `ps` and the shell's history have it. */
 export const authSetKey: Command<AuthChangeOptions> = async (context, { provider: name, dryRun }) => {
+  const variables = await variablesOf(context, name.trim());
+  if (variables.length > 0) return await storeVariables(context, name.trim(), variables, dryRun === true);
   const provider = await providerOf(context, name);
   return dryRun ? wouldStore(context, provider, 'paste_token') : await storeKey(context, provider);
 };
@@ -65,7 +69,7 @@ export const authStatus: Command<unknown> = async (context) => {
   const now = deps.clock.now();
   const rows = logins.map(({ provider, authMethod, state, expiresAt, renews }) => {
     const expiry = expiresAt === undefined ? 'never' : formatRelative(expiresAt, now);
-    return [provider, METHODS[authMethod], state, expiry, renews ? 'by itself' : ''].map(printable);
+    return [variableOfEntry(provider) ?? provider, METHODS[authMethod], state, expiry, renews ? 'by itself' : ''].map(printable);
   });
   out.data(formatTable([['PROVIDER', 'BY', 'STATE', 'EXPIRES', 'RENEWS'], ...rows]));
   const expired = logins.find((login) => login.state === 'expired');
@@ -78,7 +82,8 @@ export const authLogout: Command<AuthChangeOptions> = async (context, { provider
   await using store = open(context);
   // As stored first: an entry of a provider that is gone from the registry must still be removable.
   const stored = new Set((await store.list()).map((login) => login.provider));
-  const provider = stored.has(name) ? name : await providerOf(context, name);
+  const entry = entryOfVariable(name) ?? name;
+  const provider = stored.has(entry) ? entry : await providerOf(context, name);
   const there = dryRun ? stored.has(provider) : await store.remove(provider, new AbortController().signal);
   if (!there) {
     out.fail({
@@ -88,7 +93,7 @@ export const authLogout: Command<AuthChangeOptions> = async (context, { provider
     });
     return EXIT.failed;
   }
-  out.data(`${out.mark('ok')} ${provider} ${dryRun ? 'would be' : 'is'} forgotten here`);
+  out.data(`${out.mark('ok')} ${variableOfEntry(provider) ?? provider} ${dryRun ? 'would be' : 'is'} forgotten here`);
   out.document({ provider, dryRun });
   return EXIT.ok;
 };
@@ -178,6 +183,67 @@ async function keep(context: CommandContext, store: AuthStore, credential: Crede
   return EXIT.ok;
 }
 
+/**
+ * The variables with secrets of a channel: of the config, by its name; else, by its type, those that it has by
+ * default. Empty for what is no channel. A variable can be named itself.
+ */
+async function variablesOf(context: CommandContext, name: string): Promise<readonly string[]> {
+  if (name.endsWith('_TOKEN') || name.endsWith('_SECRET') || name.endsWith('_PASSWORD'))
+    return entryOfVariable(name) === undefined ? [] : [name];
+  if ((await findProvider(name)) !== undefined) return [];
+  // A key can be stored before the config is right.
+  const loaded = await readConfig(context).catch(() => undefined);
+  const entry = loaded?.config.gateway.channels.find((channel) => (channel.name ?? channel.type) === name);
+  const schema = await context.deps.channelSettings(entry?.type ?? name);
+  if (!schema || !('shape' in schema)) return [];
+  const settings: Readonly<Record<string, unknown>> = entry?.settings ?? {};
+  return Object.entries(schema.shape as Readonly<Record<string, ZodType>>).flatMap(([key, field]) => {
+    if (!key.endsWith('_env')) return [];
+    const value = settings[key] ?? field.safeParse(undefined).data;
+    return typeof value === 'string' && entryOfVariable(value) !== undefined ? [value] : [];
+  });
+}
+
+/** One after the other, typed unseen; an empty one is left as it was. On a pipe there is one alone. */
+async function storeVariables(
+  context: CommandContext,
+  channel: string,
+  variables: readonly string[],
+  dryRun: boolean,
+): Promise<number> {
+  const { deps, out } = context;
+  const file = join(dataDirOf(context), 'auth.json');
+  if (dryRun) {
+    out.data(`would ask for ${variables.join(', ')} and store what is given in ${file}`);
+    out.document({ file, dryRun, variables });
+    return EXIT.ok;
+  }
+  const typed = deps.stdio.stdin.isTTY === true;
+  const [only] = variables;
+  if (!typed && variables.length > 1)
+    throw usage(
+      `${channel} has ${variables.length} secrets`,
+      `pipe one in by its own name: gatehouse auth set-key ${only} < file`,
+    );
+  await using store = open(context);
+  const stored: string[] = [];
+  for (const variable of variables) {
+    const skip = variables.length > 1 ? ', empty: leave it' : '';
+    const pipe = `gatehouse auth set-key ${variable} < file`;
+    const value = await readSecret(deps.stdio, `${variable} (not shown${skip}): `, pipe, variables.length > 1);
+    if (value === '') continue;
+    const provider = entryOfVariable(variable) ?? '';
+    await store.set({ provider, accessToken: value, authMethod: 'paste_token' }, new AbortController().signal);
+    out.data(`${out.mark('ok')} stored ${variable}`);
+    stored.push(variable);
+  }
+  out.document({ file, dryRun, variables: stored });
+  const shadowed = stored.filter((variable) => deps.env[variable]);
+  for (const variable of shadowed) out.say(`${out.mark('warn', 'stderr')} ${variable} is exported as well, and that one is used`);
+  out.say(`→ gatehouse channels test ${channel}; a running daemon takes it at its next start`);
+  return EXIT.ok;
+}
+
 function wouldStore(context: CommandContext, provider: string, method: AuthMethod, issuer?: string): number {
   const { out } = context;
   const file = join(dataDirOf(context), 'auth.json');
@@ -190,9 +256,9 @@ function wouldStore(context: CommandContext, provider: string, method: AuthMetho
 /** The provider's own name for any of its names; one that is not known here is taken as it is, with a word about it. */
 async function providerOf({ out }: CommandContext, name: string): Promise<string> {
   const wanted = name.trim().toLowerCase();
+  const known = await findProvider(wanted);
+  if (known !== undefined) return known;
   const { PROVIDERS } = await import('../../llm/providers/index.ts');
-  const known = PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted));
-  if (known) return known.name;
   const meant = nearest(
     wanted,
     PROVIDERS.map((provider) => provider.name),
@@ -205,6 +271,13 @@ async function providerOf({ out }: CommandContext, name: string): Promise<string
     `${out.mark('warn', 'stderr')} no provider is called ${wanted}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   );
   return wanted;
+}
+
+/** The provider's own name for any of its names. */
+async function findProvider(name: string): Promise<string | undefined> {
+  const wanted = name.trim().toLowerCase();
+  const { PROVIDERS } = await import('../../llm/providers/index.ts');
+  return PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted))?.name;
 }
 
 function open(context: CommandContext): AuthStore {

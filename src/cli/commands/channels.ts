@@ -1,7 +1,7 @@
 import { GatehouseError } from '../../core/errors.ts';
 import type { ChannelStatus } from '../../core/turn.ts';
 import { printable } from '../../lib/printable.ts';
-import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, envOf, readConfig, sayWarnings } from '../context.ts';
 import { askDaemon, notRunning } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CHANNEL_MARKS, channelCells, channelDocument, detailText, guarantee, wayOut } from '../format-channel.ts';
@@ -40,7 +40,7 @@ export const channelsTest: Command<{ readonly name?: string }> = async (context,
     return report(context, channels, true);
   }
   if (loaded.config.gateway.channels.some(({ type }) => type !== 'cli')) out.say('connecting …');
-  const options = { config: loaded.config, dataDir, env: deps.env, ...(name === undefined ? {} : { name }) };
+  const options = { config: loaded.config, dataDir, env: await envOf(context), ...(name === undefined ? {} : { name }) };
   return report(context, await deps.tryChannels(options), false);
 };
 

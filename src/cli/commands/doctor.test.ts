@@ -167,7 +167,8 @@ test.each(Object.entries(BROKEN))(
       canFix: one.heals === true,
     });
     expect(code).toBe(one.code ?? (one.state === 'bad' ? 1 : 0));
-    const others = [...lines.values()].filter((line) => line.id !== id && line.state === 'bad');
+    // A file that cannot be trusted is not read, and those that need it say so.
+    const others = [...lines.values()].filter((line) => line.id !== id && line.state === 'bad' && !/auth\.json/.test(line.what));
     expect(others).toEqual([]);
     if (!one.heals) return;
     expect((await doctor(cli, '--fix')).lines.get(id)?.state).toBe(one.state);

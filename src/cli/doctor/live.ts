@@ -2,6 +2,7 @@ import { errorText } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
 import { modelEntries } from '../commands/models-entries.ts';
 import { testEntry } from '../commands/models-test.ts';
+import { envOf } from '../context.ts';
 import { detailText } from '../format-channel.ts';
 import { failingFix, failingText, troublesOf } from '../troubles.ts';
 import { bad, type Check, type Diagnosis, ok, type Scene, skip, warn } from './check.ts';
@@ -38,7 +39,7 @@ export const channels: Check = {
     if (!loaded) return skip('the config cannot be used');
     const { config } = loaded;
     if (config.gateway.channels.every(({ type }) => type === 'cli')) return skip('the terminal is the only channel');
-    const trying = { config, dataDir, env: context.deps.env, timeoutMs: PATIENCE_MS };
+    const trying = { config, dataDir, env: await envOf(context), timeoutMs: PATIENCE_MS };
     if (daemon.kind === 'down' && isOffline) return skip('--offline');
     const states = daemon.kind === 'up' ? daemon.status.channels : await context.deps.tryChannels(trying);
     const wrong = states.filter(({ state }) => state !== 'healthy');

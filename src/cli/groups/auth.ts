@@ -2,7 +2,7 @@ import type { AuthLoginOptions } from '../commands/auth.ts';
 import { type Commander, examples, type Run, reporting } from './group.ts';
 
 export function addAuthCommands(program: Commander, run: Run): void {
-  const group = program.command('auth').description('logins and keys of model providers');
+  const group = program.command('auth').description('logins and keys of model providers, and tokens of channels');
   const dryRun = ['--dry-run', 'change nothing, say what would be done'] as const;
   group.addHelpText('before', examples('gatehouse auth set-key openai', 'gatehouse auth status', 'gatehouse auth logout openai'));
   reporting(group, 'login', 'log in at a provider', [
@@ -28,8 +28,9 @@ export function addAuthCommands(program: Commander, run: Run): void {
   reporting(group, 'set-key', 'store a key, typed unseen or piped in', [
     'gatehouse auth set-key openai',
     'gatehouse auth set-key groq < key.txt',
+    'gatehouse auth set-key telegram',
   ])
-    .argument('<provider>', 'such as openai')
+    .argument('<name>', 'a provider such as openai, a channel such as telegram, or a variable such as SLACK_APP_TOKEN')
     .option(...dryRun)
     .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/auth.ts')).authSetKey, { provider, ...options }, command),
