@@ -83,7 +83,7 @@ const BROKEN: Readonly<Record<string, Broken>> = {
   },
   'secret-files': {
     ...{ state: 'bad', says: /can read .*auth\.json/, fix: /^chmod 600 .*auth\.json/, heals: true },
-    break: (cli) => writeFile(join(cli.dataDir, 'auth.json'), '{}', { mode: 0o644 }),
+    break: (cli) => writeFile(join(cli.dataDir, 'auth.json'), '{"version":1,"credentials":{}}', { mode: 0o644 }),
   },
   leftovers: {
     ...{ state: 'warn', says: /1 file of a write that was cut off/, fix: /^rm .*auth\.json\.new-123/, heals: true },
