@@ -29,6 +29,9 @@ export function processDeps(): CliDeps {
     runGateway: async (options) => {
       // A terminal that is gone ends its channel, not a daemon that serves others: the channel sees the failed write.
       process.stdout.removeAllListeners('error').on('error', () => undefined);
+      // The daemon of a simulator ends with it.
+      if (process.env['GATEHOUSE_ENDS_WITH_PARENT'] === '1')
+        process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
       return (await import('../app/run-gateway.ts')).runGateway(options);
     },
     runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),

@@ -1,4 +1,5 @@
 /** The simulator's page where people see it. */
+import axe from 'axe-core';
 import { expect, test } from 'vitest';
 import { browserMissing, openBrowser } from '../testing/browser.ts';
 import { until } from '../testing/fakes.ts';
@@ -76,5 +77,43 @@ test('in a browser a person types, Enter sends, the answer appears below as text
     await browser.resize(width, 800);
     const size = `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`;
     expect(await browser.evaluate(size)).toEqual([width, 800]);
+  }
+});
+
+test('axe finds nothing on the page, in both themes, at 320 px and at 1280 px, and no width scrolls sideways', async (context) => {
+  const reason = browserMissing();
+  if (reason !== undefined) {
+    process.stderr.write(`skipped: ${reason}\n`);
+    context.skip(reason);
+  }
+  const platform = new EchoPlatform();
+  await using simulation = new Simulation(platform);
+  await using server = await startSimulatorServer(simulation, 0);
+  await using browser = await openBrowser(server.url);
+  await until(
+    'the page listens',
+    async () => (await browser.evaluate(`document.body?.innerText.includes('connected')`)) === true,
+  );
+  await browser.evaluate(`document.querySelector('textarea').focus()`);
+  await browser.type('hello');
+  await browser.press('Enter');
+  await until(
+    'the answer is there',
+    async () => (await browser.evaluate(`document.querySelectorAll('.messages li').length`)) === 2,
+  );
+  await browser.evaluate(`document.querySelector('#faults button').click()`);
+  await until('the log has it', async () => (await browser.evaluate(`document.querySelectorAll('#log li').length`)) !== 0);
+  await browser.evaluate(axe.source);
+  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+  const run = `axe.run({ runOnly: ${JSON.stringify(tags)} }).then(({ violations, passes }) => [passes.length, violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' '))])`;
+  for (const theme of ['light', 'dark']) {
+    for (const width of [320, 1_280]) {
+      await browser.resize(width, 800);
+      await browser.evaluate(`document.documentElement.style.colorScheme = '${theme}'`);
+      const [passes, violations] = (await browser.evaluate(run)) as [number, string[]];
+      expect([theme, width, violations]).toEqual([theme, width, []]);
+      expect(passes).toBeGreaterThan(15);
+      expect(await browser.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    }
   }
 });

@@ -7,6 +7,8 @@ import { type DaemonRecord, statusHeaders } from '../core/status.ts';
 import type { SimulatorInfo } from './options.ts';
 
 const LOOK_MS = 50;
+/** Tells the daemon to end when the channel to the process that started it breaks (`cli/wiring.ts`). */
+const ENDS_WITH_PARENT = 'GATEHOUSE_ENDS_WITH_PARENT';
 /** After SIGTERM: longer than the daemon's own grace for turns and sends. */
 const END_MS = 20_000;
 
@@ -30,8 +32,9 @@ export function startGatewayProcess(
   const args = [main, 'gateway', '--config', configFile, '--data-dir', dataDir, ...(verbose ? ['-v'] : [])];
   const child = spawn(process.execPath, args, {
     // A key of the person who tries this out must not be spent.
-    env: { PATH: path, HOME: home, TMPDIR: tmpdir(), ...env },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { PATH: path, HOME: home, TMPDIR: tmpdir(), [ENDS_WITH_PARENT]: '1', ...env },
+    // The channel breaks with this process, whatever ends it: also a signal that nothing can catch.
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // A group of its own: Ctrl-C reaches us alone, and the daemon is then told once and not twice, which would cut its answers off.
     detached: true,
   });

@@ -29,6 +29,13 @@ class FakeElement {
     return { firstElementChild: this };
   }
 
+  setAttribute(): void {}
+  tabIndex = -1;
+
+  get firstElementChild(): FakeElement | undefined {
+    return this.elements()[0];
+  }
+
   cloneNode(): FakeElement {
     return new FakeElement();
   }

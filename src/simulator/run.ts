@@ -106,6 +106,8 @@ async function prepare(
   await mkdir(join(dir, 'home'), { mode: 0o700 });
   await platform.begin(dataDir);
   const config = {
+    // No one but people of this page can write, and the demo costs nothing.
+    security: { accept: ['open-without-budget'] },
     gateway: {
       // Without a model of its own the daemon answers with the demo.
       channels: [{ ...platform.channel, allow_demo: true }],

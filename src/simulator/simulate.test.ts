@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -155,6 +155,27 @@ test('a development package that the installed program lacks is named with what 
     },
   });
 });
+
+test('no death of the simulator leaves its daemon behind', async () => {
+  await using dir = await tempDir();
+  const simulator = await simulate(dir.path, 'telegram', '--run');
+  const { dataDir } = await simulator.about();
+  const { pid } = JSON.parse(await readFile(join(dataDir, 'daemon.json'), 'utf8')) as { pid: number };
+  expect(isAlive(pid)).toBe(true);
+  // What nothing can catch.
+  simulator.child.kill('SIGKILL');
+  await simulator.ended;
+  await until('the daemon is gone', () => !isAlive(pid), 5_000);
+  await rm(dirname(dataDir), { recursive: true, force: true });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 test('a running daemon has loaded nothing of src/testing', async () => {
   await using dir = await tempDir();

@@ -1,6 +1,7 @@
 // The simulator's page. Every text of a person, a bot or the server goes through `textContent`: none of it is ever markup.
 
 const FIRST_PEOPLE = 3;
+const MOST_EVENTS = 200;
 const FAULTS = {
   limit: 'too many requests',
   'lose-reply': 'lose the reply after accepting',
@@ -23,6 +24,10 @@ function addPerson(number) {
   const section = byId('person').content.firstElementChild.cloneNode(true);
   const [form, text] = [section.querySelector('form'), section.querySelector('textarea')];
   section.querySelector('h2').textContent = `Person ${number}`;
+  const view = section.querySelector('.view');
+  view.setAttribute('aria-label', `Chat of person ${number}`);
+  // What scrolls can be reached by the keyboard.
+  view.tabIndex = 0;
   section.querySelector('.name').textContent = `Message of person ${number}`;
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -41,11 +46,11 @@ function addPerson(number) {
     form.requestSubmit();
   });
   byId('people').append(section);
-  return { list: section.querySelector('.messages'), typing: section.querySelector('.typing') };
+  return { view, list: section.querySelector('.messages'), typing: section.querySelector('.typing') };
 }
 
 function showMessage({ id, person, by, text, at, edited }) {
-  const { list } = personAt(person);
+  const { list, view } = personAt(person);
   let bubble = bubbles.get(id);
   if (!bubble) {
     const item = document.createElement('li');
@@ -57,7 +62,7 @@ function showMessage({ id, person, by, text, at, edited }) {
   }
   bubble.words.textContent = text;
   bubble.time.textContent = `${new Date(at).toLocaleTimeString()}${edited ? ' edited' : ''}`;
-  list.scrollTop = list.scrollHeight;
+  view.scrollTop = view.scrollHeight;
 }
 
 function removeMessage(id) {
@@ -67,6 +72,16 @@ function removeMessage(id) {
 
 function notice(text) {
   byId('notice').textContent = text;
+  note(text);
+}
+
+/** A line of the log beside the chats: what a fault did stays to be read when the notice is gone. */
+function note(text) {
+  const item = document.createElement('li');
+  item.textContent = `${new Date().toLocaleTimeString()} ${text}`;
+  byId('log').append(item);
+  while (byId('log').children.length > MOST_EVENTS) byId('log').firstElementChild.remove();
+  byId('log-view').scrollTop = byId('log-view').scrollHeight;
 }
 
 async function post(path, body) {
@@ -104,7 +119,11 @@ function listen() {
   on('removed', ({ id }) => removeMessage(id));
   on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times === 1 ? 'once' : `${times} times`}.`));
   on('trouble', ({ text }) => notice(text));
+  let held = 0;
   on('waiting', ({ waiting }) => {
+    // Each change: a fault shows here as messages that stay.
+    if (waiting !== held) note(`The platform holds ${waiting} for the bot.`);
+    held = waiting;
     byId('waiting').textContent = String(waiting);
   });
   on('typing', ({ people: typing }) => {
@@ -113,6 +132,7 @@ function listen() {
 }
 
 personAt(FIRST_PEOPLE - 1);
+for (const id of ['people', 'log-view']) byId(id).tabIndex = 0;
 byId('add').addEventListener('click', () => personAt(people.size));
 const { channel, faults } = await (await fetch('/messages')).json();
 byId('channel').textContent = channel;
