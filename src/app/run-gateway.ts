@@ -33,6 +33,7 @@ import { releaseMemory } from './release-memory.ts';
 import { livePart } from './reload.ts';
 import { Screen } from './screen.ts';
 import { Secrets } from './secrets.ts';
+import { ServiceManager } from './service-manager.ts';
 import { statusRoutes } from './status.ts';
 import { Strays } from './strays.ts';
 
@@ -191,13 +192,19 @@ async function serve(
   // Of this process too, and a daemon within another program leaves that alone.
   if (!options.ending) void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
   ending.whenInputEnds(() => daemon.gateway.idle());
+  const { env } = options;
+  const isWell = async () => (await daemon.journal.counts()) !== undefined && !daemon.observations.journalFailing;
+  const manager = new ServiceManager({ env, clock: systemClock, logger, isWell });
+  manager.ready(`${daemon.channels.size} channels`);
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
+  const told = manager.stopping(ending.reason);
   if (stdio.stderr.isTTY && message === undefined) screen.stderr.write(stoppingText(ending.reason));
   // A change that is being taken is over before the parts close.
   await follower[Symbol.asyncDispose]();
   // After a failure of the journal nothing more can be recorded: waiting would change nothing.
   await daemon.close(ending.inOrder ? GRACE : NO_GRACE);
+  await told;
   return code;
 }
 
