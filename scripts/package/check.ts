@@ -50,7 +50,10 @@ function checkTree(home: string): void {
     assert.match(integrity ?? '', /^sha512-/, path);
   }
   const optional = Object.values(OPTIONAL_PACKAGES).flatMap((sets) => Object.values(sets).flat());
-  assert.deepEqual(optional.filter((name) => `node_modules/${name}` in packages), []);
+  assert.deepEqual(
+    optional.filter((name) => `node_modules/${name}` in packages),
+    [],
+  );
   const list = JSON.parse(readFileSync(join(home, 'dist/optional-packages.json'), 'utf8')) as LockFile;
   for (const [channel, names] of Object.entries({ ...OPTIONAL_PACKAGES.channels, ...OPTIONAL_PACKAGES.models })) {
     const strict = Object.values(lockClosure(list, names)).filter(({ license }) => /^A?GPL/.test(license ?? ''));
@@ -78,7 +81,8 @@ function checkWhatsApp(main: string, env: NodeJS.ProcessEnv): void {
   const config = join(work, 'config.json');
   writeFileSync(config, JSON.stringify({ gateway: { channels: [{ type: 'cli' }, { type: 'whatsapp' }] } }));
   const data = ['--config', config, '--data-dir', join(work, 'data')];
-  const gateway = () => spawnSync(process.execPath, [main, ...data, 'gateway'], { cwd: work, env, input: 'hi\n', encoding: 'utf8' });
+  const gateway = () =>
+    spawnSync(process.execPath, [main, ...data, 'gateway'], { cwd: work, env, input: 'hi\n', encoding: 'utf8' });
   const without = gateway();
   assert.match(without.stderr, /gatehouse channels add whatsapp/);
   assert.match(without.stdout, /\[demo\]/, 'the other channel goes on');
@@ -88,7 +92,11 @@ function checkWhatsApp(main: string, env: NodeJS.ProcessEnv): void {
   const wanted = Object.entries(lockClosure(list, OPTIONAL_PACKAGES.channels['whatsapp'] ?? []))
     .filter(([, { optional }]) => optional !== true)
     .map(([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`);
-  run('npm', ['pack', '--silent', '--prefer-offline', '--ignore-scripts', '--pack-destination', tarballs, ...new Set(wanted)], work);
+  run(
+    'npm',
+    ['pack', '--silent', '--prefer-offline', '--ignore-scripts', '--pack-destination', tarballs, ...new Set(wanted)],
+    work,
+  );
   const add = ['channels', 'add', 'whatsapp', '--offline', tarballs, '--yes', '--json'];
   const one = join(tarballs, readdirSync(tarballs).find((name) => name.startsWith('libsignal-')) ?? '');
   const good = readFileSync(one);
@@ -107,7 +115,13 @@ function checkWhatsApp(main: string, env: NodeJS.ProcessEnv): void {
 }
 
 function run(command: string, args: readonly string[], cwd = ROOT, env = process.env): string {
-  return execFileSync(command, args, { cwd, env, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2, stdio: ['ignore', 'pipe', 'inherit'] });
+  return execFileSync(command, args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 ** 2,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
 }
 
 function say(text: string): void {

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { SILENT } from '../lib/silent-logger.ts';
-import { tempDir } from '../testing/fakes.ts';
+import { tempDir, until } from '../testing/fakes.ts';
 import { missing } from '../testing/needs.ts';
-import { until } from '../testing/until.ts';
 import { ServiceManager } from './service-manager.ts';
 
 /** Prints each datagram as a line of JSON. It reads the credentials as systemd does, by which it knows the sender. */
@@ -32,13 +31,13 @@ test('systemd is told once that the daemon is ready, pinged while the journal is
     listener.stdout.on('data', (chunk: Buffer) => {
       text += String(chunk);
     });
-    await until(() => text.includes('bound'));
+    await until('the socket', () => text.includes('bound'));
     const count = (word: string): number => text.split(word).length - 1;
     let well = true;
     const env = { PATH: process.env['PATH'], NOTIFY_SOCKET: socket, WATCHDOG_USEC: '100000' };
     const manager = new ServiceManager({ env, clock: systemClock, logger: SILENT, isWell: async () => well });
     manager.ready('2 channels');
-    await until(() => count('READY=1') === 1 && count('WATCHDOG=1') >= 2);
+    await until('ready and two pings', () => count('READY=1') === 1 && count('WATCHDOG=1') >= 2);
     expect(text).toContain('STATUS=2 channels');
     well = false;
     await systemClock.sleep(1_000, new AbortController().signal);
@@ -46,7 +45,7 @@ test('systemd is told once that the daemon is ready, pinged while the journal is
     await systemClock.sleep(400, new AbortController().signal);
     expect(count('WATCHDOG=1')).toBe(before);
     await manager.stopping('SIGTERM');
-    await until(() => count('STOPPING=1') === 1);
+    await until('the end', () => count('STOPPING=1') === 1);
     expect(count('READY=1')).toBe(1);
   } finally {
     listener.kill();

@@ -62,7 +62,8 @@ export class ServiceManager {
         stdio: 'ignore',
         timeout: NOTIFY_LIMIT_MS,
       });
-      const failed = (detail: string): void => logger.warn('systemd.not-told', { detail, hint: 'install systemd, which has systemd-notify' });
+      const failed = (detail: string): void =>
+        logger.warn('systemd.not-told', { detail, hint: 'install systemd, which has systemd-notify' });
       child.once('error', (error) => {
         failed(errorText(error));
         resolve();

@@ -122,9 +122,13 @@ function unitWord(word: string): string {
 async function mustHaveSystemd(context: CommandContext): Promise<void> {
   const { code, text } = await run(context, ['show-environment']);
   if (code !== 0)
-    throw new GatehouseError('GH1107', `systemd does not serve this user: ${text.trim().split('\n').at(-1) || `systemctl ended with ${code}`}`, {
-      hint: NO_SYSTEMD,
-    });
+    throw new GatehouseError(
+      'GH1107',
+      `systemd does not serve this user: ${text.trim().split('\n').at(-1) || `systemctl ended with ${code}`}`,
+      {
+        hint: NO_SYSTEMD,
+      },
+    );
 }
 
 async function systemctl(context: CommandContext, ...args: readonly string[]): Promise<void> {
@@ -137,7 +141,10 @@ async function systemctl(context: CommandContext, ...args: readonly string[]): P
 
 const PASSED_ON = ['PATH', 'HOME', 'XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'DBUS_SESSION_BUS_ADDRESS'];
 
-async function run({ deps }: CommandContext, args: readonly string[]): Promise<{ readonly code: number | null; readonly text: string }> {
+async function run(
+  { deps }: CommandContext,
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly text: string }> {
   const env = Object.fromEntries(PASSED_ON.flatMap((name) => (deps.env[name] ? [[name, deps.env[name]]] : [])));
   const child = spawn('systemctl', ['--user', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
   let text = '';

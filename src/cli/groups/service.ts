@@ -14,7 +14,9 @@ export function addServiceCommands(program: Commander, run: Run): void {
     .action((options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/service.ts')).serviceUninstall, options, command),
     );
-  reporting(group, 'status', 'whether it is installed and runs; exit code 3 when not', ['gatehouse service status --json']).action(
-    (options: unknown, command: Commander) => run(async () => (await import('../commands/service.ts')).serviceStatus, options, command),
+  reporting(group, 'status', 'whether it is installed and runs; exit code 3 when not', [
+    'gatehouse service status --json',
+  ]).action((options: unknown, command: Commander) =>
+    run(async () => (await import('../commands/service.ts')).serviceStatus, options, command),
   );
 }
