@@ -69,7 +69,8 @@ export class ServiceManager {
         resolve();
       });
       child.once('close', (code) => {
-        if (code !== 0 && code !== null) failed(`systemd-notify ended with ${code}`);
+        // Negative: it did not start, which `error` has told.
+        if (code !== null && code > 0) failed(`systemd-notify ended with ${code}`);
         resolve();
       });
     });

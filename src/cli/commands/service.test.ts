@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { tempDir } from '../../testing/fakes.ts';
 import type { CliDeps } from '../deps.ts';
 import { runCli } from '../program.ts';
@@ -26,7 +27,7 @@ async function scene(systemctl: string | undefined) {
       text.stderr += String(chunk);
     });
     const stdio = { stdin: Object.assign(new PassThrough(), { isTTY: false }), stdout, stderr } as unknown as CliDeps['stdio'];
-    const more = { packageRoot: '/opt/a b/gatehouse', channelTypes: ['cli'], channelSettings: async () => undefined };
+    const more = { packageRoot: '/opt/a b/gatehouse', channelTypes: ['cli'], channelSettings: async () => z.looseObject({}) };
     const env = { PATH: bin, HOME: dir.path };
     const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0', ...more } as unknown as CliDeps;
     const code = await runCli(['service', ...argv], deps);
