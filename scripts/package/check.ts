@@ -9,6 +9,7 @@ import { OPTIONAL_PACKAGES } from '../../src/lib/optional-packages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MAX_MB = 100;
+const GATEWAY_MS = 8_000;
 const PERMISSIVE = ['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Unlicense', 'BlueOak-1.0.0', 'PSF-2.0'];
 const work = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
 try {
@@ -81,8 +82,9 @@ function checkWhatsApp(main: string, env: NodeJS.ProcessEnv): void {
   const config = join(work, 'config.json');
   writeFileSync(config, JSON.stringify({ gateway: { channels: [{ type: 'cli' }, { type: 'whatsapp' }] } }));
   const data = ['--config', config, '--data-dir', join(work, 'data')];
-  const gateway = () =>
-    spawnSync(process.execPath, [main, ...data, 'gateway'], { cwd: work, env, input: 'hi\n', encoding: 'utf8' });
+  // With a channel that waits for the operator the daemon goes on after the end of its input: it is ended by SIGTERM.
+  const options = { cwd: work, env, input: 'hi\n', encoding: 'utf8', timeout: GATEWAY_MS } as const;
+  const gateway = () => spawnSync(process.execPath, [main, ...data, 'gateway'], options);
   const without = gateway();
   assert.match(without.stderr, /gatehouse channels add whatsapp/);
   assert.match(without.stdout, /\[demo\]/, 'the other channel goes on');

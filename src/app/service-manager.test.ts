@@ -11,13 +11,16 @@ import { ServiceManager } from './service-manager.ts';
 
 /** Prints each datagram as a line of JSON. It reads the credentials as systemd does, by which it knows the sender. */
 const LISTENER = `
-import json, socket, sys
+import array, json, os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 s.bind(sys.argv[1])
 print('"bound"', flush=True)
 while True:
-    data, *_ = s.recvmsg(4096, 4096)
+    data, more, *_ = s.recvmsg(4096, 4096)
+    # systemd-notify waits until what it hands over is closed.
+    for level, kind, fds in more:
+        if kind == socket.SCM_RIGHTS: [os.close(fd) for fd in array.array('i', fds)]
     print(json.dumps(data.decode()), flush=True)
 `;
 
