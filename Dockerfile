@@ -6,6 +6,17 @@ COPY . .
 RUN npm ci
 RUN npm run build
 RUN npm prune --omit=dev
+# The other channels and tools, at the versions and digests of the lock file. WhatsApp has a library under the GPL: who
+# wants it adds `RUN node dist/src/cli/main.js channels add whatsapp --yes`.
+RUN node dist/src/cli/main.js channels add discord
+RUN node dist/src/cli/main.js channels add email
+RUN node dist/src/cli/main.js channels add feishu
+RUN node dist/src/cli/main.js channels add slack
+RUN node dist/src/cli/main.js channels add twilio
+RUN node dist/src/cli/main.js models add-provider gemini
+RUN node dist/src/cli/main.js tools add web
+RUN node dist/src/cli/main.js tools add mcp
+RUN node dist/src/cli/main.js tools add documents
 
 FROM node:24-bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap ripgrep tini && rm -rf /var/lib/apt/lists/*

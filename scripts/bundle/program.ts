@@ -1,4 +1,7 @@
-import { join } from 'node:path';
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { LockFile } from '../../src/lib/lock-closure.ts';
+import { PACKAGE_LIST, renderPackageList } from '../../src/lib/package-list.ts';
 import { bundle, ROOT } from './bundle.ts';
 
 const NAMES = [
@@ -13,4 +16,6 @@ const NAMES = [
 export async function buildProgram(dir: string): Promise<void> {
   const entries = Object.fromEntries(NAMES.map((name) => [name, join(ROOT, `${name}.ts`)]));
   await bundle({ entries, dir, ending: '.js', places: 'output' });
+  const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile;
+  await writeFile(join(dir, basename(PACKAGE_LIST)), renderPackageList(lock));
 }

@@ -4,6 +4,7 @@ import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { COMMAND_MENU } from '../gateway/commands/index.ts';
+import { installCommand } from '../lib/optional-packages.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { type ChannelEntry, type ChannelSetOptions, channelDir } from './channel-options.ts';
 import { type Origin, onBehalfOf, onOwnBehalf } from './origin.ts';
@@ -17,7 +18,7 @@ interface LifeOptions {
  * The config, a missing variable, a refused login, an unknown type: trying again changes nothing before the
  * operator mends it.
  */
-const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506)$/;
+const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506|1510)$/;
 /**
  * A channel that takes longer to stop is left behind: it may hold up neither the next one nor the end of the
  * process.
@@ -36,6 +37,7 @@ export async function makeChannel(
   const { registry, secret, clock, random = Math.random, logger, terminal, dataDir, webhooks } = options;
   const load = registry[type];
   if (!load) throw new GatehouseError('GH1506', `there is no channel type ${type}`);
+  mustBeInstalled(type);
   const descriptor = await load();
   const channel = await descriptor.create(settings as never, {
     ...{ name, secret, clock, random },
@@ -46,6 +48,15 @@ export async function makeChannel(
     ...(terminal ? { terminal } : {}),
   });
   return { channel, isLocal: descriptor.local ?? false };
+}
+
+/** Throws GH1510 with the command that installs what a channel type lacks. */
+export function mustBeInstalled(type: string, has?: (name: string) => boolean): void {
+  const command = installCommand('channels', type, has);
+  if (command === undefined) return;
+  throw new GatehouseError('GH1510', `the package of channel type ${type} is not installed`, {
+    hint: `run \`${command}\`, then start again`,
+  });
 }
 
 /** Rejects as `start` does, or with `signal.reason` when it goes on for 2 s after an abort. */

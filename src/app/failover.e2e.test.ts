@@ -60,10 +60,15 @@ test('hedge: the model that is asked in vain is cut off and booked, the other on
   expect(daemon.stderr()).not.toContain('passed-over');
 });
 
-test('A29 a key that would travel unencrypted is named at the start; on this machine it may', async () => {
-  await using scene = await twoModels(undefined, {
+test('A29 a key that would travel unencrypted stops the start, and is named where that is meant; on this machine it may', async () => {
+  const far = {
     fallback_models: [{ provider: 'openai', model: 'far', base_url: 'http://192.0.2.1/v1', api_key_env: 'TEST_KEY' }],
-  });
+  };
+  await using refused = await twoModels(undefined, far);
+  await using none = await refused.at.spawn();
+  expect(await none.ended).toEqual({ code: 78, signal: null });
+  expect(none.stderr()).toMatch(/base_url: sends the key .* unencrypted to 192\.0\.2\.1 \[model-in-clear\]/);
+  await using scene = await twoModels(undefined, { ...far, security: { accept: ['model-in-clear'] } });
   await using daemon = await scene.at.start();
   await daemon.ready();
   const told = daemon

@@ -4,6 +4,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { unsetVariable } from '../lib/environment-name.ts';
 import { SILENT } from '../lib/silent-logger.ts';
+import { mustBeInstalled } from './channel-life.ts';
 import { channelDir, type Registry } from './channels.ts';
 
 /** Which channel of which installation. */
@@ -50,6 +51,7 @@ export function noSuchChannel({ gateway }: LoadedConfig['config'], name: string)
 async function linkedChannel({ config, registry, name }: LogoutOptions) {
   const entry = config.gateway.channels.find((one) => (one.name ?? one.type) === name);
   if (!entry) throw noSuchChannel(config, name);
+  mustBeInstalled(entry.type);
   return { ...entry, descriptor: await registry[entry.type]?.() };
 }
 

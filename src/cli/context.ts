@@ -43,7 +43,7 @@ export async function readConfig(
 /** The environment, with the tokens of channels that `gatehouse auth set-key` stored. Rejects as the store does. */
 export async function envOf(context: CommandContext): Promise<CliDeps['env']> {
   const { openAuthStore } = await import('../lib/auth/store.ts');
-  const { withStoredVariables } = await import('../lib/auth/stored-variables.ts');
+  const { withStoredVariables } = await import('../lib/stored-variables.ts');
   await using store = openAuthStore({ dir: dataDirOf(context), clock: context.deps.clock });
   return await withStoredVariables(context.deps.env, store);
 }

@@ -7,6 +7,9 @@ const BY_CODE: Partial<Record<GatehouseError['code'], number>> = {
   GH1001: EXIT.usage,
   GH1002: EXIT.notRunning,
   GH1005: EXIT.refused,
+  // Packages that could not be installed say nothing of the config.
+  GH1106: EXIT.failed,
+  GH1107: EXIT.failed,
 };
 
 export function exitCodeOf(error: unknown): number {

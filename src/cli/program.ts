@@ -19,6 +19,7 @@ import { addPeopleCommands } from './groups/people.ts';
 import { addPluginsCommands } from './groups/plugins.ts';
 import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
+import { addServiceCommands } from './groups/service.ts';
 import { addSessionsCommands } from './groups/sessions.ts';
 import { addTasksCommands } from './groups/tasks.ts';
 import { addToolsCommands } from './groups/tools.ts';
@@ -95,6 +96,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addModelsCommands(program, run);
   addConfigCommands(program, run);
   addAuthCommands(program, run);
+  addServiceCommands(program, run);
   addHelpCommand(program);
   return program;
 }

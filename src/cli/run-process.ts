@@ -1,4 +1,5 @@
 import { isGatehouseError } from '../core/errors.ts';
+import { usePackagesDir } from '../lib/optional-packages.ts';
 import type { CliDeps } from './deps.ts';
 import { runCli } from './program.ts';
 import { processDeps } from './wiring.ts';
@@ -9,6 +10,7 @@ export async function runProcess(): Promise<never> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   // A log that nobody reads any more must not end the daemon that writes it.
   process.stderr.on('error', () => undefined);
+  usePackagesDir(process.env['GATEHOUSE_PACKAGES']);
   const code = await runCli(process.argv.slice(2), startingDeps());
   // Pipes are written asynchronously: leaving before they are drained would cut the output.
   await Promise.all([drain(process.stdout), drain(process.stderr)]);

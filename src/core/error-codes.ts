@@ -24,6 +24,18 @@ export const ERROR_CODES = {
   GH1102: { title: 'the config file cannot be read', hint: 'check the path and its permissions' },
   GH1103: { title: 'a secret named in the config is not set', hint: 'export the environment variable named above' },
   GH1104: { title: 'no model is configured', hint: 'export a provider key, start ollama, or run `gatehouse init`' },
+  GH1105: {
+    title: 'the package that a provider needs is not installed',
+    hint: 'run `gatehouse models add-provider gemini`, then start again',
+  },
+  GH1106: {
+    title: 'packages could not be installed',
+    hint: 'see what the message names; nothing was changed',
+  },
+  GH1107: {
+    title: 'the service could not be set up',
+    hint: 'see docs/install.md for the ways to run the daemon',
+  },
   GH1201: { title: 'another gatehouse uses this data directory', hint: 'stop it, or give this one its own `--data-dir`' },
   GH1202: { title: 'the data directory cannot be written', hint: 'check its owner and mode, and that the disk is not read-only' },
   GH1301: { title: 'the journal cannot be written', hint: 'free disk space; the daemon goes on by itself' },
@@ -58,6 +70,10 @@ export const ERROR_CODES = {
   GH1509: {
     title: 'so much waits that a platform is asked to hold its messages',
     hint: 'see in `gatehouse status` whether a model or a channel does not work; section `limits` of the config and `gateway.high_water` bound what waits',
+  },
+  GH1510: {
+    title: 'the package that a channel needs is not installed',
+    hint: 'run the `gatehouse channels add` command that the message names, then start again',
   },
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
@@ -137,7 +153,7 @@ export const ERROR_CODES = {
   GH2203: { title: 'the stored login could not be renewed for now', hint: 'check the network; it is tried again' },
   GH2301: {
     title: 'a package that tools need is not installed',
-    hint: 'run the `npm install` line that the message names, where gatehouse is installed, and start again',
+    hint: 'run `gatehouse tools add mcp`, and start again',
   },
   GH2302: {
     title: 'an MCP server does not work',

@@ -1,5 +1,7 @@
+import { GatehouseError } from '../core/errors.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import { installCommand } from '../lib/optional-packages.ts';
 import type { ModelTimeouts } from './deadlines.ts';
 import { createDemoModel } from './demo.ts';
 import { createAnthropic } from './protocols/anthropic.ts';
@@ -17,7 +19,10 @@ export interface WireDeps {
   readonly fetch?: typeof fetch;
 }
 
-/** The model of a target as its provider speaks it, nothing around it. Its SDK is loaded at the first call or by `warm`. */
+/**
+ * The model of a target as its provider speaks it, nothing around it. Its SDK is loaded at the first call or by `warm`. Throws
+ * GH1105 where it is not installed.
+ */
 export function createWire(target: ResolvedProvider, apiKey: string | undefined, deps: WireDeps): WarmableModel {
   const { provider, model, wire, baseUrl, contextWindow, facts, extraHeaders: headers, extraBody, credentials } = target;
   const options: WireOptions = {
@@ -37,8 +42,18 @@ export function createWire(target: ResolvedProvider, apiKey: string | undefined,
     case 'anthropic':
       return createAnthropic(options);
     case 'gemini':
+      mustHaveGemini();
       return createGemini(options);
   }
+}
+
+/** Throws GH1105 with the command that installs the package. */
+function mustHaveGemini(): void {
+  const command = installCommand('models', 'gemini');
+  if (command === undefined) return;
+  throw new GatehouseError('GH1105', 'the package that speaks to Gemini is not installed', {
+    hint: `run \`${command}\`, then start again`,
+  });
 }
 
 /** The labelled demo. It has the retry layer, which is what `/demo fail` shows. */

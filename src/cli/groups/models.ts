@@ -1,4 +1,5 @@
 import { type Commander, examples, type Run, reporting } from './group.ts';
+import { addPackages } from './packages.ts';
 
 export function addModelsCommands(program: Commander, run: Run): void {
   const group = program.command('models').description('the models of the config, and what is known of models');
@@ -35,4 +36,5 @@ export function addModelsCommands(program: Commander, run: Run): void {
     .action((options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/models-add-local.ts')).modelsAddLocal, options, command),
     );
+  addPackages(group, run, 'models', 'add-provider', ['gatehouse models add-provider gemini']);
 }

@@ -1,6 +1,7 @@
 import type { ToolsOptions } from '../commands/tools.ts';
 import type { WorkerFlags } from '../commands/tools-worker.ts';
 import { type Commander, examples, type Run, reporting } from './group.ts';
+import { addPackages } from './packages.ts';
 
 export function addToolsCommands(program: Commander, run: Run): void {
   const group = program.command('tools').description('what the agent may use, for whom, and why');
@@ -23,4 +24,5 @@ export function addToolsCommands(program: Commander, run: Run): void {
     .action((options: WorkerFlags, command: Commander) =>
       run(async () => (await import('../commands/tools-worker.ts')).toolsWorker, options, command),
     );
+  addPackages(group, run, 'tools', 'add', ['gatehouse tools add web', 'gatehouse tools add mcp --dry-run']);
 }

@@ -47,6 +47,8 @@ export async function telegramScene(options: TelegramSceneOptions = {}): Promise
     model: 'm',
     base_url: `${model.url}/v1${options.baseUrlSuffix ?? ''}`,
     api_key_env: 'TEST_KEY',
+    // People of a test may be anyone, and cost nothing.
+    security: { accept: ['open-without-budget'] },
     ...options.config,
     gateway: { channels: [telegram, ...(options.channels ?? [])], http: { port: 0 }, ...options.gateway },
   };

@@ -5,8 +5,8 @@
 import { GatehouseError } from '../../core/errors.ts';
 import { isErrno } from '../../lib/errno.ts';
 
-/** As package.json names it among the optional peers. */
-export const SDK_INSTALL = 'npm install @modelcontextprotocol/sdk@1.32.2';
+/** What installs it. */
+export const SDK_INSTALL = 'gatehouse tools add mcp';
 
 /** What speaks to servers. Rejects with GH2301 where the package is not installed. */
 export function loadSdk() {
@@ -49,7 +49,7 @@ async function installed<T>(load: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!isErrno(error, 'ERR_MODULE_NOT_FOUND')) throw error;
     throw new GatehouseError('GH2301', 'the package that speaks MCP is not installed', {
-      hint: `run \`${SDK_INSTALL}\` where gatehouse is installed, and start again`,
+      hint: `run \`${SDK_INSTALL}\`, and start again`,
       cause: error,
     });
   }

@@ -2,7 +2,7 @@
  * Secrets of channels in the private file of logins, by the name of the environment variable that the config
  * names. What is exported wins: who sets a variable means it.
  */
-import type { AuthStore } from './store.ts';
+import type { AuthStore } from './auth/store.ts';
 
 const PREFIX = 'variable.';
 /** As the config writes them; the file has its names in small letters. */

@@ -1,0 +1,72 @@
+/** The commands against a systemctl of ours that writes down what it is asked for. */
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { tempDir } from '../../testing/fakes.ts';
+import type { CliDeps } from '../deps.ts';
+import { runCli } from '../program.ts';
+
+async function scene(systemctl: string | undefined) {
+  const dir = await tempDir();
+  const bin = join(dir.path, 'bin');
+  await mkdir(bin);
+  const log = join(dir.path, 'log');
+  if (systemctl !== undefined) {
+    await writeFile(join(bin, 'systemctl'), `#!/bin/sh\necho "$@" >> '${log}'\n${systemctl}\n`);
+    await chmod(join(bin, 'systemctl'), 0o700);
+  }
+  const run = async (...argv: string[]) => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const text = { stdout: '', stderr: '' };
+    stdout.on('data', (chunk: Buffer) => {
+      text.stdout += String(chunk);
+    });
+    stderr.on('data', (chunk: Buffer) => {
+      text.stderr += String(chunk);
+    });
+    const stdio = { stdin: Object.assign(new PassThrough(), { isTTY: false }), stdout, stderr } as unknown as CliDeps['stdio'];
+    const more = { packageRoot: '/opt/a b/gatehouse', channelTypes: ['cli'], channelSettings: async () => z.looseObject({}) };
+    const env = { PATH: bin, HOME: dir.path };
+    const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0', ...more } as unknown as CliDeps;
+    const code = await runCli(['service', ...argv], deps);
+    return { code, ...text };
+  };
+  const units = join(dir.path, '.config/systemd/user');
+  return {
+    ...{ dir: dir.path, run, units },
+    asked: async () => (await readFile(log, 'utf8').catch(() => '')).trim().split('\n'),
+    left: () => readdir(units).catch(() => []),
+    [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
+  };
+}
+
+test('install writes a unit on the same data directory and starts it, and uninstall leaves nothing', async () => {
+  await using at = await scene('[ "$2" = is-active ] && echo active; exit 0');
+  const dry = await at.run('install', '--dry-run', '--data-dir', 'data');
+  expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining(`gateway --data-dir ${at.dir}/data\n`) });
+  expect(dry.stdout).toContain('"/opt/a b/gatehouse/dist/src/cli/main.js"');
+  expect([await at.left(), await at.asked()]).toEqual([[], ['']]);
+  const installed = await at.run('install', '--data-dir', 'data');
+  expect(installed).toMatchObject({ code: 0, stderr: expect.stringContaining('loginctl enable-linger') });
+  expect(await readFile(join(at.units, 'gatehouse.service'), 'utf8')).toBe(dry.stdout);
+  const start = ['--user show-environment', '--user daemon-reload', '--user enable --now gatehouse.service'];
+  expect(await at.asked()).toEqual(start);
+  expect(JSON.parse((await at.run('status', '--json')).stdout)).toMatchObject({ ok: true, state: 'active' });
+  expect((await at.run('uninstall')).code).toBe(0);
+  expect(await at.left()).toEqual([]);
+  expect((await at.asked()).slice(-2)).toEqual(['--user disable --now gatehouse.service', '--user daemon-reload']);
+  expect((await at.run('status')).code).toBe(3);
+});
+
+test.each([
+  ['there is no systemctl', undefined],
+  ['no systemd answers', 'echo "Failed to connect to bus" >&2; exit 1'],
+])('when %s nothing is written and the error says what to do', async (_name, systemctl) => {
+  await using at = await scene(systemctl);
+  const { code, stderr } = await at.run('install');
+  expect(code).not.toBe(0);
+  expect(stderr).toMatch(/GH1107 .*systemd.*\n.*launchd/);
+  expect(await at.left()).toEqual([]);
+});
