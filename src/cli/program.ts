@@ -7,6 +7,7 @@ import type { CliDeps } from './deps.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { addAuthCommands } from './groups/auth.ts';
 import { addChannelsCommands } from './groups/channels.ts';
+import { addCompletionCommands } from './groups/completion.ts';
 import { addConfigCommands } from './groups/config.ts';
 import { addCronCommands } from './groups/cron.ts';
 import { addDeadCommands } from './groups/dead.ts';
@@ -97,6 +98,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addConfigCommands(program, run);
   addAuthCommands(program, run);
   addServiceCommands(program, run);
+  addCompletionCommands(program, run);
   addHelpCommand(program);
   return program;
 }
