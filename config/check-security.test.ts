@@ -64,12 +64,12 @@ test('an entry of an allow-list that no id can match is warned of', () => {
     telegram: ['123456789', '@ada', 'ada'],
     discord: ['201000000000000001', 'ada#1234', '<@201000000000000001>'],
     slack: ['U012AB3CD', '@ada', 'ada'],
-    email: ['ada@example.org', '@example.org', 'ada', 'example.org'],
-    twilio: ['+15551234567', '15551234567', '(555) 123-4567'],
+    email: ['ada@example.org', '@example.org', 'Ada@example.org', 'example.org'],
+    twilio: ['+15551234567', '12345', '15551234567', '(555) 123-4567'],
     irc: ['any thing'],
   };
   const wrong = Object.entries(lists).map(([type, allowed_senders]) => channel({ type, allowed_senders }).length);
-  expect(wrong).toEqual([2, 2, 2, 2, 2, 0]);
+  expect(wrong).toEqual([2, 2, 2, 3, 2, 0]);
 });
 
 test('programs without a sandbox, a policy that asks nothing, and listeners on every network are warned of', () => {

@@ -92,9 +92,10 @@ const TRUST_CA = 'remove it, and name the authority of a private certificate in 
 const SENDER_IDS: Readonly<Record<string, readonly [RegExp, string]>> = {
   telegram: [/^\d{1,20}$/, 'a number such as 123456789'],
   discord: [/^\d{15,22}$/, 'a number such as 201000000000000001'],
-  slack: [/^[UW][A-Z0-9]{6,}$/, 'a member id such as U012AB3CD'],
-  email: [/@/, 'an address such as ada@example.org, or a domain such as @example.org'],
-  twilio: [/^(?:\+\d{5,15}|[a-z]+:.+)$/, 'a number such as +15551234567'],
+  slack: [/^[UWBA][A-Z0-9]{6,}$/, 'a member id such as U012AB3CD'],
+  email: [/^[^\s@A-Z]+@[^\s@A-Z]+$/, 'a whole address in small letters, such as ada@example.org'],
+  // A short code has no plus.
+  twilio: [/^(?:\+\d{5,15}|\d{3,6}|[a-z]+:.+)$/, 'a number such as +15551234567'],
 };
 
 function neverMatching({ type, allowed_senders: allowed }: Entry, at: readonly PropertyKey[]): readonly Risk[] {
