@@ -1,7 +1,8 @@
 /**
- * What of a valid config is dangerous. `critical` findings are errors, with which a start ends (exit code 78):
- * a secret would cross the internet in the clear, where every router on its way reads it. An operator who means
- * it names the id in `security.accept`; the others are warnings, and go as well where they are named there.
+ * What of a valid config is dangerous. `critical` findings are errors, with which a start ends (exit code
+ * 78): a secret would cross the internet in the clear, where every router on its way reads it. An operator
+ * who means it names the id in `security.accept`; the others are warnings, and go as well where they are
+ * named there.
  */
 import { isLoopbackName } from '../src/lib/loopback-name.ts';
 import type { Finding } from './problem.ts';
@@ -56,7 +57,7 @@ function channelRisks(config: Config): (entry: Entry, index: number) => readonly
   };
 }
 
-/** Whoever finds the bot spends the operator's money. */
+/** A stranger who finds the bot spends the operator's money. */
 function openRisk({ allowed_senders: allowed }: Entry, at: readonly PropertyKey[], { budget }: Config): readonly Risk[] {
   const everyone = allowed.indexOf('*');
   if (everyone < 0 || budget?.daily_usd !== undefined || budget?.sender_usd !== undefined) return [];
@@ -152,7 +153,9 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-/** Whether what is sent there leaves the networks of the operator. A name without a dot is one of their own. */
+/**
+ * Whether what is sent there leaves the networks of the operator. A name without a dot is one of their own.
+ */
 function isPublic(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/^\[|\]$/g, '');
   if (host === '' || isLoopbackName(host) || host === '::1') return false;

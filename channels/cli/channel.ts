@@ -88,7 +88,8 @@ export class CliChannel implements Channel {
     });
     if (interactive) onPrompt?.(() => this.#screen?.interrupted());
     let stopped = 0;
-    // readline takes Ctrl-C for itself on a terminal. The first one is for the turn under way, if there is one.
+    // readline takes Ctrl-C for itself on a terminal. The first one is for the turn under way, if there is
+    // one.
     readline.on('SIGINT', () => {
       const isFirst = this.#screen?.isBusy === true && stopped !== this.#number;
       stopped = this.#number;

@@ -1,4 +1,7 @@
-/** Markdown -> a terminal: bold, lists, code, links with their address. Without colours the same words, and no marks. */
+/**
+ * Markdown -> a terminal: bold, lists, code, links with their address. Without colours the same words, and no
+ * marks.
+ */
 import { styleText } from 'node:util';
 import { displayWidth, listLine } from '../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../kit/markdown.ts';

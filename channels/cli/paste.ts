@@ -1,11 +1,14 @@
-// bytes of a terminal -> the same without the marks of a bracketed paste, whose line feeds become one character
+// bytes of a terminal -> the same without the marks of a bracketed paste, whose line feeds become one
+// character
 
 import { Transform, type TransformCallback } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Clock } from '../../src/core/ports.ts';
 import { startTimer } from '../../src/lib/timer.ts';
 
-/** Asks the terminal to put marks around what is pasted (xterm, "Bracketed Paste Mode"), and takes it back. */
+/**
+ * Asks the terminal to put marks around what is pasted (xterm, "Bracketed Paste Mode"), and takes it back.
+ */
 export const PASTE_ON = '\u001b[?2004h';
 export const PASTE_OFF = '\u001b[?2004l';
 const BEGIN = '\u001b[200~';

@@ -1,4 +1,5 @@
-// npm run test:package: what `npm pack` makes, installed as an operator does it. Needs the npm cache that `npm ci` filled.
+// npm run test:package: what `npm pack` makes, installed as an operator does it. Needs the npm cache that
+// `npm ci` filled.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,7 +42,10 @@ function check(): void {
   checkWhatsApp(main, env);
 }
 
-/** The shrinkwrap has the default tree alone, and nothing of it is under a licence that asks for more than its notice. */
+/**
+ * The shrinkwrap has the default tree alone, and nothing of it is under a licence that asks for more than its
+ * notice.
+ */
 function checkTree(home: string): void {
   const { packages } = JSON.parse(readFileSync(join(home, 'npm-shrinkwrap.json'), 'utf8')) as LockFile;
   const paths = Object.keys(packages).filter((path) => path !== '');
@@ -82,7 +86,8 @@ function checkWhatsApp(main: string, env: NodeJS.ProcessEnv): void {
   const config = join(work, 'config.json');
   writeFileSync(config, JSON.stringify({ gateway: { channels: [{ type: 'cli' }, { type: 'whatsapp' }] } }));
   const data = ['--config', config, '--data-dir', join(work, 'data')];
-  // With a channel that waits for the operator the daemon goes on after the end of its input: it is ended by SIGTERM.
+  // With a channel that waits for the operator the daemon goes on after the end of its input: it is ended by
+  // SIGTERM.
   const options = { cwd: work, env, input: 'hi\n', encoding: 'utf8', timeout: GATEWAY_MS } as const;
   const gateway = () => spawnSync(process.execPath, [main, ...data, 'gateway'], options);
   const without = gateway();

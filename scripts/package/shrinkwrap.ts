@@ -1,4 +1,5 @@
-// npm pack and npm publish run this before and after: npm-shrinkwrap.json, the default tree of package-lock.json and nothing else.
+// npm pack and npm publish run this before and after: npm-shrinkwrap.json, the default tree of
+// package-lock.json and nothing else.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LockFile, lockClosure } from '../../src/lib/lock-closure.ts';

@@ -1,5 +1,5 @@
-// npm run pictures: what `npm start` looks like, recorded from a real start in a real terminal (tmux) without a
-// key, drawn as docs/pictures/terminal.svg. Needs tmux; end with a look at the picture.
+// npm run pictures: what `npm start` looks like, recorded from a real start in a real terminal (tmux) without
+// a key, drawn as docs/pictures/terminal.svg. Needs tmux; end with a look at the picture.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// NOTIFY_SOCKET of systemd -> READY once, WATCHDOG while the event loop turns, STOPPING; through systemd-notify
+// NOTIFY_SOCKET of systemd -> READY once, WATCHDOG while the event loop turns, STOPPING; through
+// systemd-notify
 import { errorText } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { runProgram } from '../lib/run-program.ts';

@@ -1,6 +1,6 @@
 /**
- * What each shell is told. All ask `gatehouse complete` with the line up to the cursor and take what it prints
- * literally, a candidate a line: nothing of it is evaluated.
+ * What each shell is told. All ask `gatehouse complete` with the line up to the cursor and take what it
+ * prints literally, a candidate a line: nothing of it is evaluated.
  */
 export const SHELLS = ['bash', 'zsh', 'fish', 'pwsh'] as const;
 export type Shell = (typeof SHELLS)[number];

@@ -40,7 +40,10 @@ export async function readConfig(
   return await loadConfig({ cwd, home, env, channelTypes, channelSettings, groupIds, ...file, ...more });
 }
 
-/** The environment, with the tokens of channels that `gatehouse auth set-key` stored. Rejects as the store does. */
+/**
+ * The environment, with the tokens of channels that `gatehouse auth set-key` stored. Rejects as the store
+ * does.
+ */
 export async function envOf(context: CommandContext): Promise<CliDeps['env']> {
   const { openAuthStore } = await import('../lib/auth/store.ts');
   const { withStoredVariables } = await import('../lib/stored-variables.ts');

@@ -45,7 +45,10 @@ export class Output {
     if (!this.json) this.#options.stdio.stdout.write(`${text}\n`);
   }
 
-  /** `text` with its lines folded to the width of the terminal, the folded part under `indent` columns. As it is elsewhere. */
+  /**
+   * `text` with its lines folded to the width of the terminal, the folded part under `indent` columns. As it
+   * is elsewhere.
+   */
   screen(text: string, indent: number): void {
     const { isTTY, columns } = this.#options.stdio.stdout;
     this.data(isTTY === true && columns !== undefined ? foldLines(text, columns, indent) : text);
@@ -94,7 +97,10 @@ export class Output {
   }
 }
 
-/** Folds at blanks. What has none is left as it is: a path that is cut cannot be copied. Colours take no column. */
+/**
+ * Folds at blanks. What has none is left as it is: a path that is cut cannot be copied. Colours take no
+ * column.
+ */
 export function foldLines(text: string, columns: number, indent: number): string {
   const width = Math.max(columns, indent + 20);
   const folded = text.split('\n').map((line) => {

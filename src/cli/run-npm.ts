@@ -19,7 +19,10 @@ export interface NpmRun {
   readonly hint: string;
 }
 
-/** Runs the npm of PATH to its end; `say` takes each line that it prints. Rejects with `code` unless it ends with 0. */
+/**
+ * Runs the npm of PATH to its end; `say` takes each line that it prints. Rejects with `code` unless it ends
+ * with 0.
+ */
 export async function runNpm({ args, cwd, env, code, hint }: NpmRun, say: (line: string) => void): Promise<void> {
   const child = spawn('npm', args, {
     cwd,

@@ -6,7 +6,9 @@ import { formatDuration } from './format-time.ts';
 
 /** What is not as it should be with a running daemon. Not yet printable: parts of it are others' words. */
 export interface Trouble {
-  /** As in `degraded`, such as `model:openai/gpt-5-mini`, or what it is about: `config`, `clock`, `messages`. */
+  /**
+   * As in `degraded`, such as `model:openai/gpt-5-mini`, or what it is about: `config`, `clock`, `messages`.
+   */
   readonly id: string;
   readonly text: string;
   /** The command or the change that mends it. */
@@ -47,7 +49,9 @@ export function holdText({ what, reason, until }: HoldStatus, now: number): stri
   return what === 'model' ? `the model is called again in ${left} (${reason})` : `answers wait ${left} for ${what} (${reason})`;
 }
 
-/** `3 calls failed in a row for 2 min: GH2101 the key was refused`. Undefined = the last call was answered. */
+/**
+ * `3 calls failed in a row for 2 min: GH2101 the key was refused`. Undefined = the last call was answered.
+ */
 export function failingText({ failedInARow, since, last }: ModelHealth, now: number): string | undefined {
   if (failedInARow === 0 || !last) return undefined;
   const time = since === undefined || now - since < 60_000 ? '' : ` for ${formatDuration(now - since)}`;

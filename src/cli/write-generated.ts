@@ -1,5 +1,6 @@
 // Writes what is generated from the sources: config/schema.json, docs/commands.md, docs/doctor.md,
-// docs/errors.md, docs/limits.md, and the tables of the channels' pages. Run after a change to the config schema, to a
+// docs/errors.md, docs/limits.md, and the tables of the channels' pages. Run after a change to the config
+// schema, to a
 // channel's descriptor or limits, or to the error codes; tests compare the files with what this would
 // write.
 import { mkdir, writeFile } from 'node:fs/promises';

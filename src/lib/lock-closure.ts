@@ -16,8 +16,8 @@ export interface LockEntry {
 }
 
 /**
- * The entries of a lock that these packages need, at the paths that they have there. What only optional dependencies lead to is
- * marked `optional`. Throws when the lock lacks one that is required.
+ * The entries of a lock that these packages need, at the paths that they have there. What only optional
+ * dependencies lead to is marked `optional`. Throws when the lock lacks one that is required.
  */
 export function lockClosure({ packages }: LockFile, roots: readonly string[]): Record<string, LockEntry> {
   const required = new Set<string>();

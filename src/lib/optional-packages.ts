@@ -1,6 +1,7 @@
 /**
- * The packages that an installation may lack, by what needs them, and where they are found: beside the program, and in the
- * directory that `GATEHOUSE_PACKAGES` names. The daemon installs none; `gatehouse channels add` and its siblings do.
+ * The packages that an installation may lack, by what needs them, and where they are found: beside the
+ * program, and in the directory that `GATEHOUSE_PACKAGES` names. The daemon installs none; `gatehouse
+ * channels add` and its siblings do.
  */
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
@@ -36,8 +37,8 @@ const COMMANDS: Readonly<Record<PackageKind, string>> = {
 let named: string | undefined;
 
 /**
- * Also finds packages in `dir`, after those that lie beside the program. Call it before anything optional is imported;
- * undefined = there is no such directory.
+ * Also finds packages in `dir`, after those that lie beside the program. Call it before anything optional is
+ * imported; undefined = there is no such directory.
  */
 export function usePackagesDir(dir: string | undefined): void {
   if (!dir || named !== undefined) return;

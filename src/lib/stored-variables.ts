@@ -18,7 +18,9 @@ export function variableOfEntry(entry: string): string | undefined {
   return entry.startsWith(PREFIX) ? entry.slice(PREFIX.length).toUpperCase() : undefined;
 }
 
-/** The environment with what is stored for variables that are not set. Rejects with GH2202 as the store does. */
+/**
+ * The environment with what is stored for variables that are not set. Rejects with GH2202 as the store does.
+ */
 export async function withStoredVariables(
   env: Readonly<Record<string, string | undefined>>,
   store: AuthStore,

@@ -20,8 +20,8 @@ export interface WireDeps {
 }
 
 /**
- * The model of a target as its provider speaks it, nothing around it. Its SDK is loaded at the first call or by `warm`. Throws
- * GH1105 where it is not installed.
+ * The model of a target as its provider speaks it, nothing around it. Its SDK is loaded at the first call or
+ * by `warm`. Throws GH1105 where it is not installed.
  */
 export function createWire(target: ResolvedProvider, apiKey: string | undefined, deps: WireDeps): WarmableModel {
   const { provider, model, wire, baseUrl, contextWindow, facts, extraHeaders: headers, extraBody, credentials } = target;

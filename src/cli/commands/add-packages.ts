@@ -1,4 +1,5 @@
-// a name -> what it needs, from the list that was published -> shown, licences too -> the operator's npm -> node_modules
+// a name -> what it needs, from the list that was published -> shown, licences too -> the operator's npm ->
+// node_modules
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -35,8 +36,9 @@ const HINT = 'check that npm is installed and the network works, or give the tar
 type Entries = Readonly<Record<string, LockEntry>>;
 
 /**
- * Installs the packages of one channel, set of tools or provider, with all that they need: exactly the versions of this
- * program's own list, each held to the digest that stands there. What was installed before stays, and on a failure all does.
+ * Installs the packages of one channel, set of tools or provider, with all that they need: exactly the
+ * versions of this program's own list, each held to the digest that stands there. What was installed before
+ * stays, and on a failure all does.
  */
 export const addPackages: Command<AddPackagesOptions> = async (context, options) => {
   const { out } = context;
@@ -151,7 +153,10 @@ async function install({ deps, out }: CommandContext, { dir, roots, entries, off
   }
 }
 
-/** The same entries, each leading to its tarball. Rejects with GH1106 that names a file with another digest, or what is missing. */
+/**
+ * The same entries, each leading to its tarball. Rejects with GH1106 that names a file with another digest,
+ * or what is missing.
+ */
 async function fromTarballs(entries: Entries, from: string, to: string): Promise<Entries> {
   const files = new Map<string, string>();
   const names = (await readdir(from)).filter((name) => name.endsWith('.tgz'));

@@ -184,8 +184,8 @@ async function keep(context: CommandContext, store: AuthStore, credential: Crede
 }
 
 /**
- * The variables with secrets of a channel: of the config, by its name; else, by its type, those that it has by
- * default. Empty for what is no channel. A variable can be named itself.
+ * The variables with secrets of a channel: of the config, by its name; else, by its type, those that it has
+ * by default. Empty for what is no channel. A variable can be named itself.
  */
 async function variablesOf(context: CommandContext, name: string): Promise<readonly string[]> {
   if (name.endsWith('_TOKEN') || name.endsWith('_SECRET') || name.endsWith('_PASSWORD'))

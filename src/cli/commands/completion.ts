@@ -8,7 +8,10 @@ import { withJournal } from '../read-journal.ts';
 /** A person has pressed Tab and waits. ms. */
 const LIMIT_MS = 150;
 const MOST = 200;
-/** What any shell takes for one word without quotes. Ids that others made may be anything else: those are left out. */
+/**
+ * What any shell takes for one word without quotes. Ids that others made may be anything else: those are left
+ * out.
+ */
 const SAFE = /^[A-Za-z0-9_@+=:.,/#-]+$/;
 
 /** Prints the script of a shell, which asks `complete`. */
@@ -24,7 +27,9 @@ export interface CompleteOptions {
   readonly program: Commander;
 }
 
-/** A candidate a line, those that begin with the last word. Says nothing and ends with 0 where it knows none. */
+/**
+ * A candidate a line, those that begin with the last word. Says nothing and ends with 0 where it knows none.
+ */
 export const complete: Command<CompleteOptions> = async (context, { line, program }) => {
   const words = line.split(/\s+/).slice(1);
   const current = words.pop() ?? '';

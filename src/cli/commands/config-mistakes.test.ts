@@ -1,4 +1,5 @@
-// Mistakes that people make in a config: each is refused, or warned of, with its line and the repair; or taken for a reason.
+// Mistakes that people make in a config: each is refused, or warned of, with its line and the repair; or
+// taken for a reason.
 import { copyFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

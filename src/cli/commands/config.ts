@@ -24,8 +24,8 @@ export interface CheckOptions {
 }
 
 /**
- * Checks the config and names every problem at once. With `strict` a warning fails the check too: for a script
- * that must not roll out a file with a typo in it.
+ * Checks the config and names every problem at once. With `strict` a warning fails the check too: for a
+ * script that must not roll out a file with a typo in it.
  */
 export const configCheck: Command<CheckOptions> = async (context, { strict = false, only }) => {
   const { out } = context;

@@ -106,7 +106,7 @@ const BROKEN: Readonly<Record<string, Broken>> = {
     break: (cli) => config(cli, {}, { channels: [{ type: 'telegram', allowed_senders: ['@ada'] }] }),
   },
   owner: {
-    ...{ state: 'warn', says: /nobody is told of trouble/, fix: /"owner"/ },
+    ...{ state: 'warn', says: /no one is told of trouble/, fix: /"owner"/ },
     break: (cli) => config(cli, {}, { owner: [] }),
   },
   budget: {

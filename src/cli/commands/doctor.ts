@@ -95,7 +95,10 @@ async function heal(lines: readonly Line[], { deps, out }: CommandContext, { yes
   return changed;
 }
 
-/** The dangers of the config alone, each with its place. Exit code 1 where there is one, 78 where it stops the start. */
+/**
+ * The dangers of the config alone, each with its place. Exit code 1 where there is one, 78 where it stops the
+ * start.
+ */
 export const doctorSecurity: Command<unknown> = async (context) => {
   const { configCheck } = await import('./config.ts');
   return await configCheck(context, { only: 'security' });

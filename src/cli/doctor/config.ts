@@ -48,7 +48,7 @@ export const ownerCheck: Check = {
     const { channels = [], owner = [] } = loaded?.config.gateway ?? {};
     if (channels.every(({ type }) => type === 'cli')) return skip('the terminal is the only channel');
     const fix = 'add "gateway": { "owner": [{ "channel": "…", "chat_id": "…" }] } with your own chat';
-    return owner.length > 0 ? ok(owner.map(({ channel }) => channel).join(', ')) : warn('nobody is told of trouble', fix);
+    return owner.length > 0 ? ok(owner.map(({ channel }) => channel).join(', ')) : warn('no one is told of trouble', fix);
   },
 };
 

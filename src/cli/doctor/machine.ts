@@ -23,7 +23,10 @@ export function nodeCheck(version: string = process.versions.node): Check {
   };
 }
 
-/** `free`: bytes for this user on the disk of a directory. Default: `statfs`, of the nearest one that is there. */
+/**
+ * `free`: bytes for this user on the disk of a directory. Default: `statfs`, of the nearest one that is
+ * there.
+ */
 export function diskCheck(free: (directory: string) => Promise<number> = freeBytes): Check {
   return {
     id: 'disk',

@@ -1,8 +1,8 @@
 /** The known-bad designs of the sweep, and where its longer scenarios are played. */
 
 /**
- * Known-bad designs that the judge must catch, on the platforms that show them soonest. What a terminal loses cannot be caught: it has
- * no acknowledgement that could come too early.
+ * Known-bad designs that the judge must catch, on the platforms that show them soonest. What a terminal loses
+ * cannot be caught: it has no acknowledgement that could come too early.
  */
 export const CONTROLS: Readonly<Record<string, readonly string[]>> = {
   telegram: ['ack-first', 'send-first'],
@@ -12,7 +12,10 @@ export const CONTROLS: Readonly<Record<string, readonly string[]>> = {
   cli: ['send-first'],
 };
 
-/** Of a known-bad design: each pass takes every so manieth point, and a sample ends with the first that is caught. */
+/**
+ * Of a known-bad design: each pass takes every so manieth point, and a sample ends with the first that is
+ * caught.
+ */
 export const CONTROL_EVERY = 6;
 export const CONTROL_EVERY_OF_SAMPLE = 30;
 /** Where runs that wait are killed. */
