@@ -5,6 +5,7 @@ import { REWRITTEN_WITHIN_MS } from '../../journal/refusal-rows.ts';
 import { printable } from '../../lib/printable.ts';
 import type { Command, CommandContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { EventLines } from '../format-event.ts';
 import { isoTime } from '../format-time.ts';
 import { withJournal } from '../read-journal.ts';
 import { parsePeriod } from './usage-period.ts';
@@ -23,7 +24,10 @@ const FOLLOW_MS = 500;
 /** Runs of a chat that are remembered: the later events of a run do not name its chat. */
 const MOST_RUNS = 10_000;
 
-/** The record as lines; with `--json` each event is one document on a line of its own. */
+/**
+ * The record as lines: short ones on a terminal, elsewhere those with every fact; with `--json` each event is one
+ * document on a line of its own.
+ */
 export const logs: Command<LogsOptions> = async (context, options) => {
   const { out } = context;
   const printed = await withJournal(context, ({ journal }) => print(context, journal.record, options));
@@ -74,12 +78,18 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
   const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
   const isAsked = filterOf(options);
   const position = new Position();
+  const { stdout } = deps.stdio;
+  const people = stdout.isTTY === true && !out.json ? new EventLines(out) : undefined;
+  const textOf = (entry: RecordedEvent): string => {
+    if (people) return people.line(entry.event, stdout.columns ?? 80);
+    return out.json ? JSON.stringify(entry) : lineOf(entry.event);
+  };
   let printed = 0;
   for (;;) {
     const page = await record.after(position.seq, { limit: PAGE, since });
     const asked = position.take(page, deps.clock.now()).filter(isAsked);
     const lines = options.follow ? asked : asked.toSorted((a, b) => a.event.at - b.event.at);
-    for (const entry of lines) out.raw(`${out.json ? JSON.stringify(entry) : lineOf(entry.event)}\n`);
+    for (const entry of lines) out.raw(`${textOf(entry)}\n`);
     printed += lines.length;
     if (page.length === PAGE) continue;
     if (!options.follow) return printed;
@@ -127,7 +137,7 @@ function isTrouble(event: RunEvent): boolean {
   return TROUBLE.has(event.type);
 }
 
-/** One event for people. */
+/** One event with every fact, for a search in them. */
 export function lineOf({ at, type, messageId, session: _session, channel, ...rest }: RunEvent): string {
   const facts = Object.entries(rest).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
