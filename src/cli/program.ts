@@ -29,7 +29,7 @@ import { type ColorChoice, type Failure, Output } from './output.ts';
 const EXAMPLES = `Examples:
   gatehouse gateway                 start the daemon with every configured channel
   gatehouse chat -m "hello"         ask once on this terminal
-  gatehouse init                    write ./.gatehouse/config.json
+  gatehouse setup                   ask for a model, a bot and its owner, and try them
   gatehouse status --json           how the running daemon is, for programs
 `;
 

@@ -41,18 +41,21 @@ export async function readSecret(stdio: Stdio, prompt: string, pipe: string, may
   const wrong = (message: string): GatehouseError => new GatehouseError('GH1001', message, { hint: `pipe it in: \`${pipe}\`` });
   const { stdin, stderr } = stdio;
   if (stdin.isTTY === true && stderr.isTTY !== true) throw wrong('there is no terminal to ask on');
-  const secret = (stdin.isTTY === true ? await askUnseen(stdio, prompt) : await readAll(stdin)).trim();
+  const typed = stdin.isTTY === true ? await askUnseen(stdio, prompt) : await readAll(stdin);
+  // Ctrl-C and Ctrl-D are no answer, also where an empty one is.
+  if (typed === undefined && mayBeEmpty) throw wrong('the input ended; nothing was written');
+  const secret = (typed ?? '').trim();
   if (secret === '' && !mayBeEmpty) throw wrong('no key was given; nothing was written');
   if (secret.length > MAX_SECRET) throw wrong('this is too long to be a key; nothing was written');
   return secret;
 }
 
-/** Readline echoes what is typed; here into nothing. */
-async function askUnseen({ stdin, stderr }: Stdio, prompt: string): Promise<string> {
+/** Readline echoes what is typed; here into nothing. Undefined: the input ended before an answer. */
+async function askUnseen({ stdin, stderr }: Stdio, prompt: string): Promise<string | undefined> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: stdin, output: nowhere, terminal: true, historySize: 0 });
   try {
-    const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    const ended = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)));
     const answer = terminal.question('');
     // Asked only now: an answer that comes at once finds its reader.
     stderr.write(prompt);

@@ -46,6 +46,7 @@ export function processDeps(): CliDeps {
     },
     openUrl: (url) => openUrl(url, process.env),
     tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
+    awaitCode: async (options) => (await import('../app/await-code.ts')).awaitCode({ ...options, registry: CHANNELS }),
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
     simulate: async (options, onReady) => (await simulator()).runSimulator(options, onReady, process.env['PATH']),

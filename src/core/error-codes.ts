@@ -23,7 +23,7 @@ export const ERROR_CODES = {
   GH1101: { title: 'the config file has problems', hint: 'fix the lines named above; `gatehouse config check` shows them again' },
   GH1102: { title: 'the config file cannot be read', hint: 'check the path and its permissions' },
   GH1103: { title: 'a secret named in the config is not set', hint: 'export the environment variable named above' },
-  GH1104: { title: 'no model is configured', hint: 'export a provider key, start ollama, or run `gatehouse init`' },
+  GH1104: { title: 'no model is configured', hint: 'export a provider key, start ollama, or run `gatehouse setup`' },
   GH1105: {
     title: 'the package that a provider needs is not installed',
     hint: 'run `gatehouse models add-provider gemini`, then start again',

@@ -259,7 +259,7 @@ describe('servers of this machine', () => {
     expect(found.lines).toEqual([
       'demo: no real AI. It cannot think; everything around it is real.',
       'looked for: 18 env keys (none), ollama :19 (no), lm studio :19 (no), llama.cpp :19 (no)',
-      expect.stringContaining('gatehouse init'),
+      expect.stringContaining('gatehouse setup'),
     ]);
   });
 

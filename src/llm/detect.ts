@@ -198,7 +198,7 @@ function demo(servers: readonly LocalServer[]): Detected {
     lines: [
       'demo: no real AI. It cannot think; everything around it is real.',
       `looked for: ${looked.join(', ')}`,
-      '→ gatehouse init   or   export ANTHROPIC_API_KEY=…   or   ollama pull qwen3:4b',
+      '→ gatehouse setup   or   export ANTHROPIC_API_KEY=…   or   ollama pull qwen3:4b',
     ],
   };
 }

@@ -161,6 +161,7 @@ export class FakeCli {
       storedKey: async (_dataDir, provider) => this.logins.get(provider),
       openUrl: (url) => void this.openedUrls.push(url),
       tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
+      awaitCode: async () => undefined,
       loginChannel: (options) => this.login(options),
       logoutChannel: (options) => this.logout(options),
       simulate: (options, onReady) => this.simulate(options, onReady),

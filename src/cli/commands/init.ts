@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import type { Command } from '../context.ts';
+import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
 import { withQuestions } from '../questions.ts';
@@ -35,18 +36,8 @@ export const init: Command<InitOptions> = async ({ deps, out }, { defaults = fal
   }
   const answers = interactive && !defaults ? await askSetup(deps) : { channels: [{ type: 'cli' }] };
   const content = renderConfig(answers);
-  const files = [
-    { path: file, content },
-    {
-      path: join(dirname(file), 'config.schema.json'),
-      content: renderJsonSchema(configJsonSchema(await allChannelSettings(deps))),
-    },
-    { path: join(dirname(file), '.gitignore'), content: GITIGNORE },
-  ];
-  if (!dryRun) {
-    await mkdir(dirname(file), { recursive: true });
-    for (const entry of files) await replace(entry.path, entry.content);
-  }
+  const files = await filesOf(deps, file, content);
+  if (!dryRun) await writeAll(files);
   report(
     out,
     files.map((entry) => entry.path),
@@ -63,8 +54,36 @@ function report(out: Output, paths: readonly string[], content: string, dryRun: 
   if (!dryRun) out.say('→ gatehouse gateway');
 }
 
-function renderConfig({ channels, ...model }: Answers): string {
-  return `${JSON.stringify({ $schema: './config.schema.json', version: 1, ...model, gateway: { channels } }, null, 2)}\n`;
+/** Writes what `init` writes, with this config; for `setup`. */
+export async function writeSetup(deps: CliDeps, file: string, content: string): Promise<void> {
+  await writeAll(await filesOf(deps, file, content));
+}
+
+interface SetupFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+async function filesOf(deps: CliDeps, file: string, content: string): Promise<readonly SetupFile[]> {
+  const schema = renderJsonSchema(configJsonSchema(await allChannelSettings(deps)));
+  return [
+    { path: file, content },
+    { path: join(dirname(file), 'config.schema.json'), content: schema },
+    { path: join(dirname(file), '.gitignore'), content: GITIGNORE },
+  ];
+}
+
+async function writeAll(files: readonly SetupFile[]): Promise<void> {
+  for (const { path, content } of files) {
+    await mkdir(dirname(path), { recursive: true });
+    await replace(path, content);
+  }
+}
+
+/** The text of a config. `owner`: of section `gateway`. */
+export function renderConfig({ channels, owner, ...model }: Answers & { readonly owner?: unknown }): string {
+  const gateway = { ...(owner === undefined ? {} : { owner }), channels };
+  return `${JSON.stringify({ $schema: './config.schema.json', version: 1, ...model, gateway }, null, 2)}\n`;
 }
 
 async function read(path: string): Promise<string | undefined> {

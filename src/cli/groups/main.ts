@@ -1,4 +1,5 @@
 import type { DoctorOptions } from '../commands/doctor.ts';
+import type { SetupOptions } from '../commands/setup.ts';
 import type { SimulateFlags } from '../commands/simulate.ts';
 import type { StatusOptions } from '../commands/status.ts';
 import type { UsageOptions } from '../commands/usage.ts';
@@ -28,17 +29,7 @@ export function addMainCommands(program: Commander, run: Run): void {
     .action((options: { message?: string }, command: Commander) =>
       run(async () => (await import('../commands/chat.ts')).chat, options, command),
     );
-  reporting(program, 'init', 'write ./.gatehouse/config.json and its schema', [
-    'gatehouse init',
-    'gatehouse init --defaults',
-    'gatehouse init --dry-run',
-  ])
-    .option('--defaults', 'ask nothing')
-    .option('--dry-run', 'print what would be written')
-    .option('--force', 'replace an existing config')
-    .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
-      run(async () => (await import('../commands/init.ts')).init, options, command),
-    );
+  addFirstCommands(program, run);
   reporting(program, 'status', 'show how the daemon is', [
     'gatehouse status',
     'gatehouse status --json',
@@ -63,6 +54,33 @@ export function addMainCommands(program: Commander, run: Run): void {
     .argument('[code]', 'such as GH1101; all codes when left out')
     .action((code: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
+    );
+}
+
+/** What writes the first config. */
+function addFirstCommands(program: Commander, run: Run): void {
+  program
+    .command('setup')
+    .description('ask for a model, a bot and its owner, try each for real, and write a config that works')
+    .option('--provider <name>', 'of the key (default: by what it begins with)')
+    .option('--model <name>', "default: the provider's own choice")
+    .option('--base-url <url>', 'of a compatible server')
+    .option('--api-root <url>', 'of Telegram, where it is a server of your own')
+    .option('--force', 'replace ./.gatehouse/config.json')
+    .addHelpText('before', examples('gatehouse setup', 'gatehouse setup --base-url http://127.0.0.1:8000/v1 --model qwen3'))
+    .action((options: SetupOptions, command: Commander) =>
+      run(async () => (await import('../commands/setup.ts')).setup, options, command),
+    );
+  reporting(program, 'init', 'write ./.gatehouse/config.json and its schema', [
+    'gatehouse init',
+    'gatehouse init --defaults',
+    'gatehouse init --dry-run',
+  ])
+    .option('--defaults', 'ask nothing')
+    .option('--dry-run', 'print what would be written')
+    .option('--force', 'replace an existing config')
+    .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
+      run(async () => (await import('../commands/init.ts')).init, options, command),
     );
 }
 

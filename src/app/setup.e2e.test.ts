@@ -1,0 +1,110 @@
+// The first hour: the real `gatehouse setup` in a real terminal, an independent Telegram, and a model server.
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { packageRoot } from '../lib/package-info.ts';
+import { startCrablineTelegram } from '../testing/crabline.ts';
+import { tempDir } from '../testing/fakes.ts';
+import { errorReply, startModelServer } from '../testing/model-server.ts';
+import { needs } from '../testing/needs.ts';
+
+const run = promisify(execFile);
+const PATIENCE_MS = 40_000;
+const KEY = 'sk-canary-0123456789';
+
+async function terminal(context: TestContext, args: readonly string[]) {
+  needs(context, 'tmux', '-V');
+  const dir = await tempDir();
+  const tmux = async (...words: string[]) =>
+    (await run('tmux', ['-S', join(dir.path, 'socket'), '-f', '/dev/null', ...words])).stdout;
+  const env = [`PATH=${process.env['PATH']}`, `HOME=${dir.path}`, 'TERM=xterm-256color', 'LANG=C.UTF-8'];
+  const main = join(packageRoot(), 'src/cli/main.ts');
+  const command = ['env', '-i', ...env, process.execPath, main, 'setup', ...args];
+  const told = ['sh', '-c', '"$@"; echo "left with $?"; sleep 600', 'sh', ...command];
+  await tmux('new-session', '-d', '-x', '100', '-y', '40', '-c', dir.path, ...told);
+  onTestFinished(async () => {
+    await tmux('kill-server').catch(() => undefined);
+    await dir[Symbol.asyncDispose]();
+  });
+  return {
+    dir: dir.path,
+    /** Of a person: what is pasted counts as nothing. */
+    keys: async (...keys: string[]) => void (await tmux('send-keys', ...keys)),
+    paste: async (text: string) => void (await tmux('send-keys', '-l', text)),
+    async seen(pattern: RegExp): Promise<string> {
+      const end = performance.now() + PATIENCE_MS;
+      for (;;) {
+        const text = await tmux('capture-pane', '-p', '-J', '-S', '-200');
+        if (pattern.test(text)) return text;
+        if (performance.now() > end) throw new Error(`no ${pattern} on the screen:\n${text}`);
+        await sleep(50);
+      }
+    },
+  };
+}
+
+/** Files below a directory, without those of tmux. */
+async function filesIn(dir: string): Promise<readonly string[]> {
+  const names = await readdir(dir, { recursive: true });
+  return names.filter((name) => name !== 'socket' && !name.startsWith('.cache'));
+}
+
+test('from nothing to an answer in Telegram: five keys beside key and token; a stranger who writes meanwhile owns nothing', async (context) => {
+  await using platform = await startCrablineTelegram();
+  await using model = await startModelServer();
+  const at = await terminal(context, ['--base-url', `${model.url}/v1`, '--model', 'm', '--api-root', platform.url]);
+  await at.seen(/1\. Key of a model provider/);
+  await at.paste(KEY);
+  await at.keys('Enter');
+  await at.seen(/✓ it answers[\s\S]*2\. Token/);
+  await at.paste(platform.token);
+  await at.keys('Enter');
+  const screen = await at.seen(/connected as \S+[\s\S]*within ten minutes: [A-Z0-9]{8}$/m);
+  const code = /within ten minutes: ([A-Z0-9]{8})/.exec(screen)?.[1] ?? '';
+  // Nothing is written before it works; the home is as it was.
+  expect(await filesIn(at.dir)).toEqual([]);
+  await platform.inject({ chatId: '666', fromId: 666, fromName: 'Mallory', text: `let me in: ${code.slice(0, 7)}` });
+  await platform.inject({ chatId: '666', fromId: 666, fromName: 'Mallory', text: 'hello?' });
+  await sleep(1_500);
+  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: code });
+  await at.seen(/2 messages of others came meanwhile[\s\S]*Ada \(id 7\) sent it\. Is that you\?/);
+  await at.keys('y', 'Enter');
+  await at.seen(/wrote \S+config\.json[\s\S]*Start it now\?/);
+  await at.keys('Enter');
+  await at.seen(/ready in/);
+  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: 'good morning' });
+  const answered = async () => (await platform.sends()).find(({ body }) => String(body['chat_id']) === '7');
+  for (let tries = 0; tries < 400 && !(await answered()); tries += 1) await sleep(50);
+  expect((await answered())?.body['text']).toBe('echo: good morning');
+
+  const config = JSON.parse(await readFile(join(at.dir, '.gatehouse/config.json'), 'utf8'));
+  expect(config.gateway.owner).toEqual([{ channel: 'telegram', chat_id: '7', sender_ids: ['7'] }]);
+  expect(config.gateway.channels[1]).toMatchObject({ type: 'telegram', allowed_senders: ['7'] });
+  expect(JSON.stringify(config)).not.toMatch(/canary|:AA|666/);
+  const secrets = join(at.dir, '.gatehouse/auth.json');
+  expect((await stat(secrets)).mode & 0o777).toBe(0o600);
+  expect(await readFile(secrets, 'utf8')).toContain(KEY);
+  // The stranger was told nothing.
+  expect((await platform.sends()).filter(({ body }) => String(body['chat_id']) === '666')).toEqual([]);
+}, 120_000);
+
+test('a wrong key is told with its cause and asked again, and Ctrl-C leaves nothing behind', async (context) => {
+  await using model = await startModelServer({ script: () => errorReply(401, { message: 'Incorrect API key provided' }) });
+  const at = await terminal(context, ['--base-url', `${model.url}/v1`, '--model', 'm']);
+  await at.seen(/1\. Key/);
+  await at.paste(KEY);
+  await at.keys('Enter');
+  const told = await at.seen(/✗ GH2101[\s\S]*1\. Key/);
+  expect(told).not.toContain(KEY);
+  await at.keys('Enter');
+  await at.seen(/2\. Token/);
+  await at.paste('not a token');
+  await at.keys('Enter');
+  await at.seen(/no token of Telegram or Discord[\s\S]*2\. Token/);
+  await at.keys('C-c');
+  await at.seen(/left with \d+/);
+  expect(await filesIn(at.dir)).toEqual([]);
+}, 90_000);

@@ -1,0 +1,228 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { openAuthStore } from '../../lib/auth/store.ts';
+import { counted } from '../../lib/counted.ts';
+import { printable } from '../../lib/printable.ts';
+import { entryOfVariable } from '../../lib/stored-variables.ts';
+import { findProvider } from '../../llm/providers/index.ts';
+import { resolveProvider } from '../../llm/providers/resolve.ts';
+import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { readSecret, withQuestions } from '../questions.ts';
+import { PROVIDER_NAMES } from './config.ts';
+import { renderConfig, writeSetup } from './init.ts';
+import { testEntry } from './models-test.ts';
+
+export interface SetupOptions {
+  readonly provider?: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  /** Of the platform, where it is not the public one. */
+  readonly apiRoot?: string;
+  readonly force?: boolean;
+}
+
+/** What a key begins with names its provider; all else is taken for OpenAI's. */
+const KEYS: readonly (readonly [RegExp, string])[] = [
+  [/^sk-ant-/, 'anthropic'],
+  [/^sk-or-/, 'openrouter'],
+  [/^AIza/, 'gemini'],
+  [/^gsk_/, 'groq'],
+  [/^xai-/, 'xai'],
+];
+/** Of the tokens that name their platform. */
+const TOKENS: readonly (readonly [RegExp, type: string, variable: string])[] = [
+  [/^\d{5,}:[\w-]{20,}$/, 'telegram', 'TELEGRAM_BOT_TOKEN'],
+  [/^[\w-]{20,}\.[\w-]{6}\.[\w-]{20,}$/, 'discord', 'DISCORD_BOT_TOKEN'],
+];
+const CODE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
+const CODE_LETTERS = 8;
+const CODE_MS = 10 * 60_000;
+const PATIENCE_MS = 30_000;
+const TRIES = 3;
+
+interface Model {
+  readonly provider: string;
+  readonly key: string;
+}
+
+interface Bot {
+  readonly type: string;
+  readonly variable: string;
+  readonly token: string;
+  readonly account: string;
+}
+
+interface Owner {
+  readonly channel: string;
+  readonly chatId: string;
+  readonly senderId: string;
+}
+
+/**
+ * Three steps on a terminal: the key of a model, the token of a bot, and who its owner is. Each is tried for
+ * real before anything is written; Enter leaves one out. Exit code 4 where a config is there, 1 when a step
+ * did not come to an end: then nothing was written.
+ */
+export const setup: Command<SetupOptions> = async (context, options) => {
+  const { deps, out } = context;
+  if (deps.stdio.stdin.isTTY !== true || deps.stdio.stderr.isTTY !== true)
+    throw new GatehouseError('GH1001', 'setup asks on a terminal, and there is none', {
+      hint: 'write a config with `gatehouse init --defaults`, store secrets with `gatehouse auth set-key NAME < file`',
+    });
+  const file = join(deps.cwd, '.gatehouse', 'config.json');
+  const before = await readConfig(context);
+  if (before.file !== undefined && options.force !== true) {
+    out.fail({
+      code: 'GH1005',
+      message: `${before.file} is there already`,
+      hint: 'change it, see what is wrong with `gatehouse doctor`, or replace ./.gatehouse with `gatehouse setup --force`',
+    });
+    return EXIT.refused;
+  }
+  out.say('Three steps; Enter leaves one out. Nothing is written before it works.\n');
+  const model = await askModel(context, options);
+  const bot = await askBot(context, options);
+  const owner = bot ? await askOwner(context, bot, options) : undefined;
+  if (bot && !owner) {
+    out.fail({ code: 'GH1003', message: 'no one confirmed the code; nothing was written', hint: 'run `gatehouse setup` again' });
+    return EXIT.failed;
+  }
+  const config = renderConfig({ ...modelPart(model, options), channels: channelsOf(bot, owner, options), ...ownerPart(owner) });
+  // What the daemon would refuse is not written.
+  await readConfig(
+    { ...context, globals: { ...context.globals, config: file } },
+    { providers: PROVIDER_NAMES, bytes: Buffer.from(config) },
+  );
+  await store(context, model, bot);
+  await writeSetup(deps, file, config);
+  out.say(
+    `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
+  );
+  const now = await ask(context, 'Start it now? [Y/n] ');
+  if (/^n/i.test(now)) {
+    out.say('→ gatehouse gateway');
+    return EXIT.ok;
+  }
+  const { gateway } = await import('./gateway.ts');
+  return await gateway(context, {});
+};
+
+function ask({ deps }: CommandContext, text: string): Promise<string> {
+  return withQuestions(deps.stdio, (question) => question(text));
+}
+
+/** A real call with a token or two of answer. */
+async function askModel(context: CommandContext, options: SetupOptions): Promise<Model | undefined> {
+  const { deps, out } = context;
+  const prompt = '1. Key of a model provider (not shown; Enter: what is found at each start): ';
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const key = await readSecret(deps.stdio, prompt, 'gatehouse auth set-key PROVIDER < key.txt', true);
+    if (key === '') return undefined;
+    const name = options.provider ?? KEYS.find(([form]) => form.test(key))?.[1] ?? 'openai';
+    const provider = findProvider(name)?.name ?? name;
+    try {
+      const target = resolveProvider({ provider, ...modelPart(undefined, options) }, deps.env);
+      out.say(`   asking ${provider}/${target.model} …`);
+      const limits = { connectMs: PATIENCE_MS, totalMs: PATIENCE_MS };
+      const found = { from: 'setup', value: () => key };
+      const { failure } = await testEntry({ entry: { name: 'main', target, key: found } }, deps, limits);
+      if (!failure) {
+        out.say(`   ${out.mark('ok', 'stderr')} it answers`);
+        return { provider, key };
+      }
+      out.say(`   ${out.mark('bad', 'stderr')} ${failure.code} ${printable(failure.message)} → ${printable(failure.hint)}`);
+    } catch (error) {
+      if (!isGatehouseError(error)) throw error;
+      out.say(`   ${out.mark('bad', 'stderr')} ${error.code} ${printable(error.message)} → ${printable(error.hint)}`);
+    }
+  }
+  throw new GatehouseError('GH1001', `no key worked in ${TRIES} tries; nothing was written`, { hint: 'see `gatehouse explain`' });
+}
+
+/** Connects with the token, as the daemon would. */
+async function askBot(context: CommandContext, options: SetupOptions): Promise<Bot | undefined> {
+  const { deps, out } = context;
+  const prompt = '2. Token of a Telegram or Discord bot (not shown; Enter: only this terminal): ';
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const token = await readSecret(deps.stdio, prompt, 'gatehouse auth set-key telegram < token.txt', true);
+    if (token === '') return undefined;
+    const [, type = '', variable = ''] = TOKENS.find(([form]) => form.test(token)) ?? [];
+    if (type === '') {
+      out.say(`   ${out.mark('bad', 'stderr')} that is no token of Telegram or Discord; other channels: \`gatehouse init\``);
+      continue;
+    }
+    out.say(`   connecting to ${type} …`);
+    const config = await configWith(context, [{ type, settings: settingsOf(type, options) }]);
+    const env = { ...deps.env, [variable]: token };
+    const [status] = await deps.tryChannels({ config, dataDir: dataDirOf(context), env, timeoutMs: PATIENCE_MS });
+    if (status?.state === 'healthy') {
+      out.say(`   ${out.mark('ok', 'stderr')} connected as ${printable(status.account)}`);
+      return { type, variable, token, account: status.account };
+    }
+    out.say(`   ${out.mark('bad', 'stderr')} ${printable(status?.detail ?? 'it does not connect')}`);
+  }
+  throw new GatehouseError('GH1001', `no token worked in ${TRIES} tries; nothing was written`, {
+    hint: 'see the page of the channel in channels/README.md',
+  });
+}
+
+/** Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id. */
+async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions): Promise<Owner | undefined> {
+  const { deps, out } = context;
+  const code = Array.from({ length: CODE_LETTERS }, () => CODE_ALPHABET[randomInt(CODE_ALPHABET.length)]).join('');
+  out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
+  const config = await configWith(context, [{ type: bot.type, settings: settingsOf(bot.type, options) }]);
+  const env = { ...deps.env, [bot.variable]: bot.token };
+  const awaited = { config, dataDir: dataDirOf(context), env, name: bot.type, code, timeoutMs: CODE_MS };
+  const sender = await deps.awaitCode(awaited).catch((error: unknown) => {
+    out.say(`   ${out.mark('bad', 'stderr')} ${printable(errorText(error))}`);
+  });
+  if (!sender || sender.isGroup) return undefined;
+  if (sender.others > 0) out.say(`   ${counted(sender.others, 'message')} of others came meanwhile and went unanswered`);
+  const who = `${printable(sender.senderName)} (id ${printable(sender.senderId)})`;
+  const yes = await ask(context, `   ${who} sent it. Is that you? [y/N] `);
+  return /^y(es)?$/i.test(yes) ? { channel: bot.type, chatId: sender.chatId, senderId: sender.senderId } : undefined;
+}
+
+async function configWith(context: CommandContext, channels: readonly object[]) {
+  const bytes = Buffer.from(JSON.stringify({ version: 1, gateway: { channels } }));
+  const globals = { ...context.globals, config: 'setup.json' };
+  return (await readConfig({ ...context, globals }, { providers: PROVIDER_NAMES, bytes })).config;
+}
+
+function settingsOf(type: string, { apiRoot }: SetupOptions): object {
+  return type === 'telegram' && apiRoot !== undefined ? { api_root: apiRoot } : {};
+}
+
+function channelsOf(bot: Bot | undefined, owner: Owner | undefined, options: SetupOptions): readonly unknown[] {
+  if (!bot) return [{ type: 'cli' }];
+  const allowed = owner ? [owner.senderId] : [];
+  return [{ type: 'cli' }, { type: bot.type, allowed_senders: allowed, settings: settingsOf(bot.type, options) }];
+}
+
+function ownerPart(owner: Owner | undefined): object {
+  if (!owner) return {};
+  return { owner: [{ channel: owner.channel, chat_id: owner.chatId, sender_ids: [owner.senderId] }] };
+}
+
+function modelPart(
+  model: Model | undefined,
+  { model: name, baseUrl }: SetupOptions,
+): { provider?: string; model?: string; base_url?: string } {
+  return {
+    ...(model ? { provider: model.provider } : {}),
+    ...(name === undefined ? {} : { model: name }),
+    ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+  };
+}
+
+async function store(context: CommandContext, model: Model | undefined, bot: Bot | undefined): Promise<void> {
+  if (!model && !bot) return;
+  await using logins = openAuthStore({ dir: dataDirOf(context), clock: context.deps.clock });
+  const keep = (provider: string, accessToken: string) =>
+    logins.set({ provider, accessToken, authMethod: 'paste_token' }, new AbortController().signal);
+  if (model) await keep(model.provider, model.key);
+  if (bot) await keep(entryOfVariable(bot.variable) ?? '', bot.token);
+}
