@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { join } from 'node:path';
+import { access, constants } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import { openAuthStore } from '../../lib/auth/store.ts';
 import { counted } from '../../lib/counted.ts';
@@ -8,6 +9,7 @@ import { entryOfVariable } from '../../lib/stored-variables.ts';
 import { findProvider } from '../../llm/providers/index.ts';
 import { resolveProvider } from '../../llm/providers/resolve.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
+import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readSecret, withQuestions } from '../questions.ts';
 import { PROVIDER_NAMES } from './config.ts';
@@ -71,6 +73,7 @@ export const setup: Command<SetupOptions> = async (context, options) => {
     throw new GatehouseError('GH1001', 'setup asks on a terminal, and there is none', {
       hint: 'write a config with `gatehouse init --defaults`, store secrets with `gatehouse auth set-key NAME < file`',
     });
+  await mustBeFree(context);
   const file = join(deps.cwd, '.gatehouse', 'config.json');
   const before = await readConfig(context);
   if (before.file !== undefined && options.force !== true) {
@@ -108,6 +111,33 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   const { gateway } = await import('./gateway.ts');
   return await gateway(context, {});
 };
+
+/** Before the first question: what would make all answers vain. */
+async function mustBeFree(context: CommandContext): Promise<void> {
+  const dataDir = dataDirOf(context);
+  const daemon = await askDaemon(dataDir);
+  if (daemon.kind === 'up')
+    throw new GatehouseError('GH1201', `gatehouse runs here already (pid ${daemon.status.pid}), and holds its bots`, {
+      hint: 'stop it, or give this one its own `--data-dir`',
+    });
+  for (const dir of [context.deps.cwd, await nearest(dataDir)]) {
+    await access(dir, constants.W_OK).catch((error: unknown) => {
+      throw new GatehouseError('GH1202', `${dir} cannot be written: ${errorText(error)}`, {
+        hint: 'change to a directory of yours, or name another `--data-dir`',
+        cause: error,
+      });
+    });
+  }
+}
+
+/** The directory, or the first one above it that is there. */
+async function nearest(dir: string): Promise<string> {
+  const isThere = await access(dir).then(
+    () => true,
+    () => false,
+  );
+  return isThere || dirname(dir) === dir ? dir : await nearest(dirname(dir));
+}
 
 function ask({ deps }: CommandContext, text: string): Promise<string> {
   return withQuestions(deps.stdio, (question) => question(text));
