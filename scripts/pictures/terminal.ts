@@ -60,7 +60,7 @@ function draw(lines: readonly string[]): string {
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title">`,
-    '<title id="title">A terminal: the daemon starts in a third of a second without a key, and a demo answers, runs a tool, and streams.</title>',
+    '<title id="title">A terminal: the daemon starts in less than a second without a key, and a demo answers, runs a tool, and streams.</title>',
     '<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3}</style>',
     `<rect width="${width}" height="${height}" rx="10" fill="#0d1117" stroke="#30363d"/>`,
     ...lights,
