@@ -88,11 +88,12 @@ test.concurrent('F14 a disk that fills up while an answer is sent: not sent agai
 test.concurrent('F15 a sync that fails ends the process with code 1 and the reason; nothing acknowledged is lost', async (context) => {
   needs(context, 'strace', '--seccomp-bpf', '-f', '-o', '/dev/null', 'true');
   await using at = await telegramScene();
-  const inject = ['-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:error=EIO:when=40+'];
+  const inject = ['-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:error=EIO:when=30+'];
   await using daemon = await at.spawn({ wrapper: ['strace', '--seccomp-bpf', '-f', '-o', '/dev/null', ...inject] });
   const { platform } = at;
-  // Far more than the syncs that succeed, and fewer than may wait in one chat.
-  const feed = setInterval(() => platform.maxUpdateId < 300 && platform.inject({ text: `n${platform.maxUpdateId}` }), 20);
+  // Far more than the syncs that succeed, of which a busy machine makes one for many messages, and fewer than
+  // may wait in one chat.
+  const feed = setInterval(() => platform.maxUpdateId < 450 && platform.inject({ text: `n${platform.maxUpdateId}` }), 20);
   const { code } = await daemon.ended.finally(() => clearInterval(feed));
   expect(code).toBe(1);
   const endedAt = Date.now();
