@@ -8,7 +8,7 @@ import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { RunStopped } from '../runs/finish.ts';
 import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
-import { Lanes } from './lanes.ts';
+import { Lanes, type LanesOptions } from './lanes.ts';
 
 type Turn = (row: RunRow, signal: AbortSignal) => Promise<void>;
 
@@ -18,12 +18,13 @@ interface Setting {
   readonly channels?: number;
   readonly ofPerson?: number;
   readonly capacity?: number;
+  readonly rules?: LanesOptions['rules'];
   readonly wrap?: (journal: Journal) => Journal;
 }
 
 /** Lanes over a real journal. Turns are scripted; `done` holds the texts of rows in the order their turns ended. */
 async function setUp(path: string, { turn, concurrency = 10, ofPerson = concurrency, ...setting }: Setting = {}) {
-  const { channels = 1, capacity = 256, wrap } = setting;
+  const { channels = 1, capacity = 256, wrap, rules } = setting;
   const clock = new FakeClock();
   const opened = await openJournal({ dir: path, clock, highWater: 10_000, onFatal: () => undefined });
   const journal = wrap?.(opened.journal) ?? opened.journal;
@@ -44,6 +45,7 @@ async function setUp(path: string, { turn, concurrency = 10, ofPerson = concurre
       };
     },
     onTurnError: (_row, error, retryInMs) => errors.push({ error, retryInMs }),
+    ...(rules ? { rules } : {}),
     clock,
     emit,
   });
@@ -408,4 +410,23 @@ describe('shutdown', () => {
     await rig.lanes.idle();
     expect([rig.done, rig.lanes.stats().lanes, rig.bus.held]).toEqual([[], 0, 0]);
   });
+});
+
+it('a stop ends a row whose rules cannot be read, without a loop that nothing holds back', async () => {
+  await using dir = await tempDir();
+  let reads = 0;
+  const rules = async (): Promise<never> => {
+    reads += 1;
+    // Without an end the process would hang here for ever.
+    if (reads > 100) throw new Error('read again and again');
+    throw new Error('the journal is damaged');
+  };
+  await using at = await setUp(dir.path, { rules });
+  await at.add('a', 'hello');
+  await until('it failed', () => at.errors.length > 0);
+  const stopped = at.lanes.stop(0);
+  await at.clock.advance(1);
+  await stopped;
+  expect(reads).toBeLessThanOrEqual(3);
+  expect(at.done).toEqual([]);
 });

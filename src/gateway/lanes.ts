@@ -214,8 +214,11 @@ export class Lanes {
         // A commit is owed also after /stop, and waits its time like any other.
         const { signal: stopping } = this.#stopping;
         await this.#pause(retryInMs, finish ? stopping : AbortSignal.any([stopping, signal]));
+        const isStopping = stopping.aborted;
+        // Nothing was begun, and no pause holds this loop back any more.
+        if (!finish && (isStopping || signal.aborted)) return;
         // One more try was for a journal that recovered meanwhile; the next start runs the row again.
-        if (finish && this.#stopping.signal.aborted) return await finish().catch(() => undefined);
+        if (finish && isStopping) return await finish().catch(() => undefined);
       }
     } finally {
       delete lane.current;
