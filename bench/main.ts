@@ -1,7 +1,7 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, tool-memory, channels, start, ledger,
-//                 record, scale, slow-disk, soak; repeatable
+//   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, tool-memory, channels, commands, start,
+//                 ledger, record, scale, slow-disk, soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureChannels } from './channels.ts';
+import { measureCommands } from './commands.ts';
 import { type Figure, passes, toTable } from './figure.ts';
 import { measureLedger } from './ledger.ts';
 import { describeMachine } from './machine.ts';
@@ -32,6 +33,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   'tool-calls': measureToolCalls,
   'tool-memory': measureToolMemory,
   channels: measureChannels,
+  commands: measureCommands,
   ledger: measureLedger,
   record: measureRecord,
   scale: measureScale,

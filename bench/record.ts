@@ -1,8 +1,6 @@
 // What the record of events adds to a message: time and room of its whole journal, with it and without it,
 // in turns.
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { EventBase, RunEvent } from '../src/core/events.ts';
 import { messageKey, partKey } from '../src/core/ids.ts';
 import type { Journal } from '../src/core/journal.ts';
@@ -13,22 +11,22 @@ import { RecordWriter } from '../src/journal/record-writer.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import type { Figure } from './figure.ts';
 import { median } from './statistics.ts';
-import { makeWorkDir, ROOT, type WorkDir } from './subjects.ts';
+import { makeWorkDir, type WorkDir } from './subjects.ts';
 
 const MESSAGES = 10_000;
 const CHUNK = 100;
 const AT_ONCE = 10;
 const CHATS = 100;
-/** Of 10,000 messages each, in the file that `trace last` reads. */
+/** Of 10,000 messages each, in the file that commands read. */
 const DAYS = 30;
-const TRACES = 9;
+const DAY_MS = 86_400_000;
 const BENCH = 'record';
 
 type Side = 'with' | 'without';
 
 export async function measureRecord(): Promise<Figure[]> {
   await using work = await makeWorkDir();
-  return [...(await measureCost(work)), await measureTrace(await work.make('month'))];
+  return await measureCost(work);
 }
 
 async function measureCost(work: WorkDir): Promise<Figure[]> {
@@ -67,26 +65,19 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return (user + system) / 1_000 / CHUNK;
 }
 
-/** The whole process, as an operator waits for it. */
-async function measureTrace(dir: string): Promise<Figure> {
+/** A journal in `dir` with the record of a month, and a hundred messages whole. */
+export async function writeMonth(dir: string): Promise<void> {
   {
     await using opened = await openJournal({ dir, clock: systemClock });
     await play(opened.journal, 0);
   }
   fillMonth(dir);
-  {
-    await using opened = await openJournal({ dir, clock: systemClock, checks: false });
-    await play(opened.journal, CHUNK);
-  }
-  const traces: number[] = [];
-  for (let n = 0; n < TRACES; n += 1) {
-    const started = performance.now();
-    await promisify(execFile)(process.execPath, [join(ROOT, 'dist/src/cli/main.js'), 'trace', 'last', '--data-dir', dir]);
-    traces.push(performance.now() - started);
-  }
-  const note = `median of ${TRACES}, the whole process; ${(sizeOf(dir) / 1e6).toFixed(0)} MB, ${DAYS} days of ${MESSAGES} messages`;
-  return { bench: BENCH, name: 'trace last', value: median(traces), unit: 'ms', limit: { atMost: 200 }, note };
+  await using opened = await openJournal({ dir, clock: systemClock, checks: false });
+  await play(opened.journal, CHUNK);
 }
+
+/** What the month is, for the note of a figure. */
+export const aboutMonth = (dir: string): string => `${(sizeOf(dir) / 1e6).toFixed(0)} MB, ${DAYS} days of ${MESSAGES} messages`;
 
 /** Copies the events of the messages that are there, until there are a month's. */
 function fillMonth(dir: string): void {
@@ -94,7 +85,7 @@ function fillMonth(dir: string): void {
   db.exec(`BEGIN;
     WITH RECURSIVE copy (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < ${(DAYS * MESSAGES) / CHUNK})
     INSERT INTO event (at, run, session, channel, type, data)
-      SELECT at - n * 1000, run || '.' || n, session, channel, type, data FROM copy, event WHERE event.seq <= (SELECT max(seq) FROM event);
+      SELECT at - n * ${(DAYS * DAY_MS) / ((DAYS * MESSAGES) / CHUNK)}, run || '.' || n, session, channel, type, data FROM copy, event WHERE event.seq <= (SELECT max(seq) FROM event);
     COMMIT`);
 }
 

@@ -7,7 +7,8 @@ process.on('message', (question) => {
   const { rss, heapUsed } = process.memoryUsage();
   const handles = {};
   for (const name of process.getActiveResourcesInfo()) handles[name] = (handles[name] ?? 0) + 1;
-  process.send?.({ rss, heapUsed, handles, descriptors: descriptors() });
+  const { user, system } = process.cpuUsage();
+  process.send?.({ rss, heapUsed, handles, descriptors: descriptors(), cpuMs: (user + system) / 1_000 });
 });
 // Neither the listener nor the channel may keep the program running.
 process.channel?.unref();

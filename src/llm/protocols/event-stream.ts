@@ -103,6 +103,7 @@ function createStrayReader() {
     },
     /** Undefined where nothing was found, or no error. */
     error(): AnsweredError | undefined {
+      if (found === '') return undefined;
       const field = /^\n?error:(.*)/.exec(found)?.[1];
       const said = asRecord(jsonOrText(field ?? found));
       const error = field === undefined ? said['error'] : said['message'] && said;
