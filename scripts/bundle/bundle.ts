@@ -16,6 +16,11 @@ const INSIDE = /^[./]|^zod(\/|$)/;
 const STARTS = /\/(src\/(cli\/(run-process|groups\/main|commands\/gateway)|app\/run-gateway)|sessions\/jsonl-store)\.ts$/;
 /** Runs in a process of its own and needs little. */
 const FILE_CHECK = /\/src\/journal\/file-check\.ts$/;
+/** What every command loads, and what those load that read the config or the journal: a person waits for them. */
+const COMMAND_LINE = /\/src\/cli\/run-process\.ts$/;
+const READERS = /\/src\/cli\/(context|daemon-status|read-journal|commands\/(completion|logs|status|trace|why))\.ts$/;
+const CONFIG = /\/config\/load\.ts$/;
+const JOURNAL = /\/src\/journal\/open\.ts$/;
 const KIT = /\/channels\/kit\//;
 const CHUNKS = 'chunks';
 
@@ -56,7 +61,11 @@ export async function bundle(options: BundleOptions): Promise<void> {
     codeSplitting: {
       includeDependenciesRecursively: true,
       groups: [
-        { name: 'file-check', test: FILE_CHECK, priority: 1 },
+        { name: 'file-check', test: FILE_CHECK, priority: 3 },
+        { name: 'cli', test: COMMAND_LINE, priority: 2 },
+        { name: 'readers', test: READERS, priority: 1 },
+        { name: 'config', test: CONFIG, priority: 1 },
+        { name: 'journal', test: JOURNAL, priority: 1 },
         { name: 'gateway', test: STARTS },
         { name: 'kit', test: KIT },
       ],
