@@ -1,15 +1,26 @@
 // Health and status: who may read them, and what a port that is taken does.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
-/** Something that answers on this port of 127.0.0.1. It may be held already, by another gatehouse. */
+/** Tries at a port that another test's daemon has for a moment, 250 ms apart. */
+const TRIES = 20;
+
+/** Something that answers on this port of 127.0.0.1. Another gatehouse may hold it for longer than we wait. */
 async function occupied(port: number): Promise<{ readonly port: number } & AsyncDisposable> {
   const server = createServer((_request, response) => response.end('another program'));
-  const held = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-  });
+  const listening = () =>
+    new Promise<boolean>((resolve) => {
+      const fail = () => resolve(false);
+      server.once('error', fail).listen(port, '127.0.0.1', () => resolve(true));
+    });
+  let held = await listening();
+  for (let nth = 0; !held && nth < TRIES; nth += 1) {
+    await sleep(250);
+    held = await listening();
+  }
   const close = () => new Promise<void>((resolve) => (held ? server.close(() => resolve()) : resolve()));
   return { port: held ? (server.address() as AddressInfo).port : port, [Symbol.asyncDispose]: close };
 }
