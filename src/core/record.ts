@@ -24,6 +24,8 @@ export interface EventRecord extends Effects {
   of(run: string): Promise<readonly RecordedEvent[]>;
   /** What came after `seq`, oldest first. */
   after(seq: number, options: RecordQuery): Promise<readonly RecordedEvent[]>;
+  /** The newest `limit` of what came before `seq`, absent: of all; oldest first. */
+  before(seq: number | undefined, limit: number): Promise<readonly RecordedEvent[]>;
   /**
    * Everything that is known of one message or run: by its key, `in-<seq>`, the id of a chat (its newest), or
    * `last`. Undefined when nothing is.

@@ -87,6 +87,15 @@ it('the events of one run and commit are one row, and are read one by one from w
     read.push(next);
   }
   expect(read).toEqual(all);
+  for (let seq: number | undefined; ; ) {
+    const [earlier, ...more] = await journal.record.before(seq, 1);
+    expect(more).toEqual([]);
+    expect(earlier).toEqual(read.pop());
+    if (!earlier) break;
+    seq = earlier.seq;
+  }
+  expect(await journal.record.before(undefined, 9)).toEqual(all);
+  expect(await journal.record.before(all[3]?.seq, 2)).toEqual(all.slice(1, 3));
 });
 
 it('a flood of one chat writes a few rows a second, which name every message and its reason', async () => {

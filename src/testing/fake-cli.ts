@@ -195,6 +195,7 @@ export class FakeCli {
           note: () => undefined,
           of: async () => [],
           after: async () => [],
+          before: async () => [],
           about: async () => undefined,
           asked: async () => undefined,
         },

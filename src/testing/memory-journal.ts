@@ -124,6 +124,7 @@ export class MemoryJournal implements Journal {
     note: () => undefined,
     of: outboxOnly,
     after: outboxOnly,
+    before: outboxOnly,
     about: outboxOnly,
     asked: outboxOnly,
   };

@@ -43,6 +43,9 @@ test.each<[string, readonly string[], readonly string[]]>([
   ['one session', ['--chat', '_main:test:10'], ['model.failed']],
   ['one channel', ['--chat', 'other'], ['channel', 'channel']],
   ['what contains a text', ['--grep', 'GH2104'], ['model.failed']],
+  ['the newest of them', ['-n', '3'], ['dropped', 'received', 'dropped']],
+  ['the newest that match', ['-n', '1', '--level', 'warn'], ['channel']],
+  ['the newest of some hours', ['--since', '2h', '-n', '1', '--chat', '1'], ['dropped']],
   ['several of these together', ['--chat', 'other', '--level', 'warn', '--grep', 'down'], ['channel']],
 ])('logs shows %s', async (_name, flags, expected) => {
   await using cli = await scene();
@@ -123,7 +126,39 @@ test('what was written late stands at its time; one that follows sees it as it w
   await cli.clock.advance(500);
   const followed = (await ended).stdout.trimEnd().split('\n');
   expect(followed.map((line) => line.split('  ')[2])).toEqual(['a', 'b', 'c', 'd']);
-  expect((await cli.run('logs', '--help')).stdout).toContain('in the order in which it was written');
+  expect((await cli.run('logs', '--help')).stdout).toMatch(/in the order in which it was\s+written/);
+});
+
+test('logs shows the newest 200 and says so; with a first day or `-n all` it shows them all', async () => {
+  await using cli = await cliOnJournal();
+  await cli.fill(async (journal, clock) => {
+    const write = (at: number) =>
+      journal.commit([{ kind: 'event', event: { at, channel: 'c', type: 'channel', state: 'healthy' } }]);
+    for (let n = 0; n < 1_500; n += 1) await write(clock.now() - 3_600_000 + n);
+  });
+  const newest = await cli.run('logs');
+  expect(newest.stdout.trimEnd().split('\n')).toHaveLength(200);
+  expect(newest.stderr).toBe('these are the newest 200; -n COUNT or -n all shows more\n');
+  const lines = async (...flags: string[]) => (await cli.run('logs', ...flags, '--json')).stdout.trimEnd().split('\n');
+  expect(await lines('-n', 'all')).toHaveLength(1_500);
+  expect(await lines('--since', '2d')).toHaveLength(1_500);
+  expect(await lines('-n', '1200')).toEqual((await lines('-n', 'all')).slice(-1_200));
+  expect(await cli.run('logs', '--since', '59m', '-n', '5')).toMatchObject({
+    stdout: '',
+    stderr: 'no event matches in this period\n',
+  });
+  const wrong = await cli.run('logs', '-n', '0');
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--lines is no whole number above 0')]);
+  const ended = cli.run('logs', '-f', '-n', '2', '--json');
+  await until('it waits for more', () => cli.clock.sleeping === 1);
+  await cli.fill(async (journal, clock) => {
+    journal.record.note({ at: clock.now(), channel: 'c', type: 'failed', code: 'GH2003', detail: '' });
+  });
+  await cli.clock.advance(500);
+  await until('it waits again', () => cli.clock.sleeping === 1);
+  cli.interrupt();
+  await cli.clock.advance(500);
+  expect(types((await ended).stdout)).toEqual(['channel', 'channel', 'failed']);
 });
 
 test('that nothing fits is said, except to programs', async () => {

@@ -4,11 +4,12 @@ import type { EventRecord, RecordedEvent } from '../../core/record.ts';
 import { REWRITTEN_WITHIN_MS } from '../../journal/refusal-rows.ts';
 import { printable } from '../../lib/printable.ts';
 import type { Command, CommandContext } from '../context.ts';
+import { countOf } from '../count-option.ts';
 import { EXIT } from '../exit-codes.ts';
 import { EventLines } from '../format-event.ts';
 import { isoTime } from '../format-time.ts';
 import { withJournal } from '../read-journal.ts';
-import { parsePeriod } from './usage-period.ts';
+import { parseSince } from './usage-period.ts';
 
 export interface LogsOptions {
   readonly follow?: boolean;
@@ -17,8 +18,11 @@ export interface LogsOptions {
   readonly level: 'info' | 'warn';
   readonly since?: string;
   readonly grep?: string;
+  /** How many of the newest, or `all`. Absent = all with `since`, else 200. */
+  readonly lines?: string;
 }
 
+const NEWEST = 200;
 const PAGE = 1_000;
 const FOLLOW_MS = 500;
 /** Runs of a chat that are remembered: the later events of a run do not name its chat. */
@@ -32,6 +36,7 @@ export const logs: Command<LogsOptions> = async (context, options) => {
   const { out } = context;
   const printed = await withJournal(context, ({ journal }) => print(context, journal.record, options));
   if (printed === undefined) out.say('nothing is recorded yet');
+  else if (printed === 'more') out.say(`these are the newest ${NEWEST}; -n COUNT or -n all shows more`);
   else if (printed === 0 && !out.json) out.say('no event matches in this period');
   return EXIT.ok;
 };
@@ -70,12 +75,14 @@ function mayGetMore({ event }: RecordedEvent, now: number): boolean {
 }
 
 /**
- * Resolves with the number of lines. Rows lie in the order of their commits, and a commit may write what
- * happened earlier than what another one wrote before it: a page is sorted by time, except with `follow`.
+ * Resolves with the number of lines, or `more` where earlier ones were left out unasked. Rows lie in the order
+ * of their commits, and a commit may write what happened earlier than what another one wrote before it: a page
+ * is sorted by time, except with `follow`.
  */
-async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number> {
+async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number | 'more'> {
   const { deps, out } = context;
-  const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
+  const since = parseSince(options.since ?? '24h', deps.clock.now());
+  const most = mostOf(options);
   const isAsked = filterOf(options);
   const position = new Position();
   const { stdout } = deps.stdio;
@@ -85,16 +92,56 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
     return out.json ? JSON.stringify(entry) : lineOf(entry.event);
   };
   let printed = 0;
-  for (;;) {
-    const page = await record.after(position.seq, { limit: PAGE, since });
-    const asked = position.take(page, deps.clock.now()).filter(isAsked);
+  const show = (asked: readonly RecordedEvent[]): void => {
     const lines = options.follow ? asked : asked.toSorted((a, b) => a.event.at - b.event.at);
     for (const entry of lines) out.raw(`${textOf(entry)}\n`);
     printed += lines.length;
+  };
+  if (most !== undefined) {
+    const { read, newest, isMore } = await newestOf(record, { most, since, isAsked: () => filterOf(options) });
+    position.take(read, deps.clock.now());
+    // It learns which runs are of the chat.
+    for (const entry of read) isAsked(entry);
+    show(newest);
+    if (!options.follow) return isMore && options.lines === undefined && !out.json ? 'more' : printed;
+    position.goBack(deps.clock.now());
+  }
+  for (;;) {
+    const page = await record.after(position.seq, { limit: PAGE, since });
+    show(position.take(page, deps.clock.now()).filter(isAsked));
     if (page.length === PAGE) continue;
     if (!options.follow) return printed;
     position.goBack(deps.clock.now());
     await deps.clock.sleep(FOLLOW_MS);
+  }
+}
+
+function mostOf({ lines, since }: LogsOptions): number | undefined {
+  if (lines === undefined) return since === undefined ? NEWEST : undefined;
+  return lines === 'all' ? undefined : countOf('--lines', lines);
+}
+
+interface Newest {
+  readonly most: number;
+  readonly since: number;
+  /** A filter that has seen nothing: one remembers which runs are of its chat. */
+  readonly isAsked: () => (entry: RecordedEvent) => boolean;
+}
+
+/**
+ * The newest events that are asked for, oldest first, and all that was read for them, from the end of the record
+ * backwards: each time twice as far, until there are enough of them or `since` is passed.
+ */
+async function newestOf(
+  record: EventRecord,
+  { most, since, isAsked }: Newest,
+): Promise<{ read: readonly RecordedEvent[]; newest: readonly RecordedEvent[]; isMore: boolean }> {
+  for (let read: readonly RecordedEvent[] = [], step = PAGE; ; step *= 2) {
+    const earlier = await record.before(read[0]?.seq, step);
+    read = [...earlier, ...read];
+    const found = read.filter(({ event }) => event.at >= since).filter(isAsked());
+    const isAll = earlier.length < step || earlier.every(({ event }) => event.at < since);
+    if (found.length > most || isAll) return { read, newest: found.slice(-most), isMore: found.length > most };
   }
 }
 

@@ -9,11 +9,12 @@ import { UPLOADS } from '../../media/fetch-file.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { attachmentName } from '../../tools/attachment-name.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
+import { countOf } from '../count-option.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { openOrMake } from '../read-journal.ts';
 import { ownerChat } from './cron.ts';
-import { bookOn, countOf, followTask, OPERATOR, sayWithoutDaemon, taskDocument } from './tasks.ts';
+import { bookOn, followTask, OPERATOR, sayWithoutDaemon, taskDocument } from './tasks.ts';
 
 export interface TasksAddOptions {
   readonly words: readonly string[];

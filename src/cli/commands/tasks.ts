@@ -7,6 +7,7 @@ import type { Task } from '../../core/task.ts';
 import { printable, printableBlock } from '../../lib/printable.ts';
 import { TaskBook } from '../../tasks/book.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
+import { countOf } from '../count-option.ts';
 import { askDaemon } from '../daemon-status.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -155,13 +156,6 @@ export async function sayWithoutDaemon(context: CommandContext): Promise<void> {
   const { out } = context;
   if ((await askDaemon(dataDirOf(context))).kind === 'down')
     out.say(`${out.mark('warn', 'stderr')} no daemon is running: it works on it once you start \`gatehouse gateway\``);
-}
-
-export function countOf(option: string, value: string): number {
-  const count = /^[1-9]\d{0,11}$/.test(value) ? Number(value) : undefined;
-  if (count === undefined)
-    throw new GatehouseError('GH1001', `${option} is no whole number above 0`, { hint: `such as ${option} 20` });
-  return count;
 }
 
 async function withTasks<T>(context: CommandContext, use: (book: TaskBook) => Promise<T>): Promise<T | undefined> {

@@ -32,6 +32,16 @@ export function parsePeriod(options: PeriodOptions, now: number): Period {
   return { since, until };
 }
 
+/**
+ * Epoch ms of a `--since` that may also be some minutes or hours ago (`30m`, `12h`); else the first day, as
+ * `parsePeriod`. Throws GH1001 as that does.
+ */
+export function parseSince(text: string, now: number): number {
+  const [, count, unit] = /^(\d{1,5})([mh])$/.exec(text) ?? [];
+  if (count === undefined) return parsePeriod({ since: text, defaultSince: text }, now).since;
+  return now - Number(count) * (unit === 'h' ? 3_600_000 : 60_000);
+}
+
 function endsBefore({ since, defaultSince, until }: PeriodOptions): GatehouseError {
   if (until === undefined)
     return new GatehouseError('GH1001', '--since lies in the future', { hint: 'name today or an earlier day' });

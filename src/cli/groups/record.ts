@@ -24,13 +24,22 @@ export function addRecordCommands(program: Commander, run: Run): void {
     program,
     'logs',
     'print what happened, from the record',
-    ['gatehouse logs -f', 'gatehouse logs --level warn --since 7d', 'gatehouse logs --chat telegram --grep GH2104 --json'],
+    [
+      'gatehouse logs -f',
+      'gatehouse logs -n 1000',
+      'gatehouse logs --level warn --since 7d',
+      'gatehouse logs --chat telegram --grep GH2104 --json',
+    ],
     'print one JSON document a line, one for each event',
   )
     .option('-f, --follow', 'go on with what comes, in the order in which it was written')
+    .option('-n, --lines <count>', 'the newest, or all (default: all with --since, else 200)')
     .option('--chat <id>', 'of one session, channel or chat')
     .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))
-    .option('--since <when>', `${FIRST_DAY}. Times are printed in UTC (default: 1d)`)
+    .option(
+      '--since <when>',
+      `some minutes or hours ago (30m, 12h), or the ${FIRST_DAY}. Times are printed in UTC (default: 24h)`,
+    )
     .option('--grep <text>', 'only events that contain this')
     .action((options: LogsOptions, command: Commander) =>
       run(async () => (await import('../commands/logs.ts')).logs, options, command),
