@@ -39,6 +39,21 @@ test('commands, their options, the values of those, and the values of arguments 
   expect(await completed(cli, 'gatehouse ')).not.toContain('complete');
 });
 
+test('channels are completed also from a config with a mistake, and from none to nothing', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  expect(await completed(cli, 'gatehouse channels test ')).toEqual([]);
+  await cli.write(
+    '.gatehouse/config.json',
+    '{"gatewy": 1, "gateway": {"channels": [null, {"type": "irc", "nam": 1}, {"name": "$A"}]}}',
+  );
+  expect(await completed(cli, 'gatehouse channels test ')).toEqual(['irc']);
+  for (const text of ['{', '[]', 'null', '{"gateway": {"channels": {}}}']) {
+    await cli.write('.gatehouse/config.json', text);
+    expect(await completed(cli, 'gatehouse channels test ')).toEqual([]);
+  }
+});
+
 test('hostile: ids that a shell could take for more than a word are left out', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
@@ -55,7 +70,7 @@ test('what takes too long, or fails, completes to nothing', async () => {
   cli.openJournal = () => new Promise(() => undefined);
   const waiting = completed(cli, 'gatehouse dead show ');
   await sleep(50);
-  await cli.clock.advance(200);
+  await cli.clock.advance(1_000);
   expect(await waiting).toEqual([]);
   cli.openJournal = () => Promise.reject(new Error('damaged'));
   expect(await completed(cli, 'gatehouse dead show ')).toEqual([]);

@@ -1,12 +1,13 @@
+import { channelNamesIn } from '../../../config/channel-names.ts';
 import { ERROR_CODES } from '../../core/error-codes.ts';
 import { PLACES, SCRIPTS, type Shell } from '../completion-scripts.ts';
-import { type Command, type CommandContext, readConfig } from '../context.ts';
+import type { Command, CommandContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Commander } from '../groups/group.ts';
 import { withJournal } from '../read-journal.ts';
 
-/** A person has pressed Tab and waits. ms. */
-const LIMIT_MS = 150;
+/** A person has pressed Tab and waits: on a busy machine rather longer than for nothing. ms. */
+const LIMIT_MS = 1_000;
 const MOST = 200;
 /**
  * What any shell takes for one word without quotes. Ids that others made may be anything else: those are left
@@ -86,8 +87,8 @@ async function valuesOf(context: CommandContext, path: string): Promise<readonly
 
 type Values = (context: CommandContext) => Promise<readonly string[]>;
 
-const channels: Values = async (context) =>
-  (await readConfig(context)).config.gateway.channels.map(({ name, type }) => name ?? type);
+const channels: Values = async ({ deps: { cwd, home }, globals: { config } }) =>
+  await channelNamesIn({ cwd, home, ...(config === undefined ? {} : { file: config }) });
 const providers: Values = async () => (await import('../../llm/providers/index.ts')).PROVIDERS.map(({ name }) => name);
 
 const VALUES: readonly (readonly [commands: RegExp, Values])[] = [
