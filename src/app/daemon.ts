@@ -49,6 +49,7 @@ export interface Daemon {
   readonly mcp: Pick<McpServers, 'status'>;
   readonly plugins: Pick<Plugins, 'status'>;
   readonly programs: Pick<Programs, 'status'>;
+  readonly disk: Pick<DiskQuota, 'room'>;
   /**
    * Takes a changed config into use, all that can be without a restart of the process, or nothing of it. As
    * `Reloader.reload`.
@@ -138,7 +139,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeParts({ stop, parts: closed, graceMs: limits.turnsMs + limits.deliveryMs, clock, logger });
   };
   return {
-    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, plugins, programs },
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, plugins, programs, disk },
     get models() {
       return models.current;
     },

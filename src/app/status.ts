@@ -63,6 +63,13 @@ function clockMoved(now: number): { clockMovedMs?: number } {
   return Math.abs(moved) < CLOCK_MOVED_MS ? {} : { clockMovedMs: moved };
 }
 
+/** What was recorded at a later time than it is now, by a clock that was ahead or is behind. */
+async function clockBehind({ journal }: Daemon, now: number): Promise<{ clockBehindMs?: number }> {
+  const [newest] = await journal.record.before(undefined, 1);
+  const behind = (newest?.event.at ?? now) - now;
+  return behind < CLOCK_MOVED_MS ? {} : { clockBehindMs: behind };
+}
+
 function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): NonNullable<StatusDocument['removedChannels']> {
   return unsent
     .filter(({ channel }) => channels.state(channel) === undefined)
@@ -98,6 +105,8 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
     ...(health ? { modelHealth: health } : {}),
     holds: observations.health.holds(now),
     ...clockMoved(now),
+    ...(await clockBehind(daemon, now)),
+    disk: await daemon.disk.room(),
     models: models.slots?.() ?? [],
     ...(budget ? { budget } : {}),
     channels: daemon.channels.status(),

@@ -8,7 +8,7 @@ import { spentText } from '../llm/money/with-budget.ts';
 import { CHANNEL_MARKS, channelCells } from './format-channel.ts';
 import { formatDuration, formatRelative } from './format-time.ts';
 import { formatTable, type Output } from './output.ts';
-import { failingFix, failingText, holdText } from './troubles.ts';
+import { failingFix, failingText, holdText, troublesOf } from './troubles.ts';
 
 interface View {
   readonly out: Output;
@@ -18,13 +18,16 @@ interface View {
   readonly questions: number;
 }
 
+/** Troubles that no other line of the screen tells. */
+const WITHOUT_LINE = /^(?:journal|intake:.*|budget|price|disk)$/;
+
 /** One screen: what runs, what waits, what went wrong. No colour carries meaning alone. */
 export function formatStatus(status: StatusDocument, view: View): string {
   const { out, now, dataDir } = view;
   const { model, usageToday, lanes } = status;
   const latency = model.lastLatencyMs === undefined ? '' : `  last answer in ${Math.round(model.lastLatencyMs)} ms`;
   const instead = model.replacedBy === undefined ? '' : ` is gone, ${printable(model.replacedBy)} answers`;
-  const modelText = model.demo ? 'demo: no real AI answers' : `${printable(model.id)}${instead}`;
+  const modelText = model.demo ? 'demo: no real AI answers   → gatehouse auth set-key' : `${printable(model.id)}${instead}`;
   const calls = `${counted(usageToday.calls, 'call')}, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
   return [
     `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,
@@ -39,7 +42,9 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
-    ...(status.holds ?? []).map((hold) => `${out.mark('warn')} held      ${printable(holdText(hold, now))}`),
+    ...(status.holds ?? []).map(
+      (hold) => `${out.mark('warn')} held      ${printable(holdText(hold, now, status.journal.unsent))}`,
+    ),
     ...formatClock(status, view),
     ...formatJobs(status.jobs, view),
     ...formatSandbox(status.sandbox, view),
@@ -50,6 +55,9 @@ export function formatStatus(status: StatusDocument, view: View): string {
         ({ at, code, detail }) =>
           `${out.mark('bad')} error     ${printable(code)} ${printable(detail)}  ${formatRelative(at, now)}`,
       ),
+    ...troublesOf(status, now)
+      .filter(({ id }) => WITHOUT_LINE.test(id))
+      .map(({ text, fix, isBad }) => `${out.mark(isBad ? 'bad' : 'warn')} trouble   ${printable(text)}   → ${printable(fix)}`),
     ...(status.degraded.length === 0 ? [] : [`${out.mark('warn')} degraded  ${status.degraded.map(printable).join(', ')}`]),
   ].join('\n');
 }
@@ -68,7 +76,11 @@ function formatHealth({ modelHealth }: StatusDocument, { out, now }: View): stri
   return [`${out.mark('bad')} calls     ${printable(text)}; ${answered}   → ${printable(failingFix(modelHealth))}`];
 }
 
-function formatClock({ clockMovedMs: moved }: StatusDocument, { out }: View): string[] {
+function formatClock({ clockMovedMs: moved, clockBehindMs: behind }: StatusDocument, { out }: View): string[] {
+  if (behind !== undefined)
+    return [
+      `${out.mark('bad')} clock     is ${formatDuration(behind)} behind the newest record, what is due waits   → timedatectl set-ntp true`,
+    ];
   if (moved === undefined) return [];
   const way = `${formatDuration(Math.abs(moved))} ${moved < 0 ? 'back' : 'ahead'}`;
   return [`${out.mark('warn')} clock     was set ${way} while the daemon ran   → timedatectl status`];
@@ -101,7 +113,10 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
 
 function formatMcp({ server, state, detail = '', offered, waiting }: McpStatus, { out }: View): string {
   const approve = waiting.length === 0 ? '' : `, ${waiting.length} not approved   → gatehouse mcp approve ${server}`;
-  const what = state === 'up' ? `${counted(offered.length, 'tool')}${approve}` : `${state} ${printable(detail)}`;
+  const what =
+    state === 'up'
+      ? `${counted(offered.length, 'tool')}${approve}`
+      : `${state} ${printable(detail)}${['down', 'login'].includes(state) ? `   → gatehouse mcp test ${server}` : ''}`;
   return `${out.mark(['down', 'login'].includes(state) || approve ? 'warn' : 'ok')} mcp       ${printable(server)}  ${what}`;
 }
 
@@ -112,7 +127,7 @@ function formatPlugin({ plugin, state, detail = '', offered }: PluginStatus, { o
     disabled: 'off',
     new: `not approved   ${enable}`,
     changed: `changed since it was approved   ${enable}`,
-    broken: `broken: ${printable(detail)}`,
+    broken: `broken: ${printable(detail)}   → gatehouse plugins list`,
   }[state];
   const mark = state === 'enabled' ? 'ok' : state === 'disabled' ? 'none' : 'warn';
   return `${out.mark(mark)} plugin    ${printable(plugin)}  ${what}`;
@@ -158,7 +173,11 @@ function formatConfig({ needsRestart, applied, problem }: ConfigStatus, { out, n
   const when = (at: number): string => formatRelative(at, now);
   return [
     ...(applied ? [`${out.mark('ok')} config    ${printable(changesText(applied.changes))}  ${when(applied.at)}`] : []),
-    ...(problem ? [`${out.mark('bad')} config    ${problem.code} ${printable(problem.detail)}  ${when(problem.at)}`] : []),
+    ...(problem
+      ? [
+          `${out.mark('bad')} config    ${problem.code} ${printable(problem.detail)}  ${when(problem.at)}   → gatehouse config check`,
+        ]
+      : []),
     ...(needsRestart.length === 0
       ? []
       : [`${out.mark('warn')} config    holds after a restart of the daemon: ${needsRestart.map(printable).join(', ')}`]),

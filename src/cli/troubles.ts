@@ -1,8 +1,13 @@
 import { ERROR_CODES } from '../core/error-codes.ts';
+import type { JournalCounts } from '../core/journal.ts';
 import type { HoldStatus, ModelHealth, StatusDocument } from '../core/status.ts';
 import { counted } from '../lib/counted.ts';
+import { spentText } from '../llm/money/with-budget.ts';
 import { detailText } from './format-channel.ts';
 import { formatDuration } from './format-time.ts';
+
+/** What mends calls whose price the catalog does not know. */
+const UNPRICED_FIX = 'gatehouse models list names it; give it a `price` in the config';
 
 /** What is not as it should be with a running daemon. Not yet printable: parts of it are others' words. */
 export interface Trouble {
@@ -21,32 +26,38 @@ export interface Trouble {
 export function troublesOf(status: StatusDocument, now: number): readonly Trouble[] {
   const found = [
     ...modelTroubles(status, now),
+    ...slotTroubles(status),
+    ...budgetTroubles(status),
     ...status.channels.flatMap((channel): Trouble[] => {
       const { name, state } = channel;
-      if (state !== 'down' && state !== 'degraded') return [];
+      if (state === 'healthy' || state === 'starting') return [];
       const text = `channel ${name} is ${state}: ${detailText(channel) || 'it gives no reason'}`;
-      return [{ id: `channel:${name}`, text, fix: `gatehouse channels test ${name}`, isBad: state === 'down' }];
+      return [{ id: `channel:${name}`, text, fix: `gatehouse channels test ${name}`, isBad: state !== 'degraded' }];
     }),
     ...(status.holds ?? []).map(
       (hold): Trouble => ({
         id: `hold:${hold.what}`,
-        text: holdText(hold, now),
+        text: holdText(hold, now, status.journal.unsent),
         fix: 'nothing to do: it goes on by itself',
         isBad: false,
       }),
     ),
     ...configTroubles(status),
     ...clockTroubles(status),
+    ...diskTroubles(status),
+    ...jobTroubles(status),
     ...waitingTroubles(status),
     ...partTroubles(status),
   ];
   return found.toSorted((a, b) => Number(b.isBad) - Number(a.isBad));
 }
 
-/** `the model is called again in 48 s (429)`; of a channel, that its answers wait. */
-export function holdText({ what, reason, until }: HoldStatus, now: number): string {
+/** `the model is called again in 48 s (429)`; of a channel, how many parts of answers wait. */
+export function holdText({ what, reason, until }: HoldStatus, now: number, unsent: JournalCounts['unsent']): string {
   const left = formatDuration(Math.max(0, until - now));
-  return what === 'model' ? `the model is called again in ${left} (${reason})` : `answers wait ${left} for ${what} (${reason})`;
+  if (what === 'model') return `the model is called again in ${left} (${reason})`;
+  const count = unsent.find(({ channel }) => channel === what)?.count ?? 0;
+  return `${count === 0 ? 'answers wait' : `${counted(count, 'answer')} ${count === 1 ? 'waits' : 'wait'}`} ${left} for ${what} (${reason})`;
 }
 
 /**
@@ -74,6 +85,43 @@ function modelTroubles({ model, modelHealth }: StatusDocument, now: number): rea
     : [{ id: `model:${model.id}`, text: `model ${model.id}: ${text}`, fix: failingFix(modelHealth), isBad: true }];
 }
 
+/** Of several that stand by for each other, each that is left alone for its failures. */
+function slotTroubles({ models = [], model, modelHealth }: StatusDocument): readonly Trouble[] {
+  const isNone = models.every(({ circuit }) => circuit === 'open');
+  return models
+    .filter(({ id, circuit }) => circuit !== 'closed' && !(id === model.id && (modelHealth?.failedInARow ?? 0) > 0))
+    .map(({ id, circuit, failures }) => {
+      const state = circuit === 'open' ? 'is left alone' : 'is tried again';
+      const text = `model ${id} ${state} after ${counted(failures, 'failure')}${isNone ? '' : ', another one answers'}`;
+      return { id: `model:${id}`, text, fix: 'gatehouse models test', isBad: isNone };
+    });
+}
+
+function budgetTroubles({ budget, usageToday }: StatusDocument): readonly Trouble[] {
+  if (!budget) return [];
+  const { spentUsd, limitUsd } = budget;
+  const reached: Trouble = {
+    ...{ id: 'budget', isBad: true, fix: 'raise budget.daily_usd, or wait for midnight' },
+    text: `the limit of today is reached, and no paid model is called: ${spentText(budget)}`,
+  };
+  const unpriced: Trouble = {
+    ...{ id: 'price', isBad: false, fix: UNPRICED_FIX },
+    text: `${counted(usageToday.unpriced, 'call')} of unknown price today, which no limit counts`,
+  };
+  return [...(spentUsd >= limitUsd ? [reached] : []), ...(usageToday.unpriced > 0 ? [unpriced] : [])];
+}
+
+function diskTroubles({ disk }: StatusDocument): readonly Trouble[] {
+  if (!disk || disk.freeMb >= disk.reserveMb) return [];
+  const text = `${disk.freeMb} MB are free on the disk, less than the reserve of ${disk.reserveMb} MB: files are refused`;
+  return [{ id: 'disk', text, fix: 'make room on the disk, or lower disk.reserve_mb', isBad: true }];
+}
+
+function jobTroubles({ jobs }: StatusDocument): readonly Trouble[] {
+  if (!jobs || jobs.failing === 0) return [];
+  return [{ id: 'jobs', text: `${counted(jobs.failing, 'job')} failed last time`, fix: 'gatehouse cron list', isBad: false }];
+}
+
 function configTroubles({ config }: StatusDocument): readonly Trouble[] {
   if (!config) return [];
   const { problem, needsRestart } = config;
@@ -88,7 +136,11 @@ function configTroubles({ config }: StatusDocument): readonly Trouble[] {
   return [...(broken ? [broken] : []), ...(restart ? [restart] : [])];
 }
 
-function clockTroubles({ clockMovedMs: moved }: StatusDocument): readonly Trouble[] {
+function clockTroubles({ clockMovedMs: moved, clockBehindMs: behind }: StatusDocument): readonly Trouble[] {
+  if (behind !== undefined) {
+    const text = `the clock is ${formatDuration(behind)} behind the newest record, so what is due waits`;
+    return [{ id: 'clock', text, fix: 'timedatectl set-ntp true', isBad: true }];
+  }
   if (moved === undefined) return [];
   const text = `the clock was set ${formatDuration(Math.abs(moved))} ${moved < 0 ? 'back' : 'ahead'} while the daemon ran`;
   return [{ id: 'clock', text, fix: 'timedatectl status, then restart the daemon', isBad: false }];

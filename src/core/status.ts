@@ -35,6 +35,10 @@ export interface StatusDocument {
    * than a minute.
    */
   readonly clockMovedMs?: number;
+  /** By how many ms the clock is behind the newest record. Absent: by less than a minute, or not at all. */
+  readonly clockBehindMs?: number;
+  /** Of the disk of the data directory: below `reserveMb` no file is taken. MiB. Absent in what an earlier version tells. */
+  readonly disk?: { readonly freeMb: number; readonly reserveMb: number };
   /** Those that stand by for each other, the main one first; empty where there is only one. */
   readonly models: readonly SlotStatus[];
   /** Today's limit on spending; absent = none. */

@@ -82,6 +82,12 @@ export class DiskQuota implements Disposable {
     if (this.#all === undefined || this.#isDue(ALL_MEASURED_FOR_MS)) await this.#walkAll(signal);
   }
 
+  /** What is free on the disk of the data directory, and what no file may take of it. MiB. */
+  async room(): Promise<{ freeMb: number; reserveMb: number }> {
+    const { dataDir, free, limits } = this.#options;
+    return { freeMb: Math.floor((await free(dataDir)) / MIB), reserveMb: limits().reserve_mb };
+  }
+
   /** Ends a walk that is under way. */
   [Symbol.dispose](): void {
     this.#stop.abort(new Error('nothing is stored any more'));

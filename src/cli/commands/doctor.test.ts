@@ -140,7 +140,11 @@ const BROKEN: Readonly<Record<string, Broken>> = {
     break: (cli) => writeFile(join(cli.dataDir, 'journal.db'), Buffer.alloc(8_192, 7)),
   },
   'dead-letters': {
-    ...{ state: 'warn', says: /2 messages given up, 1 of which it is not known/, fix: /gatehouse dead list/ },
+    ...{
+      state: 'warn',
+      says: /2 messages given up, 1 answer of which it is not known whether they arrived/,
+      fix: /gatehouse dead list/,
+    },
     async break(cli) {
       await emptyJournal(cli);
       const { inbox, outbox } = cli.counts;

@@ -177,7 +177,7 @@ test('what a changed config came to, what waits for a restart, and what waits fo
   expect(stdout.split('\n').filter((line) => /config|removed/.test(line))).toEqual([
     '! channel   irc was removed; 2 to send wait until they expire',
     '✓ config    1 live (model); 1 restarted (gateway.channels.telegram, 0 lost); 1 needs a restart of the daemon (gateway.http.port)  1 min ago',
-    '✗ config    GH1101 config.json:3:1: the file ends; the config in use stays  5 s ago',
+    '✗ config    GH1101 config.json:3:1: the file ends; the config in use stays  5 s ago   → gatehouse config check',
     '! config    holds after a restart of the daemon: gateway.http.port',
   ]);
   const json = JSON.parse((await cli.run('status', '--json')).stdout);
@@ -322,7 +322,7 @@ test('each plugin stands with what it has, or why the agent does not have it', a
     '! plugin    fresh  not approved   → gatehouse plugins enable fresh',
     '! plugin    other  changed since it was approved   → gatehouse plugins enable other',
     '- plugin    quiet  off',
-    '! plugin    bad  broken: it has no plugin.json\\u001b[2J',
+    '! plugin    bad  broken: it has no plugin.json\\u001b[2J   → gatehouse plugins list',
   ]);
 });
 

@@ -78,7 +78,11 @@ export const letters: Check = {
     const given = counts.inbox.DEAD + counts.outbox.DEAD;
     const doubt = counts.outbox.UNKNOWN;
     if (given + doubt === 0) return ok('none');
-    return warn(`${counted(given, 'message')} given up, ${doubt} of which it is not known`, 'gatehouse dead list');
+    const parts = [
+      ...(given > 0 ? [`${counted(given, 'message')} given up`] : []),
+      ...(doubt > 0 ? [`${counted(doubt, 'answer')} of which it is not known whether they arrived`] : []),
+    ];
+    return warn(parts.join(', '), 'gatehouse dead list');
   },
 };
 
