@@ -53,29 +53,45 @@ export async function appendToExisting(path: string, data: Uint8Array, bytes: nu
   }
 }
 
+/** Files whose way is known to be synced: about 3 MB. */
+const MOST_PLACES = 20_000;
+
 /**
  * The directories above session files: each holds the name of the next, so each must be on disk before the
  * file counts as kept. Below the data directory lies `users/<user>/sessions/<file>`.
  */
 export class Places {
   #isRootSynced = false;
+  /** Files that are on their way once and for all, those that were synced first first. */
+  readonly #synced = new Set<string>();
 
-  /** From the file's own directory up. */
+  /** From the file's own directory up. Once for a file, in the life of a process. */
   async sync(path: string): Promise<void> {
+    if (this.#synced.has(path)) return;
     await syncDirectory(dirname(path));
     await this.syncAbove(path);
   }
 
   /** As `sync`, where the file's own directory was just synced. */
   async syncAbove(path: string): Promise<void> {
+    if (this.#synced.has(path)) return;
     const user = dirname(dirname(path));
     const users = dirname(user);
     await syncDirectory(user);
     await syncDirectory(users);
     // Its one entry on the way is `users`, which is there for good: once in the life of a process is enough.
-    if (this.#isRootSynced) return;
-    await syncDirectory(dirname(users));
+    if (!this.#isRootSynced) await syncDirectory(dirname(users));
     this.#isRootSynced = true;
+    this.#synced.add(path);
+    for (const oldest of this.#synced) {
+      if (this.#synced.size <= MOST_PLACES) return;
+      this.#synced.delete(oldest);
+    }
+  }
+
+  /** Called when the file or a directory of it may have gone. */
+  forget(path: string): void {
+    this.#synced.delete(path);
   }
 }
 

@@ -112,6 +112,7 @@ class JsonlStore implements SessionStore {
   remove(key: string): Promise<void> {
     return this.#exclusive(key, async () => {
       this.#known.forget(key);
+      this.#places.forget(`${this.#stems.of(key)}.jsonl`);
       await removeFiles(this.#dir, { key, stem: this.#stems.of(key), now: this.#clock.now() });
     });
   }
@@ -138,9 +139,9 @@ class JsonlStore implements SessionStore {
     const data = Buffer.from(formatMessages(fresh), 'utf8');
     const isFull = data.length > 0 && state.bytes + data.length > this.#maxBytes;
     const current = isFull ? await this.#makeRoom(key, data.length) : state;
-    if (!current.placeSynced) await this.#places.sync(path);
+    // A predecessor may have been killed before it synced the names on the way.
+    await this.#places.sync(path);
     await this.#write(key, path, current, data);
-    current.placeSynced = true;
     current.bytes += data.length;
     for (const { id } of fresh) current.ids.add(id);
     this.#known.remember(key, current);
@@ -151,6 +152,7 @@ class JsonlStore implements SessionStore {
     const end = await appendToExisting(path, data, state.bytes);
     if (!end) return;
     this.#known.forget(key);
+    this.#places.forget(path);
     // What could not be cut off is written anew at the next use.
     if (!end.isCutOff) this.#suspect.add(path);
     throw end.error;
@@ -169,7 +171,7 @@ class JsonlStore implements SessionStore {
     const found = isOurs ? await readIds(path) : undefined;
     // A line that comes again may have lost its end to a power cut, which only a parser sees.
     if (!found || lines.some(({ id }) => found.ids.has(id))) return undefined;
-    return { ...found, placeSynced: false };
+    return found;
   }
 
   /** Header and newest messages of a large file. Undefined = it has to be read as a whole. */
@@ -198,8 +200,7 @@ class JsonlStore implements SessionStore {
     if (parsed.kind === 'foreign') return this.#setAside(key, path, bytes, parsed.owner);
     if (parsed.mustRewrite || this.#suspect.has(path)) await this.#mend(key, parsed, bytes.length);
     const size = parsed.mustRewrite ? (sizeOf(path) ?? 0) : bytes.length;
-    const placeSynced = this.#known.get(key)?.placeSynced ?? false;
-    const state: FileState = { ids: new Set(parsed.messages.map(({ id }) => id)), bytes: size, placeSynced };
+    const state: FileState = { ids: new Set(parsed.messages.map(({ id }) => id)), bytes: size };
     this.#known.remember(key, state);
     return { header: parsed.header, messages: parsed.messages, state };
   }
@@ -229,6 +230,7 @@ class JsonlStore implements SessionStore {
     await appendSynced(quarantine, bytes);
     await removeFile(path);
     this.#known.forget(key);
+    this.#places.forget(path);
     const count = bytes.reduce((lines, byte) => lines + (byte === 0x0a ? 1 : 0), bytes.at(-1) === 0x0a ? 0 : 1);
     this.#onDamage({ key, lines: Array.from({ length: count }, (_, index) => index + 1), quarantine });
     return undefined;
@@ -237,6 +239,7 @@ class JsonlStore implements SessionStore {
   /** First opening of a key whose file still lies in the flat directory of earlier versions. */
   async #migrate(key: string): Promise<Loaded | undefined> {
     this.#known.forget(key);
+    this.#places.forget(`${this.#stems.of(key)}.jsonl`);
     const old = legacyPath(this.#dir, key);
     this.#hasLegacy ??= sizeOf(dirname(old)) !== undefined;
     const bytes = this.#hasLegacy && (await readIfPresent(old));
@@ -264,13 +267,14 @@ class JsonlStore implements SessionStore {
   async #put(key: string, session: Session): Promise<void> {
     const path = `${this.#stems.of(key)}.jsonl`;
     this.#known.forget(key);
-    await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
+    const made = await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
+    if (made !== undefined) this.#places.forget(path);
     const data = Buffer.from(formatFile(session.header, session.messages), 'utf8');
     await writeFileAtomic(path, data, { mode: FILE_MODE });
     this.#suspect.delete(path);
     await this.#places.syncAbove(path);
     const ids = new Set(session.messages.map(({ id }) => id));
-    this.#known.remember(key, { ids, bytes: data.length, placeSynced: true });
+    this.#known.remember(key, { ids, bytes: data.length });
   }
 
   async #makeRoom(key: string, bytes: number): Promise<FileState> {

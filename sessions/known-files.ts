@@ -6,11 +6,6 @@ export interface FileState {
   /** Of the lines in it. */
   readonly ids: Set<string>;
   bytes: number;
-  /**
-   * Our directories and the file's name were synced by this process: a predecessor may have been killed
-   * before it did.
-   */
-  placeSynced: boolean;
 }
 
 /** The files used last, by session key. Once it holds too many ids, it forgets what was used longest ago. */

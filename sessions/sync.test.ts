@@ -64,6 +64,21 @@ test('F12 every name on the way to a session file is on disk before its first ap
   expect(between(all, 'made', 'end')).toEqual(expect.arrayContaining(places));
 });
 
+test('the names on the way are synced once for a file, also when it is made anew, until it is removed', async (context) => {
+  await using dir = await tempDir();
+  const data = join(await realpath(dir.path), 'data');
+  const all = await fileCalls(
+    context,
+    dirname(data),
+    `${prelude(data)} await store.append(key, [line(0)]); done('made'); await store.rewrite(key, [line(1)]);
+     await store.append(key, [line(2)]); done('anew'); await store.remove(key); done('gone'); await store.append(key, [line(3)]); done('end');`,
+  );
+  const user = dirname(dirname(sessionStem(data, KEY)));
+  const above = [`sync ${user}`, `sync ${dirname(user)}`];
+  for (const call of above) expect(between(all, 'made', 'anew')).not.toContain(call);
+  expect(between(all, 'gone', 'end')).toEqual(expect.arrayContaining(above));
+});
+
 test('F12 a session file is replaced by one whose bytes are on disk, and then its name is', async (context) => {
   await using dir = await tempDir();
   const data = join(await realpath(dir.path), 'data');

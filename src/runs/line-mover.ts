@@ -7,8 +7,12 @@ import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { appendWithCuts } from './cuts.ts';
 import { orderLines } from './order-lines.ts';
 
-/** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
+/**
+ * Lines moved per round: bounds memory, and how long one round holds the journal's reader. Twice as many after each
+ * round that was full, up to the most: of a backlog more lines share a sync of their file, so that it shrinks.
+ */
 const BATCH = 500;
+const MOST_IN_BATCH = 4_000;
 /**
  * Lines of several turns share one write and sync of their file: the journal already made them durable, so
  * nothing waits for this.
@@ -74,9 +78,10 @@ export class LineMover implements AsyncDisposable {
    */
   async moveAll(): Promise<void> {
     const failed: Failed = new Map();
-    for (let after: number | undefined = 0; after !== undefined; ) {
-      const from: number = after;
-      after = await this.inRound(() => this.#moveBatch(from, failed));
+    let size = BATCH;
+    for (let after: number | undefined = 0; after !== undefined; size = Math.min(size * 2, MOST_IN_BATCH)) {
+      const [from, most]: [number, number] = [after, size];
+      after = await this.inRound(() => this.#moveBatch(from, most, failed));
     }
   }
 
@@ -151,9 +156,9 @@ export class LineMover implements AsyncDisposable {
   }
 
   /** Returns where the next round goes on; undefined at the end. */
-  async #moveBatch(after: number, failed: Failed): Promise<number | undefined> {
+  async #moveBatch(after: number, size: number, failed: Failed): Promise<number | undefined> {
     const { journal } = this.#options;
-    const batch = await journal.unflushed(BATCH, after);
+    const batch = await journal.unflushed(size, after);
     const moved: (typeof batch)[number][] = [];
     // Lines of an archive stand behind those that the session's own mark moves there.
     for (const isLast of [false, true]) {
@@ -167,7 +172,7 @@ export class LineMover implements AsyncDisposable {
     if (seqs.length > 0) await journal.flushed(seqs);
     for (const { session, lines } of moved) this.forget(session, new Set(lines.map(({ line }) => line.id)));
     const read = batch.flatMap(({ lines }) => lines.map(({ seq }) => seq));
-    return read.length < BATCH ? undefined : Math.max(...read);
+    return read.length < size ? undefined : Math.max(...read);
   }
 
   /**

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { SessionMessage, SessionStore } from '../core/session.ts';
+import { systemClock } from '../lib/clock.ts';
+import { LineMover } from './line-mover.ts';
+
+const SESSIONS = 200;
+
+/** So many lines, of one session after the other. */
+function backlog(lines: number) {
+  let rows = Array.from({ length: lines }, (_, index) => {
+    const line: SessionMessage = { id: `l${index}`, role: 'user', content: 'words', timestamp: '2026-01-01T00:00:00Z' };
+    return { seq: index + 1, session: `s${index % SESSIONS}`, line };
+  });
+  const read: number[] = [];
+  return {
+    read,
+    left: () => rows.length,
+    async unflushed(limit: number, after = 0) {
+      const page = rows.filter(({ seq }) => seq > after).slice(0, limit);
+      read.push(page.length);
+      return [...Map.groupBy(page, ({ session }) => session)].map(([session, of]) => ({ session, lines: of }));
+    },
+    async flushed(seqs: readonly number[]) {
+      const moved = new Set(seqs);
+      rows = rows.filter(({ seq }) => !moved.has(seq));
+    },
+  };
+}
+
+test('a backlog is moved in rounds that grow, so that more lines of a session share one write', async () => {
+  const journal = backlog(12_000);
+  const files = new Map<string, string[]>();
+  let writes = 0;
+  const store = {
+    async append(key: string, lines: readonly SessionMessage[]) {
+      writes += 1;
+      files.set(key, [...(files.get(key) ?? []), ...lines.map(({ id }) => id)]);
+    },
+  } as unknown as SessionStore;
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  await using mover = new LineMover({ journal, store, clock: systemClock, onError });
+  await mover.moveAll();
+  expect(journal.left()).toBe(0);
+  expect(journal.read).toEqual([500, 1_000, 2_000, 4_000, 4_000, 500]);
+  expect(writes).toBe(6 * SESSIONS);
+  expect(files.get('s7')?.slice(0, 3)).toEqual(['l7', 'l207', 'l407']);
+  expect(new Set([...files.values()].flat()).size).toBe(12_000);
+});
