@@ -41,6 +41,14 @@ test('a policy that says what it means starts', async () => {
   ).toEqual([]);
 });
 
+test('a chat that tasks notify, and the person, are of a channel there is', async () => {
+  const notify = (sender: string, channel: string) => errorsOf({ tasks: { notify: { [sender]: { channel, chat_id: '1' } } } });
+  expect(await notify('cli:me', 'cli')).toEqual([]);
+  expect(await notify('cli:me', 'clli')).toEqual([expect.stringContaining('"clli" is not known')]);
+  expect(await notify('clli:me', 'cli')).toEqual([expect.stringContaining('"clli" is not known')]);
+  expect(await notify('me', 'cli')).toEqual([expect.stringContaining('must be a channel')]);
+});
+
 test('a channel that is called as clients are stops the start: its people could pass for one', async () => {
   for (const name of ['mcp', 'api']) {
     const [error] = await errorsOf({ gateway: { channels: [{ type: 'cli', name }] } });

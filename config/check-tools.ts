@@ -6,6 +6,7 @@ import type { Finding } from './problem.ts';
 const POLICY = 'tool_policy';
 const BY_PROVIDER = 'tool_policy_by_provider';
 const CLIENTS = 'mcp_clients';
+const NOTIFY = ['tasks', 'notify'] as const;
 
 interface KnownNames {
   /** Of the configured channels. */
@@ -40,7 +41,8 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
         ...checkServer(entry, [...path, index], servers),
       ]),
     ),
-    ...senders.flatMap((sender) => checkSender(sender, channels)),
+    ...senders.flatMap((sender) => checkSender(sender, [POLICY, 'senders', sender], channels)),
+    ...checkNotify(value, original, channels),
     ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers)),
     ...Object.keys(recordAt(value, [CLIENTS])).flatMap((name) => checkChats([CLIENTS, name, 'chats'], value, original, channels)),
   ];
@@ -63,6 +65,18 @@ function checkChats(
   });
 }
 
+/** Results would be sent to nobody, and only at the end of a task would that be seen. */
+function checkNotify(value: unknown, original: unknown, channels: readonly string[]): readonly Finding[] {
+  if (channels.length === 0) return [];
+  return Object.entries(recordAt(value, NOTIFY)).flatMap(([sender, chat]): Finding[] => {
+    const at = [...NOTIFY, sender, 'channel'];
+    const channel = valueAt(chat, ['channel']);
+    const isKnown = typeof channel !== 'string' || channel === '' || channels.includes(channel);
+    const wrong: Finding[] = isKnown ? [] : [{ severity: 'error', path: at, ...describeChoice(channels, valueAt(original, at)) }];
+    return [...checkSender(sender, [...NOTIFY, sender], channels), ...wrong];
+  });
+}
+
 function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unknown): readonly Finding[] {
   if (typeof entry !== 'string' || entry === '' || isKnownEntry(entry)) return [];
   const isQuotable = valueAt(original, path) === entry;
@@ -81,13 +95,12 @@ function checkServer(entry: unknown, path: readonly PropertyKey[], servers: read
   return [{ severity: 'error', path, message: `"${server}" is no MCP server`, hint: `did you mean "mcp__${meant}__…"?` }];
 }
 
-function checkSender(sender: string, channels: readonly string[]): readonly Finding[] {
-  const path = [POLICY, 'senders', sender];
+function checkSender(sender: string, path: readonly PropertyKey[], channels: readonly string[]): readonly Finding[] {
   const colon = sender.indexOf(':');
   const about = { severity: 'error', path, atKey: true } as const;
   if (colon < 1 || colon === sender.length - 1)
     return [{ ...about, message: 'must be a channel, ":" and a sender id', hint: 'for example "telegram:4711"' }];
-  // Variables are read in values alone: this would be the rule of a person who is never there.
+  // Variables are read in values alone: this would be about a person who is never there.
   if (sender.includes('${')) return [{ ...about, message: 'holds a variable, which no key may', hint: 'put the id itself here' }];
   const channel = sender.slice(0, colon);
   return channels.includes(channel) ? [] : [{ ...about, ...describeChoice(channels, channel) }];

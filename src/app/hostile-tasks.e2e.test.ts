@@ -57,6 +57,26 @@ test('hostile: a member who sends many tasks in one batch has twenty, and is tol
   held.open();
 });
 
+test('hostile: a member who has twenty tasks cannot resume another one', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  await using rig = await start(dir.path, async (request) => {
+    if (askedIn(request).includes('fails')) throw new Error('no model');
+    await held.opened;
+    return 'done';
+  });
+  const authority = { principal: 'test:user-2', role: 'member', mode: 'guarded', policies: [] } as const;
+  const { journal } = rig.daemon;
+  const book = new TaskBook({ journal, clock: systemClock, keepDays: () => 30, reserve: 0 });
+  const add = (text: string) => book.add({ text, client: 'cli', key: text, authority });
+  const { key, number } = await add('fails');
+  await until('it has failed', async () => (await journal.tasks.get(key))?.status === 'failed');
+  for (let n = 0; n < 20; n += 1) await add(`task ${n}`);
+  await expect(book.resume(authority, String(number))).rejects.toMatchObject({ code: 'GH1710' });
+  expect(await journal.tasks.countOpen('test:user-2')).toBe(20);
+  held.open();
+});
+
 test('hostile: a model that begins tasks without end has twenty of them at once, also for the owner', async () => {
   await using dir = await tempDir();
   const held = gate();

@@ -89,6 +89,8 @@ export class TaskBook implements Tasks {
     const { journal } = this.#options;
     const task = await this.#find(who, words);
     assertMayResume(task);
+    // One that is resumed is at work as a new one is.
+    if (who.role !== 'owner') await this.#assertFewOpen(task.principal);
     await journal.commit([{ kind: 'resume', run: task.key }]);
     return await this.#find(who, String(task.number));
   }
@@ -140,7 +142,11 @@ export class TaskBook implements Tasks {
     if (journal.room() <= reserve)
       throw new GatehouseError('GH1710', 'so much waits here that people go first', { hint: 'try again later' });
     if (role === 'owner' && client !== MODEL) return;
-    if ((await journal.tasks.countOpen(principal)) < MOST_AT_ONCE) return;
+    await this.#assertFewOpen(principal);
+  }
+
+  async #assertFewOpen(principal: string): Promise<void> {
+    if ((await this.#options.journal.tasks.countOpen(principal)) < MOST_AT_ONCE) return;
     throw new GatehouseError('GH1710', `a person has at most ${MOST_AT_ONCE} tasks at once`, {
       hint: 'cancel one, or wait until one is over',
     });
