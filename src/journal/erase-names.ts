@@ -7,13 +7,17 @@ export function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
+/** The id of a person, not within a longer one: `telegram:4` is not the beginning of `telegram:42`. */
+export function wholeId(principal: string, flags: 'u' | 'gu'): RegExp {
+  return new RegExp(`(?<![\\p{L}\\p{N}])${escaped(principal)}(?![\\p{L}\\p{N}])`, flags);
+}
+
 /** Takes out their ids, with the name before them (`behalf.ts` writes both). */
 export function withoutNames({ ids, names }: Pick<Erasure, 'ids' | 'names'>): (text: string) => string {
   const known = ids.map(({ channel, senderId }) => {
     const principal = principalOf({ channel, senderId });
     const named = names.flatMap((name) => [`${name} (${principal})`, `${name} (${channel}, ${senderId})`]);
-    // Not within a longer id: `telegram:4` is not the beginning of `telegram:42`.
-    return { principal, named, id: new RegExp(`(?<![\\p{L}\\p{N}])${escaped(principal)}(?![\\p{L}\\p{N}])`, 'gu') };
+    return { principal, named, id: wholeId(principal, 'gu') };
   });
   return (text) => {
     let left = text;

@@ -7,7 +7,7 @@ import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { isRelayed } from '../core/relayed.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { withoutNames } from './erase-names.ts';
+import { wholeId, withoutNames } from './erase-names.ts';
 import { eraseWaits, hashedIn } from './erase-waits.ts';
 import { erasedId } from './keyed-hash.ts';
 import { countPurged } from './prune.ts';
@@ -18,11 +18,13 @@ export class About {
   readonly principals: ReadonlySet<string>;
   readonly chats: ReadonlySet<string>;
   readonly #erasure: Erasure;
+  readonly #whole: readonly { readonly principal: string; readonly id: RegExp }[];
 
   constructor(erasure: Erasure) {
     this.#erasure = erasure;
     this.principals = new Set(erasure.ids.map(principalOf));
     this.chats = new Set(erasure.chats);
+    this.#whole = [...this.principals].map((principal) => ({ principal, id: wholeId(principal, 'u') }));
   }
 
   /** Of theirs alone, or within such a one. */
@@ -39,8 +41,7 @@ export class About {
   }
 
   names(text: string): boolean {
-    for (const principal of this.principals) if (text.includes(principal)) return true;
-    return false;
+    return this.#whole.some(({ principal, id }) => text.includes(principal) && id.test(text));
   }
 }
 
