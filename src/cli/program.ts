@@ -39,8 +39,11 @@ const EXAMPLES = `Examples:
  */
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
   let code: number = EXIT.ok;
-  const program = buildProgram(deps, (exit) => {
-    code = exit;
+  const program = buildProgram(deps, async (load, options, command) => {
+    const globals = command.optsWithGlobals<GlobalOptions & { json?: boolean; color: ColorChoice }>();
+    const out = outputFor(deps, { json: globals.json === true, color: globals.color });
+    const context: CommandContext = { deps, globals, out };
+    code = await (await load())(context, options);
   });
   try {
     if (argv.length === 0) program.outputHelp();
@@ -57,7 +60,8 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
   }
 }
 
-function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander {
+/** Every command with its options. `run` is called with the one that a line names. */
+export function buildProgram(deps: Pick<CliDeps, 'version' | 'stdio' | 'channelTypes'>, run: Run): Commander {
   const program = new Commander('gatehouse')
     .description('Puts an AI agent behind every messaging channel you use.')
     .version(deps.version, '--version', 'print the version')
@@ -72,15 +76,6 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
     .exitOverride()
     // Usage errors are printed by `runCli`, once and in our form.
     .configureOutput({ writeOut: (text) => void deps.stdio.stdout.write(text), writeErr: () => {} });
-  const run: Run = async (load, options, command) => {
-    const globals = command.optsWithGlobals<GlobalOptions & { json?: boolean; color: ColorChoice }>();
-    const context: CommandContext = {
-      deps,
-      globals,
-      out: outputFor(deps, { json: globals.json === true, color: globals.color }),
-    };
-    setExit(await (await load())(context, options));
-  };
   addMainCommands(program, run);
   addQuestionsCommands(program, run);
   addRecordCommands(program, run);

@@ -1,0 +1,100 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../lib/package-info.ts';
+import { buildProgram } from './program.ts';
+import { processDeps } from './wiring.ts';
+
+const ROOT = packageRoot();
+const PAGES = ['*.md', 'docs/**/*.md', 'channels/**/*.md'].flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+
+/** The command lines of blocks of code, without what the shell does with them. */
+function linesOf(page: string): readonly string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  const blocks = [...text.matchAll(/^```(?:sh|bash|console)[^\n]*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
+  const lines = blocks.flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'));
+  return lines.map((line) => line.replace(/^\$ /, '')).filter((line) => line.startsWith('gatehouse '));
+}
+
+/** As a shell splits them; ends at a comment, a redirection or the next command. */
+function wordsOf(line: string): readonly string[] {
+  const [, ...words] = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, bare]) => double ?? single ?? bare ?? '',
+  );
+  const end = words.findIndex((word) => /^(?:#|>|\||&&|;)/.test(word));
+  return end < 0 ? words : words.slice(0, end);
+}
+
+/** Why the command line does not take these words; undefined = it does. Nothing is run. */
+async function refusal(words: readonly string[]): Promise<string | undefined> {
+  let isNamed = false;
+  const program = buildProgram(processDeps(), async () => {
+    isNamed = true;
+  });
+  try {
+    await program.parseAsync([...words], { from: 'user' });
+    return isNamed ? undefined : 'no command';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Of a command named in a sentence: whether there is such a command with such options. Its arguments may be left out. */
+function unknownIn(sentence: string): string | undefined {
+  let command = buildProgram(processDeps(), async () => undefined);
+  const globals = command.options;
+  let isArgument = false;
+  for (const word of sentence.split(/\s+/).slice(1)) {
+    const bare = word.replace(/[[\](){}…,]/g, '').replace(/=.*$/, '');
+    if (/^--?[a-z]/.test(bare)) {
+      const options = [...globals, ...command.options];
+      const isKnown = bare === '--help' || bare === '-h' || options.some(({ long, short }) => long === bare || short === bare);
+      if (!isKnown) return `${sentence}: no option ${bare}`;
+    } else if (!isArgument && command.commands.length > 0 && /^[a-z|\\-]+$/.test(bare)) {
+      const names = bare.split(/\\?\|/).filter(Boolean);
+      const found = names.map((name) => command.commands.find((one) => one.name() === name));
+      if (found.includes(undefined)) return `${sentence}: no command ${bare}`;
+      command = found.at(-1) ?? command;
+      if (names.length > 1) return undefined;
+    } else isArgument = true;
+  }
+  return undefined;
+}
+
+test('every command in a block of README and docs is one that the command line takes', async () => {
+  const refused: string[] = [];
+  let count = 0;
+  for (const page of PAGES) {
+    for (const line of linesOf(page)) {
+      count += 1;
+      const why = await refusal(wordsOf(line));
+      if (why !== undefined) refused.push(`${page}: ${line}: ${why}`);
+    }
+  }
+  expect(refused).toEqual([]);
+  expect(count).toBeGreaterThan(30);
+});
+
+test('every command that a sentence of README and docs names is there, with its options', () => {
+  const unknown: string[] = [];
+  let count = 0;
+  for (const page of PAGES) {
+    const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```[\s\S]*?^```/gm, '');
+    for (const [, sentence = ''] of text.matchAll(/`(gatehouse [^`]+)`/g)) {
+      count += 1;
+      const why = unknownIn(sentence);
+      if (why !== undefined) unknown.push(`${page}: ${why}`);
+    }
+  }
+  expect(unknown).toEqual([]);
+  expect(count).toBeGreaterThan(100);
+});
+
+test('a command or an option that is not there is found', async () => {
+  expect(await refusal(['statsu'])).toContain('unknown command');
+  expect(await refusal(['status', '--jsn'])).toContain('unknown option');
+  expect(await refusal(['people', 'revoke'])).toContain('missing required argument');
+  expect(unknownIn('gatehouse people revok telegram:1')).toContain('no command revok');
+  expect(unknownIn('gatehouse status --jsn')).toContain('no option --jsn');
+  expect(unknownIn('gatehouse tasks list|shw')).toContain('no command list|shw');
+});
