@@ -1,0 +1,62 @@
+// Files that pages show are what the programs that read them take.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../lib/package-info.ts';
+import { FakeCli } from '../testing/fake-cli.ts';
+import { tempDir } from '../testing/fakes.ts';
+import { needs } from '../testing/needs.ts';
+
+function blocksOf(page: string, language: string): readonly string[] {
+  const text = readFileSync(join(packageRoot(), 'docs', page), 'utf8');
+  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))];
+  return blocks.map(([, block = '']) => block);
+}
+
+test('nginx takes the file of docs/reverse-proxy.md', async (context) => {
+  needs(context, 'nginx', '-v');
+  needs(context, 'openssl', 'version');
+  await using dir = await tempDir();
+  const [cert, key] = [join(dir.path, 'cert.pem'), join(dir.path, 'key.pem')];
+  const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=bot.example.org'];
+  execFileSync('openssl', [...request, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  const [block = ''] = blocksOf('reverse-proxy.md', 'nginx');
+  const server = block.replace(/\S+fullchain\.pem/, cert).replace(/\S+privkey\.pem/, key);
+  const file = join(dir.path, 'nginx.conf');
+  writeFileSync(file, `pid ${dir.path}/pid;\nevents {}\nhttp {\naccess_log off;\n${server}}\n`);
+  const { status, stderr } = spawnSync('nginx', ['-t', '-c', file, '-p', dir.path, '-e', join(dir.path, 'error.log')], {
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([0, expect.stringContaining('test is successful')]);
+});
+
+test('the config of docs/several-bots.md has two channels and no problem', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const [block = ''] = blocksOf('several-bots.md', 'json');
+  await cli.write('.gatehouse/config.json', block);
+  const { code, stdout, stderr } = await cli.run('config', 'check', '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true });
+});
+
+test('what docs/backup.md says brings back what was there', async () => {
+  await using dir = await tempDir();
+  const [save = '', restore = ''] = blocksOf('backup.md', 'sh');
+  const kept = join(dir.path, '.gatehouse', 'users', 'a');
+  mkdirSync(kept, { recursive: true });
+  mkdirSync(join(dir.path, '.config', 'gatehouse'), { recursive: true });
+  writeFileSync(join(kept, 'default.jsonl'), 'words');
+  const shell = (script: string): Buffer =>
+    execFileSync('sh', ['-e'], { input: script, cwd: dir.path, env: { ...process.env, HOME: dir.path } });
+  shell(save);
+  writeFileSync(join(kept, 'default.jsonl'), 'spoilt');
+  renameSync(join(dir.path, '.config'), join(dir.path, 'gone'));
+  shell(restore);
+  expect(readFileSync(join(kept, 'default.jsonl'), 'utf8')).toBe('words');
+  expect([existsSync(join(dir.path, '.config', 'gatehouse')), existsSync(join(dir.path, '.gatehouse.before'))]).toEqual([
+    true,
+    true,
+  ]);
+});
