@@ -235,6 +235,23 @@ test('without a default the result says that nobody answered, and who comes late
   await sees('ben', 'Too late: this question is closed.');
 });
 
+test('section 10 case 6: a second answer, one after the end, and one to a question that never was are refused in words', async () => {
+  const { channel, sees, model: asked } = await rig();
+  await channel.deliver({ ...BEN, text: ask({ question: 'Which?' }) });
+  const code = codeIn(await sees('ben', 'Which?'));
+  await channel.deliver({ ...BEN, text: `/answer ${code} green` });
+  await channel.deliver({ ...BEN, text: `/answer ${code} red` });
+  await sees('ben', 'This question was answered already.');
+  await sees('ben', 'came: green');
+  const { length } = channel.texts('ben');
+  await channel.deliver({ ...BEN, text: `/answer ${code} blue` });
+  await until('it is refused', () => channel.texts('ben').length > length);
+  expect(channel.texts('ben').at(-1)).toContain('This question was answered already.');
+  await channel.deliver({ ...BEN, text: '/answer ZZZZZZ blue' });
+  await sees('ben', 'No question that you may answer here has this code.');
+  expect(asked.requests).toHaveLength(2);
+});
+
 test('a person declines, is stopped, or is blocked: each time the question is over, and who asks is told', async () => {
   const at = await rig({ policy: { mode: 'full', members: ['ask_human'] } });
   const { channel, sees, daemon } = at;

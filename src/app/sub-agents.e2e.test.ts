@@ -92,7 +92,7 @@ function begun(): readonly [SteadyClock, number] {
 const isReport = (request: ModelRequest): boolean => askedOf(request).startsWith('[The sub-agent');
 const reported = (request: ModelRequest): string => `told: ${askedOf(request).split('\n\n')[1]}`;
 
-test('12 when all sub-agents fail, the run that waits for them goes on with that, and may still answer', async () => {
+test('section 10 case 12: when all sub-agents fail, the run that waits for them goes on with that, and may still answer', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(worker(dispatch('a', 'b'), () => ({ fail: 'bad-request' })));
   await using rig = await start(dir.path, model);
@@ -102,7 +102,7 @@ test('12 when all sub-agents fail, the run that waits for them goes on with that
   expect(rig.channel.texts()).toEqual(['0 of 2 sub-agents done: a …, b …', failed]);
 });
 
-test('5 two that end in one tick resume the run that waits once, and so does one that ends at once', async () => {
+test('section 10 case 5: two that end in one tick resume the run that waits once, and so does one that ends at once', async () => {
   await using dir = await tempDir();
   const both = gate();
   let atGate = 0;
