@@ -38,8 +38,11 @@ export function parsePeriod(options: PeriodOptions, now: number): Period {
  */
 export function parseSince(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([mh])$/.exec(text) ?? [];
-  if (count === undefined) return parsePeriod({ since: text, defaultSince: text }, now).since;
-  return now - Number(count) * (unit === 'h' ? 3_600_000 : 60_000);
+  if (count !== undefined) return now - Number(count) * (unit === 'h' ? 3_600_000 : 60_000);
+  if (/^(?:\d{4}-\d{2}-\d{2}|\d{1,5}d)$/.test(text)) return parsePeriod({ since: text, defaultSince: text }, now).since;
+  throw new GatehouseError('GH1001', `--since ${JSON.stringify(text)} is no time`, {
+    hint: 'write how long ago, like 30m, 12h or 7d, or a date like 2026-01-31',
+  });
 }
 
 function endsBefore({ since, defaultSince, until }: PeriodOptions): GatehouseError {
