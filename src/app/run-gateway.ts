@@ -99,7 +99,7 @@ export async function runGateway(given: RunOptions): Promise<number> {
     level: logLevel(options),
     destination: screen.stderr,
     pretty: options.stdio.stderr.isTTY ?? false,
-    secrets: secrets.all,
+    ...{ secrets: secrets.all, inRounds: true },
   });
   await using _lock = await lockDataDir(options.dataDir, clock, (detail) => logger.warn('data-dir.open', { detail }));
   await using store = openAuthStore({ dir: options.loginDir ?? options.dataDir, clock, log: logger });

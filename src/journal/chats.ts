@@ -19,16 +19,18 @@ const BATCH = 500;
 export function noteIncoming(store: Store, message: InboundMessage): void {
   const { isGroup, senderName } = message;
   const title = isGroup || senderName === '' ? null : senderName.slice(0, TITLE_CHARS);
-  store.db.run(
+  const key = chatKey(message);
+  const changed = store.db.run(
     `INSERT INTO chat (key, address, title, is_group, last_in) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET address = excluded.address, title = excluded.title, is_group = excluded.is_group, last_in = excluded.last_in
      WHERE last_in IS NULL OR abs(excluded.last_in - last_in) >= ${NOTED_EVERY_MS} OR title IS NOT excluded.title`,
-    chatKey(message),
+    key,
     addressText(message, isGroup ? undefined : principalOf(message)),
     title,
     isGroup ? 1 : 0,
     store.clock.now(),
   );
+  if (changed > 0) store.chats.changed(key);
 }
 
 /**
@@ -79,12 +81,14 @@ function firstAccountOf(channel: string): string {
 export function noteOutgoing(store: Store, lane: string): void {
   const now = store.clock.now();
   const sql = `UPDATE chat SET last_out = ? WHERE key = ? AND (last_out IS NULL OR abs(? - last_out) >= ${NOTED_EVERY_MS})`;
-  store.db.run(sql, now, chatOfLane(lane), now);
+  const key = chatOfLane(lane);
+  if (store.db.run(sql, now, key, now) > 0) store.chats.changed(key);
 }
 
 /** What is not named stays. Makes the row where there is none. */
 export function changeSettings(store: Store, chat: Address, settings: ChatSettings): void {
   const key = chatKey(chat);
+  store.chats.changed(key);
   const old = store.db.get<{ settings: string }>('SELECT settings FROM chat WHERE key = ?', key)?.settings;
   const changed = JSON.stringify({ ...(old === undefined ? {} : readSettings(old, key)), ...settings });
   store.db.run(
@@ -112,7 +116,7 @@ export function changeTopics(store: Store, chat: Address, change: TopicChange): 
 /** For `Journal.chats`. */
 export function chatsOf(store: Store, queue: CommitQueue): Chats {
   return {
-    of: (key) => queue.peek(() => oneChat(store, key)),
+    of: (key) => queue.peek(() => store.chats.get(key, () => readChat(store, key))),
     firstAccount: (channel) => queue.peek(() => rememberedFirstAccount(store, channel)),
     find: (principal) => searched(store, queue, principal.slice(0, principal.indexOf(':')), (row) => row.principal === principal),
     named(channel, title) {
@@ -155,7 +159,7 @@ interface ChatRecord {
 
 const COLUMNS = 'key, address, title, settings, last_in, last_out, active, previous';
 
-function oneChat(store: Store, key: string): Chat | undefined {
+function readChat(store: Store, key: string): Chat | undefined {
   const record = store.db.get<ChatRecord>(`SELECT ${COLUMNS} FROM chat WHERE key = ?`, key);
   return record && toChat(record);
 }

@@ -14,7 +14,10 @@ export interface Change {
 }
 
 interface Job {
-  /** Runs inside a savepoint of the shared transaction; its result is handed over after COMMIT. */
+  /**
+   * Runs inside a savepoint of the shared transaction, or alone in one of its own; its result is handed over
+   * after COMMIT.
+   */
   readonly run: (change: Change) => unknown;
   readonly onCommit: ((value: unknown) => void) | undefined;
   readonly resolve: (value: unknown) => void;
@@ -55,7 +58,7 @@ export interface Rider {
 
 /**
  * Group commit. Writes asked for before the event loop has gone round share one BEGIN IMMEDIATE … COMMIT, so
- * a burst pays one sync; each has a savepoint, so one that fails leaves the others standing. A batch runs
+ * a burst pays one sync; each of several has a savepoint, so one that fails leaves the others standing. A batch runs
  * without yielding, hence a read never sees half of one. A write that changed nothing waits for the sync like
  * any other: `duplicate` is an acknowledgement too.
  *
@@ -202,7 +205,9 @@ export class CommitQueue {
     db.run('BEGIN IMMEDIATE');
     try {
       this.#options.onBegin?.();
-      for (const job of jobs) this.#runJob(job, total, after);
+      const [first, ...others] = jobs;
+      if (first && others.length === 0) this.#runAlone(first, total, after);
+      else for (const job of jobs) this.#runJob(job, total, after);
       rider?.flush();
       db.run('COMMIT');
     } catch (error) {
@@ -213,28 +218,48 @@ export class CommitQueue {
     rider?.committed();
   }
 
-  #runJob(job: Job, total: Change, { settle, seen }: After): void {
-    const { db, rider } = this.#options;
-    const change: Change = { active: 0, woken: new Set(), told: new Set() };
-    const takeBack = rider?.begin();
+  #runJob(job: Job, total: Change, after: After): void {
+    const { db } = this.#options;
     db.run('SAVEPOINT job');
-    try {
-      const result = job.run(change);
+    const undo = (): void => {
+      db.run('ROLLBACK TO job');
       db.run('RELEASE job');
-      total.active += change.active;
-      settle.push(() => job.resolve(result));
-      if (job.onCommit) seen.push(() => job.onCommit?.(result));
+    };
+    if (this.#tried(job, total, after, undo)) db.run('RELEASE job');
+  }
+
+  /** Most transactions have one write: what undoes it is the transaction, which begins anew. */
+  #runAlone(job: Job, total: Change, after: After): void {
+    const { db, onBegin } = this.#options;
+    this.#tried(job, total, after, () => {
+      db.run('ROLLBACK');
+      db.run('BEGIN IMMEDIATE');
+      onBegin?.();
+    });
+  }
+
+  /** `false` when it failed, and was undone. */
+  #tried(job: Job, total: Change, { settle, seen }: After, undo: () => void): boolean {
+    const change: Change = { active: 0, woken: new Set(), told: new Set() };
+    const takeBack = this.#options.rider?.begin();
+    let result: unknown;
+    try {
+      result = job.run(change);
     } catch (error) {
       // SQLite gives up the whole transaction by itself on a full disk or an I/O error: then the others are
       // gone too.
-      if (!db.inTransaction) throw error;
-      db.run('ROLLBACK TO job');
-      db.run('RELEASE job');
+      if (!this.#options.db.inTransaction) throw error;
+      undo();
       takeBack?.();
       const reason = this.#judge(error);
       if (reason.code === 'GH1302') throw reason;
       settle.push(() => job.reject(reason));
+      return false;
     }
+    total.active += change.active;
+    settle.push(() => job.resolve(result));
+    if (job.onCommit) seen.push(() => job.onCommit?.(result));
+    return true;
   }
 
   /**

@@ -101,8 +101,11 @@ function sessionsOfChat(store: Store, key: string): readonly string[] {
 }
 
 /** Who asked to be let in, and the chats that are known; so that the next message is a stranger's. */
-function forget({ db }: Store, { channel, senderId }: PersonRef, chats: readonly string[]): void {
+function forget({ db, chats: remembered }: Store, { channel, senderId }: PersonRef, chats: readonly string[]): void {
   db.run('DELETE FROM pairing WHERE channel = ? AND sender_id = ?', channel, senderId);
   db.run('DELETE FROM job WHERE principal = ?', principalOf({ channel, senderId }));
-  for (const key of chats) db.run('DELETE FROM chat WHERE key = ?', key);
+  for (const key of chats) {
+    db.run('DELETE FROM chat WHERE key = ?', key);
+    remembered.changed(key);
+  }
 }

@@ -6,8 +6,9 @@ import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
 /** '' where the chat is not known: then it has no topics. */
-export function activeTopic({ db }: Store, chat: string): string {
-  return db.get<{ active: string }>('SELECT active FROM chat WHERE key = ?', chat)?.active ?? '';
+export function activeTopic({ db, chats }: Store, chat: string): string {
+  const known = chats.known(chat);
+  return known ? (known.active ?? '') : (db.get<{ active: string }>('SELECT active FROM chat WHERE key = ?', chat)?.active ?? '');
 }
 
 /** How a new part is written, and what is written beside it. */

@@ -19,6 +19,7 @@ import { dataDirError, ensureDataDir } from './data-dir.ts';
 import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
 import type { FileState } from './file-check.ts';
 import { FileWatch } from './file-watch.ts';
+import { KnownChats } from './known-chats.ts';
 import { recountLoad, watchLoad } from './load.ts';
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
@@ -120,7 +121,8 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   // The first row of the ledger looks: an earlier process may have left many.
   const usage = { rowsSinceLook: Number.POSITIVE_INFINITY };
   const record = new RecordWriter(db);
-  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage, record, firstAccounts: new Map() };
+  const chats = new KnownChats();
+  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage, record, chats, firstAccounts: new Map() };
   const backlog = new Backlog(highWater);
   backlog.set(countActive(store)); // the first read, by which SQLite opens the log
   const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);
@@ -135,6 +137,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const watch = checks ? watchFile(store, queue, options) : undefined;
   watchLoad(db);
   const refresh = () => {
+    chats.forget();
     backlog.set(countActive(store));
     recountLoad(db);
   };

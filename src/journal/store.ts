@@ -5,6 +5,7 @@ import type { Clock } from '../core/ports.ts';
 import type { RemainsOf } from '../core/run.ts';
 import type { AgingClock } from './aging.ts';
 import type { Database } from './database.ts';
+import type { KnownChats } from './known-chats.ts';
 
 /** What was refused: never let in, or no work of its own. */
 export interface Refusal {
@@ -31,6 +32,7 @@ export interface Store {
    * Rows of the ledger since this process last looked how many of them are in no sum (see `usage-sums.ts`).
    */
   readonly usage: { rowsSinceLook: number };
+  readonly chats: KnownChats;
   /** By channel; never changes once it is known: see `Chats.firstAccount`. */
   readonly firstAccounts: Map<string, string>;
 }

@@ -1,18 +1,23 @@
+import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import { createLogger, type LevelLogger, type LogLevel } from './log.ts';
 
-function capture(options: { level?: LogLevel; pretty?: boolean; secrets?: string[] } = {}): {
+function capture(options: { level?: LogLevel; pretty?: boolean; secrets?: string[]; inRounds?: boolean } = {}): {
   logger: LevelLogger;
   text: () => string;
 } {
-  const { level = 'info', pretty = false, secrets = [] } = options;
+  const { level = 'info', pretty = false, secrets = [], inRounds = false } = options;
   const destination = new PassThrough();
   const chunks: string[] = [];
   destination.on('data', (chunk: Buffer) => chunks.push(String(chunk)));
   const now = () => Date.UTC(2026, 0, 2, 3, 4, 5, 678);
-  return { logger: createLogger({ level, destination, pretty, secrets: () => secrets, now }), text: () => chunks.join('') };
+  return {
+    logger: createLogger({ level, destination, pretty, secrets: () => secrets, now, inRounds }),
+    text: () => chunks.join(''),
+  };
 }
 
 function parse(text: string): Record<string, unknown>[] {
@@ -63,6 +68,25 @@ test('data cannot replace time, level or event', () => {
   const [line] = parse(text());
   expect(line).toMatchObject({ event: 'real', level: 'info', _event: 'forged', _level: 'fatal', _time: 'never' });
   expect(text().match(/"event":/g)).toHaveLength(1);
+});
+
+test('in rounds: lines leave in one write after the work of the round, and a warning leaves at once with all before it', async () => {
+  const { logger, text } = capture({ inRounds: true });
+  logger.info('one');
+  expect(text()).toBe('');
+  await setImmediate();
+  expect(parse(text()).map(({ event }) => event)).toEqual(['one']);
+  logger.info('two');
+  logger.child({ a: 1 }).warn('three');
+  expect(parse(text()).map(({ event }) => event)).toEqual(['one', 'two', 'three']);
+});
+
+test('in rounds: what waits is written when the process ends', async () => {
+  const script = `import { createLogger } from ${JSON.stringify(import.meta.resolve('./log.ts'))};
+    createLogger({ level: 'info', destination: process.stderr, pretty: false, secrets: () => [], inRounds: true }).info('last');
+    process.exit(3);`;
+  const ended = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  expect([ended.status, parse(ended.stderr).map(({ event }) => event)]).toEqual([3, ['last']]);
 });
 
 test('errors, bytes, cycles and huge texts are logged in bounded form', () => {

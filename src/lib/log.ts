@@ -15,6 +15,11 @@ export interface LoggerOptions {
   readonly secrets: () => readonly string[];
   /** Epoch ms; default the wall clock. */
   readonly now?: () => number;
+  /**
+   * Lines below `warn` wait for the end of this round of the event loop, or of the process, and leave in one
+   * write: what a message needs goes first. Not with `pretty`.
+   */
+  readonly inRounds?: boolean;
 }
 
 export interface LevelLogger extends Logger {
@@ -36,8 +41,9 @@ type Fields = Readonly<Record<string, unknown>>;
  * harmless here, so callers pass data as it is. Never throws.
  */
 export function createLogger(options: LoggerOptions): LevelLogger {
-  const { level, destination, pretty, secrets, now = Date.now } = options;
-  const sink = pretty ? { write: (line: string) => void destination.write(formatLine(line)) } : destination;
+  const { level, destination, pretty, secrets, now = Date.now, inRounds = false } = options;
+  const rounds = inRounds && !pretty ? new Rounds(destination) : undefined;
+  const sink = rounds ?? (pretty ? { write: (line: string) => void destination.write(formatLine(line)) } : destination);
   const backend = pino(
     {
       level,
@@ -55,20 +61,63 @@ export function createLogger(options: LoggerOptions): LevelLogger {
     ...bind(
       backend,
       createCleaner(createRedactor(secrets), () => backend.level === 'debug'),
-      {},
+      { fields: {}, urgent: () => rounds?.flush() },
     ),
     setLevel,
   };
 }
 
-function bind(backend: pino.Logger, clean: Cleaner, fields: Fields): Logger {
+/** Loggers with lines that wait. */
+const WAITING = new Set<Rounds>();
+
+/** Puts the lines of a round of the event loop together. */
+class Rounds {
+  readonly #destination: NodeJS.WritableStream;
+  #text = '';
+
+  constructor(destination: NodeJS.WritableStream) {
+    this.#destination = destination;
+  }
+
+  write(line: string): void {
+    if (this.#text === '') {
+      if (WAITING.size === 0) process.once('exit', flushAll);
+      WAITING.add(this);
+      setImmediate(() => this.flush());
+    }
+    this.#text += line;
+  }
+
+  flush(): void {
+    if (this.#text === '') return;
+    const text = this.#text;
+    this.#text = '';
+    WAITING.delete(this);
+    if (WAITING.size === 0) process.off('exit', flushAll);
+    this.#destination.write(text);
+  }
+}
+
+function flushAll(): void {
+  for (const rounds of WAITING) rounds.flush();
+}
+
+interface Bound {
+  readonly fields: Fields;
+  /** After a line that must not wait. */
+  readonly urgent: () => void;
+}
+
+function bind(backend: pino.Logger, clean: Cleaner, bound: Bound): Logger {
+  const { fields, urgent } = bound;
   const write = (level: LogLevel, event: string, data: Fields | undefined): void => {
     if (!backend.isLevelEnabled(level)) return;
     backend[level](clean.fields({ ...fields, ...data }), clean.text(event));
+    if (level === 'warn' || level === 'error') urgent();
   };
   return {
     isDebugEnabled: () => backend.isLevelEnabled('debug'),
-    child: (more) => bind(backend, clean, { ...fields, ...more }),
+    child: (more) => bind(backend, clean, { ...bound, fields: { ...fields, ...more } }),
     debug: (event, data) => write('debug', event, data),
     info: (event, data) => write('info', event, data),
     warn: (event, data) => write('warn', event, data),
