@@ -26,7 +26,7 @@ export interface LoadOptions extends PathOptions, ChannelSchemas {
    * Looks at a config without errors for what its form does not tell; what it finds is given its place in the
    * file.
    */
-  readonly judge?: (config: Config) => readonly Finding[];
+  readonly judge?: (config: Config) => readonly Finding[] | Promise<readonly Finding[]>;
 }
 
 export interface LoadedConfig {
@@ -143,7 +143,7 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
     ...checkTools(value, migrated.value, { channels: channels.names, providers: options.providers }),
   );
   if (!checked.data) return { data: undefined, findings };
-  if (findings.every(({ severity }) => severity === 'warning')) findings.push(...(options.judge?.(checked.data) ?? []));
+  if (findings.every(({ severity }) => severity === 'warning')) findings.push(...((await options.judge?.(checked.data)) ?? []));
   const { gateway } = checked.data;
   const entries = gateway.channels.map((entry, index) => ({ ...entry, settings: channels.settings[index] ?? {} }));
   const data = { ...checked.data, gateway: { ...gateway, channels: entries } };

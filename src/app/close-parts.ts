@@ -43,3 +43,23 @@ export async function closeParts({ stop, parts, graceMs, clock, logger }: Closin
   for (const [name, part] of Object.entries(parts)) stack.defer(() => inTime(name, () => part[Symbol.asyncDispose]()));
   await inTime('turns', stop);
 }
+
+/** What begins work by itself ends first. */
+export async function stopWork(first: readonly AsyncDisposable[], stop: () => Promise<void>): Promise<void> {
+  for (const one of first) await one[Symbol.asyncDispose]();
+  await stop();
+}
+
+export interface CloseLimits {
+  readonly turnsMs: number;
+  readonly deliveryMs: number;
+}
+
+/** Safe to call again: the first call decides the limits. */
+export function closedOnce(close: (limits: CloseLimits) => Promise<void>): (limits?: CloseLimits) => Promise<void> {
+  let closing: Promise<void> | undefined;
+  return (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
+    closing ??= close(limits);
+    return closing;
+  };
+}

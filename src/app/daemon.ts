@@ -1,11 +1,12 @@
 // Config in, running daemon out: the one place that knows every part (decision D9). Each part is built by a
 // file of compose/.
-import { errorText } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
 import type { KeyChange } from '../core/reload.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
+import type { WebhookServer } from '../http/webhook-server.ts';
+import type { OpenedJournal } from '../journal/open.ts';
 import { Uploads } from '../media/uploads.ts';
 import { DailyCap } from '../runs/daily-cap.ts';
 import type { McpServers } from '../tools/mcp/servers.ts';
@@ -13,12 +14,12 @@ import type { Plugins } from '../tools/plugins/plugins.ts';
 import { DiskQuota } from '../workspace/disk-quota.ts';
 import { auditedReload, auditStart } from './audited-config.ts';
 import type { ChannelSet } from './channels.ts';
-import { closeParts } from './close-parts.ts';
+import { type CloseLimits, closedOnce, closeParts, stopWork } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeErasing } from './compose/erasing.ts';
 import { composeEvents } from './compose/events.ts';
-import { composeGateway, type GatewayParts } from './compose/gateway.ts';
+import { composeGateway } from './compose/gateway.ts';
 import { composeMcpClients } from './compose/mcp-clients.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
@@ -29,6 +30,7 @@ import { composeTicker } from './compose/schedule.ts';
 import { composeSources } from './compose/sources.ts';
 import { composeStores } from './compose/store.ts';
 import { pruning } from './compose/tasks.ts';
+import { followJournal } from './follow-journal.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import type { Observations } from './observe.ts';
@@ -50,6 +52,8 @@ export interface Daemon {
   readonly plugins: Pick<Plugins, 'status'>;
   readonly programs: Pick<Programs, 'status'>;
   readonly disk: Pick<DiskQuota, 'room'>;
+  readonly opened: Pick<OpenedJournal, 'syncMs'>;
+  readonly webhooks: Pick<WebhookServer, 'refused'>;
   /**
    * Takes a changed config into use, all that can be without a restart of the process, or nothing of it. As
    * `Reloader.reload`.
@@ -60,11 +64,6 @@ export interface Daemon {
    * everything as `closeParts` does.
    */
   close(limits?: CloseLimits): Promise<void>;
-}
-
-interface CloseLimits {
-  readonly turnsMs: number;
-  readonly deliveryMs: number;
 }
 
 /**
@@ -128,45 +127,21 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   // their channels), then the disk.
   const closed = {
     ...{ journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models, mcp },
-    uploads: base.uploads,
-    ...{ programs, clients },
+    ...{ uploads: base.uploads, programs, clients },
   };
-  let closing: Promise<void> | undefined;
-  const close = async (limits: CloseLimits): Promise<void> => {
+  const close = closedOnce(async (limits) => {
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     const stop = () => stopWork([ticker, erasing], () => built.gateway.stop(limits));
     await closeParts({ stop, parts: closed, graceMs: limits.turnsMs + limits.deliveryMs, clock, logger });
-  };
+  });
   return {
-    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, plugins, programs, disk },
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations, mcp, plugins, programs },
+    ...{ disk, opened, webhooks },
     get models() {
       return models.current;
     },
     reload: auditedReload(reloader, { journal, logger }),
-    close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
-      closing ??= close(limits);
-      return closing;
-    },
+    close,
   };
-}
-
-/** What was committed elsewhere, by a command or by another part of this process, is worked on too. */
-function followJournal({ options, journal, linked }: Base, { gateway, lanes }: GatewayParts, delivery: Delivery): void {
-  journal.onOutsideChange(() => {
-    linked.refresh().catch((error) => options.logger.warn('journal.look-failed', { detail: errorText(error) }));
-    gateway.look().catch((error) => options.logger.warn('journal.look-failed', { detail: errorText(error) }));
-  });
-  journal.wakeup.listen((what, lane) =>
-    onOwnBehalf(() => {
-      if (what === 'run') lanes.fetch([lane]);
-      else if (what === 'part') delivery.poke(lane);
-    }),
-  );
-}
-
-/** What begins work by itself ends first. */
-async function stopWork(first: readonly AsyncDisposable[], stop: () => Promise<void>): Promise<void> {
-  for (const one of first) await one[Symbol.asyncDispose]();
-  await stop();
 }

@@ -1,15 +1,13 @@
 // The real daemon on disks that are full, failing, read-only, or hold a damaged journal.
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ChildDaemon } from '../testing/child-daemon.ts';
 import { gate, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
+import { fillDisk, onSmallDisk } from '../testing/small-disk.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
-const TMPFS = 'mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@"';
 const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
 
 /** Runs the daemon in a mount namespace of its own; the pid stays that of the first program. */
@@ -17,32 +15,14 @@ function mounted(dir: string, shell: string): readonly string[] {
   return ['unshare', '-rm', 'sh', '-c', shell, 'sh', join(dir, 'data')];
 }
 
-/** Takes every page of the daemon's disk. Returns what gives them back. */
-function fill(daemon: ChildDaemon): () => void {
-  const filler = join(`/proc/${daemon.process.pid}/root`, daemon.dataDir, 'filler');
-  const file = openSync(filler, 'w');
-  try {
-    for (let size = 65_536; size >= 1; size /= 16) {
-      try {
-        for (;;) writeSync(file, Buffer.alloc(size));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-      }
-    }
-  } finally {
-    closeSync(file);
-  }
-  return () => rmSync(filler);
-}
-
 test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and with room again all goes on by itself', async (context) => {
   await using at = await telegramScene();
   await mkdir(join(at.dir, 'data'));
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
-  await using daemon = await at.spawn({ wrapper: mounted(at.dir, TMPFS) });
+  await using daemon = await at.spawn({ wrapper: onSmallDisk(join(at.dir, 'data')) });
   await daemon.ready();
   expect((await daemon.get('/readyz')).status).toBe(200);
-  const free = fill(daemon);
+  const free = fillDisk(daemon);
   at.platform.inject({ text: 'kept by the platform' });
   // On a busy machine the channel may be degraded for a moment before.
   const said = await until('it says so', async () => {
@@ -61,7 +41,7 @@ test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and
   expect(at.texts()).toEqual(['echo: kept by the platform']);
   expect((await daemon.get('/readyz')).status).toBe(200);
   // Also with a full disk it can be stopped.
-  fill(daemon);
+  fillDisk(daemon);
   expect(await daemon.stop()).toEqual({ code: 0, signal: null });
 });
 
@@ -69,13 +49,13 @@ test.concurrent('F14 a disk that fills up while an answer is sent: not sent agai
   await using at = await telegramScene();
   await mkdir(join(at.dir, 'data'));
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
-  await using daemon = await at.spawn({ wrapper: mounted(at.dir, TMPFS) });
+  await using daemon = await at.spawn({ wrapper: onSmallDisk(join(at.dir, 'data')) });
   await daemon.ready();
   const held = gate();
   at.platform.fault({ kind: 'hold', method: 'sendMessage', until: held.opened });
   at.platform.inject({ text: 'hello' });
   await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
-  const free = fill(daemon);
+  const free = fillDisk(daemon);
   held.open();
   await until('the record cannot be written', async () => (await daemon.get('/readyz')).status === 503);
   expect(at.texts()).toEqual(['echo: hello']);

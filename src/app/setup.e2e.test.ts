@@ -1,13 +1,14 @@
 // The first hour: the real `gatehouse setup` in a real terminal, an independent Telegram, and a model server.
-import { execFile } from 'node:child_process';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { packageRoot } from '../lib/package-info.ts';
 import { startCrablineTelegram } from '../testing/crabline.ts';
-import { tempDir } from '../testing/fakes.ts';
+import { tempDir, until } from '../testing/fakes.ts';
 import { errorReply, startModelServer } from '../testing/model-server.ts';
 import { needs } from '../testing/needs.ts';
 
@@ -108,3 +109,34 @@ test('a wrong key is told with its cause and asked again, and Ctrl-C leaves noth
   await at.seen(/left with \d+/);
   expect(await filesIn(at.dir)).toEqual([]);
 }, 90_000);
+
+test('answers as flags need no terminal: files with the secrets, and the id of who is to send the code', async () => {
+  await using platform = await startCrablineTelegram();
+  await using model = await startModelServer();
+  await using dir = await tempDir();
+  await writeFile(join(dir.path, 'key.txt'), `${KEY}\n`);
+  await writeFile(join(dir.path, 'token.txt'), platform.token);
+  const main = join(packageRoot(), 'src/cli/main.ts');
+  const secrets = ['--key-file', 'key.txt', '--token-file', 'token.txt'];
+  const places = ['--base-url', `${model.url}/v1`, '--model', 'm', '--api-root', platform.url];
+  const attempt = async (owner: string) => {
+    const child = spawn(process.execPath, [main, 'setup', ...secrets, ...places, '--owner', owner], {
+      cwd: dir.path,
+      env: { PATH: process.env['PATH'], HOME: dir.path },
+    });
+    let said = '';
+    child.stderr.on('data', (chunk) => {
+      said += String(chunk);
+    });
+    const ended = once(child, 'close');
+    const code = await until('the code is shown', () => /within ten minutes: ([A-Z0-9]{8})/.exec(said)?.[1]);
+    await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: code });
+    return { code: (await ended)[0] as unknown, said };
+  };
+  expect(await attempt('8')).toEqual({ code: 1, said: expect.stringMatching(/Ada \(id 7\) sent it[\s\S]*nothing was written/) });
+  expect((await filesIn(dir.path)).toSorted()).toEqual(['key.txt', 'token.txt']);
+  expect(await attempt('7')).toEqual({ code: 0, said: expect.stringMatching(/wrote \S+config\.json[\s\S]*→ gatehouse gateway/) });
+  const config = await readFile(join(dir.path, '.gatehouse/config.json'), 'utf8');
+  expect(JSON.parse(config).gateway.owner).toEqual([{ channel: 'telegram', chat_id: '7', sender_ids: ['7'] }]);
+  expect(config).not.toMatch(/canary|:AA/);
+}, 120_000);

@@ -70,6 +70,11 @@ async function clockBehind({ journal }: Daemon, now: number): Promise<{ clockBeh
   return behind < CLOCK_MOVED_MS ? {} : { clockBehindMs: behind };
 }
 
+function syncTime({ opened }: Daemon): { syncMs?: number } {
+  const ms = opened.syncMs();
+  return ms === undefined ? {} : { syncMs: Math.round(ms) };
+}
+
 function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): NonNullable<StatusDocument['removedChannels']> {
   return unsent
     .filter(({ channel }) => channels.state(channel) === undefined)
@@ -106,12 +111,13 @@ async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigS
     holds: observations.health.holds(now),
     ...clockMoved(now),
     ...(await clockBehind(daemon, now)),
-    disk: await daemon.disk.room(),
+    disk: { ...(await daemon.disk.room()), ...syncTime(daemon) },
     models: models.slots?.() ?? [],
     ...(budget ? { budget } : {}),
     channels: daemon.channels.status(),
     removedChannels: removedChannels(daemon, journal),
     config,
+    webhooks: daemon.webhooks.refused(),
     mcp: daemon.mcp.status(),
     plugins: daemon.plugins.status(),
     journal,

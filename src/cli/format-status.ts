@@ -19,7 +19,7 @@ interface View {
 }
 
 /** Troubles that no other line of the screen tells. */
-const WITHOUT_LINE = /^(?:journal|intake:.*|budget|price|disk)$/;
+const WITHOUT_LINE = /^(?:journal|intake:.*|budget|price|disk|webhook:.*)$/;
 
 /** One screen: what runs, what waits, what went wrong. No colour carries meaning alone. */
 export function formatStatus(status: StatusDocument, view: View): string {
@@ -191,10 +191,10 @@ export function formatJournal(counts: JournalCounts, { out, now, questions }: Vi
   const parked = inbox.PARKED > 0 ? `, ${inbox.PARKED} parked` : '';
   const asked = questions > 0 ? '   → gatehouse questions list' : '';
   const outboxMark = outbox.UNKNOWN + outbox.DEAD > 0 ? 'warn' : 'ok';
-  const dead = inbox.DEAD + outbox.DEAD > 0 ? '   → gatehouse dead list' : '';
+  const mend = (count: number): string => (count > 0 ? '   → gatehouse dead list' : '');
   const lines = [
-    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running${parked}, ${inbox.DONE} done, ${inbox.DEAD} dead${asked}`,
-    `${out.mark(outboxMark)} answers   ${outbox.PENDING + outbox.SENDING} to send, ${outbox.SENT} sent, ${outbox.UNKNOWN} unknown, ${outbox.EXPIRED} expired, ${outbox.DEAD} dead${dead}`,
+    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running${parked}, ${inbox.DONE} done, ${inbox.DEAD} dead${mend(inbox.DEAD)}${asked}`,
+    `${out.mark(outboxMark)} answers   ${outbox.PENDING + outbox.SENDING} to send, ${outbox.SENT} sent, ${outbox.UNKNOWN} unknown, ${outbox.EXPIRED} expired, ${outbox.DEAD} dead${mend(outbox.DEAD + outbox.UNKNOWN)}`,
   ];
   if (refused.length > 0) {
     const reasons = refused.map(({ channel, reason, count }) => printable(`${channel} ${reason} ${count}`)).join(', ');

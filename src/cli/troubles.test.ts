@@ -87,6 +87,13 @@ test.each<[id: string, override: Partial<StatusDocument>, text: RegExp, fix: Reg
   ['clock', { clockMovedMs: -3_600_000 }, /set 1 h back/, /timedatectl/],
   ['clock', { clockBehindMs: 3_600_000 }, /1 h behind the newest record/, /set-ntp/],
   ['disk', { disk: { freeMb: 100, reserveMb: 256 } }, /100 MB are free.*256 MB/, /make room/],
+  ['disk', { disk: { freeMb: 9_000, reserveMb: 256, syncMs: 150 } }, /disk takes 150 ms/, /local disk/],
+  [
+    'webhook:/hooks/telegram',
+    { webhooks: [{ path: '/hooks/telegram', refused: 3, refusedAt: NOW - 5_000 }] },
+    /3 requests at \/hooks\/telegram refused, not signed.*none was taken/,
+    /compare the secret/,
+  ],
   ['jobs', { jobs: { enabled: 2, disabled: 0, failing: 1 } }, /1 job failed/, /cron list/],
   ['messages', { journal: { ...document().journal, outbox: { ...NONE, UNKNOWN: 1 } } }, /1 answer of which/, /dead list/],
 ])('%s is a trouble with its cause and its repair (%j)', (id, override, text, fix) => {

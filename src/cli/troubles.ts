@@ -4,7 +4,7 @@ import type { HoldStatus, ModelHealth, StatusDocument } from '../core/status.ts'
 import { counted } from '../lib/counted.ts';
 import { spentText } from '../llm/money/with-budget.ts';
 import { detailText } from './format-channel.ts';
-import { formatDuration } from './format-time.ts';
+import { formatDuration, formatRelative } from './format-time.ts';
 
 /** What mends calls whose price the catalog does not know. */
 const UNPRICED_FIX = 'gatehouse models list names it; give it a `price` in the config';
@@ -47,6 +47,7 @@ export function troublesOf(status: StatusDocument, now: number): readonly Troubl
     ...diskTroubles(status),
     ...jobTroubles(status),
     ...waitingTroubles(status),
+    ...webhookTroubles(status, now),
     ...partTroubles(status),
   ];
   return found.toSorted((a, b) => Number(b.isBad) - Number(a.isBad));
@@ -111,10 +112,34 @@ function budgetTroubles({ budget, usageToday }: StatusDocument): readonly Troubl
   return [...(spentUsd >= limitUsd ? [reached] : []), ...(usageToday.unpriced > 0 ? [unpriced] : [])];
 }
 
+/** A message is kept by two syncs before it is answered: from here on a person notices. ms. */
+const SLOW_SYNC_MS = 100;
+
 function diskTroubles({ disk }: StatusDocument): readonly Trouble[] {
-  if (!disk || disk.freeMb >= disk.reserveMb) return [];
-  const text = `${disk.freeMb} MB are free on the disk, less than the reserve of ${disk.reserveMb} MB: files are refused`;
-  return [{ id: 'disk', text, fix: 'make room on the disk, or lower disk.reserve_mb', isBad: true }];
+  if (!disk) return [];
+  const { freeMb, reserveMb, syncMs = 0 } = disk;
+  const full = `${freeMb} MB are free on the disk, less than the reserve of ${reserveMb} MB: files are refused`;
+  const slow = `the disk takes ${syncMs} ms to keep what is written (usual: below 10), and each message waits for it`;
+  const local = 'put the data directory on a local disk, not on a network share';
+  return [
+    ...(freeMb < reserveMb
+      ? [{ id: 'disk', text: full, fix: 'make room on the disk, or lower disk.reserve_mb', isBad: true }]
+      : []),
+    ...(syncMs >= SLOW_SYNC_MS ? [{ id: 'disk', text: slow, fix: local, isBad: false }] : []),
+  ];
+}
+
+/** Older refusals tell nothing of what is wrong now. ms. */
+const REFUSED_LATELY_MS = 600_000;
+
+function webhookTroubles({ webhooks = [] }: StatusDocument, now: number): readonly Trouble[] {
+  return webhooks.flatMap(({ path, refused, refusedAt, takenAt }): Trouble[] => {
+    if (now - refusedAt > REFUSED_LATELY_MS) return [];
+    const taken = takenAt === undefined ? 'none was taken' : `the last was taken ${formatRelative(takenAt, now)}`;
+    const text = `${counted(refused, 'request')} at ${path} refused, not signed as the platform signs them; ${taken}`;
+    const fix = 'compare the secret with that at the platform; strangers need no repair';
+    return [{ id: `webhook:${path}`, text, fix, isBad: false }];
+  });
 }
 
 function jobTroubles({ jobs }: StatusDocument): readonly Trouble[] {

@@ -105,7 +105,10 @@ export const ERROR_CODES = {
     hint: 'on Debian `apt-get install bubblewrap`; `gatehouse status` shows what was tried',
   },
   GH2013: { title: 'packages that a tool needs are not installed', hint: 'run the command that the log names, then start again' },
-  GH2101: { title: 'the model refused the key', hint: 'check the provider key' },
+  GH2101: {
+    title: 'the model refused the key',
+    hint: 'set the right one with `gatehouse auth set-key`, or in its variable, and restart the daemon',
+  },
   GH2102: { title: 'the model is rate limited', hint: 'wait a moment and ask again' },
   GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },
   GH2104: { title: 'the model cannot be reached', hint: 'check base_url and the network' },
@@ -120,7 +123,7 @@ export const ERROR_CODES = {
     title: 'the answer was broken off or malformed',
     hint: 'ask again; when no answer ever comes, check that base_url is the address of the API',
   },
-  GH2110: { title: 'the provider wants payment', hint: 'check the account of the provider' },
+  GH2110: { title: 'the provider wants payment', hint: 'add credit at the provider; what was given up: `gatehouse dead list`' },
   GH2111: { title: 'the answer was withheld by the provider', hint: 'ask in other words' },
   GH2112: { title: 'the spending limit is reached', hint: 'wait for the next day, or raise the limit in the config' },
   GH2113: {

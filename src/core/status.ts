@@ -7,6 +7,15 @@ import type { JournalCounts } from './journal.ts';
 import type { KeyChange } from './reload.ts';
 import type { ChannelStatus } from './turn.ts';
 
+/** Requests that an adapter did not believe, at one address for a platform. Times are epoch ms. */
+export interface WebhookStatus {
+  readonly path: string;
+  readonly refused: number;
+  readonly refusedAt: number;
+  /** When it last took one; absent = it took none. */
+  readonly takenAt?: number;
+}
+
 export interface StatusDocument {
   readonly version: string;
   readonly pid: number;
@@ -37,8 +46,11 @@ export interface StatusDocument {
   readonly clockMovedMs?: number;
   /** By how many ms the clock is behind the newest record. Absent: by less than a minute, or not at all. */
   readonly clockBehindMs?: number;
-  /** Of the disk of the data directory: below `reserveMb` no file is taken. MiB. Absent in what an earlier version tells. */
-  readonly disk?: { readonly freeMb: number; readonly reserveMb: number };
+  /**
+   * Of the disk of the data directory: below `reserveMb` no file is taken, MiB; `syncMs` is how long it takes
+   * now to keep what was written, absent before that is known. Absent in what an earlier version tells.
+   */
+  readonly disk?: { readonly freeMb: number; readonly reserveMb: number; readonly syncMs?: number };
   /** Those that stand by for each other, the main one first; empty where there is only one. */
   readonly models: readonly SlotStatus[];
   /** Today's limit on spending; absent = none. */
@@ -50,6 +62,8 @@ export interface StatusDocument {
    */
   readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
   readonly config?: ConfigStatus;
+  /** Addresses for platforms at which requests were refused since the start. Absent, too, in what an earlier version tells. */
+  readonly webhooks?: readonly WebhookStatus[];
   /** Absent, too, in what an earlier version tells. */
   readonly mcp?: readonly McpStatus[];
   /** Absent, too, in what an earlier version tells. */

@@ -4,6 +4,7 @@ import { RefusedRequests } from '../../channels/kit/refused-requests.ts';
 import type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import type { WebhookStatus } from '../core/status.ts';
 import { systemClock } from '../lib/clock.ts';
 import { WaitingConnections } from './waiting-connections.ts';
 
@@ -24,8 +25,12 @@ const HOLD_MS = 3_000;
 interface Route {
   readonly handler: WebhookHandler;
   readonly maxBytes: number;
+  readonly calls: { refused: number; refusedAt?: number; takenAt?: number };
   running: number;
 }
+
+/** By these an adapter says that it does not believe a request. */
+const UNBELIEVED = [401, 403];
 
 export interface WebhookServerOptions {
   /** May be any address: each adapter verifies its platform's signature and refuses without one (decision D8). */
@@ -58,7 +63,8 @@ export class WebhookServer implements AsyncDisposable {
   for(instance: string): Webhooks {
     const path = pathOfInstance(instance);
     return {
-      serve: async (handler, { maxBytes = MAX_BYTES } = {}) => await this.#serve(path, { handler, maxBytes, running: 0 }),
+      serve: async (handler, { maxBytes = MAX_BYTES } = {}) =>
+        await this.#serve(path, { handler, maxBytes, calls: { refused: 0 }, running: 0 }),
     };
   }
 
@@ -76,6 +82,14 @@ export class WebhookServer implements AsyncDisposable {
         for (const resolve of waiting) resolve();
       },
     };
+  }
+
+  /** Instances that refused requests since they were begun. */
+  refused(): readonly WebhookStatus[] {
+    return [...this.#routes].flatMap(([path, { calls }]) => {
+      const { refused, refusedAt, takenAt } = calls;
+      return refusedAt === undefined ? [] : [{ path, refused, refusedAt, ...(takenAt === undefined ? {} : { takenAt }) }];
+    });
   }
 
   /** Calls that wait for the next one of their instance. */
@@ -165,10 +179,18 @@ export class WebhookServer implements AsyncDisposable {
       const gone = new AbortController();
       response.once('close', () => gone.abort(new Error('the caller hung up')));
       const signal = AbortSignal.any([gone.signal, this.#stopping.signal]);
-      return await route.handler(toRequest(request, method, body), signal);
+      const answer = await route.handler(toRequest(request, method, body), signal);
+      this.#count(route, answer);
+      return answer;
     } finally {
       route.running -= 1;
     }
+  }
+
+  #count({ calls }: Route, { status }: WebhookAnswer): void {
+    const now = (this.#options.clock ?? systemClock).now();
+    if (UNBELIEVED.includes(status)) Object.assign(calls, { refused: calls.refused + 1, refusedAt: now });
+    else if (status < 300) calls.takenAt = now;
   }
 
   /** Of an instance that is being replaced, the next one; undefined when it does not come in time. */

@@ -86,6 +86,8 @@ export interface OpenedJournal extends AsyncDisposable {
   readonly pins: Pins;
   /** Housekeeping: at start and hourly. Rejects like any write; the next run goes on where it stopped. */
   prune(forget?: ForgetTask): Promise<void>;
+  /** How long the disk takes now to keep a commit, ms; undefined where that is not known. */
+  syncMs(): number | undefined;
   /** A consistent copy while in use, safe to restore: see `backupJournal`. */
   backup(path: string): Promise<void>;
 }
@@ -155,6 +157,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     people: peopleOf(store, queue),
     pins: pinsOf(store, queue),
     prune: (forget) => pruneAll(store, queue, { dedupDays, forget }),
+    syncMs: () => sync?.typicalMs,
     backup: (path) => backupJournal(db.path, path, clock),
     [Symbol.asyncDispose]: close,
   };

@@ -4,6 +4,9 @@ const QUICK_MS = 1;
 const LOOK_AT = 32;
 /** Of them, as many have to be quick: a busy event loop hears late of the others. */
 const ENOUGH = 8;
+/** Syncs by which it is told how long one takes now, and how many there must have been. */
+const NEWEST = 16;
+const FEWEST = 4;
 
 /**
  * Whether the disk is quick enough to wait for it in the event loop. It is not until enough syncs beside the
@@ -13,6 +16,14 @@ export class SyncPace {
   #isQuick = false;
   #seen = 0;
   #quick = 0;
+  /** ms, as far as the loop knows. */
+  readonly #newest: number[] = [];
+
+  /** How long a sync takes now: the median of the newest. Undefined before there were a few. ms. */
+  get typicalMs(): number | undefined {
+    if (this.#newest.length < FEWEST) return undefined;
+    return this.#newest.toSorted((a, b) => a - b)[Math.floor(this.#newest.length / 2)];
+  }
 
   get isQuick(): boolean {
     return this.#isQuick;
@@ -20,6 +31,7 @@ export class SyncPace {
 
   /** A sync beside the loop ended, as far as the loop knows. */
   besideLoop(ms: number): void {
+    this.#note(ms);
     this.#seen += 1;
     if (ms <= QUICK_MS) this.#quick += 1;
     if (this.#seen < LOOK_AT) return;
@@ -30,6 +42,12 @@ export class SyncPace {
 
   /** A sync in the loop ended. */
   inLoop(ms: number): void {
+    this.#note(ms);
     if (ms > QUICK_MS) this.#isQuick = false;
+  }
+
+  #note(ms: number): void {
+    this.#newest.push(ms);
+    if (this.#newest.length > NEWEST) this.#newest.shift();
   }
 }

@@ -82,6 +82,11 @@ export class WalSync {
     return this.#failure;
   }
 
+  /** As `SyncPace.typicalMs`. */
+  get typicalMs(): number | undefined {
+    return this.#pace.typicalMs;
+  }
+
   /** Resolves once everything that is committed is on disk; undefined when it is already. */
   get pending(): Promise<void> | undefined {
     return this.#newest;
@@ -127,7 +132,7 @@ export class WalSync {
     this.#next = undefined;
     const flight: Flight = { group, descriptor, hasEnded: false };
     this.#flights.push(flight);
-    if (this.#pace.isQuick && this.#running.size === 0) {
+    if (this.#disk.datasyncNow && this.#pace.isQuick && this.#running.size === 0) {
       this.#syncNow(flight);
       return;
     }
@@ -143,7 +148,7 @@ export class WalSync {
       this.#fail(error);
       return;
     }
-    if (this.#disk.datasyncNow) this.#pace.besideLoop(performance.now() - beganAt);
+    this.#pace.besideLoop(performance.now() - beganAt);
     this.#ended(flight);
   }
 

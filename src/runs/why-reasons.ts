@@ -38,7 +38,7 @@ const floods = (text: (reason: string) => string): Reasons =>
 /** Why something was not let in. */
 const REFUSALS: Reasons = {
   'not-allowed': ['its sender is not on the list', SENDERS],
-  'pairing-required': ['its sender has to be let in first', SENDERS],
+  'pairing-required': ['its sender has to be let in first, which `gatehouse pair list` shows', SENDERS],
   denied: ['the owner has turned its sender away, which `gatehouse pair approve --sender` ends', SENDERS],
   blocked: ['its sender is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends'],
   'group-not-allowed': ['the group is not on the list', 'gateway.channels[].allowed_groups'],
@@ -81,7 +81,10 @@ const OUTCOMES: Reasons = {
   'not-permitted': ['It was a command of the owner; its author was told so within the hour', 'gateway.owner'],
   'refused:hook': ['A hook of the operator refused it; the chat was told why', 'hooks'],
   'no-model': ['There is no model to answer it', 'provider'],
-  pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
+  pairing: [
+    'It was not let in: its sender has to be let in first, and was given a code; `gatehouse pair list` shows it',
+    SENDERS,
+  ],
   ...floods((reason) => `It was not let in: ${reason}; the chat was told`),
   'flood:at-once': ['It was left alone: its sender sent too many commands within a minute; the chat was told'],
   flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'limits'],
@@ -143,6 +146,11 @@ export function endOf(outcome: string, isDead: boolean): Reason {
     return { text: isDead ? `It was given up: ${outcome}` : `It was answered by the gateway itself: ${outcome}` };
   const configKey = FAILURE_KEYS[code];
   return { text: `It ${isDead ? 'was given up' : 'failed'}: ${codeText(code)}`, ...(configKey ? { configKey } : {}) };
+}
+
+/** Its sender was told that it is not let in: with a code, or that too much of theirs waits. */
+export function isTurnedAway(outcome: string): boolean {
+  return outcome === 'pairing' || /^flood\b/.test(outcome);
 }
 
 /** A code with its title. */

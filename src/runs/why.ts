@@ -6,7 +6,17 @@ import { TOO_OLD, WITHDRAWN } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
-import { codeText, EXPIRY_KEY, endOf, type Gate, limitKey, type Reason, refusalOf, TURNS_KEY } from './why-reasons.ts';
+import {
+  codeText,
+  EXPIRY_KEY,
+  endOf,
+  type Gate,
+  isTurnedAway,
+  limitKey,
+  type Reason,
+  refusalOf,
+  TURNS_KEY,
+} from './why-reasons.ts';
 import { deniedOf, deniedText, heldCall, toolsGate } from './why-tools.ts';
 
 export interface Why {
@@ -56,7 +66,9 @@ export function whyOf({ parts, ...rest }: RunAbout, present: Present): Why {
     gates.push({ gate: 'access', state: 'failed', text });
     return { verdict: sentence, told: sentence, ...(configKey ? { configKey } : {}), gates };
   }
-  gates.push({ gate: 'access', state: 'passed', text: 'let in' });
+  const outcome = about.run?.outcome ?? last(events, 'finished')?.outcome ?? '';
+  const isLetIn = !isTurnedAway(outcome);
+  gates.push({ gate: 'access', state: isLetIn ? 'passed' : 'failed', text: isLetIn ? 'let in' : 'not let in' });
   const lane = about.run && laneGate(about.run, events, present);
   // What is answered at once has no turn that could begin.
   if (lane && (lane.state !== 'passed' || (about.run?.attempts ?? 0) > 0)) gates.push(lane);

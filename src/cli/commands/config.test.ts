@@ -50,7 +50,7 @@ test('check warns of a model whose price is not known, the main one and those th
     JSON.stringify({ ...unknown, fallback_models: [{ provider: 'anthropic' }, { provider: 'openai-compatible', ...unknown }] }),
   );
   const { code, stdout, stderr } = await cli.run('config', 'check', '--config', 'c.json');
-  expect([code, stdout]).toEqual([0, expect.stringContaining('is valid, 2 warnings')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('is valid, 3 warnings')]);
   const said = 'the price of openai-compatible/mystery is not known: every call will be refused under a limit';
   expect(stderr).toContain(`model: ${said}`);
   expect(stderr).toMatch(/^! \S+c\.json:1:\d+: model: the price of/m);

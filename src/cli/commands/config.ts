@@ -7,9 +7,10 @@ import { installCommand } from '../../lib/optional-packages.ts';
 import { namesModel } from '../../llm/detect.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
+import { resolveKey, type StoredKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
 import { configFailure, plural, sayProblems } from '../config-problems.ts';
-import { type Command, readConfig } from '../context.ts';
+import { type Command, dataDirOf, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 
@@ -30,7 +31,12 @@ export interface CheckOptions {
 export const configCheck: Command<CheckOptions> = async (context, { strict = false, only }) => {
   const { out } = context;
   try {
-    const judge = (config: Config) => [...judgeModels(config, context.deps), ...missingPackages(config)];
+    const stored = (provider: string) => context.deps.storedKey(dataDirOf(context), provider);
+    const judge = async (config: Config) => [
+      ...judgeModels(config, context.deps),
+      ...(await missingKeys(config, context.deps.env, stored)),
+      ...missingPackages(config),
+    ];
     const { file, warnings: all } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
     const warnings = only === undefined ? all : all.filter(({ message }) => / \[[a-z-]+\]$/.test(message));
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
@@ -68,12 +74,7 @@ export function missingPackages({ gateway }: Pick<Config, 'gateway'>, has?: (nam
  * What keeps a model of the config from working, as the start would say it, and what the catalog warns of.
  */
 function judgeModels(config: Config, { env, clock }: CliDeps): Finding[] {
-  const { fallback_models: spare, models } = config;
-  const entries: [PropertyKey[], ModelConfig][] = [
-    ...(namesModel(config) ? [[[], config] as [PropertyKey[], ModelConfig]] : []),
-    ...spare.map((entry, at): [PropertyKey[], ModelConfig] => [['fallback_models', at], entry]),
-    ...Object.entries(models).map(([name, entry]): [PropertyKey[], ModelConfig] => [['models', name], entry]),
-  ];
+  const entries = entriesOf(config);
   const now = clock.now();
   const limits = limitsFrom(config.budget, { foundKey: false });
   const old = entries.length === 0 ? [] : age(now);
@@ -89,6 +90,31 @@ function judgeModels(config: Config, { env, clock }: CliDeps): Finding[] {
     }
   });
   return [...about, ...old.map((message): Finding => ({ severity: 'warning', path: [], message }))];
+}
+
+function entriesOf(config: Config): readonly [PropertyKey[], ModelConfig][] {
+  const { fallback_models: spare, models } = config;
+  return [
+    ...(namesModel(config) ? [[[], config] as [PropertyKey[], ModelConfig]] : []),
+    ...spare.map((entry, at): [PropertyKey[], ModelConfig] => [['fallback_models', at], entry]),
+    ...Object.entries(models).map(([name, entry]): [PropertyKey[], ModelConfig] => [['models', name], entry]),
+  ];
+}
+
+/** Keys that models need, and that are neither stored nor in this environment, which may not be the daemon's. */
+async function missingKeys(config: Config, env: CliDeps['env'], storedKey: StoredKey): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  for (const [at, entry] of entriesOf(config)) {
+    const path = [...at, entry.api_key_env === undefined ? 'provider' : 'api_key_env'];
+    try {
+      await resolveKey(resolveProvider(entry, env), { env, storedKey });
+    } catch (error) {
+      if (!isGatehouseError(error) || error.code !== 'GH1103') continue; // `judgeModels` tells all else
+      const hint = `${error.hint}, or \`gatehouse auth set-key ${entry.provider ?? ''}\``;
+      found.push({ severity: 'warning', path, message: error.message, hint });
+    }
+  }
+  return found;
 }
 
 /** Prints the JSON Schema of the config with the settings of every channel type. */

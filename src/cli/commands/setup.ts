@@ -11,19 +11,11 @@ import { resolveProvider } from '../../llm/providers/resolve.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
-import { readSecret, withQuestions } from '../questions.ts';
+import { withQuestions } from '../questions.ts';
 import { PROVIDER_NAMES } from './config.ts';
 import { renderConfig, writeSetup } from './init.ts';
 import { testEntry } from './models-test.ts';
-
-export interface SetupOptions {
-  readonly provider?: string;
-  readonly model?: string;
-  readonly baseUrl?: string;
-  /** Of the platform, where it is not the public one. */
-  readonly apiRoot?: string;
-  readonly force?: boolean;
-}
+import { isTerminal, mustBeAnswered, type SetupOptions, secret } from './setup-answers.ts';
 
 /** What a key begins with names its provider; all else is taken for OpenAI's. */
 const KEYS: readonly (readonly [RegExp, string])[] = [
@@ -64,15 +56,13 @@ interface Owner {
 
 /**
  * Three steps on a terminal: the key of a model, the token of a bot, and who its owner is. Each is tried for
- * real before anything is written; Enter leaves one out. Exit code 4 where a config is there, 1 when a step
- * did not come to an end: then nothing was written.
+ * real before anything is written; Enter leaves one out. What is given as a flag is not asked, so a script
+ * needs no terminal. Exit code 4 where a config is there, 1 when a step did not come to an end: then nothing
+ * was written.
  */
 export const setup: Command<SetupOptions> = async (context, options) => {
   const { deps, out } = context;
-  if (deps.stdio.stdin.isTTY !== true || deps.stdio.stderr.isTTY !== true)
-    throw new GatehouseError('GH1001', 'setup asks on a terminal, and there is none', {
-      hint: 'write a config with `gatehouse init --defaults`, store secrets with `gatehouse auth set-key NAME < file`',
-    });
+  mustBeAnswered(context, options);
   await mustBeFree(context);
   const file = join(deps.cwd, '.gatehouse', 'config.json');
   const before = await readConfig(context);
@@ -84,7 +74,7 @@ export const setup: Command<SetupOptions> = async (context, options) => {
     });
     return EXIT.refused;
   }
-  out.say('Three steps; Enter leaves one out. Nothing is written before it works.\n');
+  if (isTerminal(context)) out.say('Three steps; Enter leaves one out. Nothing is written before it works.\n');
   const model = await askModel(context, options);
   const bot = await askBot(context, options);
   const owner = bot ? await askOwner(context, bot, options) : undefined;
@@ -103,14 +93,23 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   out.say(
     `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
   );
-  const now = await ask(context, 'Start it now? [Y/n] ');
-  if (/^n/i.test(now)) {
-    out.say('→ gatehouse gateway');
+  return await start(context, options);
+};
+
+async function start(context: CommandContext, { service }: SetupOptions): Promise<number> {
+  const way =
+    service === true ? 's' : isTerminal(context) ? await ask(context, 'Start it now? [Y: here, s: as a service, n: no] ') : 'n';
+  if (/^s/i.test(way)) {
+    const { serviceInstall } = await import('./service.ts');
+    return await serviceInstall(context, {});
+  }
+  if (/^n/i.test(way)) {
+    context.out.say('→ gatehouse gateway');
     return EXIT.ok;
   }
   const { gateway } = await import('./gateway.ts');
   return await gateway(context, {});
-};
+}
 
 /** Before the first question: what would make all answers vain. */
 async function mustBeFree(context: CommandContext): Promise<void> {
@@ -147,8 +146,9 @@ function ask({ deps }: CommandContext, text: string): Promise<string> {
 async function askModel(context: CommandContext, options: SetupOptions): Promise<Model | undefined> {
   const { deps, out } = context;
   const prompt = '1. Key of a model provider (not shown; Enter: what is found at each start): ';
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const key = await readSecret(deps.stdio, prompt, 'gatehouse auth set-key PROVIDER < key.txt', true);
+  const tried = options.keyFile === undefined ? TRIES : 1;
+  for (let tries = 0; tries < tried; tries += 1) {
+    const key = await secret(context, prompt, 'gatehouse auth set-key PROVIDER < key.txt', options.keyFile);
     if (key === '') return undefined;
     const name = options.provider ?? KEYS.find(([form]) => form.test(key))?.[1] ?? 'openai';
     const provider = findProvider(name)?.name ?? name;
@@ -168,15 +168,18 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
       out.say(`   ${out.mark('bad', 'stderr')} ${error.code} ${printable(error.message)} → ${printable(error.hint)}`);
     }
   }
-  throw new GatehouseError('GH1001', `no key worked in ${TRIES} tries; nothing was written`, { hint: 'see `gatehouse explain`' });
+  throw new GatehouseError('GH1001', `no key worked${triesText(tried)}; nothing was written`, {
+    hint: 'see `gatehouse explain`',
+  });
 }
 
 /** Connects with the token, as the daemon would. */
 async function askBot(context: CommandContext, options: SetupOptions): Promise<Bot | undefined> {
   const { deps, out } = context;
   const prompt = '2. Token of a Telegram or Discord bot (not shown; Enter: only this terminal): ';
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const token = await readSecret(deps.stdio, prompt, 'gatehouse auth set-key telegram < token.txt', true);
+  const tried = options.tokenFile === undefined ? TRIES : 1;
+  for (let tries = 0; tries < tried; tries += 1) {
+    const token = await secret(context, prompt, 'gatehouse auth set-key telegram < token.txt', options.tokenFile);
     if (token === '') return undefined;
     const [, type = '', variable = ''] = TOKENS.find(([form]) => form.test(token)) ?? [];
     if (type === '') {
@@ -193,9 +196,13 @@ async function askBot(context: CommandContext, options: SetupOptions): Promise<B
     }
     out.say(`   ${out.mark('bad', 'stderr')} ${printable(status?.detail ?? 'it does not connect')}`);
   }
-  throw new GatehouseError('GH1001', `no token worked in ${TRIES} tries; nothing was written`, {
+  throw new GatehouseError('GH1001', `no token worked${triesText(tried)}; nothing was written`, {
     hint: 'see the page of the channel in channels/README.md',
   });
+}
+
+function triesText(tries: number): string {
+  return tries === 1 ? '' : ` in ${tries} tries`;
 }
 
 /** Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id. */
@@ -212,8 +219,12 @@ async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions
   if (!sender || sender.isGroup) return undefined;
   if (sender.others > 0) out.say(`   ${counted(sender.others, 'message')} of others came meanwhile and went unanswered`);
   const who = `${printable(sender.senderName)} (id ${printable(sender.senderId)})`;
-  const yes = await ask(context, `   ${who} sent it. Is that you? [y/N] `);
-  return /^y(es)?$/i.test(yes) ? { channel: bot.type, chatId: sender.chatId, senderId: sender.senderId } : undefined;
+  if (options.owner !== undefined) out.say(`   ${who} sent it`);
+  const isOwner =
+    options.owner === undefined
+      ? /^y(es)?$/i.test(await ask(context, `   ${who} sent it. Is that you? [y/N] `))
+      : options.owner === sender.senderId;
+  return isOwner ? { channel: bot.type, chatId: sender.chatId, senderId: sender.senderId } : undefined;
 }
 
 async function configWith(context: CommandContext, channels: readonly object[]) {

@@ -80,7 +80,7 @@ test('a running daemon is one screen, with a word next to every symbol', async (
     '✓ channel   telegram  healthy  for 2 h    last in 3 min ago  last out 2 min ago  in B, out blind',
     '✗ channel   mail      down     for 1 min  last in -          last out -          in B, out find   GH1501: login refused\\u001b[2J → set its token or password anew, restart the daemon if it runs, then run `gatehouse channels test mail`',
     '- turns     1 running, 2 waiting',
-    '! messages  2 waiting, oldest 5 s ago, 1 running, 30 done, 1 dead',
+    '! messages  2 waiting, oldest 5 s ago, 1 running, 30 done, 1 dead   → gatehouse dead list',
     '! answers   2 to send, 31 sent, 1 unknown, 0 expired, 0 dead   → gatehouse dead list',
     '- refused   telegram not-allowed 4',
     '- today     12 calls, 1000 tokens in, 200 out, 0.13 USD and 1 of unknown price',
@@ -261,7 +261,7 @@ test('where questions are open, the line of what is parked names the command tha
   await daemon(cli, server.port);
   await cli.haveJournal();
   const line = async () => (await cli.run('status')).stdout.split('\n').find((text) => text.includes('1 parked'));
-  expect(await line()).toMatch(/1 parked, 30 done, 1 dead$/);
+  expect(await line()).toMatch(/1 parked, 30 done, 1 dead +→ gatehouse dead list/);
   {
     await using opened = await openJournal(at);
     const question = { to: 'owner', by: [], expiresAt: cli.clock.now() + 1_000, text: 'May I?', answer: 'approve' } as const;

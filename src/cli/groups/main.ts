@@ -1,5 +1,5 @@
 import type { DoctorOptions } from '../commands/doctor.ts';
-import type { SetupOptions } from '../commands/setup.ts';
+import type { SetupOptions } from '../commands/setup-answers.ts';
 import type { SimulateFlags } from '../commands/simulate.ts';
 import type { StatusOptions } from '../commands/status.ts';
 import type { UsageOptions } from '../commands/usage.ts';
@@ -66,8 +66,19 @@ function addFirstCommands(program: Commander, run: Run): void {
     .option('--model <name>', "default: the provider's own choice")
     .option('--base-url <url>', 'of a compatible server')
     .option('--api-root <url>', 'of Telegram, where it is a server of your own')
+    .option('--key-file <path>', 'a file with the key, which is then not asked')
+    .option('--token-file <path>', 'a file with the token of the bot, which is then not asked')
+    .option('--owner <id>', 'who of the platform is to send the code, which is then not asked')
+    .option('--service', 'start it as a service of this user')
     .option('--force', 'replace ./.gatehouse/config.json')
-    .addHelpText('before', examples('gatehouse setup', 'gatehouse setup --base-url http://127.0.0.1:8000/v1 --model qwen3'))
+    .addHelpText(
+      'before',
+      examples(
+        'gatehouse setup',
+        'gatehouse setup --base-url http://127.0.0.1:8000/v1 --model qwen3',
+        'gatehouse setup --key-file key.txt --token-file token.txt --owner 123456789 --service',
+      ),
+    )
     .action((options: SetupOptions, command: Commander) =>
       run(async () => (await import('../commands/setup.ts')).setup, options, command),
     );

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { LLMock } from '@copilotkit/aimock';
 import { expect, test } from 'vitest';
+import { ERROR_CODES } from '../../core/error-codes.ts';
 import { audioFormatOf } from '../../lib/audio-format.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { type MultipartPart, parseMultipart } from '../../simulator/multipart.ts';
@@ -147,7 +148,7 @@ test('F26 A29 a refused key is GH2114 with its kind inside and without the key',
     .catch((reason: unknown) => reason);
   expect(error).toMatchObject({
     code: 'GH2114',
-    hint: 'check the provider key',
+    hint: ERROR_CODES.GH2101.hint,
     cause: { failure: { kind: 'auth', code: 'GH2101' } },
   });
   expect(JSON.stringify([error, String(error)])).not.toContain('canary');

@@ -1,0 +1,47 @@
+// flags, or questions on a terminal -> the answers that setup goes by
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { errorText, GatehouseError } from '../../core/errors.ts';
+import type { CommandContext } from '../context.ts';
+import { readSecret } from '../questions.ts';
+
+export interface SetupOptions {
+  readonly provider?: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  /** Of the platform, where it is not the public one. */
+  readonly apiRoot?: string;
+  /** Files with a secret each, in place of the questions. */
+  readonly keyFile?: string;
+  readonly tokenFile?: string;
+  /** Id, at the platform of the bot, of who is to send the code; in place of the last question. */
+  readonly owner?: string;
+  readonly service?: boolean;
+  readonly force?: boolean;
+}
+
+/** Whether there is someone to ask. */
+export function isTerminal({ deps: { stdio } }: CommandContext): boolean {
+  return stdio.stdin.isTTY === true && stdio.stderr.isTTY === true;
+}
+
+/** Throws GH1001 where what is not answered by a flag cannot be asked. */
+export function mustBeAnswered(context: CommandContext, { keyFile, tokenFile, owner }: SetupOptions): void {
+  if (isTerminal(context) || ((keyFile ?? tokenFile) !== undefined && (tokenFile === undefined || owner !== undefined))) return;
+  throw new GatehouseError('GH1001', 'setup asks on a terminal, and there is none', {
+    hint: 'answer with `--key-file`, and `--token-file` with `--owner ID`; or write a config with `gatehouse init --defaults`, and store secrets with `gatehouse auth set-key NAME < file`',
+  });
+}
+
+/** Typed unseen on the terminal, or read from the file that a flag names. '' = left out. */
+export async function secret(context: CommandContext, prompt: string, pipe: string, file: string | undefined): Promise<string> {
+  const { stdio, cwd } = context.deps;
+  if (file === undefined) return isTerminal(context) ? await readSecret(stdio, prompt, pipe, true) : '';
+  const text = await readFile(resolve(cwd, file), 'utf8').catch((error: unknown) => {
+    throw new GatehouseError('GH1001', `${file} cannot be read: ${errorText(error)}`, {
+      hint: 'name a file with the secret alone',
+    });
+  });
+  if (text.trim() !== '') return text.trim();
+  throw new GatehouseError('GH1001', `${file} is empty`, { hint: 'name a file with the secret alone' });
+}
