@@ -89,7 +89,7 @@ trouble('too many requests (429)', failing(429, { message: 'slow down' }, { 'ret
   await at.says(['status'], /the model is called again in (40|3\d) s \(rate-limit/);
 });
 
-trouble('the provider is broken (500)', failing(500, { message: 'oops' }), async (at) => {
+trouble('U2 the provider is broken (500)', failing(500, { message: 'oops' }), async (at) => {
   at.platform.inject({ text: 'hello' });
   await at.says(['status'], /calls +the last call failed: GH2103 .*→ ask again in a minute/);
   expect(await at.ask('status', '--check')).toMatch(/model openai\/m: the last call failed: GH2103/);
@@ -130,7 +130,7 @@ trouble('a group message does not name the agent', { entry: { allowed_groups: ['
 
 const TOO_MANY = 'Too Many Requests: retry after 62';
 
-trouble('the platform holds an answer back (429)', {}, async (at) => {
+trouble('U3 the platform holds an answer back (429)', {}, async (at) => {
   at.platform.fault({
     method: 'sendMessage',
     kind: 'error',
@@ -189,7 +189,7 @@ trouble('an answer was given up', failing(500, { message: 'oops' }), async (at) 
 });
 
 /** Of a daemon that does not run: what a command line prints, and the code it ends with. */
-async function without(scene: Scene, act: (at: TelegramScene & Pick<At, 'ask'>) => Promise<void>): Promise<void> {
+async function without(scene: Scene, act: (at: TelegramScene & Pick<At, 'ask' | 'says'>) => Promise<void>): Promise<void> {
   await using at = await telegramScene(scene);
   await writeFile(join(at.dir, 'config.json'), JSON.stringify(at.config, undefined, 2));
   await act({ ...at, ...asker(at, scene.env ?? {}) });
@@ -203,14 +203,14 @@ test.concurrent('the key is missing', () =>
     expect(await at.ask('config', 'check', '--strict')).toMatch(/NO_SUCH_KEY[\s\S]*export NO_SUCH_KEY.*auth set-key/);
   }));
 
-test.concurrent('a token stands where the name of its variable belongs', () =>
+test.concurrent('U1 a token stands where the name of its variable belongs', () =>
   without({ entry: { settings: { token_env: '700001:AAFakeTokenFakeTokenFakeTokenFakeTo' } } }, async (at) => {
     const said = await at.ask('config', 'check');
     expect(said).toMatch(/config\.json:\d+:\d+[\s\S]*token_env[\s\S]*name of/);
     expect(said).not.toContain('FakeToken');
   }));
 
-test.concurrent('a key of the budget is misspelt', () =>
+test.concurrent('U7 a key of the budget is misspelt', () =>
   without({ config: { budget: { dayly_usd: 2 } } }, async (at) => {
     expect(await at.ask('config', 'check')).toMatch(/config\.json:\d+:\d+[\s\S]*dayly_usd[\s\S]*daily_usd/);
   }));
@@ -249,6 +249,26 @@ test.concurrent('the daemon was killed', () =>
     await daemon.ready();
     await daemon.stop('SIGKILL');
     expect(await at.ask('status')).toMatch(/GH1002 the daemon is not running: process \d+ does not answer[\s\S]*→ start it with/);
+  }));
+
+test.concurrent('U8 the config is broken when the daemon is told to read it again', () =>
+  without({}, async (at) => {
+    await using daemon = await at.spawn();
+    await daemon.ready();
+    await writeFile(join(at.dir, 'config.json'), '{ "provider": }');
+    daemon.process.kill('SIGHUP');
+    await at.says(['status'], /config +.*GH11\d\d.*→ gatehouse config check/);
+    at.platform.inject({ text: 'still there?' });
+    await until('it answers all the same', () => at.texts().includes('echo: still there?'));
+  }));
+
+test.concurrent('U10 a channel cannot connect, and no daemon runs', () =>
+  without({}, async (at) => {
+    const settings = { api_root: 'http://127.0.0.1:1' };
+    const gateway = { channels: [{ type: 'telegram', allowed_senders: ['*'], settings }] };
+    await writeFile(join(at.dir, 'config.json'), JSON.stringify({ ...at.config, gateway }));
+    const tried = await cliRun(at.dir, ['channels', 'test'], { ...ENV, TELEGRAM_BOT_TOKEN: at.platform.token });
+    expect([tried.code, tried.stdout]).toEqual([1, expect.stringMatching(/telegram +(down|degraded)[\s\S]*GH1502.*api_root/)]);
   }));
 
 /** In the process of the daemon every sync takes longer, as on a slow disk. */

@@ -268,7 +268,7 @@ test('where questions are open, the line of what is parked names the command tha
     const late = { ok: false, output: 'late' };
     await opened.journal.commit([{ kind: 'ask', id: 'q', question, asked: { code: 'AAAAAA', parts: [] }, late }]);
   }
-  expect(await line()).toMatch(/1 parked, 30 done, 1 dead {3}→ gatehouse questions list$/);
+  expect(await line()).toMatch(/1 parked, 30 done, 1 dead {3}→ gatehouse dead list {3}→ gatehouse questions list$/);
 });
 
 test('one call is one call', async () => {
