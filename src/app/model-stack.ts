@@ -100,7 +100,11 @@ function createModel(
       createEntryWire(entry, options, deps),
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry, clock) }),
       (inner) =>
-        withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
+        withRetry(inner, {
+          ...{ clock, random: Math.random, onRetry, gate: gates.of(entry) },
+          ...(options.maxRetries === undefined ? {} : { maxRetries: options.maxRetries }),
+          ...(hasStandby ? patience : {}),
+        }),
       (inner) => withRefusalNotice(inner, operator.owner, about, entry.key?.from),
     );
   const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({ model: create(entry, hasStandby) });

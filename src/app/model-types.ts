@@ -31,6 +31,8 @@ export interface NamedModelEntry extends ModelEntry {
 }
 
 export interface ModelStackOptions {
+  /** Of a call that fails. Default: that of `withRetry`. */
+  readonly maxRetries?: number;
   readonly config: Config;
   /** What the daemon starts with; its `target` is absent for the demo. */
   readonly detected: Detected;

@@ -1,6 +1,7 @@
 import { chatDirOf } from '../../config/paths.ts';
 import { CHAT_ITERATIONS } from '../runs/profile.ts';
-import { type RunOptions, runGateway } from './run-gateway.ts';
+import { runGateway } from './run-gateway.ts';
+import type { RunOptions } from './run-options.ts';
 
 /**
  * What was approved of a server stands in the record of the daemon, which this one does not read, and clients

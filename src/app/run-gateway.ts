@@ -2,14 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
-import type { LoadedConfig } from '../../config/load.ts';
 import { chatDirOf } from '../../config/paths.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
-import type { Journal } from '../core/journal.ts';
 import type { DaemonRecord } from '../core/status.ts';
-import type { ToolKit } from '../core/tool.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { type AuthStore, openAuthStore } from '../lib/auth/store.ts';
@@ -20,7 +16,6 @@ import { programEnv } from '../lib/program-env.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { withStoredVariables } from '../lib/stored-variables.ts';
 import type { Detected } from '../llm/detect.ts';
-import type { Registry } from './channels.ts';
 import type { Config } from './compose/options.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
@@ -32,53 +27,12 @@ import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { releaseMemory } from './release-memory.ts';
 import { livePart } from './reload.ts';
+import type { RunOptions } from './run-options.ts';
 import { Screen } from './screen.ts';
 import { Secrets } from './secrets.ts';
 import { ServiceManager } from './service-manager.ts';
 import { statusRoutes } from './status.ts';
 import { Strays } from './strays.ts';
-
-export interface Stdio {
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
-  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
-}
-
-export interface RunOptions {
-  readonly config: LoadedConfig;
-  readonly dataDir: string;
-  /** Where stored logins lie. Default: the data directory. */
-  readonly loginDir?: string;
-  /** Data directory whose spending counts as well. Default: that of `gatehouse chat`. */
-  readonly otherLedger?: string;
-  readonly stdio: Stdio;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly requireModel: boolean;
-  readonly verbose: boolean;
-  /** One message instead of the terminal's input; the ready text is left out. */
-  readonly message?: string;
-  /** Log warnings only: the person who talks here has no use for the rest. `verbose` wins. */
-  readonly quiet?: boolean;
-  /** Sees every event of the run. */
-  readonly observe?: Emit;
-  /**
-   * Checks another content of the config file; given together with `config.file`, changes are followed while
-   * the daemon runs (F40).
-   */
-  readonly reload?: (bytes: Uint8Array) => Promise<LoadedConfig>;
-  /** How often the config file is looked at. Default: that of `watchConfig`. */
-  readonly reloadEveryMs?: number;
-  /** Tests put in their own channel, a tool, a journal that breaks, or a web of their own. */
-  readonly registry?: Registry;
-  readonly extraTools?: readonly ToolKit[];
-  readonly connector?: DaemonOptions['connector'];
-  readonly wrapJournal?: (journal: Journal) => Journal;
-  /**
-   * Ends it in place of the signals of this process, which it then leaves alone, as it does its stray
-   * failures and its memory.
-   */
-  readonly ending?: Ending;
-}
 
 /** Grace for turns and sends at the first SIGTERM; the service unit's stop time-out is longer. */
 const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
@@ -98,7 +52,7 @@ export async function runGateway(given: RunOptions): Promise<number> {
   const logger = createLogger({
     level: logLevel(options),
     destination: screen.stderr,
-    pretty: options.stdio.stderr.isTTY ?? false,
+    pretty: (options.logFormat ?? (options.stdio.stderr.isTTY === true ? 'pretty' : 'json')) === 'pretty',
     ...{ secrets: secrets.all, inRounds: true },
   });
   await using _lock = await lockDataDir(options.dataDir, clock, (detail) => logger.warn('data-dir.open', { detail }));
@@ -155,6 +109,7 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
       refuseDemo(options, parts.config, now.detected);
       return await createModelStack({
         ...{ ...parts, ...now, clock, logger, env, secret },
+        ...(options.retries === false ? { maxRetries: 0 } : {}),
         login: (provider, signal) => store.get(provider, signal),
         includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(dataDir), { clock, logger }),
       });

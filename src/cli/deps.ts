@@ -1,7 +1,7 @@
 import type { ZodType } from 'zod';
 import type { AwaitCodeOptions, CodeSender } from '../app/await-code.ts';
 import type { LoginOptions, LogoutOptions } from '../app/login-channel.ts';
-import type { RunOptions, Stdio } from '../app/run-gateway.ts';
+import type { RunOptions, Stdio } from '../app/run-options.ts';
 import type { TryOptions } from '../app/try-channels.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';

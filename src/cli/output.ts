@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import type { Stdio } from '../app/run-gateway.ts';
+import type { Stdio } from '../app/run-options.ts';
 import { printableBlock } from '../lib/printable.ts';
 
 /** Version of every JSON document the command line prints. */

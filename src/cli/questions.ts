@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import type { Stdio } from '../app/run-gateway.ts';
+import type { Stdio } from '../app/run-options.ts';
 import { GatehouseError } from '../core/errors.ts';
 
 /**

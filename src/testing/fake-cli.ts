@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { z } from 'zod';
-import type { RunOptions } from '../app/run-gateway.ts';
+import type { RunOptions } from '../app/run-options.ts';
 import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';

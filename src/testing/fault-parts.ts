@@ -3,7 +3,7 @@ import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import type { RunOptions } from '../app/run-gateway.ts';
+import type { RunOptions } from '../app/run-options.ts';
 import { defineTool } from '../tools/define.ts';
 import { doubleChannel } from './double/channel.ts';
 import { waitingTools } from './waiting-tools.ts';

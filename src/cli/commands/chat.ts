@@ -1,20 +1,77 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Config } from '../../../config/schema.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { countOf } from '../count-option.ts';
 import { PROVIDER_NAMES } from './config.ts';
 
-export const chat: Command<{ readonly message?: string }> = async (context, options) => {
+export interface ChatOptions {
+  readonly message?: string;
+  /** Where the config is looked for. Default: here. */
+  readonly cwd?: string;
+  readonly provider?: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly maxIterations?: string;
+  /** Default true. */
+  readonly retry?: boolean;
+  readonly log?: 'pretty' | 'json';
+}
+
+export const chat: Command<ChatOptions> = async (context, options) => {
   const { deps, globals } = context;
   if (options.message?.trim() === '')
     throw new GatehouseError('GH1001', 'the message is empty', { hint: 'write `gatehouse chat -m "hello"`' });
-  const config = await readConfig(context, { providers: PROVIDER_NAMES });
-  sayWarnings(context, config);
+  const here =
+    options.cwd === undefined ? context : { ...context, deps: { ...deps, cwd: await directory(deps.cwd, options.cwd) } };
+  const loaded = await readConfig(here, { providers: PROVIDER_NAMES });
+  sayWarnings(here, loaded);
+  const config = { ...loaded, config: instead(loaded.config, options) };
   return deps.runChat({
     config,
-    dataDir: dataDirOf(context),
+    dataDir: dataDirOf(here),
     stdio: deps.stdio,
     env: deps.env,
     requireModel: config.config.require_model || deps.env['GATEHOUSE_REQUIRE_MODEL'] === '1',
     verbose: globals.verbose === true,
     ...(options.message === undefined ? {} : { message: options.message }),
+    ...(options.retry === false ? { retries: false } : {}),
+    ...(options.log === undefined ? {} : { logFormat: options.log }),
   });
 };
+
+async function directory(cwd: string, path: string): Promise<string> {
+  const found = resolve(cwd, path);
+  const isDirectory = await stat(found).then(
+    (it) => it.isDirectory(),
+    () => false,
+  );
+  if (isDirectory) return found;
+  throw new GatehouseError('GH1001', `--cwd ${path} is no directory`, { hint: 'name a directory that is there' });
+}
+
+/** What the config says of its model does not hold for another one, nor its key for another address. */
+function instead(config: Config, { provider, model, baseUrl, maxIterations }: ChatOptions): Config {
+  const most = maxIterations === undefined ? {} : { max_iterations: countOf('--max-iterations', maxIterations) };
+  if ((provider ?? model ?? baseUrl) === undefined) return { ...config, ...most };
+  const { model_hints: _, ...kept } = config;
+  const isElsewhere = (provider ?? baseUrl) !== undefined;
+  const { api_key_env: __, api_key_envs: ___, base_url: ____, api_type: _____, ...alone } = kept;
+  return {
+    ...(isElsewhere ? alone : kept),
+    ...(isElsewhere ? { fallback_models: [] } : {}),
+    ...(provider === undefined ? {} : { provider, model: undefined }),
+    ...(model === undefined ? {} : { model }),
+    ...(baseUrl === undefined ? {} : { base_url: checkedUrl(baseUrl) }),
+    ...most,
+  };
+}
+
+function checkedUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return text;
+  throw new GatehouseError('GH1001', `--base-url ${JSON.stringify(text)} is no address of a server`, {
+    hint: 'write http://HOST/v1 or https://HOST/v1, without a user name or password',
+  });
+}

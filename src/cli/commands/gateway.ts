@@ -1,7 +1,12 @@
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { PROVIDER_NAMES } from './config.ts';
 
-export const gateway: Command<{ readonly requireModel?: boolean }> = async (context, options) => {
+export interface GatewayOptions {
+  readonly requireModel?: boolean;
+  readonly log?: 'pretty' | 'json';
+}
+
+export const gateway: Command<GatewayOptions> = async (context, options) => {
   const { deps, globals } = context;
   const config = await readConfig(context, { providers: PROVIDER_NAMES });
   sayWarnings(context, config);
@@ -20,5 +25,6 @@ export const gateway: Command<{ readonly requireModel?: boolean }> = async (cont
     env: deps.env,
     requireModel: options.requireModel === true || config.config.require_model || deps.env['GATEHOUSE_REQUIRE_MODEL'] === '1',
     verbose: globals.verbose === true,
+    ...(options.log === undefined ? {} : { logFormat: options.log }),
   });
 };

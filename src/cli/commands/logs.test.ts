@@ -46,13 +46,16 @@ test.each<[string, readonly string[], readonly string[]]>([
   ['the newest of them', ['-n', '3'], ['dropped', 'received', 'dropped']],
   ['the newest that match', ['-n', '1', '--level', 'warn'], ['channel']],
   ['the newest of some hours', ['--since', '2h', '-n', '1', '--chat', '1'], ['dropped']],
+  ['what was before a time', ['--since', '4d', '--until', '1d'], ['started']],
   ['several of these together', ['--chat', 'other', '--level', 'warn', '--grep', 'down'], ['channel']],
 ])('logs shows %s', async (_name, flags, expected) => {
   await using cli = await scene();
   const { code, stdout } = await cli.run('logs', ...flags, '--json');
   expect([code, types(stdout)]).toEqual([0, expected]);
   expect(stdout).not.toContain('canary');
-  const lines = (await cli.run('logs', ...flags)).stdout.trimEnd().split('\n');
+  // For programs where there is no terminal.
+  expect((await cli.run('logs', ...flags)).stdout).toBe(stdout);
+  const lines = (await cli.run('logs', ...flags, '--log', 'pretty')).stdout.trimEnd().split('\n');
   expect(lines.map((line) => line.split('  ')[1])).toEqual(expected);
 });
 
@@ -120,7 +123,7 @@ test('what was written late stands at its time; one that follows sees it as it w
       .split('\n')
       .map((line) => JSON.parse(line).event.channel);
   expect(channels((await cli.run('logs', '--json')).stdout)).toEqual(['b', 'c', 'a', 'd']);
-  const ended = cli.run('logs', '-f');
+  const ended = cli.run('logs', '-f', '--log', 'pretty');
   await until('it waits for more', () => cli.clock.sleeping === 1);
   cli.interrupt();
   await cli.clock.advance(500);
@@ -171,6 +174,11 @@ test('a day that is none is told with the way to write one, and no record is not
   await using cli = await scene();
   const { code, stderr } = await cli.run('logs', '--since', 'yesterday');
   expect([code, stderr]).toEqual([2, expect.stringMatching(/GH1001.*yesterday.*\n.*12h.*2026-01-31/)]);
+  expect(await cli.run('logs', '--since', '1h', '--until', '2h')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--until is before --since'),
+  });
+  expect((await cli.run('logs', '--until', 'soon')).stderr).toContain('--until "soon" is no time');
   const later = await cli.run('logs', '--since', '2099-01-01');
   expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('GH1001 --since lies in the future\n')]);
   for (const command of ['logs', 'effects']) {

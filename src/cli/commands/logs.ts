@@ -1,3 +1,4 @@
+import { GatehouseError } from '../../core/errors.ts';
 import type { RunEvent } from '../../core/events.ts';
 import { inKeys } from '../../core/ids.ts';
 import type { EventRecord, RecordedEvent } from '../../core/record.ts';
@@ -9,7 +10,7 @@ import { EXIT } from '../exit-codes.ts';
 import { EventLines } from '../format-event.ts';
 import { isoTime } from '../format-time.ts';
 import { withJournal } from '../read-journal.ts';
-import { parseSince } from './usage-period.ts';
+import { parseSince, parseTime } from './usage-period.ts';
 
 export interface LogsOptions {
   readonly follow?: boolean;
@@ -17,6 +18,10 @@ export interface LogsOptions {
   readonly chat?: string;
   readonly level: 'info' | 'warn';
   readonly since?: string;
+  /** Events before this time. */
+  readonly until?: string;
+  /** Default: `pretty` on a terminal, else `json`. */
+  readonly log?: 'pretty' | 'json';
   readonly grep?: string;
   /** How many of the newest, or `all`. Absent = all with `since`, else 200. */
   readonly lines?: string;
@@ -29,8 +34,8 @@ const FOLLOW_MS = 500;
 const MOST_RUNS = 10_000;
 
 /**
- * The record as lines: short ones on a terminal, elsewhere those with every fact; with `--json` each event is one
- * document on a line of its own.
+ * The record as lines: short ones on a terminal, elsewhere each event as one document on a line of its own.
+ * `--log pretty` without a terminal: with every fact, for a search in them.
  */
 export const logs: Command<LogsOptions> = async (context, options) => {
   const { out } = context;
@@ -82,14 +87,18 @@ function mayGetMore({ event }: RecordedEvent, now: number): boolean {
 async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number | 'more'> {
   const { deps, out } = context;
   const since = parseSince(options.since ?? '24h', deps.clock.now());
+  if (options.until !== undefined && parseTime('--until', options.until, deps.clock.now()) <= since)
+    throw new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier time with --since' });
   const most = mostOf(options);
-  const isAsked = filterOf(options);
+  const isAsked = filterOf(options, deps.clock.now());
   const position = new Position();
   const { stdout } = deps.stdio;
-  const people = stdout.isTTY === true && !out.json ? new EventLines(out) : undefined;
+  const isTerminal = stdout.isTTY === true;
+  const isJson = out.json || (options.log ?? (isTerminal ? 'pretty' : 'json')) === 'json';
+  const people = new EventLines(out);
   const textOf = (entry: RecordedEvent): string => {
-    if (people) return people.line(entry.event, stdout.columns ?? 80);
-    return out.json ? JSON.stringify(entry) : lineOf(entry.event);
+    if (isJson) return JSON.stringify(entry);
+    return isTerminal ? people.line(entry.event, stdout.columns ?? 80) : lineOf(entry.event);
   };
   let printed = 0;
   const show = (asked: readonly RecordedEvent[]): void => {
@@ -98,7 +107,7 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
     printed += lines.length;
   };
   if (most !== undefined) {
-    const { read, newest, isMore } = await newestOf(record, { most, since, isAsked: () => filterOf(options) });
+    const { read, newest, isMore } = await newestOf(record, { most, since, isAsked: () => filterOf(options, deps.clock.now()) });
     position.take(read, deps.clock.now());
     // It learns which runs are of the chat.
     for (const entry of read) isAsked(entry);
@@ -145,13 +154,15 @@ async function newestOf(
   }
 }
 
-function filterOf({ chat, level, grep }: LogsOptions): (entry: RecordedEvent) => boolean {
+function filterOf({ chat, level, grep, until }: LogsOptions, now: number): (entry: RecordedEvent) => boolean {
   const ofChat = new Set<string>();
+  const end = until === undefined ? Number.POSITIVE_INFINITY : parseTime('--until', until, now);
   return ({ event }) => {
     const { messageId } = event;
     if (chat !== undefined && !names(event, chat) && !ofChat.has(messageId ?? '')) return false;
     if (chat !== undefined && messageId !== undefined) remember(ofChat, messageId);
     if (level === 'warn' && !isTrouble(event)) return false;
+    if (event.at >= end) return false;
     return grep === undefined || JSON.stringify(event).includes(grep);
   };
 }

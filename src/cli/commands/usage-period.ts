@@ -37,10 +37,15 @@ export function parsePeriod(options: PeriodOptions, now: number): Period {
  * `parsePeriod`. Throws GH1001 as that does.
  */
 export function parseSince(text: string, now: number): number {
+  return parseTime('--since', text, now);
+}
+
+/** As `parseSince`, for an option of another name. */
+export function parseTime(option: string, text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([mh])$/.exec(text) ?? [];
   if (count !== undefined) return now - Number(count) * (unit === 'h' ? 3_600_000 : 60_000);
   if (/^(?:\d{4}-\d{2}-\d{2}|\d{1,5}d)$/.test(text)) return parsePeriod({ since: text, defaultSince: text }, now).since;
-  throw new GatehouseError('GH1001', `--since ${JSON.stringify(text)} is no time`, {
+  throw new GatehouseError('GH1001', `${option} ${JSON.stringify(text)} is no time`, {
     hint: 'write how long ago, like 30m, 12h or 7d, or a date like 2026-01-31',
   });
 }

@@ -29,3 +29,11 @@ export const FIRST_DAY =
 export function examples(...lines: readonly string[]): string {
   return `Examples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
 }
+
+/** Of lines that people or programs read. */
+export function logFormat(): Option {
+  return new Option('--log <format>', 'lines for people or for programs (default: pretty on a terminal, else json)').choices([
+    'pretty',
+    'json',
+  ]);
+}

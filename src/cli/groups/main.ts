@@ -1,15 +1,18 @@
+import type { ChatOptions } from '../commands/chat.ts';
 import type { DoctorOptions } from '../commands/doctor.ts';
+import type { GatewayOptions } from '../commands/gateway.ts';
 import type { SetupOptions } from '../commands/setup-answers.ts';
 import type { SimulateFlags } from '../commands/simulate.ts';
 import type { StatusOptions } from '../commands/status.ts';
 import type { UsageOptions } from '../commands/usage.ts';
-import { type Commander, examples, FIRST_DAY, Option, type Run, reporting } from './group.ts';
+import { type Commander, examples, FIRST_DAY, logFormat, Option, type Run, reporting } from './group.ts';
 
 export function addMainCommands(program: Commander, run: Run): void {
   program
     .command('gateway')
     .description('start the daemon: all channels, until it is stopped')
     .option('--require-model', 'refuse to start without a real model (exit code 78)')
+    .addOption(logFormat())
     .addHelpText(
       'before',
       examples(
@@ -18,17 +21,10 @@ export function addMainCommands(program: Commander, run: Run): void {
         'gatehouse gateway --require-model -v',
       ),
     )
-    .action((options: { requireModel?: boolean }, command: Commander) =>
+    .action((options: GatewayOptions, command: Commander) =>
       run(async () => (await import('../commands/gateway.ts')).gateway, options, command),
     );
-  program
-    .command('chat')
-    .description('talk to the agent on this terminal, by itself: conversation and record are in chat/ of the data directory')
-    .option('-m, --message <text>', 'send one message, print the answer, end')
-    .addHelpText('before', examples('gatehouse chat', 'gatehouse chat -m "what is in this directory?"'))
-    .action((options: { message?: string }, command: Commander) =>
-      run(async () => (await import('../commands/chat.ts')).chat, options, command),
-    );
+  addChatCommand(program, run);
   addFirstCommands(program, run);
   reporting(program, 'status', 'show how the daemon is', [
     'gatehouse status',
@@ -54,6 +50,31 @@ export function addMainCommands(program: Commander, run: Run): void {
     .argument('[code]', 'such as GH1101; all codes when left out')
     .action((code: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
+    );
+}
+
+function addChatCommand(program: Commander, run: Run): void {
+  program
+    .command('chat')
+    .description('talk to the agent on this terminal, by itself: conversation and record are in chat/ of the data directory')
+    .option('-m, --message <text>', 'send one message, print the answer, end')
+    .option('-c, --cwd <path>', 'where the config is looked for (default: here)')
+    .option('--provider <name>', 'in place of that of the config')
+    .option('--model <name>', 'in place of that of the config')
+    .option('--base-url <url>', 'of a compatible server, in place of that of the config')
+    .option('--max-iterations <count>', 'calls of a model that one message may cause (default: 20)')
+    .option('--no-retry', 'do not make a call again that fails')
+    .addOption(logFormat())
+    .addHelpText(
+      'before',
+      examples(
+        'gatehouse chat',
+        'gatehouse chat -m "what is in this directory?"',
+        'gatehouse chat --provider ollama --model llama3.2 -m "hello"',
+      ),
+    )
+    .action((options: ChatOptions, command: Commander) =>
+      run(async () => (await import('../commands/chat.ts')).chat, options, command),
     );
 }
 

@@ -1,6 +1,6 @@
 import type { EffectsOptions } from '../commands/effects.ts';
 import type { LogsOptions } from '../commands/logs.ts';
-import { type Commander, FIRST_DAY, Option, type Run, reporting } from './group.ts';
+import { type Commander, FIRST_DAY, logFormat, Option, type Run, reporting } from './group.ts';
 
 export function addRecordCommands(program: Commander, run: Run): void {
   const which = 'key as `logs` shows it, in-NUMBER as `dead list` shows it, id of a chat (its newest message), or last';
@@ -27,7 +27,7 @@ export function addRecordCommands(program: Commander, run: Run): void {
     [
       'gatehouse logs -f',
       'gatehouse logs -n 1000',
-      'gatehouse logs --level warn --since 7d',
+      'gatehouse logs --level warn --since 7d --until 2d',
       'gatehouse logs --chat telegram --grep GH2104 --json',
     ],
     'print one JSON document a line, one for each event',
@@ -40,6 +40,8 @@ export function addRecordCommands(program: Commander, run: Run): void {
       '--since <when>',
       `some minutes or hours ago (30m, 12h), or the ${FIRST_DAY}. Times are printed in UTC (default: 24h)`,
     )
+    .option('--until <when>', 'events before this time, written as for --since')
+    .addOption(logFormat())
     .option('--grep <text>', 'only events that contain this')
     .action((options: LogsOptions, command: Commander) =>
       run(async () => (await import('../commands/logs.ts')).logs, options, command),

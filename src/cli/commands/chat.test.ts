@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+
+async function cliWith(config: object): Promise<FakeCli & AsyncDisposable> {
+  const dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('.gatehouse/config.json', JSON.stringify(config));
+  return Object.assign(cli, { [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() });
+}
+
+const CONFIG = {
+  ...{ provider: 'openai', model: 'a', base_url: 'https://models.example/v1', api_key_env: 'MY_KEY', max_iterations: 7 },
+  ...{ model_hints: { context_window: 5_000 }, fallback_models: [{ provider: 'anthropic', model: 'b' }] },
+};
+
+test('another model keeps server and key, and nothing that the config says of the first one', async () => {
+  await using cli = await cliWith(CONFIG);
+  expect(await cli.run('chat', '--model', 'c', '-m', 'hello')).toMatchObject({ code: 0 });
+  const { config } = cli.runs[0]?.config ?? {};
+  expect(config).toMatchObject({
+    provider: 'openai',
+    model: 'c',
+    base_url: CONFIG.base_url,
+    api_key_env: 'MY_KEY',
+    max_iterations: 7,
+  });
+  expect(config).not.toHaveProperty('model_hints');
+  expect(config?.fallback_models).toHaveLength(1);
+});
+
+test('another provider or server gets no key that is not meant for it, and no other model takes over', async () => {
+  await using cli = await cliWith(CONFIG);
+  await cli.run('chat', '--provider', 'ollama', '--max-iterations', '3');
+  await cli.run('chat', '--base-url', 'http://127.0.0.1:8000/v1', '--model', 'c');
+  const [first, second] = cli.runs.map(({ config }) => config.config);
+  expect(first).toMatchObject({ provider: 'ollama', max_iterations: 3, fallback_models: [] });
+  expect(first?.model).toBeUndefined();
+  expect(second).toMatchObject({ provider: 'openai', model: 'c', base_url: 'http://127.0.0.1:8000/v1', fallback_models: [] });
+  for (const config of [first, second]) expect(config).not.toHaveProperty('api_key_env');
+});
+
+test('--cwd is where the config is looked for; --no-retry and --log reach the daemon', async () => {
+  await using cli = await cliWith({ model: 'here' });
+  await cli.write('there/.gatehouse/config.json', JSON.stringify({ model: 'there' }));
+  await cli.run('chat', '-c', 'there', '--no-retry', '--log', 'json');
+  expect(cli.runs[0]).toMatchObject({ config: { config: { model: 'there' } }, retries: false, logFormat: 'json' });
+  await cli.run('chat');
+  expect(cli.runs[1]).toMatchObject({ config: { config: { model: 'here' } } });
+  expect(cli.runs[1]).not.toHaveProperty('retries');
+});
+
+test.each([
+  [['--cwd', 'nowhere'], /--cwd nowhere is no directory/],
+  [['--base-url', 'ftp://example.org'], /--base-url "ftp:\/\/example.org" is no address of a server/],
+  [['--base-url', 'http://user:word@example.org'], /without a user name or password/],
+  [['--max-iterations', 'many'], /--max-iterations/],
+  [['--log', 'xml'], /--log/],
+])('%j is refused in words', async (flags, words) => {
+  await using cli = await cliWith({});
+  expect(await cli.run('chat', ...flags)).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+  expect(cli.runs).toEqual([]);
+});
