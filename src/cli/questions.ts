@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Stdio } from '../app/run-options.ts';
 import { GatehouseError } from '../core/errors.ts';
+import type { CommandContext } from './context.ts';
 
 /**
  * Lets `use` ask questions on the terminal; prompts go to stderr, answers come trimmed. Rejects with GH1001 when the input ends
@@ -73,4 +74,15 @@ async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
     if (text.length > MAX_SECRET) break;
   }
   return text;
+}
+
+/** A yes to what cannot be undone. Rejects with GH1005 where there is no terminal to ask on. */
+export async function confirmed({ deps, out }: CommandContext, question: string): Promise<boolean> {
+  if (deps.stdio.stdin.isTTY !== true)
+    throw new GatehouseError('GH1005', 'what is deleted cannot be had back', {
+      hint: 'look at what is shown above, then add `--yes`',
+    });
+  const isYes = /^y(?:es)?$/i.test(await withQuestions(deps.stdio, (ask) => ask(`${question} [y/N] `)));
+  if (!isYes) out.say('nothing was deleted');
+  return isYes;
 }

@@ -1,5 +1,4 @@
 import { bytesOf } from '../../../sessions/read-only.ts';
-import { GatehouseError } from '../../core/errors.ts';
 import type { SessionInfo } from '../../core/session.ts';
 import type { Unfinished, Waits } from '../../core/wait.ts';
 import { printable } from '../../lib/printable.ts';
@@ -7,7 +6,7 @@ import { type Changed, changeSessions } from '../change-sessions.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { daysOf, findSessions, sessionNamed } from '../find-sessions.ts';
-import { withQuestions } from '../questions.ts';
+import { confirmed } from '../questions.ts';
 import { withJournal } from '../read-journal.ts';
 import { sizeText } from './sessions.ts';
 
@@ -114,16 +113,6 @@ function contentText(context: CommandContext, sessions: readonly SessionInfo[]):
   const messages = sessions.reduce((sum, info) => sum + info.messages, 0);
   const bytes = sessions.reduce((sum, { key }) => sum + bytesOf(dir, key), 0);
   return `${messages} ${messages === 1 ? 'message' : 'messages'}, ${sizeText(bytes)} with archives; files in workspaces stay`;
-}
-
-async function confirmed({ deps, out }: CommandContext, question: string): Promise<boolean> {
-  if (deps.stdio.stdin.isTTY !== true)
-    throw new GatehouseError('GH1005', 'what is deleted cannot be had back', {
-      hint: 'look at what is shown above, then add `--yes`',
-    });
-  const isYes = /^y(?:es)?$/i.test(await withQuestions(deps.stdio, (ask) => ask(`${question} [y/N] `)));
-  if (!isYes) out.say('nothing was deleted');
-  return isYes;
 }
 
 function counted(sessions: number): string {

@@ -83,21 +83,26 @@ export const staleRecord: Check = {
   },
 };
 
+/** Paths of files that a write of more than an hour ago left behind. None where the directory is not there. */
+export async function oldLeftovers(dataDir: string, now: number): Promise<readonly string[]> {
+  const names = await readdir(dataDir).catch((error: unknown) => {
+    if (isErrno(error, 'ENOENT')) return [];
+    throw error;
+  });
+  const old: string[] = [];
+  for (const name of names.filter((one) => LEFTOVER.test(one))) {
+    const path = join(dataDir, name);
+    const { mtimeMs } = await stat(path);
+    if (now - mtimeMs > LEFTOVER_AGE_MS) old.push(path);
+  }
+  return old;
+}
+
 export const leftovers: Check = {
   id: 'leftovers',
   title: 'No file is left of a write that was cut off.',
   async run({ dataDir, context }) {
-    const names = await readdir(dataDir).catch((error: unknown) => {
-      if (isErrno(error, 'ENOENT')) return [];
-      throw error;
-    });
-    const now = context.deps.clock.now();
-    const old: string[] = [];
-    for (const name of names.filter((one) => LEFTOVER.test(one))) {
-      const path = join(dataDir, name);
-      const { mtimeMs } = await stat(path);
-      if (now - mtimeMs > LEFTOVER_AGE_MS) old.push(path);
-    }
+    const old = await oldLeftovers(dataDir, context.deps.clock.now());
     if (old.length === 0) return ok('none');
     const remove = async (): Promise<string> => {
       for (const path of old) await rm(path, { force: true });

@@ -1,4 +1,5 @@
 import type { ChatOptions } from '../commands/chat.ts';
+import type { CleanOptions } from '../commands/clean.ts';
 import type { DoctorOptions } from '../commands/doctor.ts';
 import type { GatewayOptions } from '../commands/gateway.ts';
 import type { SetupOptions } from '../commands/setup-answers.ts';
@@ -36,6 +37,7 @@ export function addMainCommands(program: Commander, run: Run): void {
       run(async () => (await import('../commands/status.ts')).status, options, command),
     );
   addDoctorCommands(program, run);
+  addCleanCommand(program, run);
   addUsageCommand(program, run);
   addSimulateCommand(program, run);
   program
@@ -113,6 +115,19 @@ function addFirstCommands(program: Commander, run: Run): void {
     .option('--force', 'replace an existing config')
     .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/init.ts')).init, options, command),
+    );
+}
+
+function addCleanCommand(program: Commander, run: Run): void {
+  reporting(program, 'clean', 'remove what the stopped daemon does not miss: cut-off writes, copies of before an upgrade', [
+    'gatehouse clean --dry-run',
+    'gatehouse clean --all --yes',
+  ])
+    .option('--all', 'also every conversation, file and record; config, logins and packages stay')
+    .option('--dry-run', 'remove nothing, say what would be')
+    .option('--yes', 'do not ask')
+    .action((options: CleanOptions, command: Commander) =>
+      run(async () => (await import('../commands/clean.ts')).clean, options, command),
     );
 }
 
