@@ -3,7 +3,7 @@ import axe from 'axe-core';
 import { expect, test } from 'vitest';
 import { browserMissing, openBrowser } from '../testing/browser.ts';
 import { until } from '../testing/fakes.ts';
-import type { FaultKind, Platform, SeenMessage } from './platforms/platform.ts';
+import type { FaultKind, Platform, SeenMessage, SentFile } from './platforms/platform.ts';
 import { startSimulatorServer } from './server.ts';
 import { Simulation } from './simulation.ts';
 
@@ -23,6 +23,14 @@ class EchoPlatform implements Platform {
 
   async write(person: number, text: string): Promise<void> {
     this.#seen = [...this.#seen, { person, text: `echo: ${text}`, at: Date.now() + 1 }];
+  }
+
+  async writeInGroup(_person: number, group: number, text: string): Promise<void> {
+    this.#seen = [...this.#seen, { person: group, inGroup: true, text: `echo: ${text}`, at: Date.now() + 1 }];
+  }
+
+  sendFile(person: number, { name }: SentFile): Promise<void> {
+    return this.write(person, name);
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -100,6 +108,14 @@ test('axe finds nothing on the page, in both themes, at 320 px and at 1280 px, a
   await until(
     'the answer is there',
     async () => (await browser.evaluate(`document.querySelectorAll('.messages li').length`)) === 2,
+  );
+  await browser.evaluate(`document.querySelector('#add-group').click()`);
+  await browser.evaluate(`[...document.querySelectorAll('textarea')].at(-1).focus()`);
+  await browser.type('hello all');
+  await browser.press('Enter');
+  await until(
+    'the group is answered',
+    async () => (await browser.evaluate(`document.querySelectorAll('.messages li').length`)) === 4,
   );
   await browser.evaluate(`document.querySelector('#faults button').click()`);
   await until('the log has it', async () => (await browser.evaluate(`document.querySelectorAll('#log li').length`)) !== 0);

@@ -5,6 +5,8 @@ export interface SimulateOptions {
   readonly port: number;
   /** What goes wrong from the beginning. */
   readonly faults: readonly { readonly kind: string; readonly times: number }[];
+  /** Nobody is let in before the operator says so. */
+  readonly strangers: boolean;
   /** Also start a daemon on it. */
   readonly run: boolean;
   /** That daemon logs more. */

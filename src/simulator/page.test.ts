@@ -14,6 +14,8 @@ class FakeElement {
   title = '';
   value = '';
   hidden = true;
+  checked = true;
+  files: readonly object[] | undefined;
   scrollTop = 0;
   readonly scrollHeight = 0;
   readonly children: (FakeElement | string)[] = [];
@@ -75,7 +77,7 @@ class FakeElement {
 
 const read = (name: string) => readFile(join(import.meta.dirname, 'page', name), 'utf8');
 
-async function openPage(faults: readonly string[] = ['limit', 'slow']) {
+async function openPage(faults: readonly string[] = ['limit', 'slow'], plays = { groups: true, files: true }) {
   const byId = new Map<string, FakeElement>();
   const posted: [string, unknown][] = [];
   let refusal: object | undefined;
@@ -91,7 +93,7 @@ async function openPage(faults: readonly string[] = ['limit', 'slow']) {
   };
   const fetch = async (path: string, options?: { readonly body: string }) => {
     if (options) posted.push([path, JSON.parse(options.body)]);
-    return { ok: refusal === undefined, json: async () => refusal ?? { channel: 'telegram', faults } };
+    return { ok: refusal === undefined, json: async () => refusal ?? { channel: 'telegram', faults, plays } };
   };
   // A class, because the page calls it with `new`.
   class EventSource {
@@ -100,7 +102,12 @@ async function openPage(faults: readonly string[] = ['limit', 'slow']) {
     }
   }
   document.getElementById('times').value = '3';
-  await (runInNewContext(`(async () => {${await read('page.js')}\n})()`, { document, fetch, EventSource }) as Promise<void>);
+  await (runInNewContext(`(async () => {${await read('page.js')}\n})()`, {
+    document,
+    fetch,
+    EventSource,
+    btoa,
+  }) as Promise<void>);
   const tell = (type: string, data: object): void => events.emit(type, { data: JSON.stringify({ type, ...data }) });
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const refuse = (error: object): void => {
@@ -187,6 +194,50 @@ test('there is a button for each fault of the platform; typing and what the plat
 test('a platform that plays no fault shows no row for them', async () => {
   expect((await openPage()).at('trouble').hidden).toBe(false);
   expect((await openPage([])).at('trouble').hidden).toBe(true);
+});
+
+test('a group has its own bubbles with the name of each author, and a choice of who writes and whether to the bot', async () => {
+  const { posted, tell, people, at, settle } = await openPage();
+  tell('message', message({ id: 'person-0', person: 0, inGroup: true, author: 2, by: 'person', text: 'hello all' }));
+  const group = people()[3];
+  expect(group?.querySelector('h2').textContent).toBe('Group 0');
+  expect(group?.querySelector('.messages').elements()[0]?.elements()[0]?.textContent).toBe('Person 2: hello all');
+  expect(
+    group
+      ?.querySelector('.author select')
+      .elements()
+      .map(({ value }) => value),
+  ).toEqual(['0', '1', '2']);
+  const [form, text, author, addressed] = ['form', 'textarea', '.author select', '.addressed input'].map((one) =>
+    group?.querySelector(one),
+  );
+  if (!form || !text || !author || !addressed) throw new Error('a group has no form');
+  Object.assign(text, { value: 'who is there?' });
+  author.value = '1';
+  addressed.checked = false;
+  form.requestSubmit();
+  await settle();
+  expect(posted).toEqual([['/groups/0/messages', { person: 1, text: 'who is there?', addressed: false }]]);
+  at('add-group').emit('click');
+  expect(people()[4]?.querySelector('h2').textContent).toBe('Group 1');
+});
+
+test('a file goes with the words beside it, or without any', async () => {
+  const { posted, people, settle } = await openPage();
+  const [form, text, chooser] = ['form', 'textarea', '.file input'].map((one) => people()[0]?.querySelector(one));
+  if (!form || !text || !chooser) throw new Error('a person has no form');
+  const arrayBuffer = async () => new TextEncoder().encode('hi').buffer;
+  chooser.files = [{ name: 'a.txt', type: 'text/plain', arrayBuffer }];
+  form.requestSubmit();
+  await settle();
+  expect(posted).toEqual([['/people/0/files', { name: 'a.txt', type: 'text/plain', base64: 'aGk=', text: '' }]]);
+});
+
+test('what a platform does not play is not offered', async () => {
+  const { people, at } = await openPage([], { groups: false, files: false });
+  expect([at('add-group').hidden, people()[0]?.querySelector('.file').hidden]).toEqual([true, true]);
+  const { people: others, at: found } = await openPage();
+  expect([found('add-group').hidden, others()[0]?.querySelector('.file').hidden]).toEqual([false, false]);
 });
 
 test('everything that the script looks for is on the page', async () => {

@@ -44,7 +44,7 @@ export async function runSimulator(
   const dir = await mkdtemp(join(tmpdir(), 'gatehouse-simulate-'));
   try {
     await using platform = await startPlatform(options.channel, { webhookPort });
-    const about = await prepare(dir, platform, webhookPort);
+    const about = await prepare(dir, platform, webhookPort, options.strangers);
     await using simulation = new Simulation(platform);
     for (const { kind, times } of options.faults) simulation.fault(kind, times);
     await using server = await startSimulatorServer(simulation, options.port);
@@ -99,6 +99,7 @@ async function prepare(
   dir: string,
   platform: Platform,
   webhookPort: number,
+  strangers: boolean,
 ): Promise<Pick<SimulatorInfo, 'config' | 'configFile' | 'dataDir' | 'env'>> {
   const [configFile, dataDir] = [join(dir, 'config.json'), join(dir, 'data')];
   await mkdir(dataDir, { mode: 0o700 });
@@ -110,7 +111,7 @@ async function prepare(
     security: { accept: ['open-without-budget'] },
     gateway: {
       // Without a model of its own the daemon answers with the demo.
-      channels: [{ ...platform.channel, allow_demo: true }],
+      channels: [{ ...platform.channel, ...(strangers ? { allowed_senders: [] } : {}), allow_demo: true }],
       // Beside a daemon that runs already.
       http: { port: 0 },
       webhooks: { port: webhookPort },

@@ -159,6 +159,9 @@ test.each([
   ['/people/0/messages', '{"text":', 400],
   ['/people/0/messages', '"hi"', 400],
   ['/people/0/messages', 'null', 400],
+  ['/groups/0/messages', { person: 0, text: 'hi' }, 400],
+  ['/people/0/files', { name: 'a.txt', base64: 'aGk=' }, 400],
+  ['/groups/0/files', { name: 'a.txt', base64: 'aGk=' }, 404],
   ['/elsewhere', {}, 404],
 ])('%s with %.40j is refused with %i... and nothing is written', async (path, body, status) => {
   const { platform, post } = await start();
@@ -207,7 +210,7 @@ test('A41 the page runs nothing inline, loads nothing from elsewhere and shows e
   expect(script).not.toMatch(
     /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|setHTML|srcdoc|\beval\b|new Function/,
   );
-  expect(script).toContain('bubble.words.textContent = text');
+  expect(script).toContain('bubble.words.textContent = ');
 });
 
 test('a port that is taken is said in one sentence with what to do', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import type { Simulation, SimulationEvent } from './simulation.ts';
+import type { ChatMessage } from './transcript.ts';
 
 /** Files of the page as the package holds them: next to the sources in a checkout, and at the same place when installed. */
 const PAGE = 'src/simulator/page';
@@ -16,6 +17,8 @@ const FILES: Readonly<Record<string, readonly [name: string, type: string]>> = {
   '/page.js': ['page.js', 'text/javascript; charset=utf-8'],
 };
 const MOST_BYTES = 128 * 1_024;
+/** Of a body with a file in it, which base64 makes a third larger. */
+const MOST_BYTES_OF_FILE = 4 * 1_024 * 1_024;
 /** Nothing inline, nothing from elsewhere, in no frame: whatever text a bot or a person writes stays text. */
 const HEADERS = {
   'content-security-policy':
@@ -89,15 +92,16 @@ async function route(simulation: Simulation, request: IncomingMessage, response:
   const path = (request.url ?? '/').split('?')[0] ?? '/';
   const call = `${request.method} ${path}`;
   const file = request.method === 'GET' ? FILES[path] : undefined;
-  const person = /^POST \/people\/(\d{1,6})\/messages$/.exec(call)?.[1];
   if (file) return await sendFile(response, ...file);
-  if (person !== undefined) {
-    const { text } = await readJson(request);
-    return send(response, 200, { ok: true, message: await simulation.write(Number(person), text) });
-  }
+  const [, where, number, what] = /^POST \/(people|groups)\/(\d{1,6})\/(messages|files)$/.exec(call) ?? [];
+  const written = await write(simulation, `${where}/${what}`, Number(number), request);
+  if (written) return send(response, 200, { ok: true, message: written });
   switch (call) {
     case 'GET /messages':
-      return send(response, 200, { channel: simulation.type, faults: simulation.faults, ...(await simulation.now()) });
+      return send(response, 200, {
+        ...{ channel: simulation.type, faults: simulation.faults, plays: simulation.plays },
+        ...(await simulation.now()),
+      });
     case 'GET /events':
       return await sendEvents(simulation, response);
     case 'POST /faults': {
@@ -108,8 +112,24 @@ async function route(simulation: Simulation, request: IncomingMessage, response:
       response.writeHead(204, HEADERS).end();
       return;
     default:
-      throw new Refusal(404, 'there are GET /, /messages, /events and POST /people/N/messages, /faults');
+      throw new Refusal(
+        404,
+        'there are GET /, /messages, /events and POST /people/N/messages, /people/N/files, /groups/N/messages, /faults',
+      );
   }
+}
+
+/** What a person wrote or sent; undefined: the address is no such thing. */
+async function write(
+  simulation: Simulation,
+  kind: string,
+  number: number,
+  request: IncomingMessage,
+): Promise<ChatMessage | undefined> {
+  if (kind === 'people/messages') return await simulation.write(number, (await readJson(request))['text']);
+  if (kind === 'groups/messages') return await simulation.writeInGroup(number, await readJson(request));
+  if (kind === 'people/files') return await simulation.sendFile(number, await readJson(request, MOST_BYTES_OF_FILE));
+  return undefined;
 }
 
 async function sendFile(response: ServerResponse, name: string, type: string): Promise<void> {
@@ -133,12 +153,12 @@ async function sendEvents(simulation: Simulation, response: ServerResponse): Pro
   if (response.closed) watching[Symbol.dispose]();
 }
 
-async function readJson(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+async function readJson(request: IncomingMessage, most = MOST_BYTES): Promise<Readonly<Record<string, unknown>>> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     bytes += part.length;
-    if (bytes > MOST_BYTES) throw new Refusal(413, `a body may hold ${MOST_BYTES} bytes`);
+    if (bytes > most) throw new Refusal(413, `a body may hold ${most} bytes`);
     parts.push(part);
   }
   try {

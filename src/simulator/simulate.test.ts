@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { startChild } from '../testing/child-daemon.ts';
+import { programLine, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { missing } from '../testing/needs.ts';
 import { ircMissing } from './irc/server.ts';
@@ -106,6 +106,31 @@ test('a daemon that somebody else starts with the printed config and environment
   await until('the answer', async () => (await answers(3)).length === 1);
   expect((await daemon.settled(1)).journal.inbox).toMatchObject({ DONE: 1, DEAD: 0 });
   expect(await answers(3)).toHaveLength(1);
+});
+
+test('in a group the bot answers what is said to it, and reads a file; of strangers it answers none before they are let in', async () => {
+  await using dir = await tempDir();
+  const simulator = await simulate(dir.path, 'telegram', '--strangers');
+  const about = await simulator.about();
+  const model = (about.config as { gateway: { channels: [object] } }).gateway;
+  await using daemon = await startChild({ dir: dir.path, config: about.config, env: about.env });
+  await daemon.ready();
+  const { post, answers, messages } = client(about);
+  expect(model.channels[0]).toMatchObject({ allowed_senders: [] });
+  await post('/people/0/messages', { text: 'let me in' });
+  const [told] = await until('a code', async () => ((await answers(0)).length === 1 ? await answers(0) : undefined));
+  const code = /\b[A-Z0-9]{6,8}\b/.exec(told?.text ?? '')?.[0] ?? '';
+  const { command, args, env } = programLine(dir.path, 'pair', 'approve', code, '--data-dir', daemon.dataDir);
+  await promisify(execFile)(command, args, { env });
+  await post('/people/0/files', { name: 'note.txt', type: 'text/plain', base64: 'aGk=', text: 'look at this' });
+  const files = () => readdir(join(daemon.dataDir, 'workspaces'), { recursive: true }).catch(() => []);
+  await until('the file is in the workspace', async () => (await files()).some((name) => name.endsWith('.txt')));
+  await until('it is answered', async () => (await answers(0)).some(({ text }) => text.includes('[demo]')));
+  await post('/groups/0/messages', { person: 0, text: 'not to you', addressed: false });
+  await post('/groups/0/messages', { person: 0, text: 'to you' });
+  const inGroup = async () => (await messages()).messages.filter((one) => one.inGroup === true && one.by === 'bot');
+  await until('the group is answered', async () => (await inGroup()).length > 0);
+  expect(await inGroup()).toHaveLength(1);
 });
 
 test('the commands that a checkout prints work as they are printed, from any directory, and a daemon on IRC answers', async (context) => {

@@ -43,6 +43,12 @@ export class Simulation implements AsyncDisposable {
     return this.#platform.faults;
   }
 
+  /** What of it the page offers beside private chats. */
+  get plays(): { readonly groups: boolean; readonly files: boolean } {
+    const { writeInGroup, sendFile } = this.#platform;
+    return { groups: writeInGroup !== undefined, files: sendFile !== undefined };
+  }
+
   /** What people see now and what the platform still holds, freshly looked up. */
   async now(): Promise<{
     readonly messages: readonly ChatMessage[];
@@ -55,14 +61,41 @@ export class Simulation implements AsyncDisposable {
 
   /** A person writes. Resolves once the platform has it. Rejects with GH1001 for what no person can write. */
   async write(person: number, text: unknown): Promise<ChatMessage> {
-    if (!Number.isInteger(person) || person < 0 || person >= MOST_PEOPLE)
-      throw wrong(`there is no such person; people are numbered from 0 to ${MOST_PEOPLE - 1}`);
-    if (typeof text !== 'string' || text.trim() === '') throw wrong('the message has no text', 'send {"text":"hello"}');
-    if (text.length > LONGEST_TEXT) throw wrong(`the text is longer than ${LONGEST_TEXT} characters`);
+    const words = textOf(text);
+    mustBeNumber(person, 'person');
     // Told before the platform has it: an answer must not stand above its question.
-    const message = this.#transcript.wrote(person, text, Date.now());
+    const message = this.#transcript.wrote(person, words, Date.now());
     this.#tell({ type: 'message', message });
-    await this.#platform.write(person, text);
+    await this.#platform.write(person, words);
+    return message;
+  }
+
+  /** A person writes in a group, to the bot unless `addressed` is false. Rejects as `write`. */
+  async writeInGroup(group: number, { person, text, addressed = true }: Readonly<Record<string, unknown>>): Promise<ChatMessage> {
+    if (!this.plays.groups) throw wrong(`${this.type} plays no groups here`);
+    const words = textOf(text);
+    mustBeNumber(group, 'group');
+    const author = mustBeNumber(person, 'person');
+    const message = this.#transcript.wrote(group, words, Date.now(), author);
+    this.#tell({ type: 'message', message });
+    await this.#platform.writeInGroup?.(author, group, words, addressed !== false);
+    return message;
+  }
+
+  /** A person sends a file, with words or without. `base64` is its content. Rejects as `write`. */
+  async sendFile(
+    person: number,
+    { name, type = '', base64, text = '' }: Readonly<Record<string, unknown>>,
+  ): Promise<ChatMessage> {
+    if (!this.plays.files) throw wrong(`${this.type} plays no files here`);
+    mustBeNumber(person, 'person');
+    if (typeof name !== 'string' || name.trim() === '' || typeof base64 !== 'string' || typeof type !== 'string')
+      throw wrong('the file has no name or no content', 'send {"name":"a.txt","base64":"aGVsbG8="}');
+    const words = text === '' ? '' : textOf(text);
+    const bytes = Buffer.from(base64, 'base64');
+    const message = this.#transcript.wrote(person, words === '' ? `📎 ${name}` : `📎 ${name}\n${words}`, Date.now());
+    this.#tell({ type: 'message', message });
+    await this.#platform.sendFile?.(person, { name, type, bytes }, words);
     return message;
   }
 
@@ -132,6 +165,17 @@ export class Simulation implements AsyncDisposable {
   #tell(event: SimulationEvent): void {
     for (const watcher of this.#watchers) watcher(event);
   }
+}
+
+function mustBeNumber(value: unknown, what: 'person' | 'group'): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < MOST_PEOPLE) return value;
+  throw wrong(`there is no such ${what}; they are numbered from 0 to ${MOST_PEOPLE - 1}`);
+}
+
+function textOf(text: unknown): string {
+  if (typeof text !== 'string' || text.trim() === '') throw wrong('the message has no text', 'send {"text":"hello"}');
+  if (text.length > LONGEST_TEXT) throw wrong(`the text is longer than ${LONGEST_TEXT} characters`);
+  return text;
 }
 
 function wrong(message: string, hint = 'see `gatehouse simulate --help`'): GatehouseError {

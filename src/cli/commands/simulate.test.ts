@@ -36,6 +36,7 @@ test('it says how to point a daemon at it, quoted for a shell, and how to write 
         { kind: 'limit', times: 3 },
         { kind: 'slow', times: 1 },
       ],
+      strangers: false,
       run: false,
       verbose: true,
     },

@@ -9,20 +9,22 @@ export interface SimulateFlags {
   readonly channel: string;
   readonly port: string;
   readonly fault: readonly string[];
+  readonly strangers?: boolean;
   readonly run?: boolean;
 }
 
 /** Runs a platform of this machine to chat on, until it is stopped. */
-export const simulate: Command<SimulateFlags> = ({ deps, out, globals }, { channel, port, fault, run }) =>
+export const simulate: Command<SimulateFlags> = ({ deps, out, globals }, { channel, port, fault, strangers, run }) =>
   deps.simulate(
     {
       channel,
       port: portOf(port),
       faults: fault.map(faultOf),
+      strangers: strangers === true,
       run: run === true,
       verbose: globals.verbose === true,
     },
-    (about) => announce(out, about, { channel, runs: run === true, command: deps.command }),
+    (about) => announce(out, about, { channel, strangers: strangers === true, runs: run === true, command: deps.command }),
   );
 
 function portOf(text: string): number {
@@ -44,12 +46,13 @@ function faultOf(text: string): { readonly kind: string; readonly times: number 
 
 interface Asked {
   readonly channel: string;
+  readonly strangers: boolean;
   readonly runs: boolean;
   /** Runs this program. */
   readonly command: string;
 }
 
-function announce(out: Output, about: SimulatorInfo, { channel, runs, command }: Asked): void {
+function announce(out: Output, about: SimulatorInfo, { channel, strangers, runs, command }: Asked): void {
   const { url, config, configFile, dataDir, env, faults, needsFirstStart } = about;
   out.document({ channel, url, faults, config, configFile, dataDir, env, daemon: runs });
   const json = "-H 'content-type: application/json'";
@@ -66,6 +69,10 @@ function announce(out: Output, about: SimulatorInfo, { channel, runs, command }:
     out.data(`  ${command} gateway ${places}\n`);
     out.data(`or put this into a config of your own:\n\n${JSON.stringify(config, null, 2)}\n`);
     if (needsFirstStart) out.data('Start it before you write: it answers nothing that is older than its first start.\n');
+  }
+  if (strangers) {
+    out.data('Nobody is let in yet: who writes is given a code. Let them in:\n');
+    out.data(`  ${command} pair approve CODE --data-dir ${shellWord(dataDir)}\n`);
   }
   out.data('Without a browser:\n');
   out.data(`  curl -s ${url}/people/0/messages ${json} -d '{"text":"hi"}'`);

@@ -13,28 +13,63 @@ const FAULTS = {
 
 const byId = (id) => document.getElementById(id);
 const people = new Map();
+const groups = new Map();
 const bubbles = new Map();
+let plays = { groups: false, files: false };
 
 function personAt(number) {
-  for (let next = people.size; next <= number; next += 1) people.set(next, addPerson(next));
+  for (let next = people.size; next <= number; next += 1)
+    people.set(next, addChat(`Person ${next}`, `person ${next}`, sendTo(next)));
   return people.get(number);
 }
 
-function addPerson(number) {
+function groupAt(number) {
+  for (let next = groups.size; next <= number; next += 1) groups.set(next, addGroup(next));
+  return groups.get(number);
+}
+
+/** Words, or a file with words below it, to the bot alone. */
+function sendTo(number) {
+  return async (text, { file }) => {
+    if (!file) return await post(`/people/${number}/messages`, { text });
+    await post(`/people/${number}/files`, { name: file.name, type: file.type, base64: await base64Of(file), text });
+  };
+}
+
+function addGroup(number) {
+  const chat = addChat(`Group ${number}`, `group ${number}`, async (text) => {
+    const [person, addressed] = [Number(chat.author.value), chat.addressed.checked];
+    await post(`/groups/${number}/messages`, { person, text, addressed });
+  });
+  for (const next of people.keys()) {
+    const option = document.createElement('option');
+    option.value = String(next);
+    option.textContent = `Person ${next}`;
+    chat.author.append(option);
+  }
+  for (const part of ['.author', '.addressed']) chat.section.querySelector(part).hidden = false;
+  chat.section.querySelector('.file').hidden = true;
+  return chat;
+}
+
+function addChat(title, name, send) {
   const section = byId('person').content.firstElementChild.cloneNode(true);
   const [form, text] = [section.querySelector('form'), section.querySelector('textarea')];
-  section.querySelector('h2').textContent = `Person ${number}`;
+  section.querySelector('h2').textContent = title;
   const view = section.querySelector('.view');
-  view.setAttribute('aria-label', `Chat of person ${number}`);
+  view.setAttribute('aria-label', `Chat of ${name}`);
   // What scrolls can be reached by the keyboard.
   view.tabIndex = 0;
-  section.querySelector('.name').textContent = `Message of person ${number}`;
+  section.querySelector('.name').textContent = `Message of ${name}`;
+  section.querySelector('.file').hidden = !plays.files;
+  const chooser = section.querySelector('.file input');
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const written = text.value;
-    if (written.trim() === '') return;
+    const [written, file] = [text.value, chooser.files?.[0]];
+    if (written.trim() === '' && !file) return;
     text.value = '';
-    post(`/people/${number}/messages`, { text: written }).catch((error) => {
+    chooser.value = '';
+    send(written.trim() === '' ? '' : written, { file }).catch((error) => {
       // What could not be sent is not lost: it stands where it was typed.
       text.value = written;
       notice(error.message);
@@ -46,11 +81,17 @@ function addPerson(number) {
     form.requestSubmit();
   });
   byId('people').append(section);
-  return { view, list: section.querySelector('.messages'), typing: section.querySelector('.typing') };
+  const [author, addressed] = [section.querySelector('.author select'), section.querySelector('.addressed input')];
+  return { section, view, author, addressed, list: section.querySelector('.messages'), typing: section.querySelector('.typing') };
 }
 
-function showMessage({ id, person, by, text, at, edited }) {
-  const { list, view } = personAt(person);
+async function base64Of(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return btoa(bytes.reduce((text, byte) => text + String.fromCharCode(byte), ''));
+}
+
+function showMessage({ id, person, inGroup, author, by, text, at, edited }) {
+  const { list, view } = inGroup ? groupAt(person) : personAt(person);
   let bubble = bubbles.get(id);
   if (!bubble) {
     const item = document.createElement('li');
@@ -60,7 +101,7 @@ function showMessage({ id, person, by, text, at, edited }) {
     list.append(item);
     bubbles.set(id, bubble);
   }
-  bubble.words.textContent = text;
+  bubble.words.textContent = author === undefined ? text : `Person ${author}: ${text}`;
   bubble.time.textContent = `${new Date(at).toLocaleTimeString()}${edited ? ' edited' : ''}`;
   view.scrollTop = view.scrollHeight;
 }
@@ -131,10 +172,13 @@ function listen() {
   });
 }
 
-personAt(FIRST_PEOPLE - 1);
 for (const id of ['people', 'log-view']) byId(id).tabIndex = 0;
 byId('add').addEventListener('click', () => personAt(people.size));
-const { channel, faults } = await (await fetch('/messages')).json();
+byId('add-group').addEventListener('click', () => groupAt(groups.size));
+const { channel, faults, plays: played } = await (await fetch('/messages')).json();
+plays = played;
+byId('add-group').hidden = !plays.groups;
+personAt(FIRST_PEOPLE - 1);
 byId('channel').textContent = channel;
 document.title = `${channel}: Gatehouse simulator`;
 for (const kind of faults) addFault(kind);

@@ -12,11 +12,21 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** A message of the bot as people see it now: an edit changes the text of the one that is there. */
 export interface SeenMessage {
-  /** The person it was for: the number given to `write`. */
+  /** The person it was for: the number given to `write`; in a group, the number of that. */
   readonly person: number;
+  /** It was said in the group with the number `person`. */
+  readonly inGroup?: true;
   readonly text: string;
   /** Epoch ms at which it appeared; an edit does not change it. */
   readonly at: number;
+}
+
+/** A file of a person. */
+export interface SentFile {
+  readonly name: string;
+  /** Media type; '' where it is not known. */
+  readonly type: string;
+  readonly bytes: Buffer;
 }
 
 /** The part of a process that a terminal has to do with. */
@@ -49,11 +59,10 @@ export interface Platform extends AsyncDisposable {
   attach?(daemon: TerminalOwner): void;
   /** A person writes to the bot in a private chat of their own. Resolves once the platform has it, not once the bot has. */
   write(person: number, text: string): Promise<void>;
-  /**
-   * The same in a group, addressed to the bot; `seen` gives the group's number as the person. Absent: it plays
-   * no groups.
-   */
-  writeInGroup?(person: number, group: number, text: string): Promise<void>;
+  /** The same in a group, addressed to the bot unless told otherwise. Absent: it plays no groups. */
+  writeInGroup?(person: number, group: number, text: string, addressed?: boolean): Promise<void>;
+  /** A person sends a file to the bot, with words below it. Absent: it plays no files. */
+  sendFile?(person: number, file: SentFile, text: string): Promise<void>;
   /** What people can see of the bot since `begin`, oldest first. */
   seen(): Promise<readonly SeenMessage[]>;
   /**

@@ -1,6 +1,6 @@
 import { startTelegramServer, type TelegramServer } from '../telegram/server.ts';
 import { Deliveries } from './deliveries.ts';
-import type { FaultKind, Platform, PlatformOptions, SeenMessage } from './platform.ts';
+import type { FaultKind, Platform, PlatformOptions, SeenMessage, SentFile } from './platform.ts';
 
 /** The chat of person 0; the others follow. */
 export const FIRST_CHAT = 1_001;
@@ -72,11 +72,21 @@ class TelegramPlatform implements Platform {
     await this.#pass({ from, chat: { id: from.id, type: 'private', first_name: from.first_name }, text });
   }
 
-  async writeInGroup(person: number, group: number, text: string): Promise<void> {
-    const mention = `@${this.#server.username}`;
+  async writeInGroup(person: number, group: number, text: string, addressed = true): Promise<void> {
     const chat = { id: FIRST_GROUP - group, type: 'supergroup', title: `Group ${group}` };
+    if (!addressed) return await this.#pass({ from: personOf(person), chat, text });
+    const mention = `@${this.#server.username}`;
     const entities = [{ type: 'mention', offset: 0, length: mention.length }];
     await this.#pass({ from: personOf(person), chat, text: `${mention} ${text}`, entities });
+  }
+
+  async sendFile(person: number, { name, type, bytes }: SentFile, text: string): Promise<void> {
+    const from = personOf(person);
+    const id = `file-${this.#written + 1}`;
+    this.#server.addFile(id, bytes);
+    const about = { file_id: id, file_unique_id: id, file_name: name, file_size: bytes.length };
+    const document = type === '' ? about : { ...about, mime_type: type };
+    await this.#pass({ from, chat: { id: from.id, type: 'private' }, document, ...(text === '' ? {} : { caption: text }) });
   }
 
   async #pass(message: Update['message']): Promise<void> {
@@ -87,7 +97,11 @@ class TelegramPlatform implements Platform {
 
   async seen(): Promise<readonly SeenMessage[]> {
     const sends = this.#server.sends.slice(this.#sent);
-    return sends.map(({ chatId, text, at }) => ({ person: numberOf(chatId), text, at }));
+    return sends.map(({ chatId, text, at, file }) => ({
+      ...{ person: numberOf(chatId), at },
+      text: file ? [`📎 ${file.name}`, text].filter((line) => line !== '').join('\n') : text,
+      ...(Number(chatId) < 0 ? { inGroup: true as const } : {}),
+    }));
   }
 
   async waiting(): Promise<number> {
@@ -96,7 +110,9 @@ class TelegramPlatform implements Platform {
 
   typing(): readonly number[] {
     const since = Date.now() - TYPING_MS;
-    const typing = [...this.#server.typingAt].filter(([chat, at]) => at > since && !this.#answeredSince(chat, at));
+    const typing = [...this.#server.typingAt].filter(
+      ([chat, at]) => Number(chat) > 0 && at > since && !this.#answeredSince(chat, at),
+    );
     return typing.map(([chat]) => numberOf(chat));
   }
 
