@@ -1,29 +1,13 @@
-import { globSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../lib/package-info.ts';
+import { commandLines, pagesOf } from '../testing/documented.ts';
 import { buildProgram } from './program.ts';
 import { processDeps } from './wiring.ts';
 
 const ROOT = packageRoot();
-const PAGES = ['*.md', 'docs/**/*.md', 'channels/**/*.md'].flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
-
-/** The command lines of blocks of code, without what the shell does with them. */
-function linesOf(page: string): readonly string[] {
-  const text = readFileSync(join(ROOT, page), 'utf8');
-  const blocks = [...text.matchAll(/^```(?:sh|bash|console)[^\n]*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
-  const lines = blocks.flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'));
-  return lines.map((line) => line.replace(/^\$ /, '')).filter((line) => line.startsWith('gatehouse '));
-}
-
-/** As a shell splits them; ends at a comment, a redirection or the next command. */
-function wordsOf(line: string): readonly string[] {
-  const [, ...words] = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    ([, double, single, bare]) => double ?? single ?? bare ?? '',
-  );
-  const end = words.findIndex((word) => /^(?:#|>|\||&&|;)/.test(word));
-  return end < 0 ? words : words.slice(0, end);
-}
+const PAGES = pagesOf(ROOT);
 
 /** Why the command line does not take these words; undefined = it does. Nothing is run. */
 async function refusal(words: readonly string[]): Promise<string | undefined> {
@@ -63,16 +47,13 @@ function unknownIn(sentence: string): string | undefined {
 
 test('every command in a block of README and docs is one that the command line takes', async () => {
   const refused: string[] = [];
-  let count = 0;
-  for (const page of PAGES) {
-    for (const line of linesOf(page)) {
-      count += 1;
-      const why = await refusal(wordsOf(line));
-      if (why !== undefined) refused.push(`${page}: ${line}: ${why}`);
-    }
+  const lines = commandLines(ROOT);
+  for (const { page, text, words } of lines) {
+    const why = await refusal(words);
+    if (why !== undefined) refused.push(`${page}: ${text}: ${why}`);
   }
   expect(refused).toEqual([]);
-  expect(count).toBeGreaterThan(30);
+  expect(lines.length).toBeGreaterThan(30);
 });
 
 test('every command that a sentence of README and docs names is there, with its options', () => {
