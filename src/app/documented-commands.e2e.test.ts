@@ -1,4 +1,4 @@
-// Every command line in the blocks of README and docs, run as it stands there, in a fresh HOME beside a daemon that runs.
+// Every command line in the blocks of README and docs, run in a fresh HOME beside a daemon.
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

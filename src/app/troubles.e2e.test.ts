@@ -1,4 +1,4 @@
-// What an operator meets: each trouble is made on the real program, and one command names its cause and its repair.
+// What an operator meets: each trouble is made on the real program, and one command names cause and repair.
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';

@@ -5,8 +5,8 @@ const MOST = 1_000;
 
 /**
  * Chats as they were last read: each is asked for several times for a message, and changes once in ten
- * minutes. Whoever writes a chat says so with `changed`; for what another process may have written there is
- * `forget`, as late as the journal looks for that.
+ * minutes. A write of a chat calls `changed`; `forget` is for what another process may have written, as late
+ * as the journal looks for that.
  */
 export class KnownChats {
   /** In the order in which they were read. `undefined` = there is no such chat. */

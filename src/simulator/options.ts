@@ -5,7 +5,7 @@ export interface SimulateOptions {
   readonly port: number;
   /** What goes wrong from the beginning. */
   readonly faults: readonly { readonly kind: string; readonly times: number }[];
-  /** Nobody is let in before the operator says so. */
+  /** No person is let in before the operator does it. */
   readonly strangers: boolean;
   /** Also start a daemon on it. */
   readonly run: boolean;

@@ -71,7 +71,7 @@ function announce(out: Output, about: SimulatorInfo, { channel, strangers, runs,
     if (needsFirstStart) out.data('Start it before you write: it answers nothing that is older than its first start.\n');
   }
   if (strangers) {
-    out.data('Nobody is let in yet: who writes is given a code. Let them in:\n');
+    out.data('No person is let in yet; one who writes is given a code. Let them in:\n');
     out.data(`  ${command} pair approve CODE --data-dir ${shellWord(dataDir)}\n`);
   }
   out.data('Without a browser:\n');

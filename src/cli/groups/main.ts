@@ -182,7 +182,7 @@ function addSimulateCommand(program: Commander, run: Run): void {
       'go wrong from the beginning: limit, lose-reply, duplicate, reorder, slow, disconnect; repeatable',
       (one: string, all: readonly string[] = []) => [...all, one],
     )
-    .option('--strangers', 'let nobody in: who writes is given a code, as people of a real channel are')
+    .option('--strangers', 'let no person in before you do: one who writes is given a code, as on a real channel')
     .option('--run', 'also start a daemon on it, with a data directory that is removed at the end and no key: the demo answers')
     .action((channel: string, options: Omit<SimulateFlags, 'channel' | 'fault'>, command: Commander) =>
       run(async () => (await import('../commands/simulate.ts')).simulate, { fault: [], ...options, channel }, command),
