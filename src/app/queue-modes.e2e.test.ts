@@ -1,13 +1,13 @@
 // Queue modes through the whole daemon, on a channel in memory and on Telegram's own wire: what each message
 // comes to.
 import { expect, test } from 'vitest';
-import { QUEUE_MODES, type QueueMode } from '../core/queueing.ts';
+import { QUEUE_MODES } from '../core/queueing.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { BUSY, type Expected, expected, numbers, ordered } from '../testing/queue-expected.ts';
 import { type Cell, type QueueScene, queueScene, type Work } from '../testing/queue-scene.ts';
 
 const CHANNELS = ['test', 'telegram'] as const;
 const COUNTS = [2, 10] as const;
-const BUSY = 'busy';
 
 interface Row extends Cell {
   readonly count: number;
@@ -29,63 +29,6 @@ function table(works: readonly Work[]): readonly Row[] {
 }
 
 const named = ({ channel, mode, work, count }: Row): string => `${channel}, ${mode}, ${work}, ${count}`;
-const numbers = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `m${i + 1}`);
-
-/** What the chat reads after m0, which it was at work on, and what becomes of each message. */
-interface Expected {
-  readonly texts: readonly string[];
-  readonly outcomes: readonly string[];
-}
-
-/** `m0`: the answer to it, where there is one. */
-function expected({ mode, work, count }: Row, crashed = false): Expected {
-  const all = numbers(count);
-  const last = `m${count}`;
-  const isUnderWay = work === 'running' || work === 'tools';
-  const end = work === 'tools' ? ': worked' : work === 'parked' ? ': allow' : '';
-  const m0 = work === 'idle' ? [] : [`did m0${end}`];
-  const own = work === 'idle' ? [] : ['m0 answered'];
-  const answered = (list: readonly string[]) => list.map((m) => `${m} answered`);
-  switch (mode) {
-    case 'followup':
-      return { texts: [...m0, ...all.map((m) => `did ${m}`)], outcomes: [...own, ...answered(all)] };
-    case 'collect':
-      return {
-        texts: [...m0, `did ${all.join('+')}`],
-        outcomes: [...own, 'm1 answered', ...all.slice(1).map((m) => `${m} merged`)],
-      };
-    case 'steer':
-      if (isUnderWay) {
-        const whole = `did ${['m0', ...all].join('+')}${end}`;
-        // A model call that was under way ends, and the next one is told; after a crash the first one is.
-        const texts = work === 'running' && !crashed ? [`did m0\n\n${whole}`] : [whole];
-        return { texts, outcomes: [...own, ...all.map((m) => `${m} steered`)] };
-      }
-      return {
-        texts: [...m0, `did ${last}`],
-        outcomes: [...own, ...all.slice(0, -1).map((m) => `${m} superseded`), `${last} answered`],
-      };
-    case 'interrupt':
-      return {
-        texts: [...(work === 'parked' ? m0 : []), `did ${last}`],
-        outcomes: [
-          ...(isUnderWay ? ['m0 interrupted'] : own),
-          ...all.slice(0, -1).map((m) => `${m} superseded`),
-          `${last} answered`,
-        ],
-      };
-    case 'speculative': {
-      const most = isUnderWay ? 5 : 6;
-      const done = all.slice(0, most);
-      const late = m0.map((text) =>
-        isUnderWay ? `↩️ To your earlier message (a later one was answered first):\n\n${text}` : text,
-      );
-      const texts = [...done.map((m) => `did ${m}`), ...all.slice(most).map(() => BUSY), ...late];
-      return { texts, outcomes: [...own, ...answered(done), ...all.slice(most).map((m) => `${m} busy`)] };
-    }
-  }
-}
-
 /** In which order overflow turns are answered is not said. */
 function seen(scene: QueueScene, row: Row): Expected {
   const texts = scene
@@ -94,10 +37,6 @@ function seen(scene: QueueScene, row: Row): Expected {
     .filter((text) => !/^May I\?|^✅/.test(text))
     .map((text) => (text.startsWith('I am working on') ? BUSY : text));
   return { texts: ordered(row.mode, texts), outcomes: scene.outcomes(row) };
-}
-
-function ordered(mode: QueueMode, texts: readonly string[]): readonly string[] {
-  return mode === 'speculative' ? texts.toSorted() : texts;
 }
 
 async function chooseModes(scene: QueueScene, rows: readonly Row[]): Promise<void> {
