@@ -18,6 +18,8 @@ const BUILT = await builtDaemon();
 const PROGRAM = BUILT === undefined ? join(import.meta.dirname, 'daemon.ts') : join(BUILT, 'sweep-daemon.mjs');
 /** A run that is not done by then counts what is missing as lost. */
 const DONE_WITHIN_MS = 25_000;
+/** More for each question where answers are shown while they grow: the model takes some seconds for each. */
+const GROWING_MS = 3_000;
 
 export interface RunSpec {
   readonly platform: Platform;
@@ -222,7 +224,8 @@ const STILL = 8;
 
 /** Polls the daemon's status until every message has its outcome and nothing is left to send. */
 async function whenDone(dir: string, started: Started, goal: Goal): Promise<boolean> {
-  const end = performance.now() + DONE_WITHIN_MS;
+  const more = goal.platform.grown ? goal.expected * GROWING_MS : 0;
+  const end = performance.now() + DONE_WITHIN_MS + more;
   const lookMs = goal.platform.grown ? SLOW_LOOK_MS : LOOK_MS;
   let still = 0;
   while (performance.now() < end && started.child.exitCode === null && started.child.signalCode === null) {
