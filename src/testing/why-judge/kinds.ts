@@ -110,7 +110,7 @@ export const KINDS: readonly Kind[] = [
     // Codes are given to a few strangers at a time.
     const says = () =>
       wasTold(scene, chat, /This assistant is private/)
-        ? /^It was not let in: its sender has to be let in first, and was given a code\.$/
+        ? /^It was not let in: its sender has to be let in first, and was given a code; `gatehouse pair list` shows it\.$/
         : /^It was not let in: its sender is not on the list\.$/;
     return [{ key: say(scene, chat, 'let me in'), kind: 'stranger', says, configKey: SENDERS }];
   },
