@@ -53,7 +53,12 @@ test('--cwd is where the config is looked for; --no-retry and --log reach the da
 test.each([
   [['--cwd', 'nowhere'], /--cwd nowhere is no directory/],
   [['--base-url', 'ftp://example.org'], /--base-url "ftp:\/\/example.org" is no address of a server/],
-  [['--base-url', 'http://user:word@example.org'], /without a user name or password/],
+  [
+    ['--base-url', 'http://user:word@example.org/v1?k=key'],
+    /--base-url of "example\.org" is no address.*\n.*without a user name/,
+  ],
+  [['--provider', ''], /--provider is empty/],
+  [['--cwd', ''], /--cwd is empty/],
   [['--max-iterations', 'many'], /--max-iterations/],
   [['--log', 'xml'], /--log/],
 ])('%j is refused in words', async (flags, words) => {

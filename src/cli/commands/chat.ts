@@ -23,6 +23,7 @@ export const chat: Command<ChatOptions> = async (context, options) => {
   const { deps, globals } = context;
   if (options.message?.trim() === '')
     throw new GatehouseError('GH1001', 'the message is empty', { hint: 'write `gatehouse chat -m "hello"`' });
+  mustHaveWords(options);
   const here =
     options.cwd === undefined ? context : { ...context, deps: { ...deps, cwd: await directory(deps.cwd, options.cwd) } };
   const loaded = await readConfig(here, { providers: PROVIDER_NAMES });
@@ -40,6 +41,13 @@ export const chat: Command<ChatOptions> = async (context, options) => {
     ...(options.log === undefined ? {} : { logFormat: options.log }),
   });
 };
+
+/** A variable of the shell that is not set must not choose another model than was meant. */
+function mustHaveWords({ cwd, provider, model, baseUrl }: ChatOptions): void {
+  for (const [option, value] of Object.entries({ cwd, provider, model, 'base-url': baseUrl }))
+    if (value?.trim() === '')
+      throw new GatehouseError('GH1001', `--${option} is empty`, { hint: `name one, or leave out --${option}` });
+}
 
 async function directory(cwd: string, path: string): Promise<string> {
   const found = resolve(cwd, path);
@@ -68,10 +76,15 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
   };
 }
 
+/** A password, and what stands in a query, may be secrets. */
+function shown(text: string, url: URL | null): string {
+  return /[@?#]/.test(text) ? `of ${JSON.stringify(url?.host ?? '')}` : JSON.stringify(text);
+}
+
 function checkedUrl(text: string): string {
   const url = URL.parse(text);
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return text;
-  throw new GatehouseError('GH1001', `--base-url ${JSON.stringify(text)} is no address of a server`, {
+  throw new GatehouseError('GH1001', `--base-url ${shown(text, url)} is no address of a server`, {
     hint: 'write http://HOST/v1 or https://HOST/v1, without a user name or password',
   });
 }

@@ -1,4 +1,4 @@
-import { readdir, utimes } from 'node:fs/promises';
+import { readdir, rm, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { lockDataDir } from '../../journal/lock.ts';
@@ -56,4 +56,17 @@ test('clean leaves everything as it is while a daemon runs, and where there is n
   expect(await at.left()).toEqual(ALL);
   await lock[Symbol.asyncDispose]();
   expect((await at.cli.run('clean', '--data-dir', join(at.cli.dir, 'nowhere'))).stdout).toContain('nothing to remove');
+});
+
+test('clean writes nothing through a link, and a file is no data directory', async () => {
+  await using at = await cliWithData();
+  const elsewhere = join(at.cli.dir, 'elsewhere');
+  await at.cli.write('elsewhere/kept.txt', 'x');
+  await rm(join(at.cli.dataDir, 'chat'), { recursive: true });
+  await symlink(elsewhere, join(at.cli.dataDir, 'chat'));
+  expect(await at.cli.run('clean', '--all', '--yes')).toMatchObject({ code: 0 });
+  expect(await readdir(elsewhere)).toEqual(['kept.txt']);
+  const file = await at.cli.run('clean', '--dry-run', '--data-dir', join(elsewhere, 'kept.txt'));
+  expect(file.stderr).toMatch(/GH1202 .*kept\.txt is no directory/);
+  expect(JSON.parse((await at.cli.run('clean', '--dry-run', '--json')).stdout)).toMatchObject({ dryRun: true, would: [] });
 });

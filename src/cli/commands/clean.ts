@@ -1,5 +1,5 @@
 // the data directory -> what can go: leftovers and old copies, or with --all everything but config and logins
-import { type Dirent, existsSync } from 'node:fs';
+import { type Dirent, existsSync, lstatSync, statSync } from 'node:fs';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chatDirOf } from '../../../config/paths.ts';
@@ -39,11 +39,14 @@ interface Found {
 export const clean: Command<CleanOptions> = async (context, { all = false, dryRun = false, yes = false }) => {
   const { out, deps } = context;
   const dataDir = dataDirOf(context);
-  if (!existsSync(dataDir)) return nothing(context, dataDir);
+  if (!existsSync(dataDir)) return nothing(context, dataDir, dryRun);
+  if (!statSync(dataDir).isDirectory())
+    throw new GatehouseError('GH1202', `${dataDir} is no directory`, { hint: 'name the data directory with --data-dir' });
   await using _lock = dryRun ? undefined : await lockDataDir(dataDir, deps.clock);
-  await using _chat = dryRun || !existsSync(chatDirOf(dataDir)) ? undefined : await lockDataDir(chatDirOf(dataDir), deps.clock);
+  await using _chat =
+    dryRun || !isOwnDirectory(chatDirOf(dataDir)) ? undefined : await lockDataDir(chatDirOf(dataDir), deps.clock);
   const found = await removable(context, dataDir, all);
-  if (found.length === 0) return nothing(context, dataDir);
+  if (found.length === 0) return nothing(context, dataDir, dryRun);
   const bytes = found.reduce((sum, one) => sum + one.bytes, 0);
   out.data(formatTable(found.map((one) => [one.path, sizeText(one.bytes)])));
   const document = { dryRun, dataDir, removed: dryRun ? [] : found, bytes };
@@ -59,9 +62,14 @@ export const clean: Command<CleanOptions> = async (context, { all = false, dryRu
   return EXIT.ok;
 };
 
-function nothing({ out }: CommandContext, dataDir: string): number {
+/** Nothing is written through a link that leads elsewhere. */
+function isOwnDirectory(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function nothing({ out }: CommandContext, dataDir: string, dryRun: boolean): number {
   out.data(`there is nothing to remove in ${dataDir}`);
-  out.document({ dryRun: false, dataDir, removed: [], bytes: 0 });
+  out.document({ dryRun, dataDir, removed: [], bytes: 0, ...(dryRun ? { would: [] } : {}) });
   return EXIT.ok;
 }
 
