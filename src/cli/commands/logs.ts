@@ -38,7 +38,10 @@ const MOST_RUNS = 10_000;
  * `--log pretty` without a terminal: with every fact, for a search in them.
  */
 export const logs: Command<LogsOptions> = async (context, options) => {
-  const { out } = context;
+  const { out, deps } = context;
+  // Before the record is opened: there may be none.
+  boundsOf(options, deps.clock.now());
+  mostOf(options);
   const printed = await withJournal(context, ({ journal }) => print(context, journal.record, options));
   if (printed === undefined) out.say('nothing is recorded yet');
   else if (printed === 'more') out.say(`these are the newest ${NEWEST}; -n COUNT or -n all shows more`);
@@ -86,9 +89,7 @@ function mayGetMore({ event }: RecordedEvent, now: number): boolean {
  */
 async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number | 'more'> {
   const { deps, out } = context;
-  const since = parseSince(options.since ?? '24h', deps.clock.now());
-  if (options.until !== undefined && parseTime('--until', options.until, deps.clock.now()) <= since)
-    throw new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier time with --since' });
+  const since = boundsOf(options, deps.clock.now());
   const most = mostOf(options);
   const isAsked = filterOf(options, deps.clock.now());
   const position = new Position();
@@ -123,6 +124,17 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
     position.goBack(deps.clock.now());
     await deps.clock.sleep(FOLLOW_MS);
   }
+}
+
+/** When what is asked for begins. Throws GH1001 for what is no time, and for a period that ends before it begins. */
+function boundsOf({ since: first, until, follow }: LogsOptions, now: number): number {
+  const since = parseSince(first ?? '24h', now);
+  const end = until === undefined ? Number.POSITIVE_INFINITY : parseTime('--until', until, now);
+  if (end <= since)
+    throw new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier time with --since' });
+  if (follow && end <= now)
+    throw new GatehouseError('GH1001', '--follow waits for what comes, and --until is over', { hint: 'leave out one of them' });
+  return since;
 }
 
 function mostOf({ lines, since }: LogsOptions): number | undefined {

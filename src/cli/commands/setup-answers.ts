@@ -28,10 +28,17 @@ export function isTerminal({ deps: { stdio } }: CommandContext): boolean {
 /** Throws GH1001 where what is not answered by a flag cannot be asked. */
 export function mustBeAnswered(context: CommandContext, { keyFile, tokenFile, owner }: SetupOptions): void {
   if (isTerminal(context) || ((keyFile ?? tokenFile) !== undefined && (tokenFile === undefined || owner !== undefined))) return;
+  if (tokenFile !== undefined && owner === undefined)
+    throw new GatehouseError('GH1001', '--token-file needs --owner where there is no terminal', {
+      hint: 'add `--owner ID`: the id, at the platform of the bot, of who sends the code',
+    });
   throw new GatehouseError('GH1001', 'setup asks on a terminal, and there is none', {
     hint: 'answer with `--key-file`, and `--token-file` with `--owner ID`; or write a config with `gatehouse init --defaults`, and store secrets with `gatehouse auth set-key NAME < file`',
   });
 }
+
+/** Keys and tokens are shorter by far. */
+const MOST_CHARS = 8_192;
 
 /** Typed unseen on the terminal, or read from the file that a flag names. '' = left out. */
 export async function secret(context: CommandContext, prompt: string, pipe: string, file: string | undefined): Promise<string> {
@@ -42,6 +49,10 @@ export async function secret(context: CommandContext, prompt: string, pipe: stri
       hint: 'name a file with the secret alone',
     });
   });
+  if (/\s/.test(text.trim()) || text.length > MOST_CHARS)
+    throw new GatehouseError('GH1001', `${file} holds more than a secret`, {
+      hint: 'name a file with the secret alone, on one line',
+    });
   if (text.trim() !== '') return text.trim();
   throw new GatehouseError('GH1001', `${file} is empty`, { hint: 'name a file with the secret alone' });
 }

@@ -35,3 +35,14 @@ test('with every step left out a config of the terminal alone is written, and no
   expect((await readdir(`${dir.path}/.gatehouse`)).toSorted()).toEqual(['.gitignore', 'config.json', 'config.schema.json']);
   expect(await cli.run('config', 'check')).toMatchObject({ code: 0 });
 });
+
+test('answers as flags are looked at before anything is called', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('two.txt', 'sk-one\nsk-two\n');
+  await cli.write('one.txt', 'sk-one\n');
+  expect((await cli.run('setup', '--key-file', 'two.txt')).stderr).toMatch(/two\.txt holds more than a secret/);
+  expect((await cli.run('setup', '--key-file', 'one.txt', '--token-file', 'one.txt')).stderr).toMatch(
+    /--token-file needs --owner/,
+  );
+});
