@@ -62,7 +62,10 @@ export interface StatusDocument {
    */
   readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
   readonly config?: ConfigStatus;
-  /** Addresses for platforms at which requests were refused since the start. Absent, too, in what an earlier version tells. */
+  /**
+   * Addresses for platforms at which requests were refused since the start. Absent, too, in what an earlier
+   * version tells.
+   */
   readonly webhooks?: readonly WebhookStatus[];
   /** Absent, too, in what an earlier version tells. */
   readonly mcp?: readonly McpStatus[];

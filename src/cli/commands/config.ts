@@ -101,7 +101,10 @@ function entriesOf(config: Config): readonly [PropertyKey[], ModelConfig][] {
   ];
 }
 
-/** Keys that models need, and that are neither stored nor in this environment, which may not be the daemon's. */
+/**
+ * Keys that models need, and that are neither stored nor in this environment, which may not be the
+ * daemon's.
+ */
 async function missingKeys(config: Config, env: CliDeps['env'], storedKey: StoredKey): Promise<readonly Finding[]> {
   const found: Finding[] = [];
   for (const [at, entry] of entriesOf(config)) {

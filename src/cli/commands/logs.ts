@@ -126,7 +126,10 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
   }
 }
 
-/** When what is asked for begins. Throws GH1001 for what is no time, and for a period that ends before it begins. */
+/**
+ * When what is asked for begins. Throws GH1001 for what is no time, and for a period that ends before it
+ * begins.
+ */
 function boundsOf({ since: first, until, follow }: LogsOptions, now: number): number {
   const since = parseSince(first ?? '24h', now);
   const end = until === undefined ? Number.POSITIVE_INFINITY : parseTime('--until', until, now);

@@ -83,7 +83,7 @@ export const staleRecord: Check = {
   },
 };
 
-/** Paths of files that a write of more than an hour ago left behind. None where the directory is not there. */
+/** Files that a write of more than an hour ago left behind. None where the directory is not there. */
 export async function oldLeftovers(dataDir: string, now: number): Promise<readonly string[]> {
   const names = await readdir(dataDir).catch((error: unknown) => {
     if (isErrno(error, 'ENOENT')) return [];
