@@ -13,6 +13,5 @@ export function usable(run: AgentRun, asking: string): readonly string[] {
 }
 
 function offeredTo({ tools, access, channel }: AgentRun, model: string): readonly Tool[] {
-  const run = { authority: access.authority, channel, model };
-  return tools.filter((tool) => access.policy.offers(tool, run).kind !== 'deny');
+  return access.policy.offered(tools, { authority: access.authority, channel, model });
 }

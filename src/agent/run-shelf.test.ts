@@ -47,10 +47,10 @@ test('a resumed run describes what it described before', async () => {
 
 test('a tool that the policy denies is neither described nor named in a group', async () => {
   const model = scriptedModel(['done']);
-  const offers = ({ name }: { readonly name: string }) =>
-    ({ kind: name.startsWith('mcp__files') ? 'deny' : 'allow', reason: '' }) as const;
+  const offered = <Facts extends { readonly name: string }>(tools: readonly Facts[]) =>
+    tools.filter(({ name }) => !name.startsWith('mcp__files'));
   const run = agentRun({ tools: TOOLS, model });
-  await runAgent({ ...run, access: { ...run.access, policy: { ...run.access.policy, offers } } });
+  await runAgent({ ...run, access: { ...run.access, policy: { ...run.access.policy, offered } } });
 
   const tools = model.requests[0]?.tools ?? [];
   expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name).filter((name) => !name.startsWith('mcp__files')));

@@ -96,7 +96,7 @@ test('a call that is forbidden by now is not gone on with', async () => {
   const before = await attempt(asking().tool, [], {});
   const { tool, given } = asking();
   const policy = {
-    offers: () => ({ kind: 'allow', reason: 'x' }) as const,
+    offered: <T>(tools: readonly T[]) => tools,
     decide: () => ({ kind: 'deny', reason: 'x' }) as const,
   };
   const after = await attempt(tool, before.steps, { [idOf(before.steps)]: 'a' }, { access: anyAccess({ policy }) });

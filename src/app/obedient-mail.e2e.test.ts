@@ -20,7 +20,7 @@ if (missing !== undefined) {
 
 const OWNER = 'alice@example.test';
 const ALLOWS_ALL: Policy = {
-  offers: () => ({ kind: 'allow', reason: 'a test' }),
+  offered: (tools) => tools,
   decide: () => ({ kind: 'allow', reason: 'a test' }),
 };
 const GENUINE = 'Authentication-Results: mx.example.test; dmarc=pass header.from=example.test';

@@ -23,7 +23,7 @@ const OWNER = { owner: [{ channel: 'test', chat_id: 'owner', sender_ids: ['user-
 /** Calls that look where the words are; to make them harms nothing. */
 const ASKING = new Set(['web_fetch', 'web_search', 'git', 'mcp__post__do']);
 const ALLOWS_ALL: Policy = {
-  offers: () => ({ kind: 'allow', reason: 'a test' }),
+  offered: (tools) => tools,
   decide: () => ({ kind: 'allow', reason: 'a test' }),
 };
 

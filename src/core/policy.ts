@@ -31,8 +31,8 @@ export type Verdict =
  * crash decides the same. Neither method throws.
  */
 export interface Policy {
-  /** Whether the tool is offered: `deny` = it is not. Does not depend on what was read. */
-  offers(tool: ToolFacts, run: PolicyRun): Verdict;
+  /** Those of the tools that a run is offered, in their order. Does not depend on what was read. */
+  offered<Facts extends ToolFacts>(tools: readonly Facts[], run: PolicyRun): readonly Facts[];
   /** Whether this call runs. Denies whatever is not offered. */
   decide(call: PolicyCall, run: PolicyRun): Verdict;
 }

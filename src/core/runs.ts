@@ -68,8 +68,8 @@ export interface Runs {
    */
   finish(result: TurnResult, onCommit?: (session: string) => void): Promise<boolean>;
   /**
-   * The session of a run, which may have been begun anew since the run was claimed. Does not wait for the
-   * disk.
+   * The session of a run that this process claimed, which may have been begun anew since. Does not wait for
+   * the disk.
    */
-  sessionOf(seq: number): Promise<string | undefined>;
+  sessionOf(row: Pick<RunRow, 'seq' | 'session'>): Promise<string | undefined>;
 }

@@ -106,9 +106,10 @@ export class Draft {
    * Rejects like any read of the journal.
    */
   async open(options: { readonly isResumed: boolean }): Promise<void> {
+    if (!options.isResumed) return;
     const { journal } = this.#context;
     const stored = await journal.part(this.key);
-    if (options.isResumed && (await journal.part(partKey(this.#target.id, 0)))) {
+    if (await journal.part(partKey(this.#target.id, 0))) {
       this.#lost = true;
       return;
     }

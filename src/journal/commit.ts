@@ -32,10 +32,17 @@ import { addQuestion, moveQuestion, remind, setBack, settle } from './waits.ts';
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
   // Before anything is written: what returns false must have changed nothing.
   if (!writes.every((write) => write.kind !== 'job' || jobStands(store, write))) return false;
-  const own = claim && endClaim(store, claim, change);
-  if (claim && own === undefined) return false;
-  for (const write of writes) apply(store, write, { owner: claim && `in${claim.seq}.${claim.generation}`, session: own }, change);
+  if (claim) return commitClaim(store, writes, claim, change) !== undefined;
+  for (const write of writes) apply(store, write, { owner: undefined, session: undefined }, change);
   return true;
+}
+
+/** As `commitAll`, of writes without a job. Returns the session of the claimed run; undefined = nothing was written. */
+export function commitClaim(store: Store, writes: readonly Write[], claim: Claim, change: Change): string | undefined {
+  const session = endClaim(store, claim, change);
+  if (session === undefined) return undefined;
+  for (const write of writes) apply(store, write, { owner: `in${claim.seq}.${claim.generation}`, session }, change);
+  return session;
 }
 
 /** What is written with an admission. */

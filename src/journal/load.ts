@@ -71,9 +71,10 @@ export function recountLoad(db: Database): void {
 const NONE: Load = { messages: 0, bytes: 0 };
 
 export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
+  const own = db.get<Load>('SELECT messages, bytes FROM temp.load WHERE kind = ? AND key = ?', kind, key) ?? NONE;
+  if (kind !== 'lane') return { ...own };
   const sums = 'SELECT coalesce(sum(messages), 0) AS messages, coalesce(sum(bytes), 0) AS bytes FROM temp.load WHERE kind = ?';
-  const own = db.get<Load>(`${sums} AND key = ?`, kind, key) ?? NONE;
-  return kind === 'lane' ? sumOf(own, db.get<Load>(`${sums} AND key > ? AND key < ?`, kind, ...beside(key))) : { ...own };
+  return sumOf(own, db.get<Load>(`${sums} AND key > ? AND key < ?`, kind, ...beside(key)));
 }
 
 /** Of the rows that wait in one lane and in its topics, which their limit keeps few. */

@@ -124,7 +124,18 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const usage = { rowsSinceLook: Number.POSITIVE_INFINITY };
   const record = new RecordWriter(db);
   const chats = new KnownChats();
-  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage, record, chats, firstAccounts: new Map() };
+  const store: Store = {
+    db,
+    clock,
+    bootId: randomUUID(),
+    aging,
+    remains,
+    usage,
+    record,
+    chats,
+    firstAccounts: new Map(),
+    restarted: new Set(),
+  };
   const backlog = new Backlog(highWater);
   backlog.set(countActive(store)); // the first read, by which SQLite opens the log
   const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);

@@ -19,7 +19,7 @@ import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import { chatsOf } from './chats.ts';
 import { childCounts } from './children.ts';
-import { commitAll, wokenBy } from './commit.ts';
+import { commitAll, commitClaim, wokenBy } from './commit.ts';
 import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
@@ -34,7 +34,7 @@ import { promptedRun } from './prompted-runs.ts';
 import { readWaits } from './read-waits.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
-import { cancelledRows, claimedSession, claimRow, releaseRow, waitingRows } from './runs.ts';
+import { cancelledRows, claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { settlePart } from './settle-part.ts';
 import { spendingOf } from './spending.ts';
@@ -133,9 +133,10 @@ export class SqliteJournal implements Journal {
     return done;
   }
 
-  sessionOf(seq: number): Promise<string | undefined> {
+  async sessionOf({ seq, session }: Pick<RunRow, 'seq' | 'session'>): Promise<string | undefined> {
+    if (!this.#store.restarted.has(session)) return session;
     const sql = 'SELECT session FROM run WHERE seq = ?';
-    return this.#queue.peek(() => this.#store.db.get<{ session: string }>(sql, seq)?.session);
+    return await this.#queue.peek(() => this.#store.db.get<{ session: string }>(sql, seq)?.session);
   }
 
   /** A write by which runs that waited may go on: who runs them is told once it is on disk. */
@@ -154,21 +155,18 @@ export class SqliteJournal implements Journal {
 
   /** The runner tells delivery of the parts of an answer itself, once they can be seen. */
   async finish(result: TurnResult, onCommit?: (session: string) => void): Promise<boolean> {
-    const { lines, parts, seq, generation } = result;
+    const { lines, parts } = result;
     const of = result.session === undefined ? {} : { session: result.session };
     const writes: readonly Write[] = [
       ...lines.map((line) => ({ kind: 'line', ...of, line }) as const),
       ...parts.map((part) => ({ kind: 'part', part }) as const),
     ];
     const claim = claimOf(result);
-    let session: string | undefined;
-    const finish = (change: Change): boolean => {
-      session = result.session ?? claimedSession(this.#store, seq, generation);
-      return commitAll(this.#store, writes, claim, change);
-    };
-    const done = await this.#waking(finish, (ended) => ended && session !== undefined && onCommit?.(session));
-    if (done) for (const { what, lane } of wokenBy([], claim)) this.wakeup.notify(what, lane);
-    return done;
+    const finish = (change: Change): string | undefined => commitClaim(this.#store, writes, claim, change);
+    const done = await this.#waking(finish, (own) => own !== undefined && onCommit?.(result.session ?? own));
+    if (done === undefined) return false;
+    for (const { what, lane } of wokenBy([], claim)) this.wakeup.notify(what, lane);
+    return true;
   }
 
   unflushed(limit: number, afterSeq = 0): Promise<readonly UnflushedSession[]> {

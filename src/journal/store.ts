@@ -35,6 +35,8 @@ export interface Store {
   readonly chats: KnownChats;
   /** By channel; never changes once it is known: see `Chats.firstAccount`. */
   readonly firstAccounts: Map<string, string>;
+  /** Sessions that were begun anew since this process opened the journal, which moved their runs. */
+  readonly restarted: Set<string>;
 }
 
 /**

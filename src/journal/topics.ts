@@ -86,6 +86,8 @@ function restartSession(store: Store, answer: Answer, { topic, keep }: Restart):
   endGrants(store, session);
   const move = `UPDATE run SET workspace = coalesce(workspace, session), session = ?1 WHERE session = ?2 AND `;
   const to = archivedSession(session);
+  // Should this be undone, runs of it are only looked up in vain.
+  store.restarted.add(session);
   store.db.run(`${move} state = 'PARKED'`, to, session);
   // The lane, and those of its turns beside the order.
   for (const state of ['NEW', 'RUNNING']) {

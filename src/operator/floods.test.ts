@@ -10,13 +10,19 @@ import { Floods } from './floods.ts';
 
 const MIB = 1024 * 1024;
 
-/** `loads`: what waits, by `lane`, `sender` and `all`; `mine`: of the sender in the lane. */
+function inAll({ lane, sender }: Partial<Record<string, Load>>): Load {
+  const most = (of: keyof Load): number => Math.max(lane?.[of] ?? 0, sender?.[of] ?? 0);
+  return { messages: most('messages'), bytes: most('bytes') };
+}
+
+/** `loads`: what waits, by `lane`, `sender` and `all`, by default what is most of these; `mine`: of the sender in the lane. */
 function scene(loads: Partial<Record<string, Load>>, set: Record<string, number> = {}) {
   const none = { messages: 0, bytes: 0 };
   const at = { limits: limitsSection.parse(set), loads };
   const journal = {
     room: () => 100,
-    load: (kind: string, _key: string, principal?: string) => at.loads[principal === undefined ? kind : 'mine'] ?? none,
+    load: (kind: string, _key: string, principal?: string) =>
+      at.loads[principal === undefined ? kind : 'mine'] ?? (kind === 'all' ? inAll(at.loads) : none),
   };
   const clock = new FakeClock();
   const events: RunEvent[] = [];

@@ -81,8 +81,9 @@ interface Over {
  */
 export class Floods {
   readonly #options: FloodsOptions;
-  /** Let in, and not yet on disk. */
+  /** Let in, and not yet on disk: under each of their keys, and how many in all. */
   readonly #entering = new Map<string, number>();
+  #allEntering = 0;
   /** Lanes and senders that were told, channels of which the operator was, and when. The oldest first. */
   readonly #told = new Map<string, number>();
   /** By channel whose platform is asked to hold its messages: when a batch of it was refused last. */
@@ -153,7 +154,7 @@ export class Floods {
     if (!isCounted(admission)) return admission;
     const over = this.#over(admission);
     if (!over) {
-      for (const [kind, key] of this.#keys(admission)) this.#enter(`${kind} ${key}`, 1);
+      this.#enter(admission, 1);
       return admission;
     }
     const refused = () => this.#refused(admission, over);
@@ -168,7 +169,7 @@ export class Floods {
       // It comes again, and is counted again.
       if (admission.kind === 'answer' && !committed) this.#atOnce.delete(principalOf(admission.message));
       if (isOver || !isCounted(admission)) continue;
-      for (const [kind, key] of this.#keys(admission)) this.#enter(`${kind} ${key}`, -1);
+      this.#enter(admission, -1);
     }
   }
 
@@ -212,11 +213,28 @@ export class Floods {
   }
 
   #over(admission: Admitted): Over | undefined {
+    if (this.#isFar()) return undefined;
     for (const [kind, key] of this.#keys(admission)) {
       const limit = kind === 'within' ? this.#shareMet(admission, key) : this.#limitMet(kind, key);
       if (limit) return { limit, key: `${kind} ${key}` };
     }
     return undefined;
+  }
+
+  /** All that waits, of whomever, would meet no limit yet: then one look does for all of them. */
+  #isFar(): boolean {
+    const { chat_mb: ofChat, person_mb: ofPerson } = this.#options.limits();
+    const { messages, bytes } = this.#options.journal.load('all', '');
+    const most = Math.min(this.#chatMost() * OF_GROUP, this.#personMost());
+    return messages + this.#allEntering < most && bytes < Math.min(ofChat * OF_GROUP, ofPerson) * MIB;
+  }
+
+  #chatMost(): number {
+    return this.#options.limits().chat_messages ?? Math.max(LEAST.lane, Math.floor(this.#options.highWater * OF_LANE));
+  }
+
+  #personMost(): number {
+    return this.#options.limits().person_messages ?? Math.max(LEAST.sender, Math.floor(this.#options.highWater * OF_SENDER));
   }
 
   /**
@@ -230,27 +248,28 @@ export class Floods {
 
   /** `entering`: under which key those are counted that are not on disk yet. */
   #chatLimit(load: Load, entering: string, share: number): WaitingLimit | undefined {
-    const { highWater, limits } = this.#options;
-    const { chat_messages: set, chat_mb: megabytes } = limits();
-    const most = set ?? Math.max(LEAST.lane, Math.floor(highWater * OF_LANE));
-    if (load.messages + (this.#entering.get(entering) ?? 0) >= most * share) return 'chat_messages';
+    const { chat_mb: megabytes } = this.#options.limits();
+    if (load.messages + (this.#entering.get(entering) ?? 0) >= this.#chatMost() * share) return 'chat_messages';
     return load.bytes >= megabytes * MIB * share ? 'chat_mb' : undefined;
   }
 
   #limitMet(kind: 'lane' | 'sender', key: string): WaitingLimit | undefined {
-    const { journal, highWater, limits } = this.#options;
-    const set = limits();
+    const { journal, limits } = this.#options;
     const load: Load = journal.load(kind, key);
     if (kind === 'lane') return this.#chatLimit(load, `lane ${key}`, 1);
     const messages = load.messages + (this.#entering.get(`sender ${key}`) ?? 0);
-    if (messages >= (set.person_messages ?? Math.max(LEAST.sender, Math.floor(highWater * OF_SENDER)))) return 'person_messages';
-    return load.bytes >= set.person_mb * MIB ? 'person_mb' : undefined;
+    if (messages >= this.#personMost()) return 'person_messages';
+    return load.bytes >= limits().person_mb * MIB ? 'person_mb' : undefined;
   }
 
-  #enter(key: string, change: 1 | -1): void {
-    const count = (this.#entering.get(key) ?? 0) + change;
-    if (count > 0) this.#entering.set(key, count);
-    else this.#entering.delete(key);
+  #enter(admission: Admitted, change: 1 | -1): void {
+    this.#allEntering += change;
+    for (const [kind, key] of this.#keys(admission)) {
+      const entry = `${kind} ${key}`;
+      const count = (this.#entering.get(entry) ?? 0) + change;
+      if (count > 0) this.#entering.set(entry, count);
+      else this.#entering.delete(entry);
+    }
   }
 
   #tell(key: string): boolean {

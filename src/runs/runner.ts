@@ -160,7 +160,7 @@ export class Runner {
 
   /** Its session may have been begun anew while it ran: then it ends in what that was. */
   async #moved(row: RunRow): Promise<RunRow> {
-    const session = await this.#options.journal.sessionOf(row.seq);
+    const session = await this.#options.journal.sessionOf(row);
     return session === undefined || session === row.session ? row : { ...row, session };
   }
 

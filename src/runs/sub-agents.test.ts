@@ -158,7 +158,7 @@ test('A35 a sub-agent has no tool that its parent lacks, and no call that is fre
     const of = { authority, channel: isChat ? channel : 'job', model: one(random, ['p/m', 'q/m']) };
     let now = settings(random, principal);
     const policy = createPolicy(() => now);
-    const offered = TOOLS.filter((tool) => policy.offers(tool, of).kind !== 'deny').map(({ name }) => name);
+    const offered = policy.offered(TOOLS, of).map(({ name }) => name);
     const request = { ...REQUEST, allow: some(random, ENTRIES, 0.1), deny: some(random, ENTRIES, 0.1) };
     if (offered.length === 0) continue;
     const planned = await subAgents(row).agents.plan(request, call('call_x_1_0', offered), 'spawn');
@@ -180,7 +180,7 @@ test('A35 a sub-agent has no tool that its parent lacks, and no call that is fre
     }
     for (const name of ['spawn', 'dispatch_subagent']) {
       const tool = TOOLS.find((known) => known.name === name);
-      if (tool) expect(policy.offers(tool, childRun).kind).toBe('deny');
+      if (tool) expect(policy.offered([tool], childRun)).toEqual([]);
     }
     // The config is widened later: what the parent lacked when it asked, the child still lacks.
     now = {
@@ -194,7 +194,7 @@ test('A35 a sub-agent has no tool that its parent lacks, and no call that is fre
       mode: 'full',
       channel: () => undefined,
     };
-    for (const tool of TOOLS) if (!offered.includes(tool.name)) expect(policy.offers(tool, childRun).kind).toBe('deny');
+    for (const tool of TOOLS) if (!offered.includes(tool.name)) expect(policy.offered([tool], childRun)).toEqual([]);
   }
   // Else the property would hold of nothing.
   expect(allowed).toBeGreaterThan(judged / 100);

@@ -63,7 +63,7 @@ export function outboundFile(name: string): OutboundFile {
 export function anyAccess(override: Partial<ToolAccess> = {}): ToolAccess {
   const allowed = { kind: 'allow', reason: 'in tests' } as const;
   return {
-    policy: { offers: () => allowed, decide: () => allowed },
+    policy: { offered: (tools) => tools, decide: () => allowed },
     authority: { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [] },
     ...{ taint: 0, verdicts: new Map(), granted: async () => undefined },
     ...override,

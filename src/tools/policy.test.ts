@@ -4,7 +4,7 @@ import type { PolicyRun, Verdict } from '../core/policy.ts';
 import type { ToolFacts } from '../core/tool.ts';
 import { isKnownEntry } from '../core/tool-groups.ts';
 import { BUILT_IN } from './index.ts';
-import { createPolicy, modeOf, type PolicySettings } from './policy.ts';
+import { createPolicy, modeOf, offerOf, type PolicySettings } from './policy.ts';
 
 const BOTH = UNTRUSTED | PRIVATE;
 const NONE = { allow: [], deny: [] };
@@ -31,7 +31,7 @@ const builtIn = (name: string): ToolFacts => {
   if (!found) throw new Error(`no tool ${name}`);
   return found;
 };
-const offers = (facts: ToolFacts, who: PolicyRun, config = settings()): Verdict => createPolicy(() => config).offers(facts, who);
+const offers = (facts: ToolFacts, who: PolicyRun, config = settings()): Verdict => offerOf(facts, who, config);
 const decide = (facts: ToolFacts, who: PolicyRun, { config = settings(), taint = 0, args = {} as unknown } = {}): Verdict =>
   createPolicy(() => config).decide({ tool: facts, args, taint }, who);
 const names = (who: PolicyRun, config = settings()): readonly string[] =>

@@ -50,15 +50,34 @@ interface Rule extends PolicyRules {
 
 /** `settings` is asked at each use, so that a changed config holds at once. */
 export function createPolicy(settings: () => PolicySettings): Policy {
-  const offers = (tool: ToolFacts, run: PolicyRun): Verdict =>
-    isAlways(tool) ? { kind: 'allow', reason: 'it changes nothing' } : judgeTool(tool, run, settings());
   return {
-    offers,
+    offered(tools, run) {
+      const grounds = groundsOf(run, settings());
+      return tools.filter((tool) => judgeTool(tool, grounds).kind !== 'deny');
+    },
     decide(call, run) {
-      const offered = offers(call.tool, run);
-      return offered.kind === 'deny' || isAlways(call.tool) ? offered : judgeCall(call, run, settings());
+      const offer = offerOf(call.tool, run, settings());
+      return offer.kind === 'deny' || isAlways(call.tool) ? offer : judgeCall(call, run, settings());
     },
   };
+}
+
+/** Whether a run is offered the tool, and why not. */
+export function offerOf(tool: ToolFacts, run: PolicyRun, settings: PolicySettings): Verdict {
+  return judgeTool(tool, groundsOf(run, settings));
+}
+
+/** What the tools of a run are judged by, the same for each of them. */
+interface Grounds {
+  readonly authority: Authority;
+  readonly settings: PolicySettings;
+  readonly rules: readonly Rule[];
+  readonly mode: Mode;
+}
+
+function groundsOf(run: PolicyRun, settings: PolicySettings): Grounds {
+  const { authority } = run;
+  return { authority, settings, rules: rulesFor(run, settings), mode: effectiveMode(authority, settings) };
 }
 
 function isAlways({ name, effect }: ToolFacts): boolean {
@@ -78,21 +97,20 @@ function actOf({ act, effect }: ToolFacts, args: unknown): Act {
   return own ?? ({ none: 'none', workspace: 'files', outside: 'network' } as const)[effect];
 }
 
-function judgeTool(tool: ToolFacts, run: PolicyRun, settings: PolicySettings): Verdict {
-  const { authority } = run;
+function judgeTool(tool: ToolFacts, { authority, settings, rules, mode }: Grounds): Verdict {
+  if (isAlways(tool)) return { kind: 'allow', reason: 'it changes nothing' };
   const act = actOf(tool, undefined);
   if (authority.role === 'guest' && NEVER_FOR_GUESTS.includes(act)) return deny('it is not for guests');
   if (tool.ownerOnly && authority.role !== 'owner') return deny('it is the owner’s alone');
   const unnamed = notNamed(tool, authority, settings);
   if (unnamed) return unnamed;
-  for (const rule of rulesFor(run, settings)) {
+  for (const rule of rules) {
     const denied = deniedBy(tool, rule);
     if (denied) return denied;
   }
   for (const { allow, deny: not, because = 'the run that began this one may not use it' } of authority.policies) {
     if (deniedBy(tool, { key: '', allow, deny: not })) return deny(because);
   }
-  const mode = effectiveMode(authority, settings);
   if (mode === 'read-only' && neededMode(tool, act, authority.role) !== 'read-only')
     return deny(`it changes something, and the mode is ${mode}`, modeKey(authority, settings));
   return { kind: 'allow', reason: `allowed for the ${authority.role}` };

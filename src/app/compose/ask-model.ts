@@ -40,10 +40,14 @@ export interface ModelAccessParts {
  */
 export function composeModelAccess(parts: ModelAccessParts): (row: RunRow, as?: string) => ModelAccess {
   return (row, as = row.key) => {
-    const queue = new BoundedQueue(AT_ONCE);
+    let queue: BoundedQueue | undefined;
     return {
       window: async () => (await modelFor(row, parts)).contextWindow,
-      ask: (question, signal) => queue.run(() => ask(question, { row, as }, parts, signal)),
+      ask: (question, signal) => {
+        // Few runs ask anything.
+        queue ??= new BoundedQueue(AT_ONCE);
+        return queue.run(() => ask(question, { row, as }, parts, signal));
+      },
     };
   };
 }
