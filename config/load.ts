@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { errorText, GatehouseError } from '../src/core/errors.ts';
+import { GatehouseError } from '../src/core/errors.ts';
+import { readFailureText } from '../src/lib/errno.ts';
 import { type ChannelSchemas, checkChannels, hintMisplacedSetting } from './check-channels.ts';
 import { checkModels } from './check-models.ts';
 import { checkSecurity } from './check-security.ts';
@@ -82,9 +83,13 @@ async function readSource(options: LoadOptions): Promise<{ file: string; bytes: 
     } catch (error) {
       const absent = error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
       if (absent && explicit === undefined) continue;
-      throw new GatehouseError('GH1102', absent ? `there is no file ${file}` : `${file} cannot be read: ${errorText(error)}`, {
-        cause: error,
-      });
+      throw new GatehouseError(
+        'GH1102',
+        absent ? `there is no file ${file}` : `${file} cannot be read: ${readFailureText(error)}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
   return undefined;

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { errorText, GatehouseError } from '../src/core/errors.ts';
+import { GatehouseError } from '../src/core/errors.ts';
+import { readFailureText } from '../src/lib/errno.ts';
 import { hashOf, MAX_BYTES } from './load.ts';
 
 /**
@@ -32,7 +33,7 @@ export async function takeSnapshot(file: string): Promise<Snapshot> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
     const isAbsent = code === 'ENOENT' || code === 'ENOTDIR';
-    return unreadable(code, isAbsent ? `there is no file ${file}` : `${file} cannot be read: ${errorText(error)}`, error);
+    return unreadable(code, isAbsent ? `there is no file ${file}` : `${file} cannot be read: ${readFailureText(error)}`, error);
   }
 }
 

@@ -80,7 +80,7 @@ async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
 export async function confirmed({ deps, out }: CommandContext, question: string): Promise<boolean> {
   if (deps.stdio.stdin.isTTY !== true)
     throw new GatehouseError('GH1005', 'what is deleted cannot be had back', {
-      hint: 'look at what is shown above, then add `--yes`',
+      hint: `look at ${out.json ? 'what it is about' : 'what is shown above'}, then add \`--yes\``,
     });
   const isYes = /^y(?:es)?$/i.test(await withQuestions(deps.stdio, (ask) => ask(`${question} [y/N] `)));
   if (!isYes) out.say('nothing was deleted');

@@ -1,3 +1,18 @@
+import { errorText } from '../core/errors.ts';
+
+const READ_FAILED: Readonly<Record<string, string>> = {
+  EISDIR: 'it is a directory',
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'a part of its path is no directory',
+  EACCES: 'this user may not read it',
+};
+
+/** Why a file could not be read, for a sentence that names the file. */
+export function readFailureText(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return Object.hasOwn(READ_FAILED, code) ? `${READ_FAILED[code]} (${code})` : errorText(error);
+}
+
 /** Whether an error of the platform has one of these codes, such as `ENOENT`. */
 export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);

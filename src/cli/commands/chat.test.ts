@@ -57,6 +57,7 @@ test.each([
     ['--base-url', 'http://user:word@example.org/v1?k=key'],
     /--base-url of "example\.org" is no address.*\n.*without a user name/,
   ],
+  [['--base-url', 'http://127.0.0.1:9/v1'], /--base-url needs the name of a model.*\n.*add `--model NAME`/],
   [['--provider', ''], /--provider is empty/],
   [['--cwd', ''], /--cwd is empty/],
   [['--max-iterations', 'many'], /--max-iterations/],

@@ -63,6 +63,11 @@ async function directory(cwd: string, path: string): Promise<string> {
 function instead(config: Config, { provider, model, baseUrl, maxIterations }: ChatOptions): Config {
   const most = maxIterations === undefined ? {} : { max_iterations: countOf('--max-iterations', maxIterations) };
   if ((provider ?? model ?? baseUrl) === undefined) return { ...config, ...most };
+  const address = baseUrl === undefined ? {} : { base_url: checkedUrl(baseUrl) };
+  if ((provider ?? model ?? config.provider ?? config.model) === undefined)
+    throw new GatehouseError('GH1001', '--base-url needs the name of a model that is served there', {
+      hint: 'add `--model NAME`',
+    });
   const { model_hints: _, ...kept } = config;
   const isElsewhere = (provider ?? baseUrl) !== undefined;
   const { api_key_env: __, api_key_envs: ___, base_url: ____, api_type: _____, ...alone } = kept;
@@ -71,7 +76,7 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
     ...(isElsewhere ? { fallback_models: [] } : {}),
     ...(provider === undefined ? {} : { provider, model: undefined }),
     ...(model === undefined ? {} : { model }),
-    ...(baseUrl === undefined ? {} : { base_url: checkedUrl(baseUrl) }),
+    ...address,
     ...most,
   };
 }

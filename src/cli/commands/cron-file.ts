@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { errorText, GatehouseError } from '../../core/errors.ts';
+import { GatehouseError } from '../../core/errors.ts';
 import type { Job } from '../../core/job.ts';
+import { readFailureText } from '../../lib/errno.ts';
 import { printable } from '../../lib/printable.ts';
 import { readAtMost } from '../../lib/read-at-most.ts';
 import { metJob, readJobs, writeJobs } from '../../schedule/file.ts';
@@ -93,7 +94,7 @@ async function readInput({ deps }: CommandContext, file: string): Promise<string
     const { bytes, complete } = await readAtMost(input as AsyncIterable<Buffer>, MOST_BYTES);
     if (complete) return bytes.toString('utf8');
   } catch (error) {
-    throw new GatehouseError('GH1003', `${file} cannot be read: ${errorText(error)}`, {
+    throw new GatehouseError('GH1003', `${file} cannot be read: ${readFailureText(error)}`, {
       hint: 'name a file, or - for the input',
       cause: error,
     });

@@ -180,6 +180,7 @@ test('a day that is none is told with the way to write one, and no record is not
   });
   expect((await cli.run('logs', '--until', 'soon')).stderr).toContain('--until "soon" is no time');
   expect((await cli.run('logs', '-f', '--until', '1h')).stderr).toContain('--until is over');
+  expect((await cli.run('logs', '--json', '--log', 'pretty')).stdout).toContain('--json and --log pretty contradict each other');
   const later = await cli.run('logs', '--since', '2099-01-01');
   expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('GH1001 --since lies in the future\n')]);
   for (const command of ['logs', 'effects']) {

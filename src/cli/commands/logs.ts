@@ -39,6 +39,8 @@ const MOST_RUNS = 10_000;
  */
 export const logs: Command<LogsOptions> = async (context, options) => {
   const { out, deps } = context;
+  if (out.json && options.log === 'pretty')
+    throw new GatehouseError('GH1001', '--json and --log pretty contradict each other', { hint: 'leave out one of them' });
   // Before the record is opened: there may be none.
   boundsOf(options, deps.clock.now());
   mostOf(options);

@@ -119,7 +119,8 @@ function unitWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
 
-async function mustHaveSystemd(context: CommandContext): Promise<void> {
+/** Throws GH1107 where there is none to install a service in. */
+export async function mustHaveSystemd(context: CommandContext): Promise<void> {
   const { code, text } = await run(context, ['show-environment']);
   if (code !== 0)
     throw new GatehouseError(

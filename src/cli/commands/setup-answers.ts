@@ -1,7 +1,8 @@
 // flags, or questions on a terminal -> the answers that setup goes by
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { errorText, GatehouseError } from '../../core/errors.ts';
+import { GatehouseError } from '../../core/errors.ts';
+import { readFailureText } from '../../lib/errno.ts';
 import type { CommandContext } from '../context.ts';
 import { readSecret } from '../questions.ts';
 
@@ -37,6 +38,13 @@ export function mustBeAnswered(context: CommandContext, { keyFile, tokenFile, ow
   });
 }
 
+/** Of the tokens that name their platform. */
+const TOKENS: readonly (readonly [RegExp, type: string, variable: string])[] = [
+  [/^\d{5,}:[\w-]{20,}$/, 'telegram', 'TELEGRAM_BOT_TOKEN'],
+  [/^[\w-]{20,}\.[\w-]{6}\.[\w-]{20,}$/, 'discord', 'DISCORD_BOT_TOKEN'],
+];
+export const OTHER_CHANNELS = 'name another channel with `gatehouse init`';
+
 /** Keys and tokens are shorter by far. */
 const MOST_CHARS = 8_192;
 
@@ -45,7 +53,7 @@ export async function secret(context: CommandContext, prompt: string, pipe: stri
   const { stdio, cwd } = context.deps;
   if (file === undefined) return isTerminal(context) ? await readSecret(stdio, prompt, pipe, true) : '';
   const text = await readFile(resolve(cwd, file), 'utf8').catch((error: unknown) => {
-    throw new GatehouseError('GH1001', `${file} cannot be read: ${errorText(error)}`, {
+    throw new GatehouseError('GH1001', `${file} cannot be read: ${readFailureText(error)}`, {
       hint: 'name a file with the secret alone',
     });
   });
@@ -55,4 +63,28 @@ export async function secret(context: CommandContext, prompt: string, pipe: stri
     });
   if (text.trim() !== '') return text.trim();
   throw new GatehouseError('GH1001', `${file} is empty`, { hint: 'name a file with the secret alone' });
+}
+
+/**
+ * The token that a flag names, before anything is called. Undefined = it is asked, or left out. Throws GH1001
+ * where it is none.
+ */
+export async function givenBot(context: CommandContext, { tokenFile }: SetupOptions): Promise<Given | undefined> {
+  if (tokenFile === undefined) return undefined;
+  const token = await secret(context, '', '', tokenFile);
+  const form = formOf(token);
+  if (form) return { token, ...form };
+  throw new GatehouseError('GH1001', `${tokenFile} holds no token of Telegram or Discord`, { hint: OTHER_CHANNELS });
+}
+
+export interface Given {
+  readonly token: string;
+  readonly type: string;
+  readonly variable: string;
+}
+
+/** Of a token whose platform is known by its form. */
+export function formOf(token: string): Omit<Given, 'token'> | undefined {
+  const [, type, variable] = TOKENS.find(([form]) => form.test(token)) ?? [];
+  return type === undefined || variable === undefined ? undefined : { type, variable };
 }

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { scriptedModel } from '../../testing/scripted-model.ts';
 
 test('without a terminal setup names the commands that need none', async () => {
   await using dir = await tempDir();
@@ -45,4 +46,25 @@ test('answers as flags are looked at before anything is called', async () => {
   expect((await cli.run('setup', '--key-file', 'one.txt', '--token-file', 'one.txt')).stderr).toMatch(
     /--token-file needs --owner/,
   );
+  expect((await cli.run('setup', '--token-file', 'one.txt', '--owner', '1')).stderr).toMatch(
+    /one\.txt holds no token of Telegram or Discord\n.*gatehouse init/,
+  );
+  expect((await cli.run('setup', '--key-file', '.')).stderr).toMatch(/GH1001 \. cannot be read: it is a directory/);
+  cli.env = { PATH: dir.path };
+  expect((await cli.run('setup', '--key-file', 'one.txt', '--service')).stderr).toContain('GH1107');
+});
+
+test('a model that does not answer is told with what is wrong with it, and not as a wrong key', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('key.txt', 'sk-one\n');
+  const fails = (kind: 'auth' | 'network') => scriptedModel([{ fail: kind }]);
+  const asked = ['setup', '--key-file', 'key.txt', '--model', 'm'];
+  cli.models.set('openai/m', fails('network'));
+  const { code, stderr } = await cli.run(...asked);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/GH1001 no model answered; nothing was written\n {2}→ \S/)]);
+  cli.models.set('openai/m', fails('auth'));
+  const refused = await cli.run(...asked);
+  expect(refused.stderr).toMatch(/→ check the key: it is taken for one of openai; name another with --provider/);
+  expect(await readdir(dir.path)).toEqual(['key.txt']);
 });

@@ -15,7 +15,16 @@ import { withQuestions } from '../questions.ts';
 import { PROVIDER_NAMES } from './config.ts';
 import { renderConfig, writeSetup } from './init.ts';
 import { testEntry } from './models-test.ts';
-import { isTerminal, mustBeAnswered, type SetupOptions, secret } from './setup-answers.ts';
+import {
+  formOf,
+  type Given,
+  givenBot,
+  isTerminal,
+  mustBeAnswered,
+  OTHER_CHANNELS,
+  type SetupOptions,
+  secret,
+} from './setup-answers.ts';
 
 /** What a key begins with names its provider; all else is taken for OpenAI's. */
 const KEYS: readonly (readonly [RegExp, string])[] = [
@@ -25,11 +34,8 @@ const KEYS: readonly (readonly [RegExp, string])[] = [
   [/^gsk_/, 'groq'],
   [/^xai-/, 'xai'],
 ];
-/** Of the tokens that name their platform. */
-const TOKENS: readonly (readonly [RegExp, type: string, variable: string])[] = [
-  [/^\d{5,}:[\w-]{20,}$/, 'telegram', 'TELEGRAM_BOT_TOKEN'],
-  [/^[\w-]{20,}\.[\w-]{6}\.[\w-]{20,}$/, 'discord', 'DISCORD_BOT_TOKEN'],
-];
+/** The provider refused the key. */
+const WRONG_KEY = 'GH2101';
 const CODE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
 const CODE_LETTERS = 8;
 const CODE_MS = 10 * 60_000;
@@ -74,9 +80,11 @@ export const setup: Command<SetupOptions> = async (context, options) => {
     });
     return EXIT.refused;
   }
+  if (options.service === true) await (await import('./service.ts')).mustHaveSystemd(context);
+  const given = await givenBot(context, options);
   if (isTerminal(context)) out.say('Three steps; Enter leaves one out. Nothing is written before it works.\n');
   const model = await askModel(context, options);
-  const bot = await askBot(context, options);
+  const bot = await askBot(context, options, given);
   const owner = bot ? await askOwner(context, bot, options) : undefined;
   if (bot && !owner) {
     out.fail({ code: 'GH1003', message: 'no one confirmed the code; nothing was written', hint: 'run `gatehouse setup` again' });
@@ -147,6 +155,7 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
   const { deps, out } = context;
   const prompt = '1. Key of a model provider (not shown; Enter: what is found at each start): ';
   const tried = options.keyFile === undefined ? TRIES : 1;
+  let last = '';
   for (let tries = 0; tries < tried; tries += 1) {
     const key = await secret(context, prompt, 'gatehouse auth set-key PROVIDER < key.txt', options.keyFile);
     if (key === '') return undefined;
@@ -162,30 +171,34 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
         out.say(`   ${out.mark('ok', 'stderr')} it answers`);
         return { provider, key };
       }
-      out.say(`   ${out.mark('bad', 'stderr')} ${failure.code} ${printable(failure.message)} → ${printable(failure.hint)}`);
+      last =
+        failure.code === WRONG_KEY
+          ? `check the key: it is taken for one of ${provider}; name another with --provider`
+          : failure.hint;
+      out.say(`   ${out.mark('bad', 'stderr')} ${failure.code} ${printable(failure.message)} → ${printable(last)}`);
     } catch (error) {
       if (!isGatehouseError(error)) throw error;
-      out.say(`   ${out.mark('bad', 'stderr')} ${error.code} ${printable(error.message)} → ${printable(error.hint)}`);
+      last = error.hint;
+      out.say(`   ${out.mark('bad', 'stderr')} ${error.code} ${printable(error.message)} → ${printable(last)}`);
     }
   }
-  throw new GatehouseError('GH1001', `no key worked${triesText(tried)}; nothing was written`, {
-    hint: 'see `gatehouse explain`',
-  });
+  throw new GatehouseError('GH1001', `no model answered${triesText(tried)}; nothing was written`, { hint: printable(last) });
 }
 
 /** Connects with the token, as the daemon would. */
-async function askBot(context: CommandContext, options: SetupOptions): Promise<Bot | undefined> {
+async function askBot(context: CommandContext, options: SetupOptions, given: Given | undefined): Promise<Bot | undefined> {
   const { deps, out } = context;
   const prompt = '2. Token of a Telegram or Discord bot (not shown; Enter: only this terminal): ';
-  const tried = options.tokenFile === undefined ? TRIES : 1;
+  const tried = given ? 1 : TRIES;
   for (let tries = 0; tries < tried; tries += 1) {
-    const token = await secret(context, prompt, 'gatehouse auth set-key telegram < token.txt', options.tokenFile);
+    const token = given?.token ?? (await secret(context, prompt, 'gatehouse auth set-key telegram < token.txt', undefined));
     if (token === '') return undefined;
-    const [, type = '', variable = ''] = TOKENS.find(([form]) => form.test(token)) ?? [];
-    if (type === '') {
-      out.say(`   ${out.mark('bad', 'stderr')} that is no token of Telegram or Discord; other channels: \`gatehouse init\``);
+    const form = given ?? formOf(token);
+    if (!form) {
+      out.say(`   ${out.mark('bad', 'stderr')} that is no token of Telegram or Discord → ${OTHER_CHANNELS}`);
       continue;
     }
+    const { type, variable } = form;
     out.say(`   connecting to ${type} …`);
     const config = await configWith(context, [{ type, settings: settingsOf(type, options) }]);
     const env = { ...deps.env, [variable]: token };

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { access, constants, copyFile, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { errorText, GatehouseError } from '../../core/errors.ts';
+import { GatehouseError } from '../../core/errors.ts';
 import type { Address } from '../../core/message.ts';
 import type { TaskRequest } from '../../core/task-request.ts';
+import { readFailureText } from '../../lib/errno.ts';
 import { printable } from '../../lib/printable.ts';
 import { UPLOADS } from '../../media/fetch-file.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
@@ -96,7 +97,7 @@ async function reading(path: string, read: () => Promise<void>): Promise<void> {
   try {
     await read();
   } catch (error) {
-    throw new GatehouseError('GH1003', `${printable(path)} cannot be read: ${errorText(error)}`, {
+    throw new GatehouseError('GH1003', `${printable(path)} cannot be read: ${readFailureText(error)}`, {
       hint: 'nothing was begun; name a file',
     });
   }

@@ -32,7 +32,7 @@ export function examples(...lines: readonly string[]): string {
 
 /** Of lines that people or programs read. */
 export function logFormat(): Option {
-  return new Option('--log <format>', 'lines for people or for programs (default: pretty on a terminal, else json)').choices([
+  return new Option('--log <format>', 'log lines for people or for programs (default: pretty on a terminal, else json)').choices([
     'pretty',
     'json',
   ]);
