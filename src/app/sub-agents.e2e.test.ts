@@ -102,6 +102,22 @@ test('section 10 case 12: when all sub-agents fail, the run that waits for them 
   expect(rig.channel.texts()).toEqual(['0 of 2 sub-agents done: a …, b …', failed]);
 });
 
+test.each([true, 'deaf'] as const)(
+  'one that never ends is ended by the time of a step, and its parent goes on (%s)',
+  async (hang) => {
+    await using dir = await tempDir();
+    const model = scriptedModel(
+      worker(dispatch('waits for ever', 'b'), (request) => (askedOf(request) === 'b' ? 'did b' : { hang })),
+    );
+    await using rig = await start(dir.path, model, { daemon: { clock: new SteadyClock(600) } });
+    await rig.channel.deliver({ text: 'do it all' });
+    await until('it is answered', () => rig.channel.texts().at(-1)?.startsWith('all: '));
+    const answer = rig.channel.texts().at(-1) ?? '';
+    expect(answer).toContain('one step of this turn reached its time limit of 10 minutes');
+    expect(answer).toMatch(/, did b$/);
+  },
+);
+
 test('section 10 case 5: two that end in one tick resume the run that waits once, and so does one that ends at once', async () => {
   await using dir = await tempDir();
   const both = gate();
