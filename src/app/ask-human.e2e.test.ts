@@ -1,5 +1,8 @@
 // The tool ask_human through the whole daemon: a scripted model, a channel in memory, a journal on disk.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { Database } from '../journal/database.ts';
 import { whyOf } from '../runs/why.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -112,6 +115,27 @@ test('P18 an answer counts days later, over three restarts, and the call is made
     asked.push(at.model.requests.length);
   }
   expect(asked).toEqual([1, 0, 0, 1]);
+});
+
+test('an answer counts after an upgrade: the journal of the version before, with a run that waits, is brought up to date', async () => {
+  await using dir = await tempDir();
+  {
+    await using before = await rigOn(dir.path);
+    await before.channel.deliver({ ...BEN, text: ask({ question: 'Which colour?' }) });
+    await before.sees('ben', 'Which colour?');
+    await until('it waits', async () => (await parked(before)) === 1);
+  }
+  const path = join(dir.path, 'journal.db');
+  {
+    using db = new Database(path, { busyMs: 5_000 });
+    db.exec(`DROP INDEX run_settled; CREATE INDEX run_settled ON run (state, finished_at);
+      DROP INDEX outbox_settled; CREATE INDEX outbox_settled ON outbox (state, settled_at); PRAGMA user_version = 6`);
+  }
+  await using after = await rigOn(dir.path);
+  expect(existsSync(`${path}.v6.bak`)).toBe(true);
+  await after.channel.deliver({ ...BEN, text: 'sea green', platformId: 'afterwards' });
+  await after.sees('ben', 'came: sea green');
+  expect(after.model.requests).toHaveLength(1);
 });
 
 test('an answer that was typed before the question arrived is an ordinary message', async () => {
