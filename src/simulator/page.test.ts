@@ -82,8 +82,12 @@ async function openPage(faults: readonly string[] = ['limit', 'slow'], plays = {
   const posted: [string, unknown][] = [];
   let refusal: object | undefined;
   const events = new FakeElement();
+  const own = new FakeElement();
+  const streams = { open: 0, reloads: 0 };
   const document = {
     title: '',
+    hidden: false,
+    addEventListener: (type: string, listener: Listener) => own.addEventListener(type, listener),
     createElement: () => new FakeElement(),
     getElementById: (id: string) => {
       const found = byId.get(id) ?? new FakeElement();
@@ -93,10 +97,18 @@ async function openPage(faults: readonly string[] = ['limit', 'slow'], plays = {
   };
   const fetch = async (path: string, options?: { readonly body: string }) => {
     if (options) posted.push([path, JSON.parse(options.body)]);
-    return { ok: refusal === undefined, json: async () => refusal ?? { channel: 'telegram', faults, plays } };
+    return { ok: refusal === undefined, json: async () => refusal ?? { run: 'one', channel: 'telegram', faults, plays } };
   };
   // A class, because the page calls it with `new`.
   class EventSource {
+    constructor() {
+      streams.open += 1;
+    }
+
+    close(): void {
+      streams.open -= 1;
+    }
+
     addEventListener(type: string, listener: Listener): void {
       events.addEventListener(type, listener);
     }
@@ -107,14 +119,28 @@ async function openPage(faults: readonly string[] = ['limit', 'slow'], plays = {
     fetch,
     EventSource,
     btoa,
+    AbortSignal,
+    DataTransfer: class {
+      readonly files: object[] = [];
+      readonly items = { add: (file: object) => this.files.push(file) };
+    },
+    location: {
+      reload: () => {
+        streams.reloads += 1;
+      },
+    },
   }) as Promise<void>);
   const tell = (type: string, data: object): void => events.emit(type, { data: JSON.stringify({ type, ...data }) });
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const refuse = (error: object): void => {
     refusal = { error };
   };
+  const show = (isShown: boolean): void => {
+    document.hidden = !isShown;
+    own.emit('visibilitychange');
+  };
   return {
-    document,
+    ...{ document, streams, show },
     posted,
     tell,
     settle,
@@ -246,4 +272,42 @@ test('everything that the script looks for is on the page', async () => {
   for (const [, selector = ''] of script.matchAll(/querySelector\('([.\w-]+)'\)/g))
     expect(html).toMatch(selector.startsWith('.') ? new RegExp(`class="${selector.slice(1)}"`) : new RegExp(`<${selector}[ >]`));
   expect([...script.matchAll(/^ {2}'?([\w-]+)'?: '/gm)].map(([, kind]) => kind)).toEqual(FAULT_KINDS);
+});
+
+test('the stream is open while the page is seen, and a simulator that was started anew begins the page anew', async () => {
+  const { streams, show, tell } = await openPage();
+  show(false);
+  expect(streams.open).toBe(0);
+  show(true);
+  tell('run', { run: 'one' });
+  expect(streams).toEqual({ open: 1, reloads: 0 });
+  tell('run', { run: 'two' });
+  expect(streams.reloads).toBe(1);
+});
+
+test('who is added later may write in the groups that are there', async () => {
+  const { at, people } = await openPage();
+  at('add-group').emit('click');
+  at('add').emit('click');
+  const authors = people()[3]?.querySelector('.author select').elements() ?? [];
+  expect(authors.map(({ textContent }) => textContent)).toEqual(['Person 0', 'Person 1', 'Person 2', 'Person 3']);
+});
+
+test('a file that could not be sent stays chosen, and one that is too large is not sent', async () => {
+  const { people, refuse, settle, at, posted } = await openPage();
+  const form = people()[0]?.querySelector('form');
+  const chooser = people()[0]?.querySelector('.file input');
+  if (!chooser) throw new Error('there is no chooser');
+  const file = { name: 'a.txt', type: '', size: 1, arrayBuffer: async () => new ArrayBuffer(1) };
+  refuse({ message: 'not now' });
+  chooser.files = [file];
+  form?.emit('submit');
+  await settle();
+  await settle();
+  expect([chooser.files, at('notice').textContent]).toEqual([[file], 'not now']);
+  const sent = posted.length;
+  chooser.files = [{ ...file, size: 4 * 1024 * 1024 }];
+  form?.emit('submit');
+  await settle();
+  expect([posted.length, at('notice').textContent]).toEqual([sent, 'A file may have 3 MB here.']);
 });

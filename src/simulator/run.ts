@@ -2,11 +2,13 @@
  * `gatehouse simulate`: a platform of this machine that a person can chat on. Shipped, but loaded by that command alone; what only
  * a checkout has (emulators, Debian programs) is named when it is missing.
  */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
+import { isErrno } from '../lib/errno.ts';
 import { printable } from '../lib/printable.ts';
 import { playTasksDemo } from './demo/tasks.ts';
 import { freePort } from './free-port.ts';
@@ -16,6 +18,9 @@ import { FORGETFUL, PLATFORMS } from './platforms/index.ts';
 import type { Platform } from './platforms/platform.ts';
 import { startSimulatorServer } from './server.ts';
 import { Simulation } from './simulation.ts';
+
+/** Its directory begins so, followed by its process id. */
+const OURS = 'gatehouse-simulate-';
 
 const PLAYED = { ...PLATFORMS, ...FORGETFUL };
 
@@ -41,11 +46,15 @@ export async function runSimulator(
   const interrupt = (): void => stop.resolve(0);
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const signal of signals) process.on(signal, interrupt);
-  const dir = await mkdtemp(join(tmpdir(), 'gatehouse-simulate-'));
+  await removeLeft();
+  const dir = await mkdtemp(join(tmpdir(), `${OURS}${process.pid}-`));
+  // A pipe that nobody reads any more ends the process at once.
+  const removeNow = (): void => rmSync(dir, { recursive: true, force: true });
+  process.once('exit', removeNow);
   try {
     await using platform = await startPlatform(options.channel, { webhookPort });
     const about = await prepare(dir, platform, webhookPort, options.strangers);
-    await using simulation = new Simulation(platform);
+    await using simulation = new Simulation(platform, options.strangers);
     for (const { kind, times } of options.faults) simulation.fault(kind, times);
     await using server = await startSimulatorServer(simulation, options.port);
     await using gateway = options.run
@@ -57,6 +66,26 @@ export async function runSimulator(
   } finally {
     for (const signal of signals) process.off(signal, interrupt);
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+    process.off('exit', removeNow);
+  }
+}
+
+/** What simulators left that were killed. */
+async function removeLeft(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = new RegExp(`^${OURS}(\\d{1,10})-\\w{6}$`).exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    // Another user's stays.
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !isErrno(error, 'ESRCH');
   }
 }
 
@@ -67,11 +96,12 @@ async function isReady(gateway: GatewayProcess, stop: PromiseWithResolvers<numbe
 }
 
 async function startPlatform(channel: string, options: { readonly webhookPort: number }): Promise<Platform> {
-  const names = Object.keys(PLAYED).filter((name) => !(name in NOT_PLAYED));
+  const names = Object.keys(PLAYED).filter((name) => !Object.hasOwn(NOT_PLAYED, name));
   const start = names.includes(channel) ? PLAYED[channel] : undefined;
   if (!start) {
     const meant = nearest(channel, names);
-    const advice = NOT_PLAYED[channel] ?? (meant === undefined ? '' : `did you mean ${meant}? `);
+    const own = Object.hasOwn(NOT_PLAYED, channel) ? NOT_PLAYED[channel] : undefined;
+    const advice = own ?? (meant === undefined ? '' : `did you mean ${meant}? `);
     throw new GatehouseError('GH1001', `there is no simulator for "${printable(channel.slice(0, 40))}"`, {
       hint: `${advice}there are ${names.join(', ')}`,
     });

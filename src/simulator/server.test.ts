@@ -152,6 +152,7 @@ test.each([
   ['/people/0/messages', { text: '' }, 400],
   ['/people/0/messages', { text: 7 }, 400],
   ['/people/0/messages', {}, 400],
+  ['/people/0/messages', { text: 'hi\0' }, 400],
   ['/people/100/messages', { text: 'hi' }, 400],
   ['/people/x/messages', { text: 'hi' }, 404],
   ['/people/0/messages', { text: 'x'.repeat(20_001) }, 400],

@@ -99,7 +99,8 @@ async function route(simulation: Simulation, request: IncomingMessage, response:
   switch (call) {
     case 'GET /messages':
       return send(response, 200, {
-        ...{ channel: simulation.type, faults: simulation.faults, plays: simulation.plays },
+        ...{ run: simulation.run, channel: simulation.type, faults: simulation.faults, plays: simulation.plays },
+        strangers: simulation.strangers,
         ...(await simulation.now()),
       });
     case 'GET /events':
@@ -145,6 +146,7 @@ async function sendEvents(simulation: Simulation, response: ServerResponse): Pro
     response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
   };
   const { messages, waiting, typing } = await simulation.now();
+  write({ type: 'run', run: simulation.run });
   for (const message of messages) write({ type: 'message', message });
   write({ type: 'waiting', waiting });
   write({ type: 'typing', people: typing });

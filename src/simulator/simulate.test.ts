@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -160,6 +160,17 @@ test('what cannot be simulated ends at once with what there is', async () => {
   const fault = await simulate(dir.path, 'telegram', '--fault', 'earthquake');
   expect(await fault.ended).toEqual([2, null]);
   expect(JSON.parse(fault.stdout())).toMatchObject({ error: { hint: expect.stringContaining('limit, lose-reply') } });
+});
+
+test('names of the language are no platforms, and what a killed simulator left goes with the next one', async () => {
+  await using dir = await tempDir();
+  const left = await mkdtemp(join(tmpdir(), 'gatehouse-simulate-4194305-'));
+  for (const name of ['__proto__', 'constructor']) {
+    const simulator = await simulate(dir.path, name);
+    await simulator.ended;
+    expect(simulator.stdout()).toMatch(/there is no simulator for .*"hint": "there are /s);
+  }
+  expect(existsSync(left)).toBe(false);
 });
 
 test('a development package that the installed program lacks is named with what to do', async () => {

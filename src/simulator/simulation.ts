@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import { printable } from '../lib/printable.ts';
 import type { FaultKind, Platform } from './platforms/platform.ts';
@@ -11,6 +12,8 @@ const LONGEST_TEXT = 20_000;
 const MOST_TIMES = 1_000;
 
 export type SimulationEvent =
+  /** First to each watcher: see `Simulation.run`. */
+  | { readonly type: 'run'; readonly run: string }
   | { readonly type: 'message'; readonly message: ChatMessage }
   /** The bot took a message back. */
   | { readonly type: 'removed'; readonly id: string }
@@ -31,8 +34,14 @@ export class Simulation implements AsyncDisposable {
   #waiting = 0;
   #typing: readonly number[] = [];
 
-  constructor(platform: Platform) {
+  /** Of this simulation: ids of messages begin anew with each. */
+  readonly run = randomUUID();
+  /** People have to be let in first. */
+  readonly strangers: boolean;
+
+  constructor(platform: Platform, strangers = false) {
     this.#platform = platform;
+    this.strangers = strangers;
   }
 
   get type(): string {
@@ -92,6 +101,7 @@ export class Simulation implements AsyncDisposable {
     if (typeof name !== 'string' || name.trim() === '' || typeof base64 !== 'string' || typeof type !== 'string')
       throw wrong('the file has no name or no content', 'send {"name":"a.txt","base64":"aGVsbG8="}');
     const words = text === '' ? '' : textOf(text);
+    if (base64.length % 4 !== 0 || !/^[\w+/]*={0,2}$/.test(base64)) throw wrong('the content is not base64');
     const bytes = Buffer.from(base64, 'base64');
     const message = this.#transcript.wrote(person, words === '' ? `📎 ${name}` : `📎 ${name}\n${words}`, Date.now());
     this.#tell({ type: 'message', message });
@@ -174,6 +184,7 @@ function mustBeNumber(value: unknown, what: 'person' | 'group'): number {
 
 function textOf(text: unknown): string {
   if (typeof text !== 'string' || text.trim() === '') throw wrong('the message has no text', 'send {"text":"hello"}');
+  if (text.includes('\0')) throw wrong('the text has a NUL in it, which no person can write');
   if (text.length > LONGEST_TEXT) throw wrong(`the text is longer than ${LONGEST_TEXT} characters`);
   return text;
 }

@@ -48,6 +48,25 @@ test('clean asks before it removes, and removes nothing without a yes', async ()
   expect(await at.cli.run('clean')).toMatchObject({ code: 0 });
 });
 
+test('clean touches nothing in a directory that is none of ours, and leaves what a link leads to', async () => {
+  await using at = await cliWithData();
+  await at.cli.write('own/users/me/notes.txt', 'x');
+  await at.cli.write('own/mine.new-1', 'x');
+  const own = join(at.cli.dir, 'own');
+  expect(await at.cli.run('clean', '--all', '--yes', '--data-dir', own)).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(/GH1005 .*own holds no journal, lock or login: it is no data directory\n.*--data-dir/),
+  });
+  expect((await readdir(own)).toSorted()).toEqual(['mine.new-1', 'users']);
+
+  await rm(join(at.cli.dataDir, 'users'), { recursive: true });
+  await symlink(own, join(at.cli.dataDir, 'users'));
+  await at.cli.write('data/history', 'a line');
+  const { stderr } = await at.cli.run('clean', '--all', '--yes');
+  expect(stderr).toContain(`users was a link; what it led to stays: ${own}`);
+  expect([await at.left(), (await readdir(own)).length]).toEqual([['auth.json', 'tool_config.json'], 2]);
+});
+
 test('clean leaves everything as it is while a daemon runs, and where there is no data', async () => {
   await using at = await cliWithData();
   await using lock = await lockDataDir(at.cli.dataDir, at.cli.clock);

@@ -1,9 +1,9 @@
 // the data directory -> what can go: leftovers and old copies, or with --all everything but config and logins
-import { type Dirent, existsSync, lstatSync, statSync } from 'node:fs';
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { existsSync, lstatSync, statSync } from 'node:fs';
+import { lstat, readdir, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chatDirOf } from '../../../config/paths.ts';
-import { GatehouseError } from '../../core/errors.ts';
+import { errorText, GatehouseError } from '../../core/errors.ts';
 import { lockDataDir } from '../../journal/lock.ts';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
@@ -24,11 +24,19 @@ export interface CleanOptions {
 /** The file of before an upgrade (`journal/upgrade.ts`). */
 const OLD_COPY = /^journal\.db\.v\d+\.bak$/;
 /** State of work, and what people said and sent. Not here: config, logins, tool settings, packages. */
-const STATE = ['journal.db', 'journal.db-wal', 'journal.db-shm', 'users', 'workspaces', 'outgoing', 'upload-days', 'chat'];
+const STATE = [
+  ...['journal.db', 'journal.db-wal', 'journal.db-shm', 'users', 'workspaces', 'outgoing', 'upload-days', 'chat'],
+  // What was typed on the terminal.
+  'history',
+];
+/** The daemon, or a command, has made at least one of these in a directory of its own. */
+const MARKS = ['journal.db', 'lock.db', 'auth.json'];
 
 interface Found {
   readonly path: string;
   readonly bytes: number;
+  /** It is a link, and what it leads to stays. */
+  readonly leadsTo?: string;
 }
 
 /**
@@ -42,6 +50,11 @@ export const clean: Command<CleanOptions> = async (context, { all = false, dryRu
   if (!existsSync(dataDir)) return nothing(context, dataDir, dryRun);
   if (!statSync(dataDir).isDirectory())
     throw new GatehouseError('GH1202', `${dataDir} is no directory`, { hint: 'name the data directory with --data-dir' });
+  const names = await readdir(dataDir);
+  if (names.length > 0 && !MARKS.some((mark) => names.includes(mark)))
+    throw new GatehouseError('GH1005', `${dataDir} holds no journal, lock or login: it is no data directory`, {
+      hint: 'name the data directory with --data-dir',
+    });
   await using _lock = dryRun ? undefined : await lockDataDir(dataDir, deps.clock);
   await using _chat =
     dryRun || !isOwnDirectory(chatDirOf(dataDir)) ? undefined : await lockDataDir(chatDirOf(dataDir), deps.clock);
@@ -56,10 +69,22 @@ export const clean: Command<CleanOptions> = async (context, { all = false, dryRu
     return EXIT.ok;
   }
   if (!(yes || (await confirmed(context, `remove ${all ? 'every conversation with its files' : 'these'}?`)))) return EXIT.failed;
-  for (const { path } of found) await remove(path);
-  out.data(`${out.mark('ok')} freed ${sizeText(bytes)} in ${counted(found.length, 'place')}`);
-  out.document(document);
-  return EXIT.ok;
+  const failed = await removeAll(found);
+  const removed = found.filter(({ path }) => !failed.has(path));
+  const freed = removed.reduce((sum, one) => sum + one.bytes, 0);
+  if (removed.length > 0 || failed.size === 0)
+    out.data(`${out.mark('ok')} freed ${sizeText(freed)} in ${counted(removed.length, 'place')}`);
+  for (const { path, leadsTo } of removed)
+    if (leadsTo !== undefined) out.say(`${path} was a link; what it led to stays: ${leadsTo}`);
+  if (failed.size === 0) {
+    out.document({ ...document, removed, bytes: freed });
+    return EXIT.ok;
+  }
+  const left = [...failed].map(([path, why]) => ({ path, why }));
+  const message = `not removed: ${left.map(({ path, why }) => `${path} (${why})`).join(', ')}`;
+  const hint = 'see whose it is with `ls -l`, and run it as that user; the rest is removed';
+  out.fail({ code: 'GH1202', message, hint }, { ...document, removed, bytes: freed, left });
+  return EXIT.failed;
 };
 
 /** Nothing is written through a link that leads elsewhere. */
@@ -78,24 +103,36 @@ async function removable({ deps }: CommandContext, dataDir: string, all: boolean
   const old = await oldLeftovers(dataDir, deps.clock.now());
   const copies = names.filter((name) => OLD_COPY.test(name)).map((name) => join(dataDir, name));
   const state = all ? STATE.filter((name) => names.includes(name)).map((name) => join(dataDir, name)) : [];
-  return await Promise.all([...old, ...copies, ...state].map(async (path) => ({ path, bytes: await sizeOf(path) })));
+  return await Promise.all([...old, ...copies, ...state].map(found));
 }
 
-/** Of a file, or of all files below a directory; links are not followed. */
+async function found(path: string): Promise<Found> {
+  const leadsTo = await readlink(path).catch(() => undefined);
+  return { path, bytes: await sizeOf(path), ...(leadsTo === undefined ? {} : { leadsTo }) };
+}
+
+/** Of a file, or of all files below a directory, as far as this user may look; links are not followed. */
 async function sizeOf(path: string): Promise<number> {
-  const found = await lstat(path);
-  if (!found.isDirectory()) return found.size;
-  const entries: Dirent[] = await readdir(path, { withFileTypes: true, recursive: true });
-  let bytes = 0;
-  for (const entry of entries) if (!entry.isDirectory()) bytes += (await lstat(join(entry.parentPath, entry.name))).size;
-  return bytes;
+  try {
+    const about = await lstat(path);
+    if (!about.isDirectory()) return about.size;
+    const names = await readdir(path);
+    const sizes = await Promise.all(names.map((name) => sizeOf(join(path, name))));
+    return sizes.reduce((sum, size) => sum + size, 0);
+  } catch (error) {
+    if (isErrno(error, 'EACCES', 'EPERM', 'ENOENT')) return 0;
+    throw error;
+  }
 }
 
-async function remove(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch (error) {
-    if (!isErrno(error, 'EACCES', 'EPERM', 'EROFS')) throw error;
-    throw new GatehouseError('GH1202', `${path} cannot be removed`, { hint: 'run it as the user of the daemon', cause: error });
+/** What could not be removed, and why. */
+async function removeAll(found: readonly Found[]): Promise<ReadonlyMap<string, string>> {
+  const failed = new Map<string, string>();
+  for (const { path } of found) {
+    await rm(path, { recursive: true, force: true }).catch((error: unknown) => {
+      const isDenied = isErrno(error, 'EACCES', 'EPERM');
+      failed.set(path, isDenied ? 'this user may not' : errorText(error));
+    });
   }
+  return failed;
 }

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { counted } from '../../lib/counted.ts';
@@ -92,7 +92,8 @@ export async function oldLeftovers(dataDir: string, now: number): Promise<readon
   const old: string[] = [];
   for (const name of names.filter((one) => LEFTOVER.test(one))) {
     const path = join(dataDir, name);
-    const { mtimeMs } = await stat(path);
+    // A link that leads nowhere is one too.
+    const { mtimeMs } = await lstat(path);
     if (now - mtimeMs > LEFTOVER_AGE_MS) old.push(path);
   }
   return old;
@@ -105,7 +106,7 @@ export const leftovers: Check = {
     const old = await oldLeftovers(dataDir, context.deps.clock.now());
     if (old.length === 0) return ok('none');
     const remove = async (): Promise<string> => {
-      for (const path of old) await rm(path, { force: true });
+      for (const path of old) await rm(path, { recursive: true, force: true });
       return `removed ${counted(old.length, 'file')}`;
     };
     return warn(`${counted(old.length, 'file')} of a write that was cut off`, `rm ${old.map(shellWord).join(' ')}`, remove);

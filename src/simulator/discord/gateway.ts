@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
+import { isTaken } from '../local-server.ts';
 import type { JsonObject } from './wire.ts';
 
 interface Session {
@@ -48,7 +49,7 @@ export class DiscordGateway {
   constructor(options: GatewayOptions) {
     this.#options = options;
     options.server.on('upgrade', (request, socket, head) => {
-      this.#sockets.handleUpgrade(request, socket, head, (client) => this.#accept(client));
+      if (isTaken(request, socket)) this.#sockets.handleUpgrade(request, socket, head, (client) => this.#accept(client));
     });
   }
 

@@ -2,10 +2,11 @@
  * Discord for tests: the independent emulator keeps chats and messages and checks what is sent, and what it lacks stands in front
  * of it: rate limits and other faults, uniqueness of nonces, interactions, resumable sessions, files and edits of people.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../core/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { createLocalServer } from '../local-server.ts';
 import { DiscordGateway } from './gateway.ts';
 import { SimulatedInteractions } from './interactions.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
@@ -70,7 +71,7 @@ class Front implements DiscordProxy {
   readonly calls: ProxyCall[] = [];
   pushes = true;
   #faults: { fault: ProxyFault; left: number }[] = [];
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #server = createLocalServer((request, response) => void this.#serve(request, response));
   #open = 0;
   readonly #files = new Map<string, StoredFile>();
   readonly #overlays = new Map<string, JsonObject>();

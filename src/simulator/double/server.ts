@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createLocalServer } from '../local-server.ts';
 
 export interface DoubleMessage {
   readonly id: string;
@@ -28,7 +29,7 @@ export class DoublePlatform implements AsyncDisposable {
   /** Calls that carried a key already posted: allowed, and counted. */
   repeats = 0;
   readonly #waiting: DoubleMessage[] = [];
-  readonly #server = createServer((request, response) => {
+  readonly #server = createLocalServer((request, response) => {
     this.#answer(request)
       .then((body) => response.end(JSON.stringify(body)))
       .catch((error) => {

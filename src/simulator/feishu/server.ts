@@ -1,8 +1,9 @@
 /** The Open Platform, as far as the adapter uses it: messages, files, reactions, and faults on demand. What it delivers is `feishu-delivery.ts`. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { PLATFORM_LIMITS } from '../../../channels/feishu/platform-limits.ts';
+import { createLocalServer, isTaken } from '../local-server.ts';
 import { type Answer, type Call, type FeishuFault, ok } from './calls.ts';
 import { CardEntities } from './cards.ts';
 import { FeishuEvents } from './delivery.ts';
@@ -51,7 +52,7 @@ export class FeishuServer extends FeishuEvents {
   tokensIssued = 0;
   #token = '';
   readonly #sockets = new Set<Socket>();
-  readonly #http = createServer((request, response) => void this.#answer(request, response));
+  readonly #http = createLocalServer((request, response) => void this.#answer(request, response));
 
   async listen(): Promise<void> {
     this.#http.on('connection', (socket) => {
@@ -59,7 +60,7 @@ export class FeishuServer extends FeishuEvents {
       socket.once('close', () => this.#sockets.delete(socket));
     });
     this.#http.on('upgrade', (request, socket, head) => {
-      this.upgrade(request, socket, head);
+      if (isTaken(request, socket)) this.upgrade(request, socket, head);
     });
     await new Promise<void>((resolve) => this.#http.listen(0, '127.0.0.1', resolve));
     this.url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;

@@ -2,6 +2,10 @@
 
 const FIRST_PEOPLE = 3;
 const MOST_EVENTS = 200;
+/** What the simulator takes, before base64 makes it a third larger. */
+const MOST_FILE = 3 * 1024 * 1024;
+/** A browser has six connections to one server, for all of its tabs. ms. */
+const PATIENCE_MS = 10_000;
 const FAULTS = {
   limit: 'too many requests',
   'lose-reply': 'lose the reply after accepting',
@@ -18,9 +22,18 @@ const bubbles = new Map();
 let plays = { groups: false, files: false };
 
 function personAt(number) {
-  for (let next = people.size; next <= number; next += 1)
+  for (let next = people.size; next <= number; next += 1) {
     people.set(next, addChat(`Person ${next}`, `person ${next}`, sendTo(next)));
+    for (const { author } of groups.values()) addAuthor(author, next);
+  }
   return people.get(number);
+}
+
+function addAuthor(select, person) {
+  const option = document.createElement('option');
+  option.value = String(person);
+  option.textContent = `Person ${person}`;
+  select.append(option);
 }
 
 function groupAt(number) {
@@ -32,6 +45,7 @@ function groupAt(number) {
 function sendTo(number) {
   return async (text, { file }) => {
     if (!file) return await post(`/people/${number}/messages`, { text });
+    if (file.size > MOST_FILE) throw new Error('A file may have 3 MB here.');
     await post(`/people/${number}/files`, { name: file.name, type: file.type, base64: await base64Of(file), text });
   };
 }
@@ -41,12 +55,7 @@ function addGroup(number) {
     const [person, addressed] = [Number(chat.author.value), chat.addressed.checked];
     await post(`/groups/${number}/messages`, { person, text, addressed });
   });
-  for (const next of people.keys()) {
-    const option = document.createElement('option');
-    option.value = String(next);
-    option.textContent = `Person ${next}`;
-    chat.author.append(option);
-  }
+  for (const next of people.keys()) addAuthor(chat.author, next);
   for (const part of ['.author', '.addressed']) chat.section.querySelector(part).hidden = false;
   chat.section.querySelector('.file').hidden = true;
   return chat;
@@ -72,6 +81,7 @@ function addChat(title, name, send) {
     send(written.trim() === '' ? '' : written, { file }).catch((error) => {
       // What could not be sent is not lost: it stands where it was typed.
       text.value = written;
+      if (file) chooser.files = filesOf(file);
       notice(error.message);
     });
   });
@@ -83,6 +93,12 @@ function addChat(title, name, send) {
   byId('people').append(section);
   const [author, addressed] = [section.querySelector('.author select'), section.querySelector('.addressed input')];
   return { section, view, author, addressed, list: section.querySelector('.messages'), typing: section.querySelector('.typing') };
+}
+
+function filesOf(file) {
+  const chosen = new DataTransfer();
+  chosen.items.add(file);
+  return chosen.files;
 }
 
 async function base64Of(file) {
@@ -130,6 +146,12 @@ async function post(path, body) {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  }).catch((error) => {
+    const isLate = error.name === 'TimeoutError';
+    throw new Error(
+      isLate ? 'No answer for 10 s: is the page open in many windows?' : 'The simulator does not answer; is it still running?',
+    );
   });
   if (response.ok) return;
   const { error } = await response.json();
@@ -147,7 +169,16 @@ function addFault(kind) {
   byId('faults').append(button, ' ');
 }
 
+/** Only while the page is seen: each stream holds one of the connections that all tabs share. */
 function listen() {
+  let events = document.hidden ? undefined : open();
+  document.addEventListener('visibilitychange', () => {
+    events?.close();
+    events = document.hidden ? undefined : open();
+  });
+}
+
+function open() {
   const events = new EventSource('/events');
   const on = (type, show) => events.addEventListener(type, (event) => show(JSON.parse(event.data)));
   events.addEventListener('open', () => {
@@ -156,6 +187,8 @@ function listen() {
   events.addEventListener('error', () => {
     byId('connection').textContent = 'the simulator does not answer; is it still running?';
   });
+  // It was started anew: what stands here is of another one.
+  on('run', ({ run: now }) => now === run || location.reload());
   on('message', ({ message }) => showMessage(message));
   on('removed', ({ id }) => removeMessage(id));
   on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times === 1 ? 'once' : `${times} times`}.`));
@@ -170,16 +203,18 @@ function listen() {
   on('typing', ({ people: typing }) => {
     for (const [number, person] of people) person.typing.hidden = !typing.includes(number);
   });
+  return events;
 }
 
 for (const id of ['people', 'log-view']) byId(id).tabIndex = 0;
 byId('add').addEventListener('click', () => personAt(people.size));
 byId('add-group').addEventListener('click', () => groupAt(groups.size));
-const { channel, faults, plays: played } = await (await fetch('/messages')).json();
+const { run, channel, faults, strangers, plays: played } = await (await fetch('/messages')).json();
 plays = played;
 byId('add-group').hidden = !plays.groups;
 personAt(FIRST_PEOPLE - 1);
 byId('channel').textContent = channel;
+if (strangers) notice('No person is let in yet. The command for it stands in the terminal of the simulator.');
 document.title = `${channel}: Gatehouse simulator`;
 for (const kind of faults) addFault(kind);
 byId('trouble').hidden = faults.length === 0;

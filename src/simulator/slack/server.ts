@@ -1,6 +1,7 @@
 /** A small workspace with the Web API, files, and Socket Mode behind it; scripted faults. Started in process: `startSlackServer()`. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createLocalServer, isTaken } from '../local-server.ts';
 import { ApiError } from './api-error.ts';
 import { type SlackSocketOptions, SlackSocketServer } from './socket-server.ts';
 import { type SlackSend, SlackWebApi } from './web-api.ts';
@@ -55,13 +56,15 @@ export class SlackServer implements AsyncDisposable {
   echoes = false;
   readonly #webApi = new SlackWebApi(this);
   #faults: (SlackFault & { left: number })[] = [];
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #server = createLocalServer((request, response) => void this.#serve(request, response));
   #closed: Promise<void> | undefined;
 
   constructor(options: SlackSocketOptions = {}) {
     this.sockets = new SlackSocketServer(options);
     this.transport = this.sockets;
-    this.#server.on('upgrade', (request, socket, head) => this.sockets.upgrade(request, socket, head));
+    this.#server.on('upgrade', (request, socket, head) => {
+      if (isTaken(request, socket)) this.sockets.upgrade(request, socket, head);
+    });
   }
 
   async listen(): Promise<this> {

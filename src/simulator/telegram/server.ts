@@ -5,10 +5,11 @@
  * test may call "sent".
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { PLATFORM_LIMITS } from '../../../channels/telegram/platform-limits.ts';
+import { createLocalServer } from '../local-server.ts';
 import { ChatHistory } from './chat-history.ts';
 import { CommandMenu } from './command-menu.ts';
 import { handleControl } from './control.ts';
@@ -48,7 +49,7 @@ export class TelegramServer implements AsyncDisposable {
   readonly hook = new WebhookPush(this.#updates);
   readonly #history = new ChatHistory((send) => this.#accepted(send));
   readonly #log: number | undefined;
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #server = createLocalServer((request, response) => void this.#serve(request, response));
   #closed: Promise<void> | undefined;
 
   constructor(options: TelegramServerOptions = {}) {

@@ -2,8 +2,9 @@
  * A small Twilio: messages with state, a paged list, webhooks signed by the official SDK, files behind a redirect to a store on
  * another origin, status callbacks, scripted faults. What it accepted is what a test may call "sent".
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createLocalServer } from '../local-server.ts';
 import { type TwilioFault, TwilioRestApi } from './rest-api.ts';
 import { postWebhook, type WebhookTarget } from './webhooks.ts';
 import { answer, newSid, type TwilioMessage } from './wire.ts';
@@ -56,8 +57,8 @@ export class TwilioServer implements AsyncDisposable {
   readonly #files = new Map<string, TwilioFile>();
   #faults: (TwilioFault & { left: number })[] = [];
   #posting: Promise<unknown> = Promise.resolve();
-  readonly #api: Server = createServer((request, response) => this.#restApi.serve(request, response));
-  readonly #store: Server = createServer((request, response) => this.#serveStore(request, response));
+  readonly #api: Server = createLocalServer((request, response) => this.#restApi.serve(request, response));
+  readonly #store: Server = createLocalServer((request, response) => this.#serveStore(request, response));
   readonly #closing = new AbortController();
   readonly #restApi = new TwilioRestApi(this, { takeFault: (call) => this.#takeFault(call), signal: this.#closing.signal });
   /** Aborted by `forget`. */

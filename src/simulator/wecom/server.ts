@@ -1,8 +1,9 @@
 /** The WeCom API for one company with one application, with the faults it can have. Never shipped. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PLATFORM_LIMITS } from '../../../channels/wecom/platform-limits.ts';
+import { createLocalServer } from '../local-server.ts';
 import { parseMultipart } from '../multipart.ts';
 
 /** What a member sees of one message. */
@@ -197,7 +198,7 @@ class Company {
 export async function startWecomServer(): Promise<WecomServer> {
   const company = new Company();
   const { members, sends, calls, faults, files } = company;
-  const server = createServer((request, response) => {
+  const server = createLocalServer((request, response) => {
     company.serve(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -2,9 +2,10 @@
  * WhatsApp Web for tests: Noise, Signal, a queue that repeats what has no receipt, groups, files, linking, and faults. What the
  * independent peer can do is tested with that one too; this one has what it lacks.
  */
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { BinaryNode } from '@whiskeysockets/baileys';
+import { createLocalServer, isTaken } from '../local-server.ts';
 import { answerIq, type Group, refuseIq } from './answers.ts';
 import { type Connection, Connections } from './connections.ts';
 import { type SendFault, takeFault } from './faults.ts';
@@ -20,6 +21,9 @@ interface Queued {
   readonly id: string;
   readonly node: BinaryNode;
 }
+
+/** Of the web client, which others say they are. */
+const ORIGIN = 'https://web.whatsapp.com';
 
 export class WhatsAppPlatform implements AsyncDisposable {
   readonly owner: Phone;
@@ -56,12 +60,14 @@ export class WhatsAppPlatform implements AsyncDisposable {
       loggedIn: (connection, hello) => this.#logIn(connection, hello),
       said: (connection, node) => this.#handle(connection, node),
     });
-    this.#http = createServer((request, response) => this.media.handle(request, response));
+    this.#http = createLocalServer((request, response) => this.media.handle(request, response), ORIGIN);
     this.#http.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
-    this.#http.on('upgrade', (request, socket, head) => this.#connections.upgrade(request, socket, head));
+    this.#http.on('upgrade', (request, socket, head) => {
+      if (isTaken(request, socket, ORIGIN)) this.#connections.upgrade(request, socket, head);
+    });
     this.owner = this.#add('15550000000', '900000000000001', 'Bot');
     this.media = new MediaHost(() => this.httpUrl);
     this.linking = new Linking({
