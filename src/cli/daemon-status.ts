@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DaemonRecord, type StatusDocument, statusHeaders } from '../core/status.ts';
+import { isErrno } from '../lib/errno.ts';
 import type { Failure } from './output.ts';
 
 /** A daemon on this machine answers in milliseconds; one that does not for this long is as good as down. */
@@ -13,7 +14,8 @@ export type DaemonStatus =
 
 /**
  * Asks the daemon of a data directory how it is. `daemon.json` may be left over from a kill and its port taken by another
- * program since, so an answer counts only when it names the recorded process.
+ * program since, so an answer counts only when it names the recorded process. Rejects with the system's error
+ * where this user may not look.
  */
 export async function askDaemon(dataDir: string): Promise<DaemonStatus> {
   const record = await readRecord(join(dataDir, 'daemon.json'));
@@ -49,8 +51,10 @@ async function readRecord(path: string): Promise<DaemonRecord | undefined> {
     const record = JSON.parse(await readFile(path, 'utf8')) as Partial<DaemonRecord> | null;
     if (typeof record?.pid !== 'number' || typeof record.port !== 'number' || typeof record.host !== 'string') return undefined;
     return record as DaemonRecord;
-  } catch {
-    return undefined; // absent, unreadable or cut off by a kill: no daemon that could be asked
+  } catch (error) {
+    // A daemon of another user may well run there.
+    if (isErrno(error, 'EACCES', 'EPERM')) throw error;
+    return undefined; // absent, or cut off by a kill: no daemon that could be asked
   }
 }
 

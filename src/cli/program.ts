@@ -1,5 +1,6 @@
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import { deniedError } from '../lib/denied.ts';
 import { printable } from '../lib/printable.ts';
 import { configFailure, sayProblems } from './config-problems.ts';
 import type { CommandContext, GlobalOptions } from './context.ts';
@@ -172,5 +173,7 @@ function usageError(error: CommanderError, program: Commander, argv: readonly st
 function failureOf(error: unknown): Failure {
   if (error instanceof ConfigError) return configFailure(error);
   if (isGatehouseError(error)) return { code: error.code, message: error.message, hint: error.hint };
+  const kept = deniedError(error);
+  if (kept) return { code: kept.code, message: kept.message, hint: kept.hint };
   return { code: 'GH1004', message: errorText(error), hint: 'run again with `-v` and report what it prints' };
 }

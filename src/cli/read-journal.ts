@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { JournalOptions } from '../journal/open.ts';
+import { isErrno } from '../lib/errno.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
 import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
@@ -58,7 +59,8 @@ async function exists(path: string): Promise<boolean> {
   try {
     await access(path);
     return true;
-  } catch {
+  } catch (error) {
+    if (isErrno(error, 'EACCES', 'EPERM')) throw error;
     return false;
   }
 }

@@ -1,6 +1,8 @@
+import { accessSync } from 'node:fs';
 import { access, chmod, constants, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
+import { denied, deniedError } from '../lib/denied.ts';
 import { isErrno } from '../lib/errno.ts';
 
 const OTHERS_WRITE = 0o002;
@@ -57,6 +59,8 @@ export async function closeToOthers(dir: string, warn: (detail: string) => void)
 /** One clear line for whatever the file system said about the directory or a file in it. */
 export function dataDirError(path: string, error: unknown): GatehouseError {
   if (error instanceof GatehouseError) return error;
+  const kept = deniedError(error);
+  if (kept) return kept;
   const reason = isErrno(error, 'EROFS')
     ? 'the file system is read-only'
     : isErrno(error, 'EACCES', 'EPERM')
@@ -75,4 +79,17 @@ export function dataDirError(path: string, error: unknown): GatehouseError {
 /** From the file system, or in SQLite's words (SQLITE_FULL). */
 function isFull(error: unknown): boolean {
   return isErrno(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && error.message.includes('disk is full'));
+}
+
+/** Of a database that SQLite could not open: it does not say which of the three files it may not use. */
+export function unwritableError(path: string, cause: unknown): GatehouseError {
+  const found = [path, `${path}-wal`, `${path}-shm`].find((each) => {
+    try {
+      accessSync(each, constants.R_OK | constants.W_OK);
+      return false;
+    } catch (error) {
+      return isErrno(error, 'EACCES', 'EPERM');
+    }
+  });
+  return found === undefined ? new GatehouseError('GH1202', `${path} cannot be written`, { cause }) : denied(found, cause);
 }

@@ -15,7 +15,7 @@ import { Backlog } from './backlog.ts';
 import { backupJournal } from './backup.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
-import { dataDirError, ensureDataDir } from './data-dir.ts';
+import { dataDirError, ensureDataDir, unwritableError } from './data-dir.ts';
 import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
 import type { FileState } from './file-check.ts';
 import { FileWatch } from './file-watch.ts';
@@ -288,7 +288,7 @@ function openError(path: string, error: unknown): GatehouseError {
   if (sqliteCode(error) === undefined) return dataDirError(path, error);
   const reason = journalError(error);
   const primary = (sqliteCode(error) ?? 0) & 0xff;
-  if (primary === 8 || primary === 14) return new GatehouseError('GH1202', `${path} cannot be written`, { cause: error });
+  if (primary === 8 || primary === 14) return unwritableError(path, error);
   // A running daemon goes on by itself; this one has not started.
   const hint = primary === 13 ? 'free disk space, then start again' : reason.hint;
   return new GatehouseError(reason.code, `${path}: ${reason.message}`, { hint, cause: error });

@@ -1,4 +1,5 @@
 import { access, chmod, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/ports.ts';
 
@@ -48,6 +49,7 @@ async function tryLock(path: string): Promise<Disposable | undefined> {
 
 /** SQLite falls back to a read-only connection, whose "exclusive" transaction excludes nobody. */
 async function mustBeWritableIfPresent(path: string): Promise<void> {
+  await access(dirname(path), constants.W_OK | constants.X_OK);
   try {
     await access(path, constants.R_OK | constants.W_OK);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -213,6 +213,18 @@ test('an old Node and a full disk are named', async () => {
   expect(await nodeCheck('25.0.0').run(scene)).toMatchObject({ state: 'ok' });
   const states = [99, 199, 200].map(async (mb) => (await diskCheck(async () => mb * MIB).run(scene)).state);
   expect(await Promise.all(states)).toEqual(['bad', 'warn', 'ok']);
+});
+
+test.skipIf(process.getuid?.() !== 0)('a file below the data directory that is another user’s is named', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await cli.write('data/users/ada/sessions/default.jsonl', '');
+  await chown(join(cli.dataDir, 'users/ada/sessions'), 4_242, 4_242);
+  expect((await doctor(cli, '--offline')).lines.get('data-dir')).toMatchObject({
+    state: 'bad',
+    what: expect.stringMatching(/users\/ada\/sessions belongs to another user$/),
+    fix: expect.stringMatching(/^sudo chown -R 0 /),
+  });
 });
 
 test('on a terminal each change is asked for, and a no changes nothing', async () => {

@@ -2,7 +2,7 @@ import { errorText, isGatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
-import { askDaemon } from '../daemon-status.ts';
+import { askDaemon, type DaemonStatus } from '../daemon-status.ts';
 import type { Check, CheckState, Diagnosis, Scene } from '../doctor/check.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Mark } from '../output.ts';
@@ -48,9 +48,14 @@ export const doctor: Command<DoctorOptions> = async (context, options) => {
   return scene.problem ? EXIT.config : EXIT.failed;
 };
 
+/** The check `data-dir` tells why. */
+function unasked(error: unknown): DaemonStatus {
+  return { kind: 'down', detail: errorText(error) };
+}
+
 async function look(context: CommandContext, isOffline: boolean): Promise<Scene> {
   const dataDir = dataDirOf(context);
-  const common = { context, dataDir, daemon: await askDaemon(dataDir), isOffline };
+  const common = { context, dataDir, daemon: await askDaemon(dataDir).catch(unasked), isOffline };
   try {
     return { ...common, loaded: await readConfig(context, { providers: PROVIDER_NAMES }) };
   } catch (error) {

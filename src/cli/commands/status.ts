@@ -1,4 +1,4 @@
-import { errorText } from '../../core/errors.ts';
+import { errorText, isGatehouseError } from '../../core/errors.ts';
 import type { JournalCounts } from '../../core/journal.ts';
 import type { ConfigStatus, StatusDocument } from '../../core/status.ts';
 import { printable } from '../../lib/printable.ts';
@@ -73,7 +73,7 @@ async function fromDisk(context: CommandContext): Promise<OnDisk> {
     });
     return read ?? {};
   } catch (error) {
-    return { problem: errorText(error) };
+    return { problem: isGatehouseError(error) ? error.message : errorText(error) };
   }
 }
 

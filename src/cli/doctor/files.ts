@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { counted } from '../../lib/counted.ts';
@@ -35,10 +35,20 @@ export const dataDirectory: Check = {
       await mkdir(dataDir, { recursive: true, mode: 0o700 });
       return `made ${dataDir}`;
     };
-    if (!found) return warn(`${dataDir} is not there yet: the first start makes it`, `mkdir -p -m 700 ${word}`, make);
+    if (!found) {
+      const above = await mayMake(dirname(dataDir));
+      if (above !== undefined)
+        return bad(`${dataDir} is not there, and this user may not write in ${above}`, 'name another `--data-dir`');
+      return warn(`${dataDir} is not there yet: the first start makes it`, `mkdir -p -m 700 ${word}`, make);
+    }
     const own = process.getuid?.();
     if (own !== undefined && own !== 0 && found.uid !== own)
-      return bad(`${dataDir} belongs to another user (id ${found.uid})`, `sudo chown -R $(id -u) ${word}`);
+      return bad(
+        `${dataDir} belongs to another user (id ${found.uid})`,
+        `sudo -u '#${found.uid}' gatehouse doctor; or, while no daemon runs, sudo chown -R $(id -u) ${word}`,
+      );
+    const strange = own === undefined ? undefined : await ofOthers(dataDir, found.uid);
+    if (strange !== undefined) return bad(`${strange} belongs to another user`, `sudo chown -R ${found.uid} ${word}`);
     if ((found.mode & OTHERS) === 0) return ok(dataDir);
     const close = async (): Promise<string> => {
       await chmod(dataDir, 0o700);
@@ -47,6 +57,44 @@ export const dataDirectory: Check = {
     return warn(`other users of this machine can read ${dataDir} (mode ${found.mode.toString(8)})`, `chmod 700 ${word}`, close);
   },
 };
+
+/** The first directory on the way there in which this user may not write; undefined = it can be made. */
+async function mayMake(dir: string): Promise<string | undefined> {
+  try {
+    await access(dir, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return isErrno(error, 'ENOENT') && dirname(dir) !== dir ? await mayMake(dirname(dir)) : dir;
+  }
+}
+
+/** Levels below the data directory in which sessions and their files begin. */
+const DEPTH = 4;
+/** More are not looked at: it takes about 10 µs each. */
+const MOST_LOOKED_AT = 20_000;
+
+/** The first file or directory that is not this user's. */
+async function ofOthers(dir: string, uid: number): Promise<string | undefined> {
+  let left = MOST_LOOKED_AT;
+  const search = async (at: string, depth: number): Promise<string | undefined> => {
+    for (const { name, isDirectory } of await entriesOf(at)) {
+      const path = join(at, name);
+      left -= 1;
+      if (left < 0) return undefined;
+      const about = await lstat(path).catch(() => undefined);
+      if (about && about.uid !== uid) return path;
+      const found = isDirectory && depth > 1 ? await search(path, depth - 1) : undefined;
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return await search(dir, DEPTH);
+}
+
+async function entriesOf(dir: string): Promise<readonly { readonly name: string; readonly isDirectory: boolean }[]> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
+  return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }));
+}
 
 export const secretFiles: Check = {
   id: 'secret-files',

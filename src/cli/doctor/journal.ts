@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
@@ -32,6 +32,7 @@ export const journalCheck: Check = {
   title: 'The journal is a sound database (up to 256 MB of it are read).',
   async run({ dataDir }) {
     const path = join(dataDir, 'journal.db');
+    for (const suffix of ['', '-wal', '-shm']) await mustBeOurs(path + suffix);
     try {
       const { size } = await stat(path);
       const megabytes = `${Math.ceil(size / 2 ** 20)} MB`;
@@ -44,6 +45,13 @@ export const journalCheck: Check = {
     }
   },
 };
+
+/** SQLite says of a file that it may not open what it says of one that is damaged. Rejects with the system's error. */
+async function mustBeOurs(path: string): Promise<void> {
+  await access(path, constants.R_OK | constants.W_OK).catch((error: unknown) => {
+    if (!isErrno(error, 'ENOENT', 'ENOTDIR')) throw error;
+  });
+}
 
 /** Of a journal that is not there, or that the check `journal` tells of. */
 function unread(): undefined {

@@ -1,5 +1,6 @@
-import { errorText } from '../../core/errors.ts';
+import { errorText, isGatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
+import { deniedError } from '../../lib/denied.ts';
 import { modelEntries } from '../commands/models-entries.ts';
 import { testEntry } from '../commands/models-test.ts';
 import { envOf } from '../context.ts';
@@ -72,5 +73,7 @@ function troubles({ daemon, context }: Scene): Diagnosis {
 
 /** What a check that rejects comes to: it must not hide what the others found. */
 export function broke(error: unknown): Diagnosis {
+  const kept = isGatehouseError(error) ? error : deniedError(error);
+  if (kept) return bad(kept.message, kept.hint);
   return bad(`could not be looked at: ${errorText(error)}`, 'run again with `-v`, and report what it prints');
 }

@@ -51,7 +51,6 @@ export class TelegramServer implements AsyncDisposable {
   readonly #log: number | undefined;
   readonly #server = createLocalServer((request, response) => void this.#serve(request, response));
   #closed: Promise<void> | undefined;
-
   constructor(options: TelegramServerOptions = {}) {
     this.token = options.token ?? '700001:test-token-AAAAAAAAAAAAAAAAAAAAAAAAAAA';
     this.username = options.username ?? 'gatehouse_test_bot';

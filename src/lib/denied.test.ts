@@ -1,0 +1,32 @@
+import { chown, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { tempDir } from '../testing/fakes.ts';
+import { deniedError } from './denied.ts';
+
+const error = (path: string, code = 'EACCES') => Object.assign(new Error(`${code}: permission denied`), { code, path });
+
+test('what is kept from this user is named with the way to have it', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'a');
+  await writeFile(path, '');
+  const own = deniedError(error(path));
+  expect([own?.code, own?.message]).toEqual(['GH1202', `this user may not use ${path}`]);
+  expect(own?.hint).toContain(`ls -ld ${path}`);
+  expect(deniedError(error(join(path, 'absent', 'too')))?.hint).toContain(`ls -ld ${path}`);
+});
+
+test.skipIf(process.getuid?.() !== 0)('and with whose it is, where it is another user’s', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'a');
+  await writeFile(path, '');
+  await chown(path, 4_242, 4_242);
+  const kept = deniedError(error(path, 'EPERM'));
+  expect(kept?.message).toBe(`this user may not use ${path} (it belongs to user 4242)`);
+  expect(kept?.hint).toMatch(/sudo -u '#4242'.*while no daemon runs.*sudo chown -R 0/);
+});
+
+test('other errors are none of it', () => {
+  expect(deniedError(error('/a', 'ENOENT'))).toBeUndefined();
+  expect(deniedError(Object.assign(new Error('x'), { code: 'EACCES' }))).toBeUndefined();
+});
