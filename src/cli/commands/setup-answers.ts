@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { GatehouseError } from '../../core/errors.ts';
 import { readFailureText } from '../../lib/errno.ts';
 import type { CommandContext } from '../context.ts';
-import { readSecret } from '../questions.ts';
+import { type Prompts, promptsOn } from '../prompts.ts';
 
 export interface SetupOptions {
   readonly provider?: string;
@@ -24,6 +24,10 @@ export interface SetupOptions {
 /** Whether there is someone to ask. */
 export function isTerminal({ deps: { stdio } }: CommandContext): boolean {
   return stdio.stdin.isTTY === true && stdio.stderr.isTTY === true;
+}
+
+export function prompts({ deps }: CommandContext): Prompts {
+  return promptsOn(deps.stdio, deps.env);
 }
 
 /** Throws GH1001 where what is not answered by a flag cannot be asked. */
@@ -50,8 +54,8 @@ const MOST_CHARS = 8_192;
 
 /** Typed unseen on the terminal, or read from the file that a flag names. '' = left out. */
 export async function secret(context: CommandContext, prompt: string, pipe: string, file: string | undefined): Promise<string> {
-  const { stdio, cwd } = context.deps;
-  if (file === undefined) return isTerminal(context) ? await readSecret(stdio, prompt, pipe, true) : '';
+  const { cwd } = context.deps;
+  if (file === undefined) return isTerminal(context) ? await prompts(context).secret(prompt, pipe) : '';
   const text = await readFile(resolve(cwd, file), 'utf8').catch((error: unknown) => {
     throw new GatehouseError('GH1001', `${file} cannot be read: ${readFailureText(error)}`, {
       hint: 'name a file with the secret alone',

@@ -11,7 +11,6 @@ import { resolveProvider } from '../../llm/providers/resolve.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withQuestions } from '../questions.ts';
 import { PROVIDER_NAMES } from './config.ts';
 import { renderConfig, writeSetup } from './init.ts';
 import { testEntry } from './models-test.ts';
@@ -22,6 +21,7 @@ import {
   isTerminal,
   mustBeAnswered,
   OTHER_CHANNELS,
+  prompts,
   type SetupOptions,
   secret,
 } from './setup-answers.ts';
@@ -104,14 +104,19 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   return await start(context, options);
 };
 
+const WAYS = [
+  { value: 'here', label: 'here', letter: 'y' },
+  { value: 'service', label: 'as a service', letter: 's' },
+  { value: 'no', label: 'no', letter: 'n' },
+] as const;
+
 async function start(context: CommandContext, { service }: SetupOptions): Promise<number> {
-  const way =
-    service === true ? 's' : isTerminal(context) ? await ask(context, 'Start it now? [Y: here, s: as a service, n: no] ') : 'n';
-  if (/^s/i.test(way)) {
+  const way = service === true ? 'service' : isTerminal(context) ? await prompts(context).choose('Start it now?', WAYS) : 'no';
+  if (way === 'service') {
     const { serviceInstall } = await import('./service.ts');
     return await serviceInstall(context, {});
   }
-  if (/^n/i.test(way)) {
+  if (way === 'no') {
     context.out.say('→ gatehouse gateway');
     return EXIT.ok;
   }
@@ -146,14 +151,10 @@ async function nearest(dir: string): Promise<string> {
   return isThere || dirname(dir) === dir ? dir : await nearest(dirname(dir));
 }
 
-function ask({ deps }: CommandContext, text: string): Promise<string> {
-  return withQuestions(deps.stdio, (question) => question(text));
-}
-
 /** A real call with a token or two of answer. */
 async function askModel(context: CommandContext, options: SetupOptions): Promise<Model | undefined> {
   const { deps, out } = context;
-  const prompt = '1. Key of a model provider (not shown; Enter: what is found at each start): ';
+  const prompt = '1. Key of a model provider (not shown; Enter: what is found at each start)';
   const tried = options.keyFile === undefined ? TRIES : 1;
   let last = '';
   for (let tries = 0; tries < tried; tries += 1) {
@@ -188,7 +189,7 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
 /** Connects with the token, as the daemon would. */
 async function askBot(context: CommandContext, options: SetupOptions, given: Given | undefined): Promise<Bot | undefined> {
   const { deps, out } = context;
-  const prompt = '2. Token of a Telegram or Discord bot (not shown; Enter: only this terminal): ';
+  const prompt = '2. Token of a Telegram or Discord bot (not shown; Enter: only this terminal)';
   const tried = given ? 1 : TRIES;
   for (let tries = 0; tries < tried; tries += 1) {
     const token = given?.token ?? (await secret(context, prompt, 'gatehouse auth set-key telegram < token.txt', undefined));
@@ -235,7 +236,7 @@ async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions
   if (options.owner !== undefined) out.say(`   ${who} sent it`);
   const isOwner =
     options.owner === undefined
-      ? /^y(es)?$/i.test(await ask(context, `   ${who} sent it. Is that you? [y/N] `))
+      ? await prompts(context).isYes(`${who} sent it. Is that you?`)
       : options.owner === sender.senderId;
   return isOwner ? { channel: bot.type, chatId: sender.chatId, senderId: sender.senderId } : undefined;
 }
