@@ -54,7 +54,7 @@ export async function runSimulator(
   try {
     await using platform = await startPlatform(options.channel, { webhookPort });
     const about = await prepare(dir, platform, webhookPort, options.strangers);
-    await using simulation = new Simulation(platform, options.strangers);
+    await using simulation = new Simulation(platform, options.strangers ? letInWith(about.dataDir) : undefined);
     for (const { kind, times } of options.faults) simulation.fault(kind, times);
     await using server = await startSimulatorServer(simulation, options.port);
     await using gateway = options.run
@@ -68,6 +68,10 @@ export async function runSimulator(
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
     process.off('exit', removeNow);
   }
+}
+
+function letInWith(dataDir: string): string {
+  return `gatehouse pair approve CODE --data-dir ${dataDir}`;
 }
 
 /** What simulators left that were killed. */

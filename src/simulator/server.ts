@@ -100,7 +100,7 @@ async function route(simulation: Simulation, request: IncomingMessage, response:
     case 'GET /messages':
       return send(response, 200, {
         ...{ run: simulation.run, channel: simulation.type, faults: simulation.faults, plays: simulation.plays },
-        strangers: simulation.strangers,
+        ...(simulation.letIn === undefined ? {} : { letIn: simulation.letIn }),
         ...(await simulation.now()),
       });
     case 'GET /events':

@@ -36,12 +36,12 @@ export class Simulation implements AsyncDisposable {
 
   /** Of this simulation: ids of messages begin anew with each. */
   readonly run = randomUUID();
-  /** People have to be let in first. */
-  readonly strangers: boolean;
+  /** The command that lets people in who are strangers; absent: they are let in already. */
+  readonly letIn: string | undefined;
 
-  constructor(platform: Platform, strangers = false) {
+  constructor(platform: Platform, letIn?: string) {
     this.#platform = platform;
-    this.strangers = strangers;
+    this.letIn = letIn;
   }
 
   get type(): string {

@@ -209,12 +209,12 @@ function open() {
 for (const id of ['people', 'log-view']) byId(id).tabIndex = 0;
 byId('add').addEventListener('click', () => personAt(people.size));
 byId('add-group').addEventListener('click', () => groupAt(groups.size));
-const { run, channel, faults, strangers, plays: played } = await (await fetch('/messages')).json();
+const { run, channel, faults, letIn, plays: played } = await (await fetch('/messages')).json();
 plays = played;
 byId('add-group').hidden = !plays.groups;
 personAt(FIRST_PEOPLE - 1);
 byId('channel').textContent = channel;
-if (strangers) notice('No person is let in yet. The command for it stands in the terminal of the simulator.');
+if (letIn) notice(`No person is let in yet; one who writes is given a code. ${letIn}`);
 document.title = `${channel}: Gatehouse simulator`;
 for (const kind of faults) addFault(kind);
 byId('trouble').hidden = faults.length === 0;
