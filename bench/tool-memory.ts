@@ -1,4 +1,5 @@
-// What 200 turns at once cost in memory when each uses tools, beside the same turns without them; and when each is a task.
+// What 200 turns at once cost in memory when each uses tools, beside the same turns without them; and when
+// each is a task.
 import { readFile } from 'node:fs/promises';
 import { until } from '../src/testing/fakes.ts';
 import { callPieces, messagesOf, stream, textPieces } from '../src/testing/model-server.ts';

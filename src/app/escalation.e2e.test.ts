@@ -1,4 +1,4 @@
-// Spec A9 through the whole daemon: a chat whose answers have become slow, and what holds there until that is over.
+// Spec A9 through the whole daemon: a chat whose answers have become slow, and what holds there meanwhile.
 import { expect, test } from 'vitest';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';

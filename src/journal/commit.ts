@@ -37,7 +37,10 @@ export function commitAll(store: Store, writes: readonly Write[], claim: Claim |
   return true;
 }
 
-/** As `commitAll`, of writes without a job. Returns the session of the claimed run; undefined = nothing was written. */
+/**
+ * As `commitAll`, of writes without a job. Returns the session of the claimed run; undefined = nothing was
+ * written.
+ */
 export function commitClaim(store: Store, writes: readonly Write[], claim: Claim, change: Change): string | undefined {
   const session = endClaim(store, claim, change);
   if (session === undefined) return undefined;

@@ -15,7 +15,10 @@ function inAll({ lane, sender }: Partial<Record<string, Load>>): Load {
   return { messages: most('messages'), bytes: most('bytes') };
 }
 
-/** `loads`: what waits, by `lane`, `sender` and `all`, by default what is most of these; `mine`: of the sender in the lane. */
+/**
+ * `loads`: what waits, by `lane`, `sender` and `all`, by default what is most of these; `mine`: of the sender in
+ * the lane.
+ */
 function scene(loads: Partial<Record<string, Load>>, set: Record<string, number> = {}) {
   const none = { messages: 0, bytes: 0 };
   const at = { limits: limitsSection.parse(set), loads };

@@ -48,7 +48,7 @@ export async function runSimulator(
   for (const signal of signals) process.on(signal, interrupt);
   await removeLeft();
   const dir = await mkdtemp(join(tmpdir(), `${OURS}${process.pid}-`));
-  // A pipe that nobody reads any more ends the process at once.
+  // A pipe that is read no more ends the process at once.
   const removeNow = (): void => rmSync(dir, { recursive: true, force: true });
   process.once('exit', removeNow);
   try {

@@ -46,7 +46,10 @@ export const journalCheck: Check = {
   },
 };
 
-/** SQLite says of a file that it may not open what it says of one that is damaged. Rejects with the system's error. */
+/**
+ * SQLite says of a file that it may not open what it says of one that is damaged. Rejects with the system's
+ * error.
+ */
 async function mustBeOurs(path: string): Promise<void> {
   await access(path, constants.R_OK | constants.W_OK).catch((error: unknown) => {
     if (!isErrno(error, 'ENOENT', 'ENOTDIR')) throw error;
