@@ -10,8 +10,12 @@ const MAX_BYTES = 4_000_000;
  * most of the time that a person waits. A name that is made from a variable is left out. Rejects where no file can
  * be read, or it is no JSON.
  */
-export async function channelNamesIn(options: Pick<PathOptions, 'cwd' | 'home'> & { readonly file?: string }): Promise<string[]> {
-  const text = await firstOf(options.file === undefined ? configCandidates(options) : [resolve(options.cwd, options.file)]);
+export async function channelNamesIn(
+  options: Pick<PathOptions, 'cwd' | 'home'> & { readonly file?: string; readonly last?: string | undefined },
+): Promise<string[]> {
+  const { file, last, cwd } = options;
+  const places = [...configCandidates(options), ...(last === undefined ? [] : [last])];
+  const text = await firstOf(file === undefined ? places : [resolve(cwd, file)]);
   const config = JSON.parse(text) as { gateway?: { channels?: unknown } } | null;
   const channels = config?.gateway?.channels;
   if (!Array.isArray(channels)) return [];

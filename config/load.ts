@@ -19,6 +19,8 @@ import { type Config, configSchema } from './schema.ts';
 export interface LoadOptions extends PathOptions, ChannelSchemas {
   /** `--config`: used alone, and must exist. Relative to `cwd`. */
   readonly file?: string;
+  /** Absolute; looked for after all other places. Without effect beside `file`. */
+  readonly last?: string | undefined;
   /** What `file` holds, where it was read already. */
   readonly bytes?: Uint8Array;
   /** Names `provider` may have, in small letters; absent: any name is taken. */
@@ -75,7 +77,9 @@ export function hashOf(bytes: Uint8Array): string {
 
 async function readSource(options: LoadOptions): Promise<{ file: string; bytes: Uint8Array } | undefined> {
   const explicit = options.file === undefined ? undefined : resolve(options.cwd, options.file);
-  for (const file of explicit === undefined ? configCandidates(options) : [explicit]) {
+  const { last } = options;
+  const places = [...configCandidates(options), ...(last === undefined ? [] : [last])];
+  for (const file of explicit === undefined ? places : [explicit]) {
     try {
       const bytes = options.bytes ?? (await readFile(file));
       if (bytes.length > MAX_BYTES) throw new GatehouseError('GH1102', `it has more than ${MAX_BYTES} bytes`);

@@ -22,6 +22,14 @@ export function chatDirOf(dataDir: string): string {
   return join(dataDir, 'chat');
 }
 
+/**
+ * Names the config file that the daemon of this data directory last ran with: one absolute path. Read where no file
+ * is found in the places of `configCandidates`, so that a command from another directory means the same bot.
+ */
+export function lastConfigPath(dataDir: string): string {
+  return join(dataDir, 'config-path');
+}
+
 /** Config files in the order they are looked for; the first that exists is used alone, nothing is merged. */
 export function configCandidates({ cwd, home }: Pick<PathOptions, 'cwd' | 'home'>): readonly string[] {
   return [join(cwd, '.gatehouse', 'config.json'), join(home, '.config', 'gatehouse', 'config.json')];

@@ -1,4 +1,5 @@
 // Changes of the config file while the daemon runs.
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
@@ -42,7 +43,7 @@ async function scene(config: object) {
   const exit = runGateway({ ...options, config: await reload(), reload, reloadEveryMs: 20 });
   let asked = 0;
   return {
-    ...{ base, write, model },
+    ...{ base, write, model, dataDir: options.dataDir },
     type: (line: string) => void stdin.write(`${line}\n`),
     file,
     log: () => text.log,
@@ -129,5 +130,12 @@ test('another model, key and limit hold from the next message on, and a model th
   await told('budget.met', 1);
   expect(asked()).toHaveLength(3);
   expect(at.log()).not.toContain('sk-other');
+  expect(await at.end()).toBe(0);
+});
+
+test('the data directory keeps which config it was run with', async () => {
+  const at = await scene({ gateway: { http: { port: 0 } } });
+  await at.ask('first');
+  expect(await readFile(join(at.dataDir, 'config-path'), 'utf8')).toBe(`${at.file}\n`);
   expect(await at.end()).toBe(0);
 });

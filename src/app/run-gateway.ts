@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
-import { chatDirOf } from '../../config/paths.ts';
+import { chatDirOf, lastConfigPath } from '../../config/paths.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { DaemonRecord } from '../core/status.ts';
@@ -208,6 +208,7 @@ function terminal(options: RunOptions, screen: Screen): Terminal {
     unicode: isUtf8(env),
     historyFile: join(dataDir, 'history'),
     onPrompt: screen.onPrompt,
+    tell: (line) => screen.stderr.write(`! ${line}\n`),
     ...once,
   };
 }
@@ -242,6 +243,7 @@ async function announce(options: RunOptions, { daemon, listening, token, detecte
     token,
   };
   await writeFileAtomic(join(options.dataDir, 'daemon.json'), `${JSON.stringify(about)}\n`, { mode: 0o600 });
+  await keepConfigPath(options);
   if (options.message !== undefined) return;
   const hints = [
     ...(isInteractive(options) ? ['type a message, or /help; Ctrl-C stops'] : []),
@@ -251,4 +253,17 @@ async function announce(options: RunOptions, { daemon, listening, token, detecte
   // `performance.now()` counts from the start of the process: what a person waits for.
   const tookMs = performance.now();
   screen.stderr.write(readyText({ daemon, listening, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
+}
+
+/** For commands that are called from another directory. What comes through a pipe is no file to be read again. */
+async function keepConfigPath({ dataDir, config: { file } }: RunOptions): Promise<void> {
+  if (
+    file === undefined ||
+    !(await stat(file).then(
+      (it) => it.isFile(),
+      () => false,
+    ))
+  )
+    return;
+  await writeFileAtomic(lastConfigPath(dataDir), `${file}\n`, { mode: 0o600 });
 }

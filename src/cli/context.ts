@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
 import type { LoadedConfig, LoadOptions } from '../../config/load.ts';
-import { resolveDataDir } from '../../config/paths.ts';
+import { lastConfigPath, resolveDataDir } from '../../config/paths.ts';
 import { formatProblem } from '../../config/problem.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { CliDeps } from './deps.ts';
@@ -28,13 +30,20 @@ export function dataDirOf({ deps, globals }: CommandContext): string {
   return resolveDataDir(globals.dataDir, deps);
 }
 
+/** The config file that the daemon of the data directory last ran with; undefined when it never had one. */
+export async function lastConfig(context: CommandContext): Promise<string | undefined> {
+  const path = await readFile(lastConfigPath(dataDirOf(context)), 'utf8').catch(() => '');
+  return isAbsolute(path.trim()) ? path.trim() : undefined;
+}
+
 /** Loads the config this invocation means. Warnings are the caller's to show. With `providers`, another name of one is a problem too. */
 export async function readConfig(
-  { deps, globals }: CommandContext,
+  context: CommandContext,
   more: Pick<LoadOptions, 'providers' | 'judge' | 'bytes'> = {},
 ): Promise<LoadedConfig> {
+  const { deps, globals } = context;
   const { cwd, home, env, channelTypes, channelSettings, groupIds } = deps;
-  const file = globals.config === undefined ? {} : { file: globals.config };
+  const file = globals.config === undefined ? { last: await lastConfig(context) } : { file: globals.config };
   // On demand: half the time of a command that reads no config would go into the schema's library.
   const { loadConfig } = await import('../../config/load.ts');
   return await loadConfig({ cwd, home, env, channelTypes, channelSettings, groupIds, ...file, ...more });

@@ -125,6 +125,18 @@ test('colour is used on a terminal only, and NO_COLOR, TERM=dumb and --color dec
   expect(await colored({ NO_COLOR: '1' }, false, '--color', 'always')).toBe(true);
 });
 
+test('another directory means the same bot: the config of the last start is used, and another one is told', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const last = await cli.write('elsewhere/config.json', '{"gateway": {"system_prompt": "LAST"}}');
+  await cli.write('data/config-path', `${last}\n`);
+  expect((await cli.run('gateway')).stderr).toBe('');
+  expect(cli.runs[0]?.config).toMatchObject({ file: last, config: { gateway: { system_prompt: 'LAST' } } });
+  const here = await cli.write('.gatehouse/config.json', '{}');
+  expect((await cli.run('gateway')).stderr).toBe(`! this data directory was last used with ${last}, and is now with ${here}\n`);
+  expect(cli.runs[1]?.config.file).toBe(here);
+});
+
 test('gateway gets the loaded config, the data directory and the flags', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

@@ -68,7 +68,10 @@ export function buildProgram(deps: Pick<CliDeps, 'version' | 'stdio' | 'channelT
     .version(deps.version, '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help for a command')
-    .option('--config <file>', 'use this config file (default: ./.gatehouse/config.json, else ~/.config/gatehouse/config.json)')
+    .option(
+      '--config <file>',
+      'use this config file (default: ./.gatehouse/config.json, else ~/.config/gatehouse/config.json, else that of the last start)',
+    )
     .option('--data-dir <dir>', 'keep data here (default: $GATEHOUSE_HOME, $STATE_DIRECTORY, ~/.gatehouse)')
     .option('-v, --verbose', 'log more')
     .addOption(new Option('--color <when>', 'colour the output').choices(['auto', 'always', 'never']).default('auto'))

@@ -1,7 +1,7 @@
 import { channelNamesIn } from '../../../config/channel-names.ts';
 import { ERROR_CODES } from '../../core/error-codes.ts';
 import { PLACES, SCRIPTS, type Shell } from '../completion-scripts.ts';
-import type { Command, CommandContext } from '../context.ts';
+import { type Command, type CommandContext, lastConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Commander } from '../groups/group.ts';
 import { withJournal } from '../read-journal.ts';
@@ -87,8 +87,11 @@ async function valuesOf(context: CommandContext, path: string): Promise<readonly
 
 type Values = (context: CommandContext) => Promise<readonly string[]>;
 
-const channels: Values = async ({ deps: { cwd, home }, globals: { config } }) =>
-  await channelNamesIn({ cwd, home, ...(config === undefined ? {} : { file: config }) });
+const channels: Values = async (context) => {
+  const { cwd, home } = context.deps;
+  const { config } = context.globals;
+  return await channelNamesIn({ cwd, home, ...(config === undefined ? { last: await lastConfig(context) } : { file: config }) });
+};
 const providers: Values = async () => (await import('../../llm/providers/index.ts')).PROVIDERS.map(({ name }) => name);
 
 const VALUES: readonly (readonly [commands: RegExp, Values])[] = [

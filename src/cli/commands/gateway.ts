@@ -1,4 +1,5 @@
-import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { printable } from '../../lib/printable.ts';
+import { type Command, dataDirOf, lastConfig, readConfig, sayWarnings } from '../context.ts';
 import { PROVIDER_NAMES } from './config.ts';
 
 export interface GatewayOptions {
@@ -7,10 +8,15 @@ export interface GatewayOptions {
 }
 
 export const gateway: Command<GatewayOptions> = async (context, options) => {
-  const { deps, globals } = context;
+  const { deps, globals, out } = context;
   const config = await readConfig(context, { providers: PROVIDER_NAMES });
   sayWarnings(context, config);
   const { file } = config;
+  const last = await lastConfig(context);
+  if (last !== undefined && file !== last)
+    out.say(
+      `${out.mark('warn', 'stderr')} this data directory was last used with ${printable(last)}, and is now with ${file ?? 'no config file'}`,
+    );
   return deps.runGateway({
     config,
     // The same file again, also when another place of the lookup order has one by now.
