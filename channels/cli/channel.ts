@@ -9,7 +9,7 @@ import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { JOURNAL_FULL } from '../kit/offer.ts';
-import { lineToMessage } from './inbound.ts';
+import { lineToMessage, MAX_LINE } from './inbound.ts';
 import { partToText } from './outbound.ts';
 import { LINE_FEED, PASTE_OFF, PASTE_ON, PasteFilter } from './paste.ts';
 import { PromptScreen } from './screen.ts';
@@ -166,6 +166,10 @@ export class CliChannel implements Channel {
     this.#number += 1;
     const place = { channel: this.name, run: this.#run, number: this.#number, now: this.#clock.now() };
     const message = lineToMessage(line, place);
+    if (line.length > MAX_LINE)
+      this.#terminal.tell?.(
+        `this text has ${line.length} characters: the agent gets the first ${MAX_LINE}; send the rest as a file`,
+      );
     for (let refused = false; ; refused = true) {
       if (await this.#accepts(host, message)) {
         if (refused && !signal.aborted) host.health('healthy');

@@ -127,6 +127,18 @@ describe('the terminal', () => {
     redraw?.();
   });
 
+  it('tells the person that a text is cut', async () => {
+    const told: string[] = [];
+    const screen = terminal({ interactive: false });
+    const cli = new CliChannel('cli', { ...screen, tell: (line) => told.push(line) }, new FakeClock());
+    await cli.start(new TestHost(), signal());
+    screen.input.write('short\n');
+    screen.input.write(`${'x'.repeat(1_000_001)}\n`);
+    await until('it is told', () => told.length > 0);
+    expect(told).toEqual(['this text has 1000001 characters: the agent gets the first 1000000; send the rest as a file']);
+    await cli.stop();
+  });
+
   it('cuts a line of more than a million characters, with a note, and keeps invalid text valid', () => {
     const place = { channel: 'cli', run: 'r', number: 1, now: 0 };
     expect(lineToMessage('x'.repeat(1_000_001), place).text).toMatch(/x\n\[cut off after 1000000 characters\]$/);

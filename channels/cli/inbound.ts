@@ -3,7 +3,7 @@ import { inboundMessage } from '../kit/inbound-message.ts';
 import { composed, ours } from '../kit/senders-words.ts';
 
 /** Longest line taken as one message, in UTF-16 units; the rest is cut off with a note. */
-const MAX_LINE = 1_000_000;
+export const MAX_LINE = 1_000_000;
 
 /**
  * A typed line as a message. A terminal never repeats a line, so the dedup key is only the run and the line's number.
