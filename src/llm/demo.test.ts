@@ -63,6 +63,11 @@ describe('the demo', () => {
     expect(answerOf(await ask('/demo tool')).toolCalls).toEqual([]);
   });
 
+  test('in a group, where an author stands in front, it is known too', async () => {
+    expect(answerOf(await ask('[Ada]\n/demo tool', { tools: [listDir] })).toolCalls).toHaveLength(1);
+    expect(answerOf(await ask('what is /demo tool for?', { tools: [listDir] })).toolCalls).toEqual([]);
+  });
+
   test('/demo stream sends 20 tokens a second', async () => {
     const clock = new FakeClock();
     const events = collect(createDemoModel({ clock }).call(modelRequest('/demo stream'), signal));

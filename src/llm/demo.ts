@@ -42,7 +42,8 @@ async function* call(request: ModelRequest, clock: Clock, signal: AbortSignal): 
   const last = request.messages.at(-1);
   if (last?.role === 'tool') return yield* say(['The tool really ran. Its result begins:', ...beginning(last.content)]);
   const text = request.messages.findLast((message) => message.role === 'user')?.content.trim() ?? '';
-  const verb = /^\/demo(?:\s+(\S+))?/.exec(text);
+  // In a group its author, and what was said before, stand in front of it.
+  const verb = /(?:^|\s)\/demo(?:\s+(\S+))?$/.exec(text) ?? /^\/demo(?:\s+(\S+))?/.exec(text);
   switch (verb ? (verb[1] ?? '') : undefined) {
     case undefined:
       return yield* say(report(request, text));

@@ -77,7 +77,15 @@ class FakeElement {
 
 const read = (name: string) => readFile(join(import.meta.dirname, 'page', name), 'utf8');
 
-async function openPage(faults: readonly string[] = ['limit', 'slow'], plays = { groups: true, files: true }) {
+async function openPage({
+  faults = ['limit', 'slow'],
+  plays = { groups: true, files: true },
+  kept = new Map<string, string>(),
+}: {
+  readonly faults?: readonly string[];
+  readonly plays?: object;
+  readonly kept?: Map<string, string>;
+} = {}) {
   const byId = new Map<string, FakeElement>();
   const posted: [string, unknown][] = [];
   let refusal: object | undefined;
@@ -118,6 +126,10 @@ async function openPage(faults: readonly string[] = ['limit', 'slow'], plays = {
     document,
     fetch,
     EventSource,
+    sessionStorage: {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => kept.set(key, value),
+    },
     btoa,
     AbortSignal,
     DataTransfer: class {
@@ -219,7 +231,7 @@ test('there is a button for each fault of the platform; typing and what the plat
 
 test('a platform that plays no fault shows no row for them', async () => {
   expect((await openPage()).at('trouble').hidden).toBe(false);
-  expect((await openPage([])).at('trouble').hidden).toBe(true);
+  expect((await openPage({ faults: [] })).at('trouble').hidden).toBe(true);
 });
 
 test('a group has its own bubbles with the name of each author, and a choice of who writes and whether to the bot', async () => {
@@ -260,7 +272,7 @@ test('a file goes with the words beside it, or without any', async () => {
 });
 
 test('what a platform does not play is not offered', async () => {
-  const { people, at } = await openPage([], { groups: false, files: false });
+  const { people, at } = await openPage({ faults: [], plays: { groups: false, files: false } });
   expect([at('add-group').hidden, people()[0]?.querySelector('.file').hidden]).toEqual([true, true]);
   const { people: others, at: found } = await openPage();
   expect([found('add-group').hidden, others()[0]?.querySelector('.file').hidden]).toEqual([false, false]);
@@ -283,6 +295,35 @@ test('the stream is open while the page is seen, and a simulator that was starte
   expect(streams).toEqual({ open: 1, reloads: 0 });
   tell('run', { run: 'two' });
   expect(streams.reloads).toBe(1);
+});
+
+test('a page that is loaded again has the people and groups of before, and one of another simulator has not', async () => {
+  const kept = new Map<string, string>();
+  const { at } = await openPage({ kept });
+  at('add').emit('click');
+  at('add-group').emit('click');
+  expect((await openPage({ kept })).people()).toHaveLength(5);
+  kept.set('two', kept.get('one') ?? '');
+  kept.delete('one');
+  expect((await openPage({ kept })).people()).toHaveLength(3);
+});
+
+test('what is not addressed to the bot in a group is told to be why it is silent', async () => {
+  const { at, people, settle } = await openPage();
+  at('add-group').emit('click');
+  const group = people()[3];
+  if (!group) throw new Error('there is no group');
+  group.querySelector('textarea').value = 'hello all';
+  group.querySelector('.addressed input').checked = false;
+  group.querySelector('form').emit('submit');
+  await settle();
+  await settle();
+  expect(
+    at('log')
+      .elements()
+      .map(({ textContent }) => textContent)
+      .join(),
+  ).toMatch(/answers what is addressed to it/);
 });
 
 test('who is added later may write in the groups that are there', async () => {

@@ -29,6 +29,11 @@ function personAt(number) {
   return people.get(number);
 }
 
+/** A reload of the page begins with as many. */
+function keepCounts() {
+  sessionStorage.setItem(run, JSON.stringify([people.size, groups.size]));
+}
+
 function addAuthor(select, person) {
   const option = document.createElement('option');
   option.value = String(person);
@@ -54,6 +59,7 @@ function addGroup(number) {
   const chat = addChat(`Group ${number}`, `group ${number}`, async (text) => {
     const [person, addressed] = [Number(chat.author.value), chat.addressed.checked];
     await post(`/groups/${number}/messages`, { person, text, addressed });
+    if (!addressed) note('In a group the bot answers what is addressed to it; `gatehouse why last` tells why it was silent.');
   });
   for (const next of people.keys()) addAuthor(chat.author, next);
   for (const part of ['.author', '.addressed']) chat.section.querySelector(part).hidden = false;
@@ -207,12 +213,20 @@ function open() {
 }
 
 for (const id of ['people', 'log-view']) byId(id).tabIndex = 0;
-byId('add').addEventListener('click', () => personAt(people.size));
-byId('add-group').addEventListener('click', () => groupAt(groups.size));
+byId('add').addEventListener('click', () => {
+  personAt(people.size);
+  keepCounts();
+});
+byId('add-group').addEventListener('click', () => {
+  groupAt(groups.size);
+  keepCounts();
+});
 const { run, channel, faults, letIn, plays: played } = await (await fetch('/messages')).json();
 plays = played;
 byId('add-group').hidden = !plays.groups;
-personAt(FIRST_PEOPLE - 1);
+const [keptPeople, keptGroups] = JSON.parse(sessionStorage.getItem(run) ?? `[${FIRST_PEOPLE},0]`);
+personAt(keptPeople - 1);
+if (keptGroups > 0) groupAt(keptGroups - 1);
 byId('channel').textContent = channel;
 if (letIn) notice(`No person is let in yet; one who writes is given a code. ${letIn}`);
 document.title = `${channel}: Gatehouse simulator`;
