@@ -32,6 +32,7 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
   const findings: Finding[] = [];
   const settings: (Readonly<Record<string, unknown>> | undefined)[] = [];
   const channels = new Map<string, OwnersChannel>();
+  const tokens = new Map<string, PropertyKey>();
   const list = valueAt(value, LIST) ?? [{ type: 'cli' }];
   for (const [index, entry] of Array.isArray(list) ? list.entries() : []) {
     const type = valueAt(entry, ['type']);
@@ -56,10 +57,51 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     const data = checked.data as Readonly<Record<string, unknown>> | undefined;
     settings.push(data);
     findings.push(...checkOwnAccount(entry, data, path));
-    channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId: await schemas.groupIds?.(type) });
+    const groupId = await schemas.groupIds?.(type);
+    findings.push(...checkGroups(entry, groupId, path), ...checkToken(type, data, settingsPath, tokens));
+    channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId });
   }
   findings.push(...checkOwner(value, original, channels));
   return { settings, names: [...channels.keys()], findings };
+}
+
+/** An entry that no id equals lets no group in, and one that begins with "!" keeps none out. */
+function checkGroups(entry: unknown, groupId: RegExp | undefined, path: readonly PropertyKey[]): Finding[] {
+  const groups = valueAt(entry, ['allowed_groups']);
+  if (!groupId || !Array.isArray(groups)) return [];
+  return groups.flatMap((group: unknown, index): Finding[] => {
+    if (typeof group !== 'string' || group === '*' || groupId.test(group)) return [];
+    const at = { severity: 'warning', path: [...path, 'allowed_groups', index] } as const;
+    return [
+      group.startsWith('!')
+        ? {
+            ...at,
+            message: 'keeps no group out: the list has no exceptions',
+            hint: 'remove it, and run `gatehouse people block CHANNEL:ID` with the id of the group',
+          }
+        : { ...at, message: 'lets no group in: it is not how this platform writes ids of groups', hint: 'write the id' },
+    ];
+  });
+}
+
+/** Settings that name the variable of a bot's token. Two connections with one token take each other's messages. */
+const TOKENS = ['token_env', 'bot_token_env'];
+
+function checkToken(type: string, settings: unknown, path: readonly PropertyKey[], tokens: Map<string, PropertyKey>): Finding[] {
+  return TOKENS.flatMap((key): Finding[] => {
+    const variable = valueAt(settings, [key]);
+    if (typeof variable !== 'string') return [];
+    const id = `${type} ${variable}`;
+    const first = tokens.get(id);
+    if (first === undefined) {
+      tokens.set(id, path.at(-2) ?? 0);
+      return [];
+    }
+    const message = `${variable} is the token of gateway.channels[${String(first)}] already: the two would take each other's messages`;
+    return [
+      { severity: 'error', path: [...path, key], message, hint: 'give each bot a token of its own, in a variable of its own' },
+    ];
+  });
 }
 
 /** On the operator's own account everyone who writes is a friend, and takes the agent for the operator. */

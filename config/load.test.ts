@@ -44,7 +44,37 @@ function brief(problems: readonly Problem[]): string[] {
   return problems.map(({ line, col, path, message, hint }) => `${line}:${col} ${path}: ${message}${hint ? ` → ${hint}` : ''}`);
 }
 
+test('two channels of one type with one token are an error, and with two they are not', async () => {
+  const two = (name: string, token: string) => ({ type: 'telegram', name, settings: { token_env: token } });
+  const config = (...channels: object[]) => JSON.stringify({ gateway: { channels } });
+  expect(brief(await problemsOf(config(two('one', 'A'), two('two', 'A')))).join()).toMatch(
+    /channels\[1\]\.settings\.token_env: A is the token of gateway\.channels\[0\] already.*→ give each bot a token of its own/,
+  );
+  expect(await problemsOf(config(two('one', 'A'), two('two', 'B')))).toEqual([]);
+});
+
+test('an entry of allowed_groups that no group can equal is told', async () => {
+  const groups = (...allowed_groups: string[]) =>
+    problemsOf(JSON.stringify({ gateway: { channels: [{ type: 'telegram', allowed_groups }] } }), {
+      groupIds: async () => /^-\d/,
+    });
+  expect(await groups('*', '-100')).toEqual([]);
+  expect(brief(await groups('*', '!-100')).join()).toMatch(/keeps no group out.*gatehouse people block/);
+  expect(brief(await groups('my group')).join()).toMatch(/lets no group in/);
+});
+
 describe('which file', () => {
+  test('the file of the last start is taken where no other is found', async () => {
+    await using dir = await tempDir();
+    const last = join(dir.path, 'last.json');
+    expect((await loadConfig(options(dir.path, { last }))).file).toBeUndefined();
+    await writeFile(last, '{}');
+    expect((await loadConfig(options(dir.path, { last }))).file).toBe(last);
+    await mkdir(join(dir.path, '.gatehouse'));
+    await writeFile(join(dir.path, '.gatehouse/config.json'), '{}');
+    expect((await loadConfig(options(dir.path, { last }))).file).toBe(join(dir.path, '.gatehouse/config.json'));
+  });
+
   test('without any file the defaults of the specification apply', async () => {
     await using dir = await tempDir();
     const { config, file, warnings } = await loadConfig(options(dir.path));

@@ -1,7 +1,7 @@
 /** People who asked to be let in. Kept beside the journal, in the same file. */
 
 import type { NewPart } from './outbox.ts';
-import type { PersonRef } from './people.ts';
+import type { GroupRef, PersonRef } from './person.ts';
 
 export interface PairingRequest {
   readonly channel: string;
@@ -45,8 +45,8 @@ export interface PairingStore {
    * nothing.
    */
   decided(who: { channel: string; account: string; senderId: string }): Promise<'approved' | 'denied' | undefined>;
-  /** Whether the owner blocked this person: then nothing else counts. Changes nothing. */
-  isBlocked(who: PersonRef): Promise<boolean>;
+  /** Whether the owner blocked this person, or the group they write in: then nothing else counts. Changes nothing. */
+  isBlocked(who: PersonRef & GroupRef): Promise<boolean>;
   /**
    * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when
    * the sender should be told one now: new, or older than the repeat interval. Each sender has one request,

@@ -53,7 +53,7 @@ export class OwnAnswers {
     if (told !== undefined && now - told < DEMO_NOTICE_EVERY_MS) return { state: 'DONE', outcome: 'no-model' };
     for (const [lane, at] of this.#demoNotices) if (now - at >= DEMO_NOTICE_EVERY_MS) this.#demoNotices.delete(lane);
     this.#demoNotices.set(row.lane, now);
-    const text = 'This bot has no AI model yet. Owner: run `gatehouse init`.';
+    const text = 'This bot has no AI model yet. Owner: run `gatehouse setup`.';
     return { state: 'DONE', outcome: 'no-model', text };
   }
 }

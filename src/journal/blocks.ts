@@ -1,6 +1,7 @@
 /** Rows of `block`: see `core/people.ts`. */
 import { personKey, principalOf } from '../core/ids.ts';
 import type { Block, PersonRef } from '../core/people.ts';
+import type { GroupRef } from '../core/person.ts';
 import { writeAudit } from './audit.ts';
 import type { Store } from './store.ts';
 
@@ -12,8 +13,10 @@ interface BlockRow {
   readonly reason: string | null;
 }
 
-export function isBlocked({ db }: Store, who: PersonRef): boolean {
-  return db.get('SELECT 1 FROM block WHERE key = ?', personKey(who)) !== undefined;
+/** A group is kept as a person of its id: no platform gives one id to both. */
+export function isBlocked({ db }: Store, { channel, senderId, isGroup, chatId }: PersonRef & GroupRef): boolean {
+  const keys = [senderId, ...(isGroup === true && chatId !== undefined ? [chatId] : [])];
+  return keys.some((id) => db.get('SELECT 1 FROM block WHERE key = ?', personKey({ channel, senderId: id })) !== undefined);
 }
 
 /** Who is blocked already stays so, with the newer reason. */

@@ -2,6 +2,7 @@ import { createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 import { chatKey, principalOf } from '../core/ids.ts';
 import type { Asking, Deciding, ExpectedWord, PairingRequest, PairingStore } from '../core/pairing.ts';
 import type { PersonRef } from '../core/people.ts';
+import type { GroupRef } from '../core/person.ts';
 import { writeAudit } from './audit.ts';
 import { isBlocked } from './blocks.ts';
 import type { CommitQueue } from './commit-queue.ts';
@@ -72,7 +73,7 @@ export class SqlitePairingStore implements PairingStore {
     });
   }
 
-  isBlocked(who: PersonRef): Promise<boolean> {
+  isBlocked(who: PersonRef & GroupRef): Promise<boolean> {
     return this.#queue.peek(() => isBlocked(this.#store, who));
   }
 

@@ -64,7 +64,7 @@ export function asTaskEnd(row: RunRow, end: End): End {
   if (row.profile !== 'task') return end;
   if (end.outcome.startsWith('failed:')) return { ...end, state: 'DEAD' };
   if (end.outcome !== 'no-model') return end;
-  return { ...end, state: 'DEAD', outcome: 'failed:GH1104', text: 'There is no AI model yet. Owner: run `gatehouse init`.' };
+  return { ...end, state: 'DEAD', outcome: 'failed:GH1104', text: 'There is no AI model yet. Owner: run `gatehouse setup`.' };
 }
 
 /** The end of a task as its chat is told of it: by then people have talked of other things. */

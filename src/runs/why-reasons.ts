@@ -40,7 +40,7 @@ const REFUSALS: Reasons = {
   'not-allowed': ['its sender is not on the list', SENDERS],
   'pairing-required': ['its sender has to be let in first, which `gatehouse pair list` shows', SENDERS],
   denied: ['the owner has turned its sender away, which `gatehouse pair approve --sender` ends', SENDERS],
-  blocked: ['its sender is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends'],
+  blocked: ['its sender or its group is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends'],
   'group-not-allowed': ['the group is not on the list', 'gateway.channels[].allowed_groups'],
   'not-mentioned': ['it did not speak to the assistant', 'gateway.channels[].group_mode'],
   'bot-author': ['another program wrote it'],

@@ -45,7 +45,7 @@ test.each<[string, RunAbout, string, string | undefined]>([
   [
     'a block',
     about(undefined, [{ type: 'dropped', reason: 'blocked' }]),
-    'It was not let in: its sender is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends.',
+    'It was not let in: its sender or its group is blocked, which `gatehouse people list` shows and `gatehouse people unblock` ends.',
     undefined,
   ],
   [

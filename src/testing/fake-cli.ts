@@ -69,6 +69,8 @@ export class FakeCli {
   logins = new Map<string, string>();
   /** Piped in where there is no terminal; undefined = the input stays open. */
   input: string | undefined;
+  /** See `CliDeps.groupIds`. */
+  groupIds: NonNullable<CliDeps['groupIds']> = async () => undefined;
   /** Pages the browser was sent to. */
   readonly openedUrls: string[] = [];
   /** Hears each piece of talk as it comes: for commands that wait for somebody. */
@@ -148,6 +150,7 @@ export class FakeCli {
       command: 'gatehouse',
       packageRoot: packageRoot(),
       channelTypes: Object.keys(this.channels),
+      groupIds: this.groupIds,
       channelSettings: async (type) => await this.channels[type]?.(),
       demo: async () => 0,
       runGateway: start,

@@ -24,7 +24,7 @@ export const modelsList: Command<unknown> = async (context) => {
   }
   if (entries[0]?.name !== 'main') {
     out.say(`${out.mark('warn', 'stderr')} ${entries.length > 0 ? ONLY_FALLBACKS : NO_MAIN}`);
-    out.say('  → gatehouse init, or export the key of a provider');
+    out.say('  → gatehouse setup, or export the key of a provider');
   }
   out.document({
     models: entries.map(toJson),

@@ -73,7 +73,7 @@ interface Chosen {
 function choose(models: readonly ModelEntry[], media: readonly MediaCheck[], name: string | undefined): Chosen {
   if (models.length + media.length === 0) {
     throw new GatehouseError('GH1104', 'no model is configured, so there is nothing to test', {
-      hint: 'run `gatehouse init`, or export the key of a provider',
+      hint: 'run `gatehouse setup`, or export the key of a provider',
     });
   }
   if (name === undefined) return { models, media };

@@ -138,6 +138,22 @@ test('a block is made before the first start and with a config that cannot be re
   expect((await cli.run('people', 'block', 'telegram:42')).stderr).toContain('the config cannot be read');
 });
 
+test('a group is blocked by its id', async () => {
+  await using at = await setup();
+  at.cli.groupIds = async (type) => (type === 'telegram' ? /^-\d/ : undefined);
+  const { code, stderr } = await at.cli.run('people', 'block', 'telegram:-100');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('it is a group: nothing said in it is taken up any more')]);
+  const said = { channel: 'telegram', senderId: '42', isGroup: true };
+  const blocked = await at.on(({ pairing }) =>
+    Promise.all([
+      pairing.isBlocked({ ...said, chatId: '-100' }),
+      pairing.isBlocked({ ...said, chatId: '-101' }),
+      pairing.isBlocked({ channel: 'telegram', senderId: '42' }),
+    ]),
+  );
+  expect(blocked).toEqual([true, false, false]);
+});
+
 test('audit prints who decided what, and --verify names the first entry that was changed, moved or removed', async () => {
   await using at = await setup();
   const { cli, ask, path } = at;

@@ -114,7 +114,7 @@ export interface BlockOptions extends Named {
 }
 
 /**
- * Refuses a person whatever the config says, also one who never wrote; and a client of `mcp_clients`, as
+ * Refuses a person whatever the config says, also one who never wrote; a whole group by its id; and a client of `mcp_clients`, as
  * `mcp:NAME`.
  */
 export const peopleBlock: Command<BlockOptions> = async (context, { person, reason }) => {
@@ -133,10 +133,22 @@ export const peopleBlock: Command<BlockOptions> = async (context, { person, reas
   const block = { kind: 'shut-out', who, as: 'blocked', by: BY, stoppedMark: STOPPED_MARK } as const;
   const done = await shutOut(opened, { ...block, ...(reason === undefined ? {} : { reason }) });
   const warn = out.mark('warn', 'stderr');
-  if (!found) out.say(`${warn} ${printable(principalOf(who))} was not known here; ${nearHint(who, known)}`);
+  if (await isGroup(context, gateway, who))
+    out.say('→ it is a group: nothing said in it is taken up any more; its people can still write in other chats');
+  else if (!found) out.say(`${warn} ${printable(principalOf(who))} was not known here; ${nearHint(who, known)}`);
   if (found?.isOwner) out.say(`${warn} the config names them as the owner: take them out of gateway.owner too`);
   return tell(context, who, 'blocked', done);
 };
+
+/** By the form of the id, on platforms where that tells. */
+async function isGroup(
+  { deps }: CommandContext,
+  gateway: Awaited<ReturnType<typeof gatewayOf>>,
+  who: PersonRef,
+): Promise<boolean> {
+  const channel = gateway?.channels.find(({ name, type }) => (name ?? type) === who.channel);
+  return channel !== undefined && ((await deps.groupIds?.(channel.type))?.test(who.senderId) ?? false);
+}
 
 export const peopleUnblock: Command<Named> = async (context, { person }) => {
   const { out } = context;
