@@ -50,7 +50,18 @@ function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: Spe
   const { session, channel } = context;
   const origin = originNow();
   const run = origin?.kind === 'run' ? { messageId: origin.id } : {};
-  emit({ type: 'budget', at: clock.now(), ...run, session, channel, limit, step, spentUsd, limitUsd });
+  emit({
+    type: 'budget',
+    at: clock.now(),
+    ...run,
+    session,
+    channel,
+    limit,
+    step,
+    spentUsd,
+    limitUsd,
+    ...(unpriced === undefined ? {} : { unpriced }),
+  });
   if (first)
     logger.warn('budget.met', {
       limit,

@@ -35,6 +35,8 @@ export type RunEvent = EventBase &
         readonly step: string;
         readonly spentUsd: number;
         readonly limitUsd: number;
+        /** The model whose unknown price no limit can count; absent: the limit itself was in the way. */
+        readonly unpriced?: string;
       }
     | {
         readonly type: 'model.done';

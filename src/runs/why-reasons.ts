@@ -159,6 +159,9 @@ export function codeText(code: string): string {
   return known === undefined ? code : `${known} (${code})`;
 }
 
+/** What a limit on spending needs to know. */
+export const PRICE_KEY = 'model_hints.price';
+
 /** Of a limit on spending, by its name in the event `budget`. */
 export function limitKey(limit: string): string {
   return LIMIT_KEYS[limit] ?? 'budget';

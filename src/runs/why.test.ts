@@ -135,6 +135,15 @@ test.each<[string, RunAbout, string, string | undefined]>([
     'budget.daily_usd',
   ],
   [
+    'a question about a model whose price is unknown',
+    about({ state: 'RUNNING' }, [
+      { type: 'started', attempt: 1, waitedMs: 1 },
+      { ...budget('asked'), unpriced: 'acme/large' },
+    ]),
+    'It waits for the owner: the price of the model is unknown.',
+    'model_hints.price',
+  ],
+  [
     'a question that was answered',
     about({ state: 'RUNNING' }, [
       budget('asked'),

@@ -13,6 +13,7 @@ import {
   type Gate,
   isTurnedAway,
   limitKey,
+  PRICE_KEY,
   type Reason,
   refusalOf,
   TURNS_KEY,
@@ -118,7 +119,10 @@ function budgetGate(events: readonly RunEvent[]): Gate | undefined {
   const met = last(events, 'budget');
   if (!met) return undefined;
   const spent = `$${met.spentUsd.toFixed(2)} of $${met.limitUsd.toFixed(2)} spent`;
-  const limit = `the limit of the ${met.limit} was met (${spent})`;
+  const limit =
+    met.unpriced === undefined
+      ? `the limit of the ${met.limit} was met (${spent})`
+      : `the price of ${met.unpriced} is unknown, so the limit of the ${met.limit} cannot count it (${spent})`;
   const steps = {
     ...{ cheaper: 'a cheaper model was asked', 'no-tools': 'it went on without tools' },
     ...{ asked: 'the owner was asked', allowed: 'the owner allowed it' },
@@ -228,10 +232,13 @@ function isLost({ state }: PartSummary): boolean {
 function verdictOf(about: RunAbout, events: readonly RunEvent[], answer: Gate | undefined, present: Present): Verdict {
   const { run } = about;
   const budget = last(events, 'budget');
-  const limit = budget ? { configKey: limitKey(budget.limit) } : {};
+  const limit = budget ? { configKey: budget.unpriced === undefined ? limitKey(budget.limit) : PRICE_KEY } : {};
   if (run?.state === 'NEW' || run?.state === 'RUNNING' || run?.state === 'PARKED') {
     if (budget?.step === 'asked' && events.findLast(isStep) === budget)
-      return { text: 'It waits for the owner: a limit of spending was met', ...limit };
+      return {
+        text: `It waits for the owner: ${budget.unpriced === undefined ? 'a limit of spending was met' : 'the price of the model is unknown'}`,
+        ...limit,
+      };
     if (run.state === 'RUNNING' && present.daemon === 'down') return { text: 'It waits: it goes on when the daemon runs again' };
     if (run.state === 'RUNNING') {
       const newest = events.at(-1);

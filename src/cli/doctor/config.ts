@@ -60,6 +60,9 @@ export const budgetCheck: Check = {
     const { budget, gateway } = loaded.config;
     if (gateway.channels.every(({ type }) => type === 'cli')) return skip('only you can write to it');
     if (budget?.daily_usd !== undefined) return ok(`${budget.daily_usd} USD a day`);
-    return warn('nothing limits what a day may cost', 'add "budget": { "daily_usd": 2 }');
+    return warn(
+      'nothing limits what a day may cost',
+      'add "budget": { "daily_usd": 2 }, and where `gatehouse models list` shows no price, that of the model in "model_hints"',
+    );
   },
 };
