@@ -71,7 +71,7 @@ export function failureText(error: unknown): string | undefined {
  * become results.
  */
 export function defineTool<Schema extends z.ZodObject>({ run, ...facts }: ToolDefinition<Schema>): Tool {
-  return { ...described(facts), run: checked(facts, run) };
+  return Object.assign(described(facts), { run: checked(facts, run) });
 }
 
 /**
@@ -93,13 +93,20 @@ export function defineBoundTool<Schema extends z.ZodObject, Port>(definition: Bo
 }
 
 /** A kit of one tool that every run gets. */
-export function unbound({ run, ...facts }: Tool): KnownKit {
-  return Object.assign(() => [{ ...facts, run }], { facts });
+export function unbound(tool: Tool): KnownKit {
+  return Object.assign(() => [tool], { facts: tool });
 }
 
 function described<Schema extends z.ZodObject>(definition: Described<Schema>): ToolFacts {
   const { schema, otherNames: _names, outputBytes = 50_000, ...facts } = definition;
-  return { ...facts, parameters: parametersOf(schema), outputBytes };
+  return {
+    ...facts,
+    outputBytes,
+    // Made at the first use: a start has some sixty tools, and is asked for none.
+    get parameters() {
+      return parametersOf(schema);
+    },
+  };
 }
 
 /** By schema: a tool that is made anew for each model call has one, and to convert it costs 0.3 ms. */

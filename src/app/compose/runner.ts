@@ -50,7 +50,6 @@ export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {
   const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
-  const timezone = timezoneOf(options);
   const choices = choicesOf(turn);
   const hooks = composeHooks(base);
   const able = abilities(turn);
@@ -91,7 +90,7 @@ export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {
     maxHistory: () => live().gateway.max_history,
     system: () => {
       const { system_prompt: prompt } = live().gateway;
-      return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone });
+      return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now(), timezone: timezoneOf(options) });
     },
     hooks,
     ...notifiedIn(base),

@@ -46,7 +46,12 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
 
 export function jobBook({ journal, options }: Pick<Base, 'journal' | 'options'>): JobBook {
   const { clock } = options;
-  return new Book({ journal, clock, newId: () => randomBytes(4).toString('hex'), timezone: timezoneOf(options) });
+  return new Book({
+    ...{ journal, clock, newId: () => randomBytes(4).toString('hex') },
+    get timezone() {
+      return timezoneOf(options);
+    },
+  });
 }
 
 /** What stands against a run on the account of the person who made a job; undefined = nothing does. */

@@ -66,7 +66,10 @@ export function similarRows(provider: string, model: string, has: (row: CatalogR
   const same = take(everywhere, (id) => bareName(id) === bareName(model));
   if (same.length > 0) return same;
   for (const words = familyOf(model); words.length > 0; words.pop()) {
-    const fits = (id: string): boolean => words.every((word, at) => familyOf(id)[at] === word);
+    const fits = (id: string): boolean => {
+      const family = familyOf(id);
+      return words.every((word, at) => family[at] === word);
+    };
     const own = take([...catalogRows(provider)] as typeof everywhere, fits);
     const found = own.length > 0 ? own : take(everywhere, fits);
     if (found.length > 0) return found;
