@@ -1,7 +1,7 @@
 // The first hour: the real `gatehouse setup` in a real terminal, an independent Telegram, and a model server.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -71,15 +71,16 @@ test('from nothing to an answer in Telegram: four keys beside key and token; a s
   await platform.inject({ chatId: '666', fromId: 666, fromName: 'Mallory', text: 'hello?' });
   await sleep(1_500);
   await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: code });
-  await at.seen(/2 messages of others came meanwhile[\s\S]*Ada \(id 7\) sent it\. Is that you\?/);
+  await at.seen(/2 other messages wait there for the bot[\s\S]*Ada \(id 7\) sent it\. Is that you\?/);
   await at.keys('y');
   await at.seen(/wrote \S+config\.json[\s\S]*Start it now\?/);
   await at.keys('Enter');
   await at.seen(/ready in/);
   await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: 'good morning' });
-  const answered = async () => (await platform.sends()).find(({ body }) => String(body['chat_id']) === '7');
-  for (let tries = 0; tries < 400 && !(await answered()); tries += 1) await sleep(50);
-  expect((await answered())?.body['text']).toBe('echo: good morning');
+  const toAda = async () =>
+    (await platform.sends()).filter(({ body }) => String(body['chat_id']) === '7').map(({ body }) => body['text']);
+  for (let tries = 0; tries < 400 && !(await toAda()).includes('echo: good morning'); tries += 1) await sleep(50);
+  expect(await toAda()).toContain('echo: good morning');
 
   const config = JSON.parse(await readFile(join(at.dir, '.gatehouse/config.json'), 'utf8'));
   expect(config.gateway.owner).toEqual([{ channel: 'telegram', chat_id: '7', sender_ids: ['7'] }]);
@@ -88,8 +89,11 @@ test('from nothing to an answer in Telegram: four keys beside key and token; a s
   const secrets = join(at.dir, '.gatehouse/auth.json');
   expect((await stat(secrets)).mode & 0o777).toBe(0o600);
   expect(await readFile(secrets, 'utf8')).toContain(KEY);
-  // The stranger was told nothing.
-  expect((await platform.sends()).filter(({ body }) => String(body['chat_id']) === '666')).toEqual([]);
+  // The stranger is one like any other: the daemon told a code of its own, once.
+  const told = (await platform.sends()).filter(({ body }) => String(body['chat_id']) === '666');
+  expect(told.map(({ body }) => String(body['text']))).toEqual([expect.stringMatching(/code/i)]);
+  // The code of setup was no request.
+  expect(JSON.stringify(await platform.sends())).not.toContain(`echo: ${code}`);
 }, 120_000);
 
 test('a wrong key is told with its cause and asked again, and Ctrl-C leaves nothing behind', async (context) => {
@@ -109,6 +113,42 @@ test('a wrong key is told with its cause and asked again, and Ctrl-C leaves noth
   await at.seen(/left with \d+/);
   expect(await filesIn(at.dir)).toEqual([]);
 }, 90_000);
+
+test('setup again leaves a copy of the config, and what waits at the platform for the daemon', async () => {
+  await using platform = await startCrablineTelegram();
+  await using model = await startModelServer();
+  await using dir = await tempDir();
+  await writeFile(join(dir.path, 'key.txt'), `${KEY}\n`);
+  await writeFile(join(dir.path, 'token.txt'), platform.token);
+  await mkdir(join(dir.path, '.gatehouse'));
+  const file = join(dir.path, '.gatehouse/config.json');
+  await writeFile(file, '{ "gateway": "not any more" }');
+  const main = join(packageRoot(), 'src/cli/main.ts');
+  const run = (...args: string[]) => {
+    const child = spawn(process.execPath, [main, ...args], { cwd: dir.path, env: { PATH: process.env['PATH'], HOME: dir.path } });
+    const said = { text: '' };
+    child.stderr.on('data', (chunk) => {
+      said.text += String(chunk);
+    });
+    return { child, said, ended: once(child, 'close') };
+  };
+  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: 'are you there?' });
+  const secrets = ['--force', '--key-file', 'key.txt', '--token-file', 'token.txt', '--owner', '7'];
+  const setup = run('setup', ...secrets, '--base-url', `${model.url}/v1`, '--model', 'm', '--api-root', platform.url);
+  const code = await until('the code is shown', () => /within ten minutes: ([A-Z0-9]{8})/.exec(setup.said.text)?.[1]);
+  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: code });
+  expect((await setup.ended)[0], setup.said.text).toBe(0);
+  expect(setup.said.text).toMatch(/1 other message waits there for the bot[\s\S]*is in \S+config\.json\.bak\n/);
+  expect(await readFile(`${file}.bak`, 'utf8')).toBe('{ "gateway": "not any more" }');
+
+  const daemon = run('gateway');
+  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: 'good morning' });
+  const texts = async () => (await platform.sends()).map(({ body }) => String(body['text']));
+  for (let tries = 0; tries < 400 && !(await texts()).includes('echo: good morning'); tries += 1) await sleep(50);
+  daemon.child.kill('SIGTERM');
+  await daemon.ended;
+  expect((await texts()).toSorted()).toEqual(['echo: are you there?', 'echo: good morning']);
+}, 120_000);
 
 test('answers as flags need no terminal: files with the secrets, and the id of who is to send the code', async () => {
   await using platform = await startCrablineTelegram();

@@ -27,6 +27,7 @@ export interface OpenJournal {
     | 'waits'
     | 'jobs'
     | 'commit'
+    | 'accept'
     | 'prompted'
     | 'unflushed'
     | 'flushed'

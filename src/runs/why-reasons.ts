@@ -72,6 +72,7 @@ const OUTCOMES: Reasons = {
   silent: ['The job had nothing to tell'],
   cancelled: ['It was stopped by a person'],
   deleted: ['It was taken back before its turn'],
+  setup: ['It was the code of `gatehouse setup`'],
   'own-call': ['A program that mcp_clients names did it, without the agent'],
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
   [SUPERSEDED]: ['It was superseded: its sender wrote again before its turn began, and the newest message counts', QUEUE],

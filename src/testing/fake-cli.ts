@@ -205,6 +205,7 @@ export class FakeCli {
         spend: async (entry) => void this.spent.push(entry),
         commit: async () => true,
         prompted: { of: async () => undefined },
+        accept: async () => [],
         unflushed: async () => [],
         flushed: async () => undefined,
         waits: NO_WAITS,

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
@@ -67,4 +67,20 @@ test('a model that does not answer is told with what is wrong with it, and not a
   const refused = await cli.run(...asked);
   expect(refused.stderr).toMatch(/→ check the key: it is taken for one of openai; name another with --provider/);
   expect(await readdir(dir.path)).toEqual(['key.txt']);
+});
+
+test('a day may cost two dollars where the price is known, and where it is not that is said', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('key.txt', 'sk-ant-one\n');
+  const asked = ['setup', '--force', '--key-file', 'key.txt'];
+  cli.models.set('anthropic/claude-sonnet-4-5', scriptedModel([{ text: 'ok' }]));
+  expect((await cli.run(...asked, '--model', 'claude-sonnet-4-5')).stderr).toContain('models may cost 2 USD a day');
+  const file = `${dir.path}/.gatehouse/config.json`;
+  expect(JSON.parse(await readFile(file, 'utf8')).budget).toEqual({ daily_usd: 2 });
+  cli.models.set('anthropic/own', scriptedModel([{ text: 'ok' }]));
+  const own = await cli.run(...asked, '--model', 'own', '--base-url', 'http://127.0.0.1:9/v1');
+  expect(own.stderr).toContain('nothing limits it: set its "price" in "model_hints"');
+  expect(JSON.parse(await readFile(file, 'utf8')).budget).toBeUndefined();
+  expect(JSON.parse(await readFile(`${file}.bak`, 'utf8')).budget).toEqual({ daily_usd: 2 });
 });

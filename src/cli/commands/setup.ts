@@ -1,9 +1,8 @@
-import { randomInt } from 'node:crypto';
-import { access, constants } from 'node:fs/promises';
+import { access, chmod, constants, copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import { openAuthStore } from '../../lib/auth/store.ts';
-import { counted } from '../../lib/counted.ts';
+import { isErrno } from '../../lib/errno.ts';
 import { printable } from '../../lib/printable.ts';
 import { entryOfVariable } from '../../lib/stored-variables.ts';
 import { findProvider } from '../../llm/providers/index.ts';
@@ -25,6 +24,7 @@ import {
   type SetupOptions,
   secret,
 } from './setup-answers.ts';
+import { askOwner, type Bot, configWith, type Owner, remember, settingsOf } from './setup-owner.ts';
 
 /** What a key begins with names its provider; all else is taken for OpenAI's. */
 const KEYS: readonly (readonly [RegExp, string])[] = [
@@ -36,29 +36,18 @@ const KEYS: readonly (readonly [RegExp, string])[] = [
 ];
 /** The provider refused the key. */
 const WRONG_KEY = 'GH2101';
-const CODE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
-const CODE_LETTERS = 8;
-const CODE_MS = 10 * 60_000;
 const PATIENCE_MS = 30_000;
 const TRIES = 3;
 
 interface Model {
   readonly provider: string;
   readonly key: string;
+  /** Known, or bounded from above; see `priceOf`. */
+  readonly hasPrice: boolean;
 }
 
-interface Bot {
-  readonly type: string;
-  readonly variable: string;
-  readonly token: string;
-  readonly account: string;
-}
-
-interface Owner {
-  readonly channel: string;
-  readonly chatId: string;
-  readonly senderId: string;
-}
+/** As without a config, where the key is exported: see `limitsFrom`. */
+const DAILY_USD = 2;
 
 /**
  * Three steps on a terminal: the key of a model, the token of a bot, and who its owner is. Each is tried for
@@ -71,12 +60,13 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   mustBeAnswered(context, options);
   await mustBeFree(context);
   const file = join(deps.cwd, '.gatehouse', 'config.json');
-  const before = await readConfig(context);
-  if (before.file !== undefined && options.force !== true) {
+  // One that is to be replaced need not be right.
+  const before = options.force === true ? undefined : (await readConfig(context)).file;
+  if (before !== undefined) {
     out.fail({
       code: 'GH1005',
-      message: `${before.file} is there already`,
-      hint: 'change it, see what is wrong with `gatehouse doctor`, or replace ./.gatehouse with `gatehouse setup --force`',
+      message: `${before} is there already`,
+      hint: 'change it, see what is wrong with `gatehouse doctor`, or replace ./.gatehouse/config.json with `gatehouse setup --force`, which keeps a copy',
     });
     return EXIT.refused;
   }
@@ -90,19 +80,54 @@ export const setup: Command<SetupOptions> = async (context, options) => {
     out.fail({ code: 'GH1003', message: 'no one confirmed the code; nothing was written', hint: 'run `gatehouse setup` again' });
     return EXIT.failed;
   }
-  const config = renderConfig({ ...modelPart(model, options), channels: channelsOf(bot, owner, options), ...ownerPart(owner) });
+  const config = renderConfig({
+    ...modelPart(model, options),
+    ...limitPart(model),
+    channels: channelsOf(bot, owner, options),
+    ...ownerPart(owner),
+  });
   // What the daemon would refuse is not written.
   await readConfig(
     { ...context, globals: { ...context.globals, config: file } },
     { providers: PROVIDER_NAMES, bytes: Buffer.from(config) },
   );
   await store(context, model, bot);
+  const copy = await keepCopy(file);
   await writeSetup(deps, file, config);
+  if (copy !== undefined) out.say(`\n   what ${file} was is in ${copy}`);
+  if (owner?.held) await remember(context, owner.held);
   out.say(
     `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
   );
+  if (model) out.say(limitText(model));
   return await start(context, options);
 };
+
+/** The name of the copy; undefined where there is no file. A copy that is there already stays. */
+async function keepCopy(file: string): Promise<string | undefined> {
+  for (let n = 0; ; n += 1) {
+    const copy = n === 0 ? `${file}.bak` : `${file}.bak.${n}`;
+    try {
+      await copyFile(file, copy, constants.COPYFILE_EXCL);
+      await chmod(copy, 0o600);
+      return copy;
+    } catch (error) {
+      if (isErrno(error, 'ENOENT')) return undefined;
+      if (!isErrno(error, 'EEXIST')) throw error;
+    }
+  }
+}
+
+/** What is bought by mistake in a day stays small. A limit cannot count a price that is not known. */
+function limitPart({ hasPrice = false }: Partial<Model> = {}): { budget?: { daily_usd: number } } {
+  return hasPrice ? { budget: { daily_usd: DAILY_USD } } : {};
+}
+
+function limitText({ hasPrice }: Model): string {
+  return hasPrice
+    ? `   models may cost ${DAILY_USD} USD a day; change "budget.daily_usd" in it`
+    : '   what the model costs is not known, so nothing limits it: set its "price" in "model_hints", and "budget.daily_usd"';
+}
 
 const WAYS = [
   { value: 'here', label: 'here', letter: 'y' },
@@ -170,7 +195,7 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
       const { failure } = await testEntry({ entry: { name: 'main', target, key: found } }, deps, limits);
       if (!failure) {
         out.say(`   ${out.mark('ok', 'stderr')} it answers`);
-        return { provider, key };
+        return { provider, key, hasPrice: target.facts.price !== null };
       }
       last =
         failure.code === WRONG_KEY
@@ -217,38 +242,6 @@ async function askBot(context: CommandContext, options: SetupOptions, given: Giv
 
 function triesText(tries: number): string {
   return tries === 1 ? '' : ` in ${tries} tries`;
-}
-
-/** Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id. */
-async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions): Promise<Owner | undefined> {
-  const { deps, out } = context;
-  const code = Array.from({ length: CODE_LETTERS }, () => CODE_ALPHABET[randomInt(CODE_ALPHABET.length)]).join('');
-  out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
-  const config = await configWith(context, [{ type: bot.type, settings: settingsOf(bot.type, options) }]);
-  const env = { ...deps.env, [bot.variable]: bot.token };
-  const awaited = { config, dataDir: dataDirOf(context), env, name: bot.type, code, timeoutMs: CODE_MS };
-  const sender = await deps.awaitCode(awaited).catch((error: unknown) => {
-    out.say(`   ${out.mark('bad', 'stderr')} ${printable(errorText(error))}`);
-  });
-  if (!sender || sender.isGroup) return undefined;
-  if (sender.others > 0) out.say(`   ${counted(sender.others, 'message')} of others came meanwhile and went unanswered`);
-  const who = `${printable(sender.senderName)} (id ${printable(sender.senderId)})`;
-  if (options.owner !== undefined) out.say(`   ${who} sent it`);
-  const isOwner =
-    options.owner === undefined
-      ? await prompts(context).isYes(`${who} sent it. Is that you?`)
-      : options.owner === sender.senderId;
-  return isOwner ? { channel: bot.type, chatId: sender.chatId, senderId: sender.senderId } : undefined;
-}
-
-async function configWith(context: CommandContext, channels: readonly object[]) {
-  const bytes = Buffer.from(JSON.stringify({ version: 1, gateway: { channels } }));
-  const globals = { ...context.globals, config: 'setup.json' };
-  return (await readConfig({ ...context, globals }, { providers: PROVIDER_NAMES, bytes })).config;
-}
-
-function settingsOf(type: string, { apiRoot }: SetupOptions): object {
-  return type === 'telegram' && apiRoot !== undefined ? { api_root: apiRoot } : {};
 }
 
 function channelsOf(bot: Bot | undefined, owner: Owner | undefined, options: SetupOptions): readonly unknown[] {
