@@ -5,6 +5,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { HEARTBEAT, type Job, type JobAddress, type JobRequest, LOCAL_OPERATOR } from '../core/job.ts';
 import { visibleText } from '../lib/visible-text.ts';
 import { jobOf } from './book.ts';
+import { asOurs, recordOf } from './foreign-file.ts';
 import { FLOOR_MS } from './next.ts';
 
 /** Of the person at the machine: what they bring from a file is their own. */
@@ -30,7 +31,8 @@ const schedule = z
       if (!first || more.length > 0 || typeof first[1] !== 'object') return value;
       return { kind: first[0], ...first[1] };
     },
-    z.object({
+    // Strict: what is left out here would fire at another time.
+    z.strictObject({
       kind: z.string().transform((kind) => kind.toLowerCase()),
       at_ms: ms.optional(),
       timestamp_ms: ms.optional(),
@@ -76,9 +78,9 @@ const entry = z.object({
 const file = z.object({ version: z.literal(1).default(1), jobs: z.array(z.unknown()) });
 type Entry = z.output<typeof entry>;
 
-/** One entry of a file: a job, one that is there already, or why it is none. */
+/** One entry of a file: a job with what of it is not as the file says, one that is there already, or why it is none. */
 export type Imported =
-  | { readonly kind: 'job'; readonly job: Job }
+  | { readonly kind: 'job'; readonly job: Job; readonly notes: readonly string[] }
   /** `name`: its id. */
   | { readonly kind: 'known'; readonly name: string }
   | { readonly kind: 'refused'; readonly name: string; readonly reason: string };
@@ -99,7 +101,7 @@ export async function readJobs(
 ): Promise<readonly Imported[]> {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     throw new GatehouseError('GH1701', 'the file is not JSON', { hint: 'name a file of `gatehouse cron export`', cause: error });
   }
@@ -110,9 +112,10 @@ export async function readJobs(
 }
 
 async function readEntry(value: unknown, n: number, options: Parameters<typeof readJobs>[1]): Promise<Imported> {
-  const read = entry.safeParse(value);
+  const usual = asOurs(value);
+  const read = entry.safeParse(usual);
   if (!read.success) {
-    const reason = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+    const reason = read.error.issues.map(issueText).join('; ');
     return { kind: 'refused', name: `entry ${n + 1}`, reason };
   }
   const { name, payload } = read.data;
@@ -120,11 +123,29 @@ async function readEntry(value: unknown, n: number, options: Parameters<typeof r
   // It is left alone, also where it could not be made anew.
   if (options.there.has(id)) return metJob(id, options.there.get(id), payload.message);
   try {
-    return { kind: 'job', job: await importedJob(read.data, options) };
+    const job = await importedJob(read.data, options);
+    return { kind: 'job', job, notes: notesOf(usual, payload.deliver && !job.payload.deliver) };
   } catch (error) {
     if (!(error instanceof GatehouseError)) throw error;
     return { kind: 'refused', name: `${name} (${payload.message.slice(0, 40)})`, reason: error.message };
   }
+}
+
+function issueText({ path, message }: z.core.$ZodIssue): string {
+  const at = path.join('.');
+  return `${at === '' ? '' : `${at}: `}${message.replace(/^Invalid input: /, '')}`;
+}
+
+/** What an export has in a payload; other keys change nothing here, and are named. */
+const PAYLOAD = ['message', 'deliver', 'channel', 'chat_id', 'thread_id', 'session', 'kind'];
+
+function notesOf(usual: unknown, isUndelivered: boolean): readonly string[] {
+  const payload = recordOf(recordOf(usual)['payload']);
+  const unknown = Object.keys(payload).filter((key) => !PAYLOAD.includes(key));
+  return [
+    ...(isUndelivered ? ['it asks for delivery and names no chat: its answers go to no chat'] : []),
+    ...(unknown.length > 0 ? [`left out: payload.${unknown.join(', payload.')}`] : []),
+  ];
 }
 
 /** Undefined = it is given one. */

@@ -93,6 +93,18 @@ test('a key with a line break in it is refused without being shown', async () =>
   expect([code, stderr.includes('GH2201'), stderr.includes('CANARY')]).toEqual([1, true, false]);
 });
 
+test.each([`"${KEY}"`, `OPENAI_API_KEY=${KEY}`, `Bearer ${KEY}`])(
+  'a key with something around it is refused: %j',
+  async (key) => {
+    await using dir = await tempDir();
+    const cli = new FakeCli(dir.path);
+    cli.input = key;
+    const { code, stderr } = await cli.run('auth', 'set-key', 'openai');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/GH2201 the key of openai has /)]);
+    expect(stderr).not.toContain('CANARY');
+  },
+);
+
 test('a name no provider has is stored as it is, with the name that was probably meant', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

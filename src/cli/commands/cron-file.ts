@@ -41,6 +41,11 @@ export const cronImport: Command<{ readonly file: string; readonly dryRun?: bool
   const of = (kind: Result['kind']): readonly Result[] => results.filter((each) => each.kind === kind);
   const [added, known, refused] = [of('added'), of('known'), of('refused')];
   for (const { name, reason } of refused) out.say(`${out.mark('bad', 'stderr')} ${printable(name)}: ${printable(reason ?? '')}`);
+  const warn = out.mark('warn', 'stderr');
+  for (const one of found) {
+    if (one.kind !== 'job') continue;
+    for (const note of one.notes) out.say(`${warn} ${printable(one.job.name)}: ${printable(note)}`);
+  }
   for (const one of found)
     if (one.kind === 'job' && one.job.payload.deliver && !channels.includes(one.job.payload.deliver.channel))
       out.say(

@@ -301,6 +301,45 @@ test('import reads both shapes that programs have written, and names what cannot
   expect(made.find(({ id }) => id === 'e')).toMatchObject({ nextDue: now + 9 * HOUR, payload: { deliver: { chatId: '9' } } });
 });
 
+test('import reads the files of other programs with their time zone and chat, and says what it leaves out', async () => {
+  await using at = await setup();
+  const theirs = {
+    version: 1,
+    jobs: [
+      {
+        ...{ id: 'n1', name: 'Morning', enabled: true, state: { nextRunAtMs: null } },
+        schedule: { kind: 'cron', atMs: null, everyMs: null, expr: '0 9 * * *', tz: 'Asia/Shanghai' },
+        payload: { kind: 'agent_turn', message: 'hi', deliver: true, channel: 'telegram', to: '123' },
+      },
+      {
+        ...{ id: 'o1', name: 'Brief', disabled: true, schedule: { kind: 'every', everyMs: 3_600_000 } },
+        ...{
+          payload: { kind: 'systemEvent', text: 'news', model: 'x' },
+          delivery: { mode: 'announce', channel: 'telegram', to: '7' },
+        },
+      },
+      {
+        id: 'o2',
+        name: 'When',
+        schedule: { kind: 'at', at: '2027-01-01T08:00:00+01:00' },
+        payload: { message: 'm', deliver: true },
+      },
+      { id: 'x1', name: 'Odd', schedule: { kind: 'cron', expr: '0 9 * * *', staggerMs: 5 }, payload: { message: 'm' } },
+    ],
+  };
+  const file = await at.cli.write('theirs.json', `\uFEFF${JSON.stringify(theirs)}`);
+  const { code, stderr } = await at.cli.run('cron', 'import', file);
+  expect(code).toBe(1);
+  expect(stderr).toContain('! Brief: left out: payload.model');
+  expect(stderr).toMatch(/entry 4: schedule: .*staggerMs/);
+  const jobs = new Map((await at.jobs()).map((one) => [one.id, one]));
+  expect(jobs.get('n1')).toMatchObject({
+    ...{ timezone: 'Asia/Shanghai', payload: { text: 'hi', deliver: { channel: 'telegram', chatId: '123' } } },
+  });
+  expect(jobs.get('o1')).toMatchObject({ enabled: false, payload: { text: 'news', deliver: { chatId: '7' } } });
+  expect(jobs.get('o2')).toMatchObject({ schedule: { kind: 'at', at: Date.parse('2027-01-01T07:00:00Z') } });
+});
+
 test.each(['', 'no json', '[]', '{"jobs": 5}', '{"version": 2, "jobs": []}'])('import refuses %j', async (text) => {
   await using at = await setup();
   const file = await at.cli.write('cron.json', text);

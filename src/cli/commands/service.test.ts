@@ -1,6 +1,6 @@
 /** The commands against a systemctl of ours that writes down what it is asked for. */
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -17,6 +17,11 @@ async function scene(systemctl: string | undefined) {
     await writeFile(join(bin, 'systemctl'), `#!/bin/sh\necho "$@" >> '${log}'\n${systemctl}\n`);
     await chmod(join(bin, 'systemctl'), 0o700);
   }
+  const packageRoot = join(dir.path, 'a b/gatehouse');
+  const main = join(packageRoot, 'dist/src/cli/main.js');
+  await mkdir(dirname(main), { recursive: true });
+  await writeFile(main, '');
+  const exported: Record<string, string> = {};
   const run = async (...argv: string[]) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const text = { stdout: '', stderr: '' };
@@ -27,15 +32,15 @@ async function scene(systemctl: string | undefined) {
       text.stderr += String(chunk);
     });
     const stdio = { stdin: Object.assign(new PassThrough(), { isTTY: false }), stdout, stderr } as unknown as CliDeps['stdio'];
-    const more = { packageRoot: '/opt/a b/gatehouse', channelTypes: ['cli'], channelSettings: async () => z.looseObject({}) };
-    const env = { PATH: bin, HOME: dir.path };
+    const more = { packageRoot, channelTypes: ['cli'], channelSettings: async () => z.looseObject({}) };
+    const env = { PATH: bin, HOME: dir.path, ...exported };
     const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0', ...more } as unknown as CliDeps;
     const code = await runCli(['service', ...argv], deps);
     return { code, ...text };
   };
   const units = join(dir.path, '.config/systemd/user');
   return {
-    ...{ dir: dir.path, run, units },
+    ...{ dir: dir.path, run, units, main, exported },
     asked: async () => (await readFile(log, 'utf8').catch(() => '')).trim().split('\n'),
     left: () => readdir(units).catch(() => []),
     [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
@@ -46,7 +51,7 @@ test('install writes a unit on the same data directory and starts it, and uninst
   await using at = await scene('[ "$2" = is-active ] && echo active; exit 0');
   const dry = await at.run('install', '--dry-run', '--data-dir', 'data');
   expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining(`gateway --data-dir ${at.dir}/data\n`) });
-  expect(dry.stdout).toContain('"/opt/a b/gatehouse/dist/src/cli/main.js"');
+  expect(dry.stdout).toContain(`"${at.main}"`);
   expect([await at.left(), await at.asked()]).toEqual([[], ['']]);
   const installed = await at.run('install', '--data-dir', 'data');
   expect(installed).toMatchObject({ code: 0, stderr: expect.stringContaining('loginctl enable-linger') });
@@ -69,4 +74,38 @@ test.each([
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/GH1107 .*systemd.*\n.*launchd/);
   expect(await at.left()).toEqual([]);
+});
+
+test('a unit that was changed by hand stays, unless it is to be replaced', async () => {
+  await using at = await scene('exit 0');
+  await at.run('install');
+  const file = join(at.units, 'gatehouse.service');
+  const own = (await readFile(file, 'utf8')).replace('MemoryMax=1536M', 'MemoryMax=4G');
+  expect((await at.run('install')).code).toBe(0);
+  await writeFile(file, own);
+  expect(await at.run('install')).toMatchObject({ code: 4, stderr: expect.stringContaining('systemctl --user edit gatehouse') });
+  expect(await readFile(file, 'utf8')).toBe(own);
+  expect((await at.run('install', '--force')).code).toBe(0);
+  expect(await readFile(`${file}.bak`, 'utf8')).toBe(own);
+});
+
+test('a program that is not built, and a path that no unit can hold, are refused', async () => {
+  await using at = await scene('exit 0');
+  expect(await at.run('install', '--data-dir', 'a\nb')).toMatchObject({ code: 2, stderr: expect.stringContaining('GH1001') });
+  await rm(at.main);
+  expect(await at.run('install')).toMatchObject({ code: 1, stderr: expect.stringMatching(/GH1004[\s\S]*npm run build/) });
+  expect(await at.left()).toEqual([]);
+});
+
+test('keys that only this shell has are named, those of the environment file and of the store are not', async () => {
+  await using at = await scene('exit 0');
+  Object.assign(at.exported, { ANTHROPIC_API_KEY: 'sk-ant-canary', OPENAI_API_KEY: 'sk-canary', HTTPS_PROXY: 'http://p' });
+  const { stderr } = await at.run('install', '--dry-run');
+  expect(stderr).toMatch(
+    /does not see what this shell has in (?=.*ANTHROPIC_API_KEY)(?=.*OPENAI_API_KEY).*→ gatehouse auth set-key/,
+  );
+  expect(stderr).not.toMatch(/canary|HTTPS_PROXY/);
+  await mkdir(join(at.dir, '.config/gatehouse'), { recursive: true });
+  await writeFile(join(at.dir, '.config/gatehouse/environment'), '# keys\nANTHROPIC_API_KEY="x"\nexport OPENAI_API_KEY=y\n');
+  expect((await at.run('install', '--dry-run')).stderr).toMatch(/what this shell has in OPENAI_API_KEY →/);
 });

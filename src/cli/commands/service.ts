@@ -1,28 +1,55 @@
 // the command line of this installation -> a unit of systemd for this user -> systemctl --user
 import { spawn } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { errorText, GatehouseError } from '../../core/errors.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { environmentFile, unseenVariables } from './service-variables.ts';
 
 const UNIT = 'gatehouse.service';
 const NO_SYSTEMD = 'start `gatehouse gateway` with what this system has (on macOS a launchd agent); docs/service.md';
 
-/** Writes the unit, enables it and starts it. With `dryRun` it prints the unit and changes nothing. */
-export const serviceInstall: Command<{ readonly dryRun?: boolean }> = async (context, { dryRun = false }) => {
+export interface InstallOptions {
+  readonly dryRun?: boolean;
+  /** Replace a unit that reads otherwise. */
+  readonly force?: boolean;
+}
+
+/**
+ * Writes the unit, enables it and starts it. With `dryRun` it prints the unit and changes nothing. Exit code 4 where
+ * there is a unit that reads otherwise.
+ */
+export const serviceInstall: Command<InstallOptions> = async (context, { dryRun = false, force = false }) => {
   const { out } = context;
   const file = unitFile(context);
-  const { file: config } = await readConfig(context);
+  const loaded = await readConfig(context);
+  const { file: config } = loaded;
   const text = unitText(context, config);
+  const warn = out.mark('warn', 'stderr');
+  if (config === undefined) out.say(`${warn} there is no config file: the service goes by the defaults`);
+  const unseen = await unseenVariables(context, loaded.config);
+  if (unseen.length > 0)
+    out.say(
+      `${warn} the service does not see what this shell has in ${unseen.join(', ')} → gatehouse auth set-key NAME, or lines in ${environmentFile(context)}`,
+    );
   if (dryRun) {
     out.data(text.trimEnd());
     out.document({ dryRun, file, unit: text, changed: false });
     return EXIT.ok;
   }
+  await mustBeBuilt(context);
   await mustHaveSystemd(context);
+  const before = await unitOnDisk(file);
+  if (before !== undefined && before !== text && !force) {
+    const hint =
+      'keep your changes with `systemctl --user edit gatehouse`, and replace the file with `gatehouse service install --force`';
+    out.fail({ code: 'GH1005', message: `${file} is there already and reads otherwise`, hint }, { file });
+    return EXIT.refused;
+  }
   await mkdir(dirname(file), { recursive: true });
+  if (before !== undefined && before !== text) await writeFile(`${file}.bak`, before);
   await writeFile(file, text);
   await systemctl(context, 'daemon-reload');
   await systemctl(context, 'enable', '--now', UNIT);
@@ -71,6 +98,25 @@ export const serviceStatus: Command<unknown> = async (context) => {
   return EXIT.ok;
 };
 
+/** A unit whose program is missing would be started again and again. */
+async function mustBeBuilt({ deps }: CommandContext): Promise<void> {
+  const main = mainOf(deps);
+  if (
+    await stat(main).then(
+      (it) => it.isFile(),
+      () => false,
+    )
+  )
+    return;
+  throw new GatehouseError('GH1004', `${main}, which the service would start, is not there`, {
+    hint: 'in a checkout run `npm run build` first',
+  });
+}
+
+function mainOf(deps: CommandContext['deps']): string {
+  return join(deps.packageRoot, 'dist/src/cli/main.js');
+}
+
 function unitFile({ deps }: CommandContext): string {
   return join(deps.env['XDG_CONFIG_HOME'] || join(deps.home, '.config'), 'systemd/user', UNIT);
 }
@@ -84,7 +130,7 @@ async function unitOnDisk(file: string): Promise<string | undefined> {
 
 function unitText(context: CommandContext, config: string | undefined): string {
   const { deps } = context;
-  const main = join(deps.packageRoot, 'dist/src/cli/main.js');
+  const main = mainOf(deps);
   const flags = ['--data-dir', resolve(deps.cwd, dataDirOf(context)), ...(config ? ['--config', resolve(deps.cwd, config)] : [])];
   const node = [process.execPath, '--max-old-space-size=768', '--max-semi-space-size=16', main];
   const packages = deps.env['GATEHOUSE_PACKAGES'];
@@ -115,6 +161,10 @@ WantedBy=default.target
 
 /** One word of a unit file: quoted, and without what systemd would replace. */
 function unitWord(word: string): string {
+  if (/\p{Cc}/u.test(word))
+    throw new GatehouseError('GH1001', 'a path with a line break or another control character cannot stand in a unit', {
+      hint: 'name another directory with --data-dir',
+    });
   const plain = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }

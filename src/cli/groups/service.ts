@@ -6,7 +6,8 @@ export function addServiceCommands(program: Commander, run: Run): void {
   const dryRun = ['--dry-run', 'change nothing, say what would be done'] as const;
   reporting(group, 'install', 'write the unit, enable it and start it', ['gatehouse service install --dry-run'])
     .option(...dryRun)
-    .action((options: { dryRun?: boolean }, command: Commander) =>
+    .option('--force', 'replace a unit that was changed, and keep it as .bak')
+    .action((options: { dryRun?: boolean; force?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/service.ts')).serviceInstall, options, command),
     );
   reporting(group, 'uninstall', 'stop it and remove the unit; your data stays', ['gatehouse service uninstall'])

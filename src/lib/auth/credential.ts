@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keyFlaw, NO_TOKEN } from '../key-form.ts';
 
 /** How the person logged in, in the spelling of the file (spec L1). */
 export type AuthMethod = StoredCredential['auth_method'];
@@ -59,6 +60,12 @@ export function areTokens({
   refreshToken = accessToken,
 }: Pick<Credential, 'accessToken' | 'refreshToken'>): boolean {
   return [accessToken, refreshToken].every((token) => TOKEN.safeParse(token).success);
+}
+
+/** What is wrong with its tokens, as the end of a sentence. Of a channel it may be a password, which may look like anything. */
+export function flawOf(credential: Credential): string | undefined {
+  const isKey = credential.authMethod === 'paste_token' && !credential.provider.startsWith('variable.');
+  return (isKey ? keyFlaw(credential.accessToken) : undefined) ?? (areTokens(credential) ? undefined : NO_TOKEN);
 }
 
 export function fromStored(provider: string, stored: StoredCredential): Credential {

@@ -5,7 +5,7 @@ import { lockFile } from '../file-lock.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { settledOrAborted, timeLimit } from '../time-limit.ts';
 import { AuthFile } from './auth-file.ts';
-import { type AuthMethod, areTokens, type Credential, fromStored, isProviderName, toStored } from './credential.ts';
+import { type AuthMethod, areTokens, type Credential, flawOf, fromStored, isProviderName, toStored } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
 
 /** An access token is renewed this long before it expires, so that none expires on its way. */
@@ -113,8 +113,9 @@ export class AuthStore implements AsyncDisposable {
         hint: 'use the name of the config, such as openai',
       });
     }
-    if (!areTokens(credential)) {
-      throw new GatehouseError('GH2201', `the key of ${provider} is empty or holds characters that no key has`, {
+    const flaw = flawOf(credential);
+    if (flaw !== undefined) {
+      throw new GatehouseError('GH2201', `the key of ${provider} ${flaw}`, {
         hint: 'paste the key alone: no quotes around it, no spaces or line breaks in it',
       });
     }

@@ -1,5 +1,6 @@
 /** Where the key of a provider comes from (spec F2): stored login, the variable of the config, the provider's own. */
 import { GatehouseError } from '../../core/errors.ts';
+import { keyFlaw } from '../../lib/key-form.ts';
 import type { Credentials, Provider } from './provider.ts';
 
 /** The key of a provider's stored login when there is one that has not expired. Rejects when the store cannot be read. */
@@ -46,7 +47,7 @@ export function keyVariables(provider: Provider, ...configured: readonly (string
   return [...new Set([...configured, provider.keyEnv, usual].filter((name) => name !== undefined))];
 }
 
-/** The key, or undefined when a call without one is fine. Throws GH1103, which names the variable to set. */
+/** The key, or undefined when a call without one is fine. Throws GH1103, which names the variable to set, or the one whose key cannot be one. */
 export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources): Promise<FoundKey | undefined> {
   if (target.credentials) return undefined;
   const stored = target.keyForAddress || target.foreignAddress ? undefined : await storedKey?.(target.provider.name);
@@ -57,10 +58,18 @@ export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources
   });
   const [first, ...others] = keys;
   const more = others.filter((key) => key.named).map(({ from, value }) => ({ from, value }));
+  for (const used of first ? [first, ...more] : []) mustBeKey(used);
   if (first) return { from: first.from, value: first.value, ...(more.length > 0 ? { more } : {}) };
   if (!target.keyRequired) return undefined;
   const name = target.keyEnvs[0] ?? '';
   throw new GatehouseError('GH1103', `${name} is not set, and provider "${target.provider.name}" needs it`, {
     hint: `export ${name}=…`,
   });
+}
+
+/** A provider would answer it like a key that it does not know, or a header could not carry it. */
+function mustBeKey({ from, value }: FoundKey): void {
+  const flaw = keyFlaw(value());
+  if (flaw === undefined) return;
+  throw new GatehouseError('GH1103', `the key in ${from} ${flaw}`, { hint: `export ${from} with the key alone, or unset it` });
 }

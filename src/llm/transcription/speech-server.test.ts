@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { resolveKey } from '../providers/key.ts';
 import { speechServerOf } from './speech-server.ts';
 
-const KEYS = { GROQ_API_KEY: 'groq key', OPENAI_API_KEY: 'openai key', MINE: 'mine' };
+const KEYS = { GROQ_API_KEY: 'groq-key', OPENAI_API_KEY: 'openai-key', MINE: 'mine' };
 const storedKey = async (provider: string) => (provider === 'groq' ? 'stored' : undefined);
 
 test.each([
