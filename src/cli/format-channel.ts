@@ -28,7 +28,7 @@ export function detailText(channel: Pick<ChannelStatus, 'name' | 'state' | 'deta
 /** For a refused login. Undefined where the channel names the command itself: one that is linked by a device does. */
 export function wayOut({ name, state, detail = '' }: Pick<ChannelStatus, 'name' | 'state' | 'detail'>): string | undefined {
   if (state !== 'down' || !/\bGH1501\b/.test(detail) || detail.includes('`gatehouse ')) return undefined;
-  return `set its token or password anew, restart the daemon if it runs, then run \`gatehouse channels test ${name}\``;
+  return `set its token or password anew with \`gatehouse auth set-key ${name}\`, restart the daemon if it runs, then run \`gatehouse channels test ${name}\``;
 }
 
 /** Inbound and send class, as channels/README.md explains them. */

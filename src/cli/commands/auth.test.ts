@@ -150,6 +150,19 @@ test('status lists logins for people and for programs, without secrets; logout f
   expect([again.code, JSON.parse(again.stdout)]).toMatchObject([1, { ok: false, error: { code: 'GH1003' } }]);
 });
 
+test('logout forgets what set-key stored under the name of a channel', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write(
+    '.gatehouse/config.json',
+    '{"gateway": {"channels": [{"type": "telegram", "settings": {"token_env": "OTHER_TOKEN"}}]}}',
+  );
+  cli.input = '123:ABC\n';
+  await cli.run('auth', 'set-key', 'telegram');
+  expect(await cli.run('auth', 'logout', 'telegram')).toMatchObject({ code: 0, stdout: '✓ telegram is forgotten here\n' });
+  expect((await cli.run('auth', 'status')).stdout).toBe('no login or key is stored\n');
+});
+
 test('a file that others can read stops every command with GH2202 and the fix', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

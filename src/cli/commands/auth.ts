@@ -83,9 +83,11 @@ export const authLogout: Command<AuthChangeOptions> = async (context, { provider
   // As stored first: an entry of a provider that is gone from the registry must still be removable.
   const stored = new Set((await store.list()).map((login) => login.provider));
   const entry = entryOfVariable(name) ?? name;
-  const provider = stored.has(entry) ? entry : await providerOf(context, name);
-  const there = dryRun ? stored.has(provider) : await store.remove(provider, new AbortController().signal);
-  if (!there) {
+  const secrets = stored.has(entry) ? [] : (await variablesOf(context, name)).flatMap((one) => entryOfVariable(one) ?? []);
+  const provider = stored.has(entry) || secrets.length > 0 ? entry : await providerOf(context, name);
+  const gone = (secrets.length > 0 ? secrets : [provider]).filter((one) => stored.has(one));
+  if (!dryRun) for (const one of gone) await store.remove(one, new AbortController().signal);
+  if (gone.length === 0) {
     out.fail({
       code: 'GH1003',
       message: `no login or key of ${printable(provider)} is stored`,
@@ -240,7 +242,11 @@ async function storeVariables(
   out.document({ file, dryRun, variables: stored });
   const shadowed = stored.filter((variable) => deps.env[variable]);
   for (const variable of shadowed) out.say(`${out.mark('warn', 'stderr')} ${variable} is exported as well, and that one is used`);
-  out.say(`→ gatehouse channels test ${channel}; a running daemon takes it at its next start`);
+  out.say(
+    variables.includes(channel)
+      ? '→ gatehouse auth status; a running daemon takes it at its next start'
+      : `→ restart a daemon that runs, which goes on with what it had; then gatehouse channels test ${channel}`,
+  );
   return EXIT.ok;
 }
 

@@ -10,7 +10,8 @@ const channel = (override: Partial<ChannelStatus> = {}): ChannelStatus => ({
   ...override,
 });
 
-const MEND = 'set its token or password anew, restart the daemon if it runs, then run `gatehouse channels test mail`';
+const MEND =
+  'set its token or password anew with `gatehouse auth set-key mail`, restart the daemon if it runs, then run `gatehouse channels test mail`';
 
 test('each channel is tried, and one that does not work is named with its code', async () => {
   await using dir = await tempDir();

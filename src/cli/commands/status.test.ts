@@ -78,7 +78,7 @@ test('a running daemon is one screen, with a word next to every symbol', async (
     `gatehouse 1.2.3  up 2 h  pid 4711  ${cli.dataDir}`,
     '✓ model     openai/gpt-5-mini  last answer in 812 ms',
     '✓ channel   telegram  healthy  for 2 h    last in 3 min ago  last out 2 min ago  in B, out blind',
-    '✗ channel   mail      down     for 1 min  last in -          last out -          in B, out find   GH1501: login refused\\u001b[2J → set its token or password anew, restart the daemon if it runs, then run `gatehouse channels test mail`',
+    '✗ channel   mail      down     for 1 min  last in -          last out -          in B, out find   GH1501: login refused\\u001b[2J → set its token or password anew with `gatehouse auth set-key mail`, restart the daemon if it runs, then run `gatehouse channels test mail`',
     '- turns     1 running, 2 waiting',
     '! messages  2 waiting, oldest 5 s ago, 1 running, 30 done, 1 dead   → gatehouse dead list',
     '! answers   2 to send, 31 sent, 1 unknown, 0 expired, 0 dead   → gatehouse dead list',
