@@ -17,7 +17,7 @@ export interface Prompts {
   secret(message: string, pipe: string): Promise<string>;
   /** Enter alone is a no. */
   isYes(message: string): Promise<boolean>;
-  /** Enter alone is the first. */
+  /** Enter alone is the first. Asked when everything is written. */
   choose<Value extends string>(message: string, answers: readonly Answer<Value>[]): Promise<Value>;
 }
 
@@ -35,10 +35,10 @@ class DrawnPrompts implements Prompts {
     this.#places = { input: stdin as Readable, output: stderr as Writable };
   }
 
-  async secret(message: string, pipe: string): Promise<string> {
+  async secret(message: string): Promise<string> {
     const { password, isCancel } = await import('@clack/prompts');
     const typed = await password({ message, ...this.#places });
-    if (isCancel(typed)) throw left(`pipe it in: \`${pipe}\``);
+    if (isCancel(typed)) throw left();
     return (typed ?? '').trim();
   }
 
@@ -87,6 +87,7 @@ class PlainPrompts implements Prompts {
   }
 }
 
-function left(hint = 'run it again'): GatehouseError {
-  return new GatehouseError('GH1001', 'the input ended', { hint });
+/** Before the last question nothing is written; see `choose`. */
+function left(): GatehouseError {
+  return new GatehouseError('GH1001', 'cancelled; nothing was written', { hint: 'run `gatehouse setup` again' });
 }

@@ -92,7 +92,9 @@ describe('what is refused, with the reason', () => {
     ['A34 every ten seconds', asked('*/10 * * * * *'), 'UTC', 'once a minute'],
     ['A34 two seconds of one day of the year', asked('0-1 0 0 1 1 *'), 'UTC', 'once a minute'],
     ['four fields', asked('* * * *'), 'UTC', 'five fields'],
-    ['a nickname', asked('@daily'), 'UTC', 'five fields'],
+    ['a nickname without a time', asked('@reboot'), 'UTC', '@reboot is no time'],
+    ['a zone within', asked('CRON_TZ=Europe/Berlin 0 8 * * *'), 'UTC', 'no time zone in it'],
+    ['weekdays of Quartz', asked('0 0 8 ? * 2-6'), 'UTC', 'numbers of weekdays'],
     ['a date', asked('2027-01-01T00:00:00'), 'UTC', 'five fields'],
     ['minute 61', asked('61 * * * *'), 'UTC', 'cannot be read'],
     ['words', asked('a b c d e'), 'UTC', 'cannot be read'],
@@ -112,4 +114,13 @@ describe('what is refused, with the reason', () => {
       message: expect.stringContaining(words),
     });
   });
+});
+
+test.each([
+  ['@daily', '0 0 * * *'],
+  ['@Hourly', '0 * * * *'],
+  ['@weekly', '0 0 * * 0'],
+])('%s is %s', async (nickname, expr) => {
+  const { schedule } = await readSchedule({ schedule: { cron: nickname } }, 0);
+  expect(schedule).toEqual({ kind: 'cron', expr });
 });

@@ -75,13 +75,32 @@ function scheduleOf(asked: JobRequest['schedule'], timezone: string, now: number
   return { kind: 'cron', expr: expressionOf(asked.cron) };
 }
 
-/** Without what only some programs read: `@daily`, dates, more than one space. */
+/** What `man 5 crontab` calls nicknames. */
+const NICKNAMES: Readonly<Record<string, string>> = {
+  ...{ '@yearly': '0 0 1 1 *', '@annually': '0 0 1 1 *', '@monthly': '0 0 1 * *', '@weekly': '0 0 * * 0' },
+  ...{ '@daily': '0 0 * * *', '@midnight': '0 0 * * *', '@hourly': '0 * * * *' },
+};
+
+/** Without what only some programs read, or read otherwise: a time zone, `?` beside numbers of weekdays, more than one space. */
 function expressionOf(text: string): string {
   if (text.length > LONGEST_EXPR) throw refused(`an expression has at most ${LONGEST_EXPR} characters`);
+  const nickname = NICKNAMES[text.trim().toLowerCase()];
+  if (nickname !== undefined) return nickname;
+  if (text.trim().startsWith('@'))
+    throw refused(`${text.trim().split(/\s/)[0]} is no time`, {
+      hint: `there are ${Object.keys(NICKNAMES).join(', ')}; for an interval ask for one, such as --every 5m`,
+    });
+  if (/^\s*(?:CRON_)?TZ=/i.test(text))
+    throw refused('an expression has no time zone in it', { hint: 'name the zone beside it: --tz Europe/Berlin' });
   const fields = text.trim().split(/\s+/);
   if (fields.length < 5 || fields.length > 7)
     throw refused('an expression has five fields: minute, hour, day of the month, month, day of the week', {
       hint: 'six with the second first, seven with the year last; "0 8 * * 1-5" is eight on working days',
+    });
+  // Quartz and AWS count weekdays from Sunday = 1, cron from Sunday = 0.
+  if (fields.includes('?') && /\d/.test(fields[fields.length === 5 ? 4 : 5] ?? ''))
+    throw refused('with `?` it is not known from which day the numbers of weekdays count', {
+      hint: 'write the days by their names, such as MON-FRI, and * for ?',
     });
   // One second of a minute and not two: what is left is at least a minute apart, whatever the other fields
   // say.

@@ -187,6 +187,8 @@ function filterOf({ chat, level, grep, until }: LogsOptions, now: number): (entr
 /** By its channel, its session, or a whole part of a key: chat `1` is not chat `10`. */
 function names(event: RunEvent, chat: string): boolean {
   const { channel, messageId, session } = event;
+  // As `people list` names people.
+  if (channel !== undefined && chat.startsWith(`${channel}:`) && names(event, chat.slice(channel.length + 1))) return true;
   const keys = [channel, messageId, session, 'lane' in event ? event.lane : undefined, 'chat' in event ? event.chat : undefined];
   return keys.some((key) => key === chat || key?.split(/[/:#]/).some((part) => part === chat || part === inKeys(chat)));
 }

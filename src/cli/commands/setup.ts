@@ -136,7 +136,7 @@ const WAYS = [
 ] as const;
 
 async function start(context: CommandContext, { service }: SetupOptions): Promise<number> {
-  const way = service === true ? 'service' : isTerminal(context) ? await prompts(context).choose('Start it now?', WAYS) : 'no';
+  const way = service === true ? 'service' : isTerminal(context) ? await chosenWay(context) : 'no';
   if (way === 'service') {
     const { serviceInstall } = await import('./service.ts');
     return await serviceInstall(context, {});
@@ -147,6 +147,16 @@ async function start(context: CommandContext, { service }: SetupOptions): Promis
   }
   const { gateway } = await import('./gateway.ts');
   return await gateway(context, {});
+}
+
+/** Who leaves here has what was asked for: it is written. */
+async function chosenWay(context: CommandContext): Promise<(typeof WAYS)[number]['value']> {
+  return await prompts(context)
+    .choose('Start it now?', WAYS)
+    .catch((error: unknown) => {
+      if (isGatehouseError(error) && error.code === 'GH1001') return 'no';
+      throw error;
+    });
 }
 
 /** Before the first question: what would make all answers vain. */

@@ -19,7 +19,11 @@ const MARKS: Readonly<Record<Gate['state'], 'ok' | 'warn' | 'bad'>> = { passed: 
 /** Why a message was answered, or was not: gate by gate. */
 export const why: Command<AboutOptions> = async (context, { id }) => {
   const { out } = context;
-  const about = await withJournal(context, ({ journal }) => journal.record.about(id));
+  const about = await withJournal(context, async ({ journal }) => {
+    const found = await journal.record.about(id);
+    // As `people list` names people: the id of a private chat is that of its person.
+    return found ?? (await journal.record.about(id.slice(id.indexOf(':') + 1)));
+  });
   if (!about) {
     out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint: NAME_A_RUN });
     return EXIT.failed;
@@ -44,6 +48,7 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
     ),
   );
   out.data(printable(verdict));
+  if (about.run?.state === 'DEAD') out.say(`→ gatehouse dead replay in-${about.run.seq}, once what is named is mended`);
   if (configKey !== undefined) out.say(`→ the config decides it: ${configKey}`);
   return EXIT.ok;
 };
