@@ -63,7 +63,8 @@ export function similarRows(provider: string, model: string, has: (row: CatalogR
   const everywhere = Object.values(CATALOG.models).flatMap((rows) => Object.entries(rows));
   const take = (rows: typeof everywhere, fits: (id: string) => boolean): CatalogRow[] =>
     rows.flatMap(([id, row]) => (has(row) && (row.ends ?? '9') > CATALOG_AS_OF && fits(id) ? [row] : []));
-  const same = take(everywhere, (id) => bareName(id) === bareName(model));
+  const bare = bareName(model);
+  const same = take(everywhere, (id) => bareName(id) === bare);
   if (same.length > 0) return same;
   for (const words = familyOf(model); words.length > 0; words.pop()) {
     const fits = (id: string): boolean => {
