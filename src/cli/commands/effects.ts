@@ -4,7 +4,7 @@ import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
-import { parsePeriod } from './usage-period.ts';
+import { parseSince } from './usage-period.ts';
 
 export interface EffectsOptions {
   readonly since?: string;
@@ -16,7 +16,7 @@ export interface EffectsOptions {
  */
 export const effects: Command<EffectsOptions> = async (context, options) => {
   const { deps, out } = context;
-  const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
+  const since = parseSince(options.since ?? '1d', deps.clock.now());
   const found = (await withJournal(context, ({ journal }) => journal.record.effects(since))) ?? [];
   out.document({ effects: found.map((entry) => ({ ...entry, state: stateOf(entry) })) });
   if (found.length === 0) {

@@ -6,7 +6,7 @@ import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
-import { parsePeriod } from './usage-period.ts';
+import { parseSince } from './usage-period.ts';
 
 export interface AuditOptions {
   readonly since?: string;
@@ -17,7 +17,7 @@ export interface AuditOptions {
 export const peopleAudit: Command<AuditOptions> = async (context, options) => {
   if (options.verify) return await verify(context);
   const { deps, out } = context;
-  const { since } = parsePeriod({ ...options, defaultSince: '30d' }, deps.clock.now());
+  const since = parseSince(options.since ?? '30d', deps.clock.now());
   const entries = (await withJournal(context, ({ people }) => people.audit({ since }))) ?? [];
   out.document({ audit: entries.map((entry) => ({ ...entry, at: isoTime(entry.at) })) });
   if (entries.length === 0) {

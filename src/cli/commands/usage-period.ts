@@ -23,11 +23,11 @@ export interface PeriodOptions {
  * neither a date nor a number of days, and for a period that ends before it begins.
  */
 export function parsePeriod(options: PeriodOptions, now: number): Period {
-  const lastDay = options.until === undefined ? startOfLocalDay(now) : startOfDate(options.until, '--until');
+  const lastDay = options.until === undefined ? startOfLocalDay(now) : startOfDate(options.until, '--until', now);
   const until = startOfLocalDay(lastDay + INTO_NEXT_DAY_MS);
   const first = options.since ?? options.defaultSince;
   const days = /^(\d{1,5})d$/.exec(first)?.[1];
-  const since = days === undefined ? startOfDate(first, '--since') : daysBefore(now, Math.max(1, Number(days)) - 1);
+  const since = days === undefined ? startOfDate(first, '--since', now) : daysBefore(now, Math.max(1, Number(days)) - 1);
   if (since >= until) throw endsBefore(options);
   return { since, until };
 }
@@ -44,9 +44,10 @@ export function parseSince(text: string, now: number): number {
 export function parseTime(option: string, text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([mh])$/.exec(text) ?? [];
   if (count !== undefined) return now - Number(count) * (unit === 'h' ? 3_600_000 : 60_000);
-  if (/^(?:\d{4}-\d{2}-\d{2}|\d{1,5}d)$/.test(text)) return parsePeriod({ since: text, defaultSince: text }, now).since;
+  if (/^(?:\d{4}-\d{2}-\d{2}|\d{1,5}d|today|yesterday)$/.test(text))
+    return parsePeriod({ since: text, defaultSince: text }, now).since;
   throw new GatehouseError('GH1001', `${option} ${JSON.stringify(text)} is no time`, {
-    hint: 'write how long ago, like 30m, 12h or 7d, or a date like 2026-01-31',
+    hint: 'write how long ago, like 30m, 12h or 7d, yesterday, or a date like 2026-01-31',
   });
 }
 
@@ -66,7 +67,8 @@ function daysBefore(now: number, days: number): number {
   return date.setDate(date.getDate() - days);
 }
 
-function startOfDate(text: string, option: string): number {
+function startOfDate(text: string, option: string, now: number): number {
+  if (text === 'today' || text === 'yesterday') return daysBefore(now, text === 'today' ? 0 : 1);
   const [, year, month, day] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number);
   if (year !== undefined && month !== undefined && day !== undefined) {
     const date = new Date(year, month - 1, day);
@@ -74,6 +76,6 @@ function startOfDate(text: string, option: string): number {
     if (date.getMonth() === month - 1 && date.getDate() === day) return date.getTime();
   }
   throw new GatehouseError('GH1001', `${option} ${JSON.stringify(text)} is not a day`, {
-    hint: 'write a date like 2026-01-31, or for --since a number of days like 7d',
+    hint: 'write a date like 2026-01-31, today or yesterday, or for --since a number of days like 7d',
   });
 }

@@ -184,6 +184,8 @@ test('--since takes a date or a number of days, today being the last one', async
   for (const [since, until, expected] of [
     ['1d', undefined, [today, today + DAY]],
     ['7d', undefined, [today - 6 * DAY, today + DAY]],
+    ['yesterday', 'yesterday', [today - DAY, today]],
+    ['today', undefined, [today, today + DAY]],
     ['2025-12-30', '2025-12-30', [new Date(2025, 11, 30).getTime(), new Date(2025, 11, 31).getTime()]],
   ] as const) {
     await cli.run('usage', '--since', since, ...(until ? ['--until', until] : []));
@@ -193,7 +195,7 @@ test('--since takes a date or a number of days, today being the last one', async
 });
 
 test.each([
-  [['--since', 'yesterday'], '--since "yesterday" is not a day'],
+  [['--since', 'someday'], '--since "someday" is not a day'],
   [['--since', '2026-02-30'], '--since "2026-02-30" is not a day'],
   [['--until', '5d'], '--until "5d" is not a day'],
   [['--since', '2026-01-02', '--until', '2026-01-01'], '--until is before --since'],
