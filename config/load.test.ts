@@ -63,6 +63,19 @@ test('an entry of allowed_groups that no group can equal is told', async () => {
   expect(brief(await groups('my group')).join()).toMatch(/lets no group in/);
 });
 
+test('a secret in the file is named as one, and a list of another program by its name here', async () => {
+  const secret = await problemsOf(
+    '{"api_key": "sk-canary", "gateway": {"channels": [{"type": "telegram", "botToken": "1:canary"}]}}',
+  );
+  expect(brief(secret)).toEqual([
+    expect.stringMatching(/api_key: unknown key, ignored; it holds a secret → remove the secret .*gatehouse auth set-key/),
+    expect.stringMatching(/botToken: unknown key, ignored; it holds a secret/),
+  ]);
+  expect(JSON.stringify(secret)).not.toContain('canary');
+  const lists = await problemsOf('{"gateway": {"channels": [{"type": "telegram", "allowFrom": ["1"]}]}}');
+  expect(brief(lists).join()).toMatch(/allowFrom: .*did you mean "allowed_senders"\?/);
+});
+
 describe('which file', () => {
   test('the file of the last start is taken where no other is found', async () => {
     await using dir = await tempDir();

@@ -52,6 +52,12 @@ const PROTECTS =
 /** Nearly the name of a list that does the opposite. */
 const SHUTS_OUT = /^(?:block|den|ban)\w*(?:sender|user|group|people)/i;
 
+/** Names of other programs for a list of ours. */
+const OTHER_PROGRAMS: Readonly<Record<string, string>> = { allowfrom: 'allowed_senders', groupallowfrom: 'allowed_groups' };
+
+/** A secret itself, where this file has the name of its variable. */
+const SECRETS = /^(?:api_?key|(?:(?:bot|app|access|auth)_?)?token|password|(?:client_?|app_?)?secret)$/i;
+
 const UNPROTECTED = 'unknown key: nothing is protected by it';
 
 /** The section of `PROTECTIONS` that a key is in, or, at the top of the file, may be meant for. */
@@ -92,7 +98,8 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   );
   const known = Object.keys(holder?.properties ?? {});
   const home = sectionOf(root, key);
-  const meant = nearest(key, known);
+  const ofOthers = OTHER_PROGRAMS[key.toLowerCase().replaceAll('_', '')] ?? '';
+  const meant = known.includes(ofOthers) ? ofOthers : nearest(key, known);
   if (SHUTS_OUT.test(key))
     return { ...about, severity: 'error', message: UNPROTECTED, hint: 'shut people out with `gatehouse people block`' };
   let hint = `known here: ${known.join(', ')}`;
@@ -115,6 +122,8 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
     const advice = unknown ? `this version has no "${section}" here: remove the key, or use a version that has it` : hint;
     return { ...about, severity: 'error', message: UNPROTECTED, hint: advice };
   }
+  if (SECRETS.test(key) && typeof value === 'string' && value !== '')
+    return { ...about, message: 'unknown key, ignored; it holds a secret', hint: secretHint(known) };
   return { ...about, message: 'unknown key, ignored', hint };
 }
 
@@ -134,4 +143,10 @@ function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined
     if (found !== undefined) return found;
   }
   return node.items ? sectionOf(node.items, key, `${path}[]`) : undefined;
+}
+
+function secretHint(known: readonly string[]): string {
+  const places = known.filter((name) => name.endsWith('_env'));
+  const place = places.length === 0 ? 'a key that ends in _env' : places.map((name) => `"${name}"`).join(' or ');
+  return `remove the secret from this file: store it with \`gatehouse auth set-key NAME\`, or name its variable in ${place}`;
 }
