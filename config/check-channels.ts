@@ -91,7 +91,8 @@ function checkToken(type: string, settings: unknown, path: readonly PropertyKey[
   return TOKENS.flatMap((key): Finding[] => {
     const variable = valueAt(settings, [key]);
     if (typeof variable !== 'string') return [];
-    const id = `${type} ${variable}`;
+    // At another address it is the token of another bot.
+    const id = JSON.stringify([type, variable, valueAt(settings, ['api_root'])]);
     const first = tokens.get(id);
     if (first === undefined) {
       tokens.set(id, path.at(-2) ?? 0);

@@ -7,7 +7,6 @@
 import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Plugin } from 'rolldown';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -49,8 +48,8 @@ export async function bundle(options: BundleOptions): Promise<void> {
     input: entries,
     cwd: ROOT,
     platform: 'node',
-    external: (id: string) => !INSIDE.test(id) && !WITH_LATE_PARTS.includes(id) && !id.startsWith(EARLY),
-    plugins: [{ name: 'place', transform }, withoutLateParts()],
+    external: (id: string) => !INSIDE.test(id),
+    plugins: [{ name: 'place', transform }],
     // Of imports on demand that save nothing here, because something else imports the same at once.
     checks: { ineffectiveDynamicImport: false },
   });
@@ -74,32 +73,6 @@ export async function bundle(options: BundleOptions): Promise<void> {
   });
   await made.close();
   await copyFile(join(ROOT, 'node_modules/zod/LICENSE'), join(dir, 'LICENSE-zod.txt'));
-}
-
-/** Of Node's own modules, those of whose parts some are loaded when they are first read. */
-const WITH_LATE_PARTS = ['node:http'];
-const EARLY = '\0early:';
-
-/**
- * Imports these modules without their late parts. An `import` reads every part to make its names: of `node:http` that
- * loads all of undici for `WebSocket`, which takes a start 15 ms. A module that asks for such a part stops the build.
- */
-function withoutLateParts(): Plugin {
-  return {
-    name: 'without-late-parts',
-    resolveId: (id) => (WITH_LATE_PARTS.includes(id) ? `${EARLY}${id}` : null),
-    load(id) {
-      if (!id.startsWith(EARLY)) return null;
-      const name = id.slice(EARLY.length);
-      const parts = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) as object));
-      const early = parts.flatMap(([part, { get }]) => (get === undefined ? [part] : []));
-      return [
-        `const all = process.getBuiltinModule('${name}');`,
-        'export default all;',
-        `export const { ${early.join(', ')} } = all;`,
-      ].join('\n');
-    },
-  };
 }
 
 interface Place {
