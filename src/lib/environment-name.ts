@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { GatehouseError } from '../core/errors.ts';
 
 const NOT_THE_SECRET = 'must be the name of an environment variable, not the secret itself';
+const WITH_SIGN = 'must be the name of an environment variable, written without the $';
+/** As a shell has a variable. */
+const SHELL_FORM = /^\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})$/;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Letters and digits mixed: longer than any word of a name. A digit or two at the end number a variable. */
 const MIXED = 16;
@@ -15,7 +18,7 @@ const MIXED_CASE = 24;
  */
 export const environmentName = z
   .string()
-  .regex(NAME, { error: NOT_THE_SECRET })
+  .regex(NAME, { error: ({ input }) => (SHELL_FORM.test(String(input)) ? WITH_SIGN : NOT_THE_SECRET) })
   .refine((text) => !holdsSecret(text), { error: NOT_THE_SECRET });
 
 export function isEnvironmentName(text: string): boolean {

@@ -271,3 +271,10 @@ describe('servers of this machine', () => {
     await expect(result).rejects.toThrow('stopping');
   });
 });
+
+test('a key of the environment that no key can be is refused by the name of its variable', async () => {
+  await expect(detect({ env: { OPENAI_API_KEY: 'sk-\u200b1' } })).rejects.toMatchObject({
+    code: 'GH1103',
+    message: 'the key in OPENAI_API_KEY is empty or holds characters that no key has',
+  });
+});

@@ -5,7 +5,7 @@ import { isLoopback } from './catalog/price.ts';
 import { DEFAULT_DAILY_USD } from './money/limits.ts';
 import { type LocalServer, ollamaOrigin, type ProbeOrigins, probeLocalServers } from './probe.ts';
 import { PROVIDERS } from './providers/index.ts';
-import { type FoundKey, type KeySources, resolveKey } from './providers/key.ts';
+import { type FoundKey, type KeySources, mustBeKey, resolveKey } from './providers/key.ts';
 import { ollama } from './providers/ollama.ts';
 import type { Provider } from './providers/provider.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from './providers/resolve.ts';
@@ -134,6 +134,7 @@ function fromKey(
   options: KeySources & Pick<DetectOptions, 'config' | 'hasBudget' | 'spentTodayUsd'>,
 ): Detected {
   const { env, config } = options;
+  mustBeKey(key);
   // Key and address of the environment belong together; a login is for the provider's own address.
   const addressEnvs = key.from === 'login' ? [] : [provider.baseUrlEnv, FURTHER_BASE_URLS[provider.name]];
   const baseUrlEnv = addressEnvs.find((name) => name && env[name]?.trim());

@@ -67,8 +67,8 @@ export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources
   });
 }
 
-/** A provider would answer it like a key that it does not know, or a header could not carry it. */
-function mustBeKey({ from, value }: FoundKey): void {
+/** Throws GH1103 for one that a provider would answer like a key that it does not know, or that no header could carry. */
+export function mustBeKey({ from, value }: FoundKey): void {
   const flaw = keyFlaw(value());
   if (flaw === undefined) return;
   throw new GatehouseError('GH1103', `the key in ${from} ${flaw}`, { hint: `export ${from} with the key alone, or unset it` });
