@@ -269,7 +269,6 @@ describe('problems', () => {
     ['"extra_body": {"messages": []}', 'is set by Gatehouse and cannot be in extra_body'],
     ['"models": {"default": {"provider": "groq"}}', 'and not "default"'],
     ['"api_key_env": "$OPENAI_API_KEY"', 'must be the name of an environment variable, written without the $'],
-    ['"api_key_env": "${OPENAI_API_KEY}"', 'must be the name of an environment variable, written without the $'],
     ['"api_key_envs": ["sk-not-a-name"]', 'must be the name of an environment variable, not the secret itself'],
   ])('%s is refused, and no value is repeated', async (entry, message) => {
     const [problem, ...more] = await problemsOf(`{${entry}}`);

@@ -34,9 +34,8 @@ export const channelsTest: Command<{ readonly name?: string }> = async (context,
   const dataDir = dataDirOf(context);
   const daemon = await askDaemon(dataDir);
   if (daemon.kind === 'up') {
-    out.say(
-      'a daemon runs and holds the connections: this is how its channels are; it uses a token stored since its start only after a restart',
-    );
+    out.say('a daemon runs and holds the connections: this is how its channels are');
+    out.say('a token that was stored after its start is used, and tested, only after a restart of it');
     const channels = daemon.status.channels.filter((channel) => name === undefined || channel.name === name);
     if (name !== undefined && channels.length === 0) throw noSuch(name);
     return report(context, channels, true);
