@@ -84,7 +84,10 @@ function checkGroups(entry: unknown, groupId: RegExp | undefined, path: readonly
   });
 }
 
-/** Settings that name the variable of a bot's token. Two connections with one token take each other's messages. */
+/**
+ * Settings that name the variable of a bot's token. Two connections with one token take each other's
+ * messages.
+ */
 const TOKENS = ['token_env', 'bot_token_env'];
 
 function checkToken(type: string, settings: unknown, path: readonly PropertyKey[], tokens: Map<string, PropertyKey>): Finding[] {

@@ -23,8 +23,9 @@ export function chatDirOf(dataDir: string): string {
 }
 
 /**
- * Names the config file that the daemon of this data directory last ran with: one absolute path. Read where no file
- * is found in the places of `configCandidates`, so that a command from another directory means the same bot.
+ * Names the config file that the daemon of this data directory last ran with: one absolute path. Read where
+ * no file is found in the places of `configCandidates`, so that a command from another directory means the
+ * same bot.
  */
 export function lastConfigPath(dataDir: string): string {
   return join(dataDir, 'config-path');

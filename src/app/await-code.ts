@@ -28,8 +28,9 @@ const MANY = 80;
 const HELD_MS = 60_000;
 
 /**
- * `taken`: messages that came before the code and were taken from the platform; no one answers them. `held`: others
- * that wait at the platform for a daemon, and `code` with them, which that daemon must not take for a request.
+ * `taken`: messages that came before the code and were taken from the platform; no one answers them. `held`:
+ * others that wait at the platform for a daemon, and `code` with them, which that daemon must not take for a
+ * request.
  */
 export type CodeSender = Pick<InboundMessage, 'channel' | 'chatId' | 'senderId' | 'senderName' | 'isGroup'> & {
   readonly taken: number;
@@ -40,10 +41,11 @@ export type CodeSender = Pick<InboundMessage, 'channel' | 'chatId' | 'senderId' 
 type Heard = { readonly kind: 'sender'; readonly sender: CodeSender } | { readonly kind: 'again' } | { readonly kind: 'ended' };
 
 /**
- * Listens on one channel until a message is exactly the code. What else waits there belongs to the daemon: where
- * the platform keeps what is not acknowledged, it stays, and is looked at anew until the code is behind it. What a
- * platform pushes once, and what is more than it hands out at once, is taken and counted. Undefined when the time is
- * over. Rejects with GH1502, or the code of the channel, when that does not connect. For use while no daemon runs.
+ * Listens on one channel until a message is exactly the code. What else waits there belongs to the daemon:
+ * where the platform keeps what is not acknowledged, it stays, and is looked at anew until the code is behind
+ * it. What a platform pushes once, and what is more than it hands out at once, is taken and counted.
+ * Undefined when the time is over. Rejects with GH1502, or the code of the channel, when that does not
+ * connect. For use while no daemon runs.
  */
 export async function awaitCode(options: AwaitCodeOptions): Promise<CodeSender | undefined> {
   const over = new AbortController();

@@ -255,7 +255,9 @@ async function announce(options: RunOptions, { daemon, listening, token, detecte
   screen.stderr.write(readyText({ daemon, listening, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
 }
 
-/** For commands that are called from another directory. What comes through a pipe is no file to be read again. */
+/**
+ * For commands that are called from another directory. What comes through a pipe is no file to be read again.
+ */
 async function keepConfigPath({ dataDir, config: { file } }: RunOptions): Promise<void> {
   if (
     file === undefined ||

@@ -207,7 +207,10 @@ export interface Terminal {
   readonly colors?: boolean;
   /** Default true: the terminal shows more than ASCII. */
   readonly unicode?: boolean;
-  /** Tells the person what is not part of the conversation: a line beside the answers. Absent: nothing is told. */
+  /**
+   * Tells the person what is not part of the conversation: a line beside the answers. Absent: nothing is
+   * told.
+   */
   readonly tell?: (line: string) => void;
   /** Given instead of typing: this one message is taken, and the input ends. */
   readonly message?: string;

@@ -45,7 +45,10 @@ export interface PairingStore {
    * nothing.
    */
   decided(who: { channel: string; account: string; senderId: string }): Promise<'approved' | 'denied' | undefined>;
-  /** Whether the owner blocked this person, or the group they write in: then nothing else counts. Changes nothing. */
+  /**
+   * Whether the owner blocked this person, or the group they write in: then nothing else counts. Changes
+   * nothing.
+   */
   isBlocked(who: PersonRef & GroupRef): Promise<boolean>;
   /**
    * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when

@@ -78,7 +78,10 @@ const entry = z.object({
 const file = z.object({ version: z.literal(1).default(1), jobs: z.array(z.unknown()) });
 type Entry = z.output<typeof entry>;
 
-/** One entry of a file: a job with what of it is not as the file says, one that is there already, or why it is none. */
+/**
+ * One entry of a file: a job with what of it is not as the file says, one that is there already, or why it is
+ * none.
+ */
 export type Imported =
   | { readonly kind: 'job'; readonly job: Job; readonly notes: readonly string[] }
   /** `name`: its id. */

@@ -6,9 +6,9 @@ const ENTRY = { deleteAfterRun: 'delete_after_run', createdAtMs: 'created_at_ms'
 const STATE = { nextRunAtMs: 'next_run_at_ms', lastRunAtMs: 'last_run_at_ms', lastStatus: 'last_status' } as const;
 
 /**
- * An entry as nanobot and OpenClaw write it, with keys in camel case, the time zone in its schedule, `to` for the chat, and
- * `delivery` beside the payload, in the shape of an export of ours. What is of that shape already, or is no entry, is returned
- * as it is. For `readJobs`, which checks the result.
+ * An entry as nanobot and OpenClaw write it, with keys in camel case, the time zone in its schedule, `to` for
+ * the chat, and `delivery` beside the payload, in the shape of an export of ours. What is of that shape
+ * already, or is no entry, is returned as it is. For `readJobs`, which checks the result.
  */
 export function asOurs(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

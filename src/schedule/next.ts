@@ -81,7 +81,10 @@ const NICKNAMES: Readonly<Record<string, string>> = {
   ...{ '@daily': '0 0 * * *', '@midnight': '0 0 * * *', '@hourly': '0 * * * *' },
 };
 
-/** Without what only some programs read, or read otherwise: a time zone, `?` beside numbers of weekdays, more than one space. */
+/**
+ * Without what only some programs read, or read otherwise: a time zone, `?` beside numbers of weekdays, more
+ * than one space.
+ */
 function expressionOf(text: string): string {
   if (text.length > LONGEST_EXPR) throw refused(`an expression has at most ${LONGEST_EXPR} characters`);
   const nickname = NICKNAMES[text.trim().toLowerCase()];

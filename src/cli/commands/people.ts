@@ -114,8 +114,8 @@ export interface BlockOptions extends Named {
 }
 
 /**
- * Refuses a person whatever the config says, also one who never wrote; a whole group by its id; and a client of `mcp_clients`, as
- * `mcp:NAME`.
+ * Refuses a person whatever the config says, also one who never wrote; a whole group by its id; and a client
+ * of `mcp_clients`, as `mcp:NAME`.
  */
 export const peopleBlock: Command<BlockOptions> = async (context, { person, reason }) => {
   const { deps, out } = context;

@@ -12,8 +12,9 @@ export function environmentFile({ deps }: CommandContext): string {
 }
 
 /**
- * Names of variables that hold a key or a token here, and that neither the environment file nor the store of logins
- * has. Those count that the config names, and without a model in it those of providers, which a start looks at.
+ * Names of variables that hold a key or a token here, and that neither the environment file nor the store of
+ * logins has. Those count that the config names, and without a model in it those of providers, which a start
+ * looks at.
  */
 export async function unseenVariables(context: CommandContext, config: Config): Promise<readonly string[]> {
   const { env } = context.deps;

@@ -18,8 +18,8 @@ export interface InstallOptions {
 }
 
 /**
- * Writes the unit, enables it and starts it. With `dryRun` it prints the unit and changes nothing. Exit code 4 where
- * there is a unit that reads otherwise.
+ * Writes the unit, enables it and starts it. With `dryRun` it prints the unit and changes nothing. Exit code
+ * 4 where there is a unit that reads otherwise.
  */
 export const serviceInstall: Command<InstallOptions> = async (context, { dryRun = false, force = false }) => {
   const { out } = context;

@@ -47,7 +47,7 @@ export function keyVariables(provider: Provider, ...configured: readonly (string
   return [...new Set([...configured, provider.keyEnv, usual].filter((name) => name !== undefined))];
 }
 
-/** The key, or undefined when a call without one is fine. Throws GH1103, which names the variable to set, or the one whose key cannot be one. */
+/** The key; undefined where a call needs none. Throws GH1103, which names the variable to set or to mend. */
 export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources): Promise<FoundKey | undefined> {
   if (target.credentials) return undefined;
   const stored = target.keyForAddress || target.foreignAddress ? undefined : await storedKey?.(target.provider.name);
@@ -67,7 +67,7 @@ export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources
   });
 }
 
-/** Throws GH1103 for one that a provider would answer like a key that it does not know, or that no header could carry. */
+/** Throws GH1103 for a text that no key can be. */
 export function mustBeKey({ from, value }: FoundKey): void {
   const flaw = keyFlaw(value());
   if (flaw === undefined) return;
