@@ -24,7 +24,7 @@ export const ANSWER_CASES = {
     const clock = new FakeClock();
     const journal = new MemoryJournal(clock);
     const channels = new Map([[channel.name, channel]]);
-    await using delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined });
+    await using delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined, maxAttempts: 8 });
     const place = delivery.answer(runOf(message));
     const isShown = channel.edit !== undefined;
     await place.open();

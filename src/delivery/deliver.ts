@@ -109,7 +109,7 @@ class Outbox implements Delivery {
       random: options.random,
       slots: createSlots(SENDS_PER_CHANNEL),
       blind: options.policy?.blind ?? 'at_most_once',
-      maxAttempts: options.maxAttempts ?? 8,
+      maxAttempts: options.maxAttempts,
       sendTimeoutMs: options.sendTimeoutMs ?? 60_000,
       stop: this.#stop.signal,
       kill: this.#kill.signal,

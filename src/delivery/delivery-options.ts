@@ -31,8 +31,8 @@ export interface DeliveryOptions {
    * What channels of class `blind` do when it cannot be known whether a part arrived. Default at_most_once.
    */
   readonly policy?: { readonly blind: BlindPolicy };
-  /** Then DEAD. Default 8. */
-  readonly maxAttempts?: number;
+  /** Then DEAD. */
+  readonly maxAttempts: number;
   /** Of one wire call. Default 60 000. */
   readonly sendTimeoutMs?: number;
 }

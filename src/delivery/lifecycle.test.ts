@@ -255,6 +255,7 @@ test('with real timers a thousand parts over a hundred chats are delivered and n
     clock: systemClock,
     random: Math.random,
     emit: () => undefined,
+    maxAttempts: 8,
   });
   const parts: NewPart[] = Array.from({ length: 100 }, (_, n) =>
     answer(10, { chatId: `c${n}`, messageId: `c${n}` }, Date.now() + HOUR),

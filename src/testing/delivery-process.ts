@@ -31,7 +31,15 @@ export function startProcess({ channel: real, clock, journal, calls, callGapMs, 
   const channel = watched(real, callGapMs, clock, calls, under);
   const channels = new Map([[channel.name, channel]]);
   const statusLine = (): boolean => hasStatus;
-  const delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined, statusLine });
+  const delivery = createDelivery({
+    journal,
+    channels,
+    clock,
+    random: () => 0,
+    emit: () => undefined,
+    maxAttempts: 8,
+    statusLine,
+  });
   const kill = (): MemoryJournal => {
     under.isDead = true;
     return journal.crash();

@@ -43,16 +43,24 @@ export function setup(
   const journal = (options.journal as MemoryJournal | undefined) ?? new MemoryJournal(clock);
   const channel = options.channel ?? new ScriptedChannel(clock, { ...(options.sendClass && { sendClass: options.sendClass }) });
   const { emit, events } = recordEvents();
-  const { channels = new Map([[channel.name, channel]]), policy, ready, maxAttempts, reactions, streams, statusLine } = options;
+  const {
+    channels = new Map([[channel.name, channel]]),
+    policy,
+    ready,
+    maxAttempts = 8,
+    reactions,
+    streams,
+    statusLine,
+  } = options;
   const delivery = createDelivery({
     journal,
     channels,
     clock,
     random: () => 0.5,
     emit,
+    maxAttempts,
     ...(policy && { policy }),
     ...(ready && { ready }),
-    ...(maxAttempts && { maxAttempts }),
     ...(reactions && { reactions }),
     ...(streams && { streams }),
     ...(statusLine && { statusLine }),
