@@ -4,9 +4,12 @@ import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { TelegramSettings } from '../../../channels/telegram/settings.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import type { CliDeps } from '../deps.ts';
 import { runCli } from '../program.ts';
+
+const channelSettings = async (type: string) => (type === 'telegram' ? TelegramSettings : z.looseObject({}));
 
 async function scene(systemctl: string | undefined) {
   const dir = await tempDir();
@@ -32,7 +35,7 @@ async function scene(systemctl: string | undefined) {
       text.stderr += String(chunk);
     });
     const stdio = { stdin: Object.assign(new PassThrough(), { isTTY: false }), stdout, stderr } as unknown as CliDeps['stdio'];
-    const more = { packageRoot, channelTypes: ['cli'], channelSettings: async () => z.looseObject({}) };
+    const more = { packageRoot, channelTypes: ['cli', 'telegram'], channelSettings };
     const env = { PATH: bin, HOME: dir.path, ...exported };
     const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0', ...more } as unknown as CliDeps;
     const code = await runCli(['service', ...argv], deps);
@@ -108,4 +111,40 @@ test('keys that only this shell has are named, those of the environment file and
   await mkdir(join(at.dir, '.config/gatehouse'), { recursive: true });
   await writeFile(join(at.dir, '.config/gatehouse/environment'), '# keys\nANTHROPIC_API_KEY="x"\nexport OPENAI_API_KEY=y\n');
   expect((await at.run('install', '--dry-run')).stderr).toMatch(/what this shell has in OPENAI_API_KEY →/);
+});
+
+test('a key that the config does not use is not named', async () => {
+  await using at = await scene('exit 0');
+  Object.assign(at.exported, {
+    ANTHROPIC_API_KEY: 'sk-ant-canary',
+    OPENAI_API_KEY: 'sk-canary',
+    OWN_KEY: 'canary',
+    MCP_KEY: 'canary',
+  });
+  const mcp_servers = { wiki: { url: 'https://wiki.example/mcp', headers_env: { 'X-Key': 'MCP_KEY' } } };
+  const config = {
+    mcp_servers,
+    provider: 'anthropic',
+    fallback_models: [{ provider: 'openai', model: 'm', api_key_env: 'OWN_KEY' }],
+  };
+  const file = join(at.dir, 'config.json');
+  await writeFile(file, JSON.stringify({ version: 1, provider: 'anthropic' }));
+  expect((await at.run('install', '--dry-run', '--config', file)).stderr).toMatch(/has in ANTHROPIC_API_KEY →/);
+  await writeFile(file, JSON.stringify({ version: 1, ...config }));
+  expect((await at.run('install', '--dry-run', '--config', file)).stderr).toMatch(
+    /has in (?=.*ANTHROPIC_API_KEY)(?!.*OPENAI)(?=.*OWN_KEY)(?=.*MCP_KEY).* →/,
+  );
+});
+
+test('a token is named under the name that its channel has by default, or under that of its settings', async () => {
+  await using at = await scene('exit 0');
+  Object.assign(at.exported, { TELEGRAM_BOT_TOKEN: '1:canary', OTHER_TOKEN: '2:canary' });
+  const file = join(at.dir, 'config.json');
+  const named = async (settings: object) => {
+    const gateway = { channels: [{ type: 'telegram', settings }] };
+    await writeFile(file, JSON.stringify({ version: 1, gateway }));
+    return (await at.run('install', '--dry-run', '--config', file)).stderr;
+  };
+  expect(await named({})).toMatch(/has in TELEGRAM_BOT_TOKEN →/);
+  expect(await named({ token_env: 'OTHER_TOKEN' })).toMatch(/has in OTHER_TOKEN →/);
 });
