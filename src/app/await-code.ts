@@ -15,61 +15,80 @@ export interface AwaitCodeOptions extends Omit<TryOptions, 'name' | 'timeoutMs'>
   readonly name: string;
   /** What the message has to be, blanks around it aside. */
   readonly code: string;
+  /** Of a text that is the code of an earlier attempt: it belongs to no one, and no daemon is to answer it. */
+  readonly isOldCode: (text: string) => boolean;
   readonly timeoutMs: number;
+  /** Takes from the platform whatever stands before the code. No one answers it. Default false. */
+  readonly dropWaiting?: boolean;
+  readonly stop?: AbortSignal;
 }
 
 /** More than a poll takes to leave. */
 const ACKNOWLEDGED_MS = 1_500;
 /** Between two looks at what a platform holds. */
 const LOOK_AGAIN_MS = 1_500;
-/** So many may be all that a platform hands out at once, and the code stands behind them. */
-const MANY = 80;
+/** So many may be all that a platform hands out at once, and the code stands behind them. As Telegram's. */
+const PAGE = 100;
 /** An adapter that is told to wait so long is stopped before. */
 const HELD_MS = 60_000;
 
 /**
  * `taken`: messages that came before the code and were taken from the platform; no one answers them. `held`:
- * others that wait at the platform for a daemon, and `code` with them, which that daemon must not take for a
- * request.
+ * others that wait at the platform for a daemon, and `codes` with them, which that daemon must not take for
+ * requests.
  */
 export type CodeSender = Pick<InboundMessage, 'channel' | 'chatId' | 'senderId' | 'senderName' | 'isGroup'> & {
   readonly taken: number;
   readonly held: number;
-  readonly code?: InboundMessage;
+  readonly codes: readonly InboundMessage[];
 };
 
-type Heard = { readonly kind: 'sender'; readonly sender: CodeSender } | { readonly kind: 'again' } | { readonly kind: 'ended' };
+/**
+ * `hidden`: so many messages wait that the platform does not show the code behind them. `late`: the time is
+ * over, or the channel has ended. `stopped`: by the signal. `waiting`: messages that were seen there last.
+ */
+export type CodeOutcome =
+  | { readonly kind: 'sender'; readonly sender: CodeSender }
+  | { readonly kind: 'hidden' | 'late' | 'stopped'; readonly waiting: number };
+
+type Heard = CodeOutcome | { readonly kind: 'again' };
+
+interface Seen {
+  taken: number;
+  waiting: number;
+}
 
 /**
  * Listens on one channel until a message is exactly the code. What else waits there belongs to the daemon:
  * where the platform keeps what is not acknowledged, it stays, and is looked at anew until the code is behind
- * it. What a platform pushes once, and what is more than it hands out at once, is taken and counted.
- * Undefined when the time is over. Rejects with GH1502, or the code of the channel, when that does not
- * connect. For use while no daemon runs.
+ * it. What a platform pushes once is taken and counted. Rejects with GH1502, or the code of the channel, when
+ * that does not connect. For use while no daemon runs.
  */
-export async function awaitCode(options: AwaitCodeOptions): Promise<CodeSender | undefined> {
+export async function awaitCode(options: AwaitCodeOptions): Promise<CodeOutcome> {
   const over = new AbortController();
-  const ended = { kind: 'ended' } as const;
-  const late: Promise<Heard> = systemClock.sleep(options.timeoutMs, over.signal).then(
-    () => ended,
-    () => ended,
+  const seen: Seen = { taken: 0, waiting: 0 };
+  const late: Promise<CodeOutcome> = systemClock.sleep(options.timeoutMs, anyOf(over.signal, options.stop)).then(
+    () => ({ kind: 'late', waiting: seen.waiting }),
+    () => ({ kind: 'stopped', waiting: seen.waiting }),
   );
-  const count = { taken: 0 };
   try {
     for (;;) {
-      const heard = await hear(options, late, count);
-      if (heard.kind === 'sender') return heard.sender;
-      if (heard.kind === 'ended') return undefined;
+      const heard = await hear(options, late, seen);
+      if (heard.kind !== 'again') return heard;
       const next = await Promise.race([late, systemClock.sleep(LOOK_AGAIN_MS, over.signal)]);
-      if (next) return undefined;
+      if (next) return next;
     }
   } finally {
     over.abort();
   }
 }
 
+function anyOf(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  return AbortSignal.any(signals.filter((signal) => signal !== undefined));
+}
+
 /** Connects once. */
-async function hear(options: AwaitCodeOptions, late: Promise<Heard>, count: { taken: number }): Promise<Heard> {
+async function hear(options: AwaitCodeOptions, late: Promise<CodeOutcome>, seen: Seen): Promise<Heard> {
   const { config, env, name } = options;
   const entry = config.gateway.channels.find((one) => (one.name ?? one.type) === name);
   const secrets = new Secrets(env);
@@ -81,11 +100,11 @@ async function hear(options: AwaitCodeOptions, late: Promise<Heard>, count: { ta
     redact: createRedactor(secrets.all),
     ...{ dataDir: options.dataDir, webhooks, clock: systemClock, logger: SILENT },
     emit: () => undefined,
-    onAllEnded: () => found.resolve({ kind: 'ended' }),
+    onAllEnded: () => found.resolve({ kind: 'late', waiting: seen.waiting }),
   });
   await channels.start((channel, report) => ({
     ...report,
-    receive: receiver(options.code, channel, count, found.resolve),
+    receive: receiver(options, channel, seen, found.resolve),
     cursor: async () => undefined,
   }));
   const [status] = channels.status();
@@ -93,27 +112,30 @@ async function hear(options: AwaitCodeOptions, late: Promise<Heard>, count: { ta
     throw new GatehouseError('GH1502', `${name} does not connect: ${status.detail ?? 'no reason is known'}`);
   const heard = await Promise.race([found.promise, late]);
   // A platform that is polled hears with the next poll that the code was taken; else a daemon would get it again.
-  if (heard.kind === 'sender' && !heard.sender.code) await systemClock.sleep(ACKNOWLEDGED_MS);
+  if (heard.kind === 'sender' && heard.sender.held === 0) await systemClock.sleep(ACKNOWLEDGED_MS);
   return heard;
 }
 
 function receiver(
-  code: string,
+  { code, isOldCode, dropWaiting = false }: AwaitCodeOptions,
   { inboundClass }: Pick<Channel, 'inboundClass'>,
-  count: { taken: number },
+  seen: Seen,
   found: (heard: Heard) => void,
 ): ChannelHost['receive'] {
+  const textOf = ({ kind, text }: InboundMessage): string => (kind === 'message' ? text.trim() : '');
   return async (batch) => {
-    const isCode = (message: InboundMessage): boolean => message.kind === 'message' && message.text.trim() === code;
-    const message = batch.find(isCode);
-    const others = batch.filter((one) => !isCode(one)).length;
-    if (others > 0 && inboundClass !== 'C' && (message || batch.length < MANY)) {
-      const sender = message && { ...message, taken: count.taken, held: others, code: message };
-      found(sender ? { kind: 'sender', sender } : { kind: 'again' });
+    const codes = batch.filter((one) => textOf(one) === code || isOldCode(textOf(one)));
+    const message = codes.find((one) => textOf(one) === code);
+    const others = batch.length - codes.length;
+    const mayStay = inboundClass !== 'C' && !dropWaiting;
+    if (others > 0 && mayStay) {
+      seen.waiting = others;
+      if (message) found({ kind: 'sender', sender: { ...message, taken: seen.taken, held: others, codes } });
+      else found(batch.length < PAGE ? { kind: 'again' } : { kind: 'hidden', waiting: others });
       return { kind: 'busy', retryAfterMs: HELD_MS };
     }
-    count.taken += others;
-    if (message) found({ kind: 'sender', sender: { ...message, taken: count.taken, held: 0 } });
+    seen.taken += others;
+    if (message) found({ kind: 'sender', sender: { ...message, taken: seen.taken, held: 0, codes: [] } });
     return { kind: 'accepted' };
   };
 }

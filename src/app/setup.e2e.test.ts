@@ -114,35 +114,58 @@ test('a wrong key is told with its cause and asked again, and Ctrl-C leaves noth
   expect(await filesIn(at.dir)).toEqual([]);
 }, 90_000);
 
-test('setup again leaves a copy of the config, and what waits at the platform for the daemon', async () => {
-  await using platform = await startCrablineTelegram();
-  await using model = await startModelServer();
-  await using dir = await tempDir();
-  await writeFile(join(dir.path, 'key.txt'), `${KEY}\n`);
-  await writeFile(join(dir.path, 'token.txt'), platform.token);
-  await mkdir(join(dir.path, '.gatehouse'));
-  const file = join(dir.path, '.gatehouse/config.json');
-  await writeFile(file, '{ "gateway": "not any more" }');
+interface Places {
+  readonly dir: string;
+  readonly platform: Awaited<ReturnType<typeof startCrablineTelegram>>;
+  readonly modelUrl: string;
+}
+
+/** Without a terminal: `gatehouse ARGS`, and setup with both secrets, whose code Ada sends. */
+async function scripted({ dir, platform, modelUrl }: Places) {
+  await writeFile(join(dir, 'key.txt'), `${KEY}\n`);
+  await writeFile(join(dir, 'token.txt'), platform.token);
   const main = join(packageRoot(), 'src/cli/main.ts');
   const run = (...args: string[]) => {
-    const child = spawn(process.execPath, [main, ...args], { cwd: dir.path, env: { PATH: process.env['PATH'], HOME: dir.path } });
+    const child = spawn(process.execPath, [main, ...args], { cwd: dir, env: { PATH: process.env['PATH'], HOME: dir } });
     const said = { text: '' };
     child.stderr.on('data', (chunk) => {
       said.text += String(chunk);
     });
     return { child, said, ended: once(child, 'close') };
   };
-  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: 'are you there?' });
-  const secrets = ['--force', '--key-file', 'key.txt', '--token-file', 'token.txt', '--owner', '7'];
-  const setup = run('setup', ...secrets, '--base-url', `${model.url}/v1`, '--model', 'm', '--api-root', platform.url);
-  const code = await until('the code is shown', () => /within ten minutes: ([A-Z0-9]{8})/.exec(setup.said.text)?.[1]);
-  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: code });
-  expect((await setup.ended)[0], setup.said.text).toBe(0);
-  expect(setup.said.text).toMatch(/1 other message waits there for the bot[\s\S]*is in \S+config\.json\.bak\n/);
+  const say = async (text: string) => await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text });
+  const setup = async (owner: string, ...more: string[]) => {
+    const secrets = ['--key-file', 'key.txt', '--token-file', 'token.txt', '--owner', owner];
+    const tried = run('setup', ...secrets, '--base-url', `${modelUrl}/v1`, '--model', 'm', '--api-root', platform.url, ...more);
+    const code = await until('the code is shown', () => /within ten minutes: ([A-Z0-9]{8})/.exec(tried.said.text)?.[1]);
+    await say(code);
+    return { rc: (await tried.ended)[0] as unknown, said: tried.said.text };
+  };
+  return { run, say, setup };
+}
+
+test('setup again leaves a copy of the config, and what waits at the platform for the daemon; no code is a request', async () => {
+  await using platform = await startCrablineTelegram();
+  await using model = await startModelServer();
+  await using dir = await tempDir();
+  const { run, say, setup } = await scripted({ dir: dir.path, platform, modelUrl: model.url });
+  await mkdir(join(dir.path, '.gatehouse'));
+  const file = join(dir.path, '.gatehouse/config.json');
+  await writeFile(file, '{ "gateway": "not any more" }');
+  await say('are you there?');
+  // Someone else than was expected sent it.
+  expect(await setup('8', '--force')).toEqual({
+    rc: 1,
+    said: expect.stringMatching(/1 other message waits[\s\S]*nothing was written/),
+  });
+  expect(await setup('7', '--force')).toEqual({
+    rc: 0,
+    said: expect.stringMatching(/1 other message waits there for the bot[\s\S]*is in \S+config\.json\.bak\n/),
+  });
   expect(await readFile(`${file}.bak`, 'utf8')).toBe('{ "gateway": "not any more" }');
 
   const daemon = run('gateway');
-  await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: 'good morning' });
+  await say('good morning');
   const texts = async () => (await platform.sends()).map(({ body }) => String(body['text']));
   for (let tries = 0; tries < 400 && !(await texts()).includes('echo: good morning'); tries += 1) await sleep(50);
   daemon.child.kill('SIGTERM');
@@ -150,32 +173,41 @@ test('setup again leaves a copy of the config, and what waits at the platform fo
   expect((await texts()).toSorted()).toEqual(['echo: are you there?', 'echo: good morning']);
 }, 120_000);
 
+test('more messages than the platform shows at once stay there, unless they are left unanswered on purpose', async () => {
+  await using platform = await startCrablineTelegram();
+  await using model = await startModelServer();
+  await using dir = await tempDir();
+  const { say, setup } = await scripted({ dir: dir.path, platform, modelUrl: model.url });
+  for (let n = 0; n < 85; n += 1) await say(`question ${n}`);
+  expect(await setup('8')).toEqual({ rc: 1, said: expect.stringMatching(/85 other messages wait[\s\S]*nothing was written/) });
+  for (let n = 85; n < 120; n += 1) await say(`question ${n}`);
+  const hidden = await setup('7');
+  expect(hidden).toEqual({ rc: 1, said: expect.stringMatching(/99 messages wait for the bot[\s\S]*--drop-waiting/) });
+  const dropped = await setup('7', '--drop-waiting');
+  expect(dropped).toEqual({ rc: 0, said: expect.stringMatching(/120 other messages came before it and went unanswered/) });
+}, 120_000);
+
+test('Ctrl-C while the code is awaited says that nothing was written', async () => {
+  await using platform = await startCrablineTelegram();
+  await using model = await startModelServer();
+  await using dir = await tempDir();
+  const { run } = await scripted({ dir: dir.path, platform, modelUrl: model.url });
+  const secrets = ['--token-file', 'token.txt', '--owner', '7', '--api-root', platform.url];
+  const { child, said, ended } = run('setup', ...secrets);
+  await until('the code is shown', () => /within ten minutes: ([A-Z0-9]{8})/.exec(said.text)?.[1]);
+  await sleep(300);
+  child.kill('SIGINT');
+  expect([(await ended)[0], said.text]).toEqual([130, expect.stringMatching(/GH1010 cancelled; nothing was written/)]);
+}, 60_000);
+
 test('answers as flags need no terminal: files with the secrets, and the id of who is to send the code', async () => {
   await using platform = await startCrablineTelegram();
   await using model = await startModelServer();
   await using dir = await tempDir();
-  await writeFile(join(dir.path, 'key.txt'), `${KEY}\n`);
-  await writeFile(join(dir.path, 'token.txt'), platform.token);
-  const main = join(packageRoot(), 'src/cli/main.ts');
-  const secrets = ['--key-file', 'key.txt', '--token-file', 'token.txt'];
-  const places = ['--base-url', `${model.url}/v1`, '--model', 'm', '--api-root', platform.url];
-  const attempt = async (owner: string) => {
-    const child = spawn(process.execPath, [main, 'setup', ...secrets, ...places, '--owner', owner], {
-      cwd: dir.path,
-      env: { PATH: process.env['PATH'], HOME: dir.path },
-    });
-    let said = '';
-    child.stderr.on('data', (chunk) => {
-      said += String(chunk);
-    });
-    const ended = once(child, 'close');
-    const code = await until('the code is shown', () => /within ten minutes: ([A-Z0-9]{8})/.exec(said)?.[1]);
-    await platform.inject({ chatId: '7', fromId: 7, fromName: 'Ada', text: code });
-    return { code: (await ended)[0] as unknown, said };
-  };
-  expect(await attempt('8')).toEqual({ code: 1, said: expect.stringMatching(/Ada \(id 7\) sent it[\s\S]*nothing was written/) });
+  const { setup } = await scripted({ dir: dir.path, platform, modelUrl: model.url });
+  expect(await setup('8')).toEqual({ rc: 1, said: expect.stringMatching(/Ada \(id 7\) sent it[\s\S]*nothing was written/) });
   expect((await filesIn(dir.path)).toSorted()).toEqual(['key.txt', 'token.txt']);
-  expect(await attempt('7')).toEqual({ code: 0, said: expect.stringMatching(/wrote \S+config\.json[\s\S]*→ gatehouse gateway/) });
+  expect(await setup('7')).toEqual({ rc: 0, said: expect.stringMatching(/wrote \S+config\.json[\s\S]*→ gatehouse gateway/) });
   const config = await readFile(join(dir.path, '.gatehouse/config.json'), 'utf8');
   expect(JSON.parse(config).gateway.owner).toEqual([{ channel: 'telegram', chat_id: '7', sender_ids: ['7'] }]);
   expect(config).not.toMatch(/canary|:AA/);

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { AwaitCodeOptions, CodeSender } from '../app/await-code.ts';
+import type { AwaitCodeOptions, CodeOutcome } from '../app/await-code.ts';
 import type { LoginOptions, LogoutOptions } from '../app/login-channel.ts';
 import type { RunOptions, Stdio } from '../app/run-options.ts';
 import type { TryOptions } from '../app/try-channels.ts';
@@ -71,8 +71,8 @@ export interface CliDeps {
   readonly openUrl: (url: string) => void;
   /** Connects the configured channels once, taking nothing. Rejects with GH1003 for a name that is not configured. */
   readonly tryChannels: (options: Omit<TryOptions, 'registry'>) => Promise<readonly ChannelStatus[]>;
-  /** As `awaitCode` of the app. */
-  readonly awaitCode: (options: Omit<AwaitCodeOptions, 'registry'>) => Promise<CodeSender | undefined>;
+  /** As `awaitCode` of the app; Ctrl-C stops it. */
+  readonly awaitCode: (options: Omit<AwaitCodeOptions, 'registry' | 'stop'>) => Promise<CodeOutcome>;
   /** Links the account of one configured channel. Rejects with GH1003, GH1001 where there is nothing to link, and as the channel does. */
   readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
   /** Forgets that login. Resolves to what is left to do at the platform, or to undefined when there was none. */

@@ -11,7 +11,7 @@ export interface Answer<Value extends string> {
   readonly letter: string;
 }
 
-/** Each rejects with GH1001 when the input ends, or is left by Ctrl-C, before an answer. */
+/** Each rejects with GH1001 when the input ends before an answer, and with GH1010 when it is left by Ctrl-C. */
 export interface Prompts {
   /** Typed unseen. '' = left out. `pipe`: the command that the hint shows. */
   secret(message: string, pipe: string): Promise<string>;
@@ -89,5 +89,5 @@ class PlainPrompts implements Prompts {
 
 /** Before the last question nothing is written; see `choose`. */
 function left(): GatehouseError {
-  return new GatehouseError('GH1001', 'cancelled; nothing was written', { hint: 'run `gatehouse setup` again' });
+  return new GatehouseError('GH1010', 'cancelled; nothing was written', { hint: 'run `gatehouse setup` again' });
 }

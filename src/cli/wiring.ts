@@ -46,13 +46,28 @@ export function processDeps(): CliDeps {
     },
     openUrl: (url) => openUrl(url, process.env),
     tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
-    awaitCode: async (options) => (await import('../app/await-code.ts')).awaitCode({ ...options, registry: CHANNELS }),
+    awaitCode: async (options) => {
+      const { awaitCode } = await import('../app/await-code.ts');
+      return await untilInterrupted((stop) => awaitCode({ ...options, stop, registry: CHANNELS }));
+    },
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
     simulate: async (options, onReady) => (await simulator()).runSimulator(options, onReady, process.env['PATH']),
     demo: async (say) => (await simulator()).tasksDemo(say, process.env['PATH']),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal({ ...options, sync: 'in-commit' }),
   };
+}
+
+/** Ctrl-C ends the wait, and a second one the program. */
+async function untilInterrupted<T>(wait: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  process.once('SIGINT', onSignal);
+  try {
+    return await wait(stop.signal);
+  } finally {
+    process.off('SIGINT', onSignal);
+  }
 }
 
 /** A checkout has no command of its own, and its Node may be one that only npm finds. */

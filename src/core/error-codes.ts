@@ -20,6 +20,7 @@ export const ERROR_CODES = {
   },
   GH1008: { title: 'the config lets this person in', hint: 'keep them out with `gatehouse people block`' },
   GH1009: { title: 'the daemon runs, and something is not well', hint: 'see `gatehouse status`' },
+  GH1010: { title: 'left before the end', hint: 'run the command again' },
   GH1101: { title: 'the config file has problems', hint: 'fix the lines named above; `gatehouse config check` shows them again' },
   GH1102: { title: 'the config file cannot be read', hint: 'check the path and its permissions' },
   GH1103: { title: 'a secret named in the config is not set', hint: 'export the environment variable named above' },

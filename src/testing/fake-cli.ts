@@ -71,6 +71,7 @@ export class FakeCli {
   input: string | undefined;
   /** See `CliDeps.groupIds`. */
   groupIds: NonNullable<CliDeps['groupIds']> = async () => undefined;
+  awaitCode: CliDeps['awaitCode'] = async () => ({ kind: 'late', waiting: 0 });
   /** Pages the browser was sent to. */
   readonly openedUrls: string[] = [];
   /** Hears each piece of talk as it comes: for commands that wait for somebody. */
@@ -164,7 +165,7 @@ export class FakeCli {
       storedKey: async (_dataDir, provider) => this.logins.get(provider),
       openUrl: (url) => void this.openedUrls.push(url),
       tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
-      awaitCode: async () => undefined,
+      awaitCode: (options) => this.awaitCode(options),
       loginChannel: (options) => this.login(options),
       logoutChannel: (options) => this.logout(options),
       simulate: (options, onReady) => this.simulate(options, onReady),

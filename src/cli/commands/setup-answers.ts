@@ -17,6 +17,8 @@ export interface SetupOptions {
   readonly tokenFile?: string;
   /** Id, at the platform of the bot, of who is to send the code; in place of the last question. */
   readonly owner?: string;
+  /** See `AwaitCodeOptions`. */
+  readonly dropWaiting?: boolean;
   readonly service?: boolean;
   readonly force?: boolean;
 }

@@ -1,6 +1,6 @@
 /** The third step of `gatehouse setup`: who owns the bot. */
-import { randomInt } from 'node:crypto';
-import { errorText } from '../../core/errors.ts';
+import type { CodeOutcome, CodeSender } from '../../app/await-code.ts';
+import { errorText, GatehouseError } from '../../core/errors.ts';
 import { laneKey, sessionKey } from '../../core/ids.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import { counted } from '../../lib/counted.ts';
@@ -8,10 +8,9 @@ import { printable } from '../../lib/printable.ts';
 import { type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { openOrMake } from '../read-journal.ts';
 import { PROVIDER_NAMES } from './config.ts';
-import { prompts, type SetupOptions } from './setup-answers.ts';
+import { isTerminal, prompts, type SetupOptions } from './setup-answers.ts';
+import { isCodeOf, newCode } from './setup-code.ts';
 
-const CODE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
-const CODE_LETTERS = 8;
 const CODE_MS = 10 * 60_000;
 
 export interface Bot {
@@ -25,43 +24,89 @@ export interface Owner {
   readonly channel: string;
   readonly chatId: string;
   readonly senderId: string;
-  /** Their message with the code, where the platform still has it. */
-  readonly held?: InboundMessage;
+  /** Messages with a code that the platform still has. */
+  readonly codes: readonly InboundMessage[];
 }
 
-/** Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id. */
-export async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions): Promise<Owner | undefined> {
-  const { deps, out } = context;
-  const code = Array.from({ length: CODE_LETTERS }, () => CODE_ALPHABET[randomInt(CODE_ALPHABET.length)]).join('');
+/**
+ * Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id. Rejects
+ * with GH1003 when no one does, and with GH1010 at Ctrl-C.
+ */
+export async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions): Promise<Owner> {
+  const { out } = context;
+  const code = newCode(bot.token);
   out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
-  const config = await configWith(context, [{ type: bot.type, settings: settingsOf(bot.type, options) }]);
-  const env = { ...deps.env, [bot.variable]: bot.token };
-  const awaited = { config, dataDir: dataDirOf(context), env, name: bot.type, code, timeoutMs: CODE_MS };
-  const sender = await deps.awaitCode(awaited).catch((error: unknown) => {
-    out.say(`   ${out.mark('bad', 'stderr')} ${printable(errorText(error))}`);
-  });
-  if (!sender || sender.isGroup) return undefined;
+  const sender = await senderOf(context, bot, options, code);
+  if (sender.isGroup) throw noOne('the code came from a group, and not from one person');
   if (sender.held > 0)
     out.say(
       `   ${counted(sender.held, 'other message')} ${sender.held === 1 ? 'waits' : 'wait'} there for the bot, until it starts`,
     );
-  if (sender.taken > 0) out.say(`   ${counted(sender.taken, 'other message')} came meanwhile and went unanswered`);
+  if (sender.taken > 0) out.say(`   ${counted(sender.taken, 'other message')} came before it and went unanswered`);
   const who = `${printable(sender.senderName)} (id ${printable(sender.senderId)})`;
   if (options.owner !== undefined) out.say(`   ${who} sent it`);
   const isOwner =
     options.owner === undefined
       ? await prompts(context).isYes(`${who} sent it. Is that you?`)
       : options.owner === sender.senderId;
-  if (!isOwner) return undefined;
-  const { chatId, senderId, code: held } = sender;
-  return { channel: bot.type, chatId, senderId, ...(held ? { held } : {}) };
+  if (!isOwner) throw noOne('no one confirmed the code');
+  const { chatId, senderId, codes } = sender;
+  return { channel: bot.type, chatId, senderId, codes };
+}
+
+async function senderOf(context: CommandContext, bot: Bot, options: SetupOptions, code: string): Promise<CodeSender> {
+  const { deps, out } = context;
+  const config = await configWith(context, [{ type: bot.type, settings: settingsOf(bot.type, options) }]);
+  const env = { ...deps.env, [bot.variable]: bot.token };
+  const isOldCode = (text: string): boolean => isCodeOf(bot.token, text);
+  const awaited = { config, dataDir: dataDirOf(context), env, name: bot.type, code, isOldCode, timeoutMs: CODE_MS };
+  const listen = async (dropWaiting: boolean): Promise<CodeOutcome> => {
+    try {
+      return await deps.awaitCode({ ...awaited, dropWaiting });
+    } catch (error) {
+      out.say(`   ${out.mark('bad', 'stderr')} ${printable(errorText(error))}`);
+      throw noOne('the bot does not connect', error);
+    }
+  };
+  const drops = options.dropWaiting === true;
+  const heard = await listen(drops);
+  const isDropped = heard.kind === 'hidden' && (await mayDrop(context, heard.waiting));
+  return senderIn(isDropped ? await listen(true) : heard);
+}
+
+async function mayDrop(context: CommandContext, waiting: number): Promise<boolean> {
+  if (!isTerminal(context)) return false;
+  return await prompts(context).isYes(`${waiting} messages wait for the bot and hide the code. Leave them unanswered?`);
+}
+
+/** Throws for what is none. */
+function senderIn(heard: CodeOutcome): CodeSender {
+  if (heard.kind === 'sender') return heard.sender;
+  if (heard.kind === 'stopped')
+    throw new GatehouseError('GH1010', 'cancelled; nothing was written', { hint: 'run `gatehouse setup` again' });
+  if (heard.waiting === 0) throw noOne('no one sent the code');
+  throw new GatehouseError(
+    'GH1003',
+    `${counted(heard.waiting, 'message')} wait for the bot, and the code was not seen; nothing was written`,
+    {
+      hint: 'let `gatehouse gateway` answer them first, or leave them unanswered with `gatehouse setup --drop-waiting`',
+    },
+  );
+}
+
+function noOne(reason: string, cause?: unknown): GatehouseError {
+  return new GatehouseError('GH1003', `${reason}; nothing was written`, { hint: 'run `gatehouse setup` again', cause });
 }
 
 /** A code that is handed out again is known, and no request. */
-export async function remember(context: CommandContext, message: InboundMessage): Promise<void> {
+export async function remember(context: CommandContext, codes: readonly InboundMessage[]): Promise<void> {
+  if (codes.length === 0) return;
   await using opened = await openOrMake(context);
-  const place = { lane: laneKey(message), session: sessionKey(message) };
-  await opened.journal.accept([{ kind: 'answer', message, ...place, outcome: 'setup', parts: [] }]);
+  const known = codes.map((message) => {
+    const place = { lane: laneKey(message), session: sessionKey(message) };
+    return { kind: 'answer' as const, message, ...place, outcome: 'setup', parts: [] };
+  });
+  await opened.journal.accept(known);
 }
 
 export async function configWith(context: CommandContext, channels: readonly object[]) {

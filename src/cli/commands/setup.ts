@@ -76,10 +76,6 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   const model = await askModel(context, options);
   const bot = await askBot(context, options, given);
   const owner = bot ? await askOwner(context, bot, options) : undefined;
-  if (bot && !owner) {
-    out.fail({ code: 'GH1003', message: 'no one confirmed the code; nothing was written', hint: 'run `gatehouse setup` again' });
-    return EXIT.failed;
-  }
   const config = renderConfig({
     ...modelPart(model, options),
     ...limitPart(model),
@@ -95,7 +91,7 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   const copy = await keepCopy(file);
   await writeSetup(deps, file, config);
   if (copy !== undefined) out.say(`\n   what ${file} was is in ${copy}`);
-  if (owner?.held) await remember(context, owner.held);
+  if (owner) await remember(context, owner.codes);
   out.say(
     `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
   );

@@ -92,6 +92,7 @@ function addFirstCommands(program: Commander, run: Run): void {
     .option('--key-file <path>', 'a file with the key, which is then not asked')
     .option('--token-file <path>', 'a file with the token of the bot, which is then not asked')
     .option('--owner <id>', 'who of the platform is to send the code, which is then not asked')
+    .option('--drop-waiting', 'leave unanswered what waits for the bot before the code')
     .option('--service', 'start it as a service of this user')
     .option('--force', 'replace ./.gatehouse/config.json')
     .addHelpText(
