@@ -61,3 +61,22 @@ test('of the last message the record says how far it is, also while it waits or 
   expect(refused?.key).toBe(message(3).id);
   expect(refused?.run).toBeUndefined();
 });
+
+test('the id of a chat with its channel names a run of that channel alone, refused messages as well', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+  const { journal } = opened;
+  const to = (channel: string, n: number) => message(n, { channel, chatId: '7' });
+  await journal.accept([
+    admit(to('slack', 1), laneKey(to('slack', 1))),
+    admit(to('telegram', 2), laneKey(to('telegram', 2))),
+    refuse({ ...to('discord', 3), chatId: '8' }, 'not-mentioned'),
+  ]);
+  const about = async (words: string) => (await journal.record.about(words))?.key;
+  expect(await about('7')).toBe('telegram/bot/m-2');
+  expect(await about('telegram:7')).toBe('telegram/bot/m-2');
+  expect(await about('slack:7')).toBe('slack/bot/m-1');
+  expect(await about('discord:7')).toBeUndefined();
+  expect(await about('discord:8')).toBe('discord/bot/m-3');
+  expect(await about('slack:8')).toBeUndefined();
+});

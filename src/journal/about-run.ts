@@ -32,36 +32,48 @@ const FACTS =
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
+  const found = lookUp(store, words);
+  if (found) return found;
+  const [, channel, chat] = /^([^:/\s]+):(.+)$/.exec(words) ?? [];
+  return channel === undefined || chat === undefined ? undefined : lookUp(store, chat, channel);
+}
+
+/** With `channel` the words are the id of a chat there. */
+function lookUp(store: Store, words: string, channel?: string): RunAbout | undefined {
   // A chat is named as people write its id, or as its keys do.
   const chat = inKeys(words);
-  const newest = words === 'last' ? newestKey(store) : undefined;
-  const found = findRun(store, newest ?? words) ?? (chat === words ? undefined : findRun(store, chat));
+  const isLast = words === 'last' && channel === undefined;
+  const newest = isLast ? newestKey(store) : undefined;
+  const named = channel === undefined ? namedRun(store, newest ?? words) : undefined;
+  const ofChat = (id: string): RunFacts | undefined => (isLast ? undefined : newestOfChat(store, id, channel));
+  const found = named ?? ofChat(words) ?? (chat === words ? undefined : ofChat(chat));
   const since = found?.accepted_at ?? 0;
-  const refused =
-    words === 'last' || found?.key === words ? undefined : (refusedIn(store, words, since) ?? refusedIn(store, chat, since));
+  const refusedAt = (id: string): string | undefined => refusedIn(store, id, since, channel);
+  const refused = isLast || found?.key === words ? undefined : (refusedAt(words) ?? refusedAt(chat));
   const row = refused === undefined ? found : undefined;
-  const key = refused ?? row?.key ?? (words === 'last' ? newest : words);
+  const key = refused ?? row?.key ?? (isLast ? newest : words);
   const events = key === undefined ? [] : eventsOf(store, key);
   if (key === undefined || (!row && events.length === 0)) return undefined;
   return { key, ...(row ? { run: summaryOf(store, row) } : {}), events, parts: partsOf(store, key) };
 }
 
-function findRun({ db }: Store, words: string): RunFacts | undefined {
+function namedRun({ db }: Store, words: string): RunFacts | undefined {
   const seq = /^in-([1-9]\d{0,14})$/.exec(words)?.[1];
   if (seq !== undefined) return db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE seq = ?`, Number(seq));
-  if (words === 'last') return undefined; // a message that was refused has no row
-  const exact = db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1`, words);
+  return db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1`, words);
+}
+
+/** A lane is `channel/account/chat[/thread]`: the end of it, or its third part, names the chat. */
+function newestOfChat({ db }: Store, id: string, channel?: string): RunFacts | undefined {
   // The key of a message is no chat. Looking for one reads every row, and each person who may ask `/why`
   // would set that off.
-  if (exact || words.split('/', 3).length === 3) return exact;
-  // A lane is `channel/account/chat[/thread]`: the end of it, or its third part, names the chat.
-  const ends = db.get<RunFacts>(
-    `SELECT ${FACTS} FROM run WHERE substr(lane, -length(?)) = ? OR instr(lane, ?) > 0 ORDER BY seq DESC LIMIT 1`,
-    `/${words}`,
-    `/${words}`,
-    `/${words}/`,
+  if (id.split('/', 3).length === 3) return undefined;
+  const start = channel === undefined ? '' : `${channel}/`;
+  return db.get<RunFacts>(
+    `SELECT ${FACTS} FROM run WHERE substr(lane, 1, length(?1)) = ?1
+     AND (substr(lane, -length(?2)) = ?2 OR instr(lane, ?3) > 0) ORDER BY seq DESC LIMIT 1`,
+    ...[start, `/${id}`, `/${id}/`],
   );
-  return ends;
 }
 
 /** See `EventRecord.asked`. */
@@ -81,7 +93,7 @@ export function askedRun({ db }: Store, what: MessageQuery): string | undefined 
 }
 
 /** The newest message of a chat that was refused after `since`, where that is not long ago: it has no row. */
-function refusedIn({ db }: Store, chat: string, since: number): string | undefined {
+function refusedIn({ db }: Store, chat: string, since: number, channel?: string): string | undefined {
   const ending = `/${chat}"`;
   const rows = db.all<EventRow>(
     `SELECT * FROM (SELECT * FROM event ORDER BY seq DESC LIMIT ${NEWEST})
@@ -89,7 +101,9 @@ function refusedIn({ db }: Store, chat: string, since: number): string | undefin
      ORDER BY seq DESC LIMIT 20`,
     ...[since, ending],
   );
-  const dropped = rows.flatMap(eventsIn).filter(({ event }) => event.type === 'dropped' && event.chat?.endsWith(`/${chat}`));
+  const start = channel === undefined ? '' : `${channel}/`;
+  const isOfChat = (of = ''): boolean => of.startsWith(start) && of.endsWith(`/${chat}`);
+  const dropped = rows.flatMap(eventsIn).filter(({ event }) => event.type === 'dropped' && isOfChat(event.chat));
   return dropped.toSorted((a, b) => b.seq - a.seq)[0]?.event.messageId;
 }
 

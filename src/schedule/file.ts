@@ -74,6 +74,8 @@ const entry = z.object({
   missed: z.enum(['once', 'skip']).default('once'),
   authority: authority.optional(),
   taint: z.int().min(0).default(0),
+  /** An interval is counted from then. */
+  anchor_ms: ms.nullish(),
 });
 const file = z.object({ version: z.literal(1).default(1), jobs: z.array(z.unknown()) });
 type Entry = z.output<typeof entry>;
@@ -115,7 +117,7 @@ export async function readJobs(
 }
 
 async function readEntry(value: unknown, n: number, options: Parameters<typeof readJobs>[1]): Promise<Imported> {
-  const usual = asOurs(value);
+  const { entry: usual, left } = asOurs(value, options.now);
   const read = entry.safeParse(usual);
   if (!read.success) {
     const reason = read.error.issues.map(issueText).join('; ');
@@ -127,7 +129,7 @@ async function readEntry(value: unknown, n: number, options: Parameters<typeof r
   if (options.there.has(id)) return metJob(id, options.there.get(id), payload.message);
   try {
     const job = await importedJob(read.data, options);
-    return { kind: 'job', job, notes: notesOf(usual, payload.deliver && !job.payload.deliver) };
+    return { kind: 'job', job, notes: notesOf(usual, left, payload.deliver && !job.payload.deliver) };
   } catch (error) {
     if (!(error instanceof GatehouseError)) throw error;
     return { kind: 'refused', name: `${name} (${payload.message.slice(0, 40)})`, reason: error.message };
@@ -142,12 +144,12 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
 /** What an export has in a payload; other keys change nothing here, and are named. */
 const PAYLOAD = ['message', 'deliver', 'channel', 'chat_id', 'thread_id', 'session', 'kind'];
 
-function notesOf(usual: unknown, isUndelivered: boolean): readonly string[] {
+function notesOf(usual: unknown, left: readonly string[], isUndelivered: boolean): readonly string[] {
   const payload = recordOf(recordOf(usual)['payload']);
-  const unknown = Object.keys(payload).filter((key) => !PAYLOAD.includes(key));
+  const unknown = [...left, ...Object.keys(payload).flatMap((key) => (PAYLOAD.includes(key) ? [] : [`payload.${key}`]))];
   return [
     ...(isUndelivered ? ['it asks for delivery and names no chat: its answers go to no chat'] : []),
-    ...(unknown.length > 0 ? [`left out: payload.${unknown.join(', payload.')}`] : []),
+    ...(unknown.length > 0 ? [`left out: ${unknown.join(', ')}`] : []),
   ];
 }
 
@@ -181,7 +183,7 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
     // open, it runs right after the import.
     !from.enabled || typeof state.next_run_at_ms === 'number',
   );
-  const due = state.next_run_at_ms ?? job.nextDue ?? now;
+  const due = state.next_run_at_ms ?? anchoredDue(job.schedule, from.anchor_ms, now) ?? job.nextDue ?? now;
   const { nextDue: _computed, ...rest } = job;
   return {
     ...rest,
@@ -194,6 +196,11 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
     runCount: from.run_count,
     createdAt: from.created_at_ms ?? now,
   };
+}
+
+function anchoredDue(schedule: Job['schedule'], anchor: number | null | undefined, now: number): number | undefined {
+  if (schedule.kind !== 'every' || typeof anchor !== 'number') return undefined;
+  return anchor + (Math.floor((now - anchor) / schedule.ms) + 1) * schedule.ms;
 }
 
 /** The heartbeat is the daemon's own and is left out. */

@@ -62,6 +62,16 @@ test('six fields begin with the second, seven end with the year', async () => {
 });
 
 test.each([
+  ['0 10 * * ? *', 'year comes last'],
+  ['0 10 ? * 2-6 2026', 'year comes last'],
+  ['cron(0 10 * * ? *)', 'no name around it'],
+  ['rate(5 minutes)', 'no name around it'],
+  ['0 10 * * mox', /cannot be read: (?!CronPattern)/],
+])('the expression %j is refused', async (text, why) => {
+  await expect(readSchedule({ schedule: { cron: text } }, NOW)).rejects.toThrow(why);
+});
+
+test.each([
   ['Europe/Berlin', '2026-10-02 14:00'],
   ['Asia/Kolkata', '2026-10-02 17:30'],
 ])('a time that is refused in %s is answered with the time that it is there', async (timezone, there) => {

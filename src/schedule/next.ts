@@ -47,7 +47,7 @@ export async function readSchedule(
   try {
     due = await nextDue({ schedule, timezone }, now);
   } catch (error) {
-    throw refused(`the expression cannot be read: ${errorText(error)}`, { cause: error });
+    throw refused(`the expression cannot be read: ${errorText(error).replace(/^CronPattern: /, '')}`, { cause: error });
   }
   if (due === undefined) {
     if (mayBeOver) return { schedule, timezone };
@@ -95,10 +95,20 @@ function expressionOf(text: string): string {
     });
   if (/^\s*(?:CRON_)?TZ=/i.test(text))
     throw refused('an expression has no time zone in it', { hint: 'name the zone beside it: --tz Europe/Berlin' });
+  if (/^\s*(?:cron|rate)\s*\(/i.test(text))
+    throw refused('an expression has no name around it', {
+      hint: 'write its five fields alone; for an interval ask for one, such as --every 5m',
+    });
   const fields = text.trim().split(/\s+/);
   if (fields.length < 5 || fields.length > 7)
     throw refused('an expression has five fields: minute, hour, day of the month, month, day of the week', {
       hint: 'six with the second first, seven with the year last; "0 8 * * 1-5" is eight on working days',
+    });
+  // Of Quartz the third is the hour and the fifth the month, where no `?` may be: this one begins with the
+  // minute.
+  if (fields.length === 6 && (fields[2] === '?' || fields[4] === '?'))
+    throw refused('with `?` there the year comes last, and this program would read the minute as a second', {
+      hint: 'leave the year out, write the days of the week by their names, such as MON-FRI, and * for ?',
     });
   // Quartz and AWS count weekdays from Sunday = 1, cron from Sunday = 0.
   if (fields.includes('?') && /\d/.test(fields[fields.length === 5 ? 4 : 5] ?? ''))

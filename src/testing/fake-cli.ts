@@ -105,7 +105,7 @@ export class FakeCli {
   }
 
   /** Writes a file below the directory; returns its path. */
-  async write(path: string, text: string): Promise<string> {
+  async write(path: string, text: string | Buffer): Promise<string> {
     const file = join(this.dir, path);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text);

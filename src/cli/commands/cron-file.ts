@@ -91,13 +91,18 @@ function pretend(there: ReadonlyMap<string, string>): Add {
   };
 }
 
+/** Some shells write what they redirect as UTF-16, with its mark in front. */
+function textOf(bytes: Buffer): string {
+  return bytes[0] === 0xff && bytes[1] === 0xfe ? bytes.toString('utf16le') : bytes.toString('utf8');
+}
+
 /** `-` is the standard input. */
 async function readInput({ deps }: CommandContext, file: string): Promise<string> {
   try {
     await using handle = file === '-' ? undefined : await open(resolve(deps.cwd, file), 'r');
     const input = handle?.createReadStream({ autoClose: false }) ?? deps.stdio.stdin;
     const { bytes, complete } = await readAtMost(input as AsyncIterable<Buffer>, MOST_BYTES);
-    if (complete) return bytes.toString('utf8');
+    if (complete) return textOf(bytes);
   } catch (error) {
     throw new GatehouseError('GH1003', `${file} cannot be read: ${readFailureText(error)}`, {
       hint: 'name a file, or - for the input',

@@ -324,20 +324,42 @@ test('import reads the files of other programs with their time zone and chat, an
         schedule: { kind: 'at', at: '2027-01-01T08:00:00+01:00' },
         payload: { message: 'm', deliver: true },
       },
-      { id: 'x1', name: 'Odd', schedule: { kind: 'cron', expr: '0 9 * * *', staggerMs: 5 }, payload: { message: 'm' } },
+      {
+        ...{ id: 'o3', name: 'Grid', agentId: 'main', enabled: true, disabled: true },
+        schedule: { kind: 'every', everyMs: HOUR, anchorMs: at.cli.clock.now() - HOUR / 4, staggerMs: 5 },
+        ...{ payload: { message: 'm' }, delivery: { to: -100, channel: 'telegram', threadId: 9, accountId: 'a' } },
+      },
+      {
+        ...{ id: 'o4', name: 'Old', schedule: { kind: 'every', everyMs: HOUR, anchorMs: at.cli.clock.now() - HOUR / 4 } },
+        ...{ payload: { message: 'm' }, state: { nextRunAtMs: at.cli.clock.now() - 9 * HOUR } },
+      },
+      {
+        id: 'o5',
+        name: 'Wall',
+        schedule: { kind: 'at', at: '2027-01-01T08:00:00', tz: 'Asia/Tokyo' },
+        payload: { message: 'm' },
+      },
+      { id: 'x1', name: 'Odd', schedule: { kind: 'cron', expr: '0 9 * * *', every: 5 }, payload: { message: 'm' } },
     ],
   };
-  const file = await at.cli.write('theirs.json', `\uFEFF${JSON.stringify(theirs)}`);
+  const file = await at.cli.write('theirs.json', Buffer.from(`\uFEFF${JSON.stringify(theirs)}`, 'utf16le'));
   const { code, stderr } = await at.cli.run('cron', 'import', file);
   expect(code).toBe(1);
   expect(stderr).toContain('! Brief: left out: payload.model');
-  expect(stderr).toMatch(/entry 4: schedule: .*staggerMs/);
+  expect(stderr).toContain('! Grid: left out: agentId, schedule.staggerMs, delivery.accountId');
+  expect(stderr).toMatch(/entry 7: schedule: .*"every"/);
   const jobs = new Map((await at.jobs()).map((one) => [one.id, one]));
   expect(jobs.get('n1')).toMatchObject({
     ...{ timezone: 'Asia/Shanghai', payload: { text: 'hi', deliver: { channel: 'telegram', chatId: '123' } } },
   });
   expect(jobs.get('o1')).toMatchObject({ enabled: false, payload: { text: 'news', deliver: { chatId: '7' } } });
   expect(jobs.get('o2')).toMatchObject({ schedule: { kind: 'at', at: Date.parse('2027-01-01T07:00:00Z') } });
+  expect(jobs.get('o3')).toMatchObject({
+    ...{ enabled: false, payload: { deliver: { channel: 'telegram', chatId: '-100', threadId: '9' } } },
+  });
+  // Not at once, though it was due while the other program did not run.
+  expect(jobs.get('o4')).toMatchObject({ nextDue: at.cli.clock.now() + 0.75 * HOUR });
+  expect(jobs.get('o5')).toMatchObject({ schedule: { kind: 'at', at: Date.parse('2026-12-31T23:00:00Z') } });
 });
 
 test.each(['', 'no json', '[]', '{"jobs": 5}', '{"version": 2, "jobs": []}'])('import refuses %j', async (text) => {

@@ -126,10 +126,18 @@ function scheduleOf({ every, cron, at }: CronAddOptions): JobRequest['schedule']
     throw new GatehouseError('GH1001', 'name one of --at, --every and --cron', { hint: 'such as --cron "0 8 * * 1-5"' });
   if (cron !== undefined) return { cron };
   if (at !== undefined) return { at };
-  const [, count, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(every ?? '') ?? [];
-  if (count === undefined)
-    throw new GatehouseError('GH1001', '--every is no length of time', { hint: 'write seconds, or 90s, 10m, 2h, 1d' });
-  return { everyMs: Number(count) * ({ s: 1, m: 60, h: 3_600, d: 86_400 }[unit] ?? 1) * 1_000 };
+  const everyMs = lengthOf(every ?? '');
+  if (everyMs !== undefined) return { everyMs };
+  throw new GatehouseError('GH1001', '--every is no length of time', { hint: 'write seconds, or 90s, 10m, 1h30m, 1d, 2w' });
+}
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
+
+/** ms of seconds, or of numbers with their units one after another. */
+function lengthOf(text: string): number | undefined {
+  if (!/^(?:\d{1,9}|(?:\d{1,9}[smhdw])+)$/.test(text)) return undefined;
+  const parts = [...text.matchAll(/(\d+)([smhdw]?)/g)];
+  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (SECONDS[unit] ?? 1) * 1_000, 0);
 }
 
 /** Undefined = the answers stay in the record. */

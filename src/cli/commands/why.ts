@@ -19,11 +19,7 @@ const MARKS: Readonly<Record<Gate['state'], 'ok' | 'warn' | 'bad'>> = { passed: 
 /** Why a message was answered, or was not: gate by gate. */
 export const why: Command<AboutOptions> = async (context, { id }) => {
   const { out } = context;
-  const about = await withJournal(context, async ({ journal }) => {
-    const found = await journal.record.about(id);
-    // As `people list` names people: the id of a private chat is that of its person.
-    return found ?? (await journal.record.about(id.slice(id.indexOf(':') + 1)));
-  });
+  const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about) {
     out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint: NAME_A_RUN });
     return EXIT.failed;
