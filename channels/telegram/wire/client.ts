@@ -65,7 +65,7 @@ export class TelegramClient {
   }
 
   getMe(signal: AbortSignal): Promise<UserFromGetMe> {
-    return this.#call('getMe', signal, () => this.#api.getMe(signal));
+    return this.#call('getMe', signal, async () => checked(await this.#api.getMe(signal), 'id'));
   }
 
   /** Pending updates stay: they are what the poll that follows is for. */
@@ -77,22 +77,23 @@ export class TelegramClient {
     options: { readonly offset?: number; readonly timeoutSecs: number },
     signal: AbortSignal,
   ): Promise<readonly Update[]> {
-    return this.#call('getUpdates', signal, () =>
-      this.#api.getUpdates(
-        {
-          ...(options.offset !== undefined && { offset: options.offset }),
-          timeout: options.timeoutSecs,
-          allowed_updates: [...UPDATES],
-        },
-        signal,
-      ),
-    );
+    const asked = {
+      ...(options.offset !== undefined && { offset: options.offset }),
+      timeout: options.timeoutSecs,
+      allowed_updates: [...UPDATES],
+    };
+    return this.#call('getUpdates', signal, async () => {
+      const updates: unknown = await this.#api.getUpdates(asked, signal);
+      if (!Array.isArray(updates)) throw new OddAnswer();
+      return updates.map((update: Update) => checked(update, 'update_id'));
+    });
   }
 
   send(call: SendCall, signal: AbortSignal): Promise<Message> {
     const { method, upload } = call;
     const file = upload && { [upload.field]: new InputFile(upload.path, upload.name) };
-    return this.#call(method, signal, () => this.#api[method]({ ...call.payload, ...file }, signal));
+    const sent = { ...call.payload, ...file };
+    return this.#call(method, signal, async () => checked(await this.#api[method](sent, signal), 'message_id'));
   }
 
   async edit(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
@@ -139,7 +140,11 @@ export class TelegramClient {
   }
 
   getFile(fileId: string, signal: AbortSignal): Promise<File> {
-    return this.#call('getFile', signal, () => this.#api.getFile({ file_id: fileId }, signal));
+    return this.#call('getFile', signal, async () => {
+      const file: unknown = await this.#api.getFile({ file_id: fileId }, signal);
+      if (typeof file !== 'object' || file === null) throw new OddAnswer();
+      return file as File;
+    });
   }
 
   /** `path` as `getFile` gave it. The response is unread; a redirect is refused, since the URL holds the token. */
@@ -181,12 +186,43 @@ async function answerTo(url: string, request: HttpRequest): Promise<Pick<Respons
     async json() {
       const { bytes, complete } = await readAtMost(answer, MAX_ANSWER_BYTES);
       if (!complete) throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
-      return JSON.parse(bytes.toString('utf8'));
+      return envelope(bytes.toString('utf8'));
     },
   };
 }
 
-function toFailure(error: unknown): CallFailure {
+/** Of a proxy, or of a server that is none of the platform: whether it did what was asked is not known. */
+class OddAnswer extends Error {
+  constructor() {
+    super('the answer is none of the Bot API');
+  }
+}
+
+/** What grammY takes for granted. https://core.telegram.org/bots/api#making-requests */
+function envelope(text: string): unknown {
+  let answer: { ok?: unknown; result?: unknown; error_code?: unknown; description?: unknown; parameters?: unknown } | null;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new OddAnswer();
+  }
+  const { ok, result, error_code, description, parameters = {} } = answer ?? {};
+  if (ok === true && result !== undefined) return answer;
+  if (ok !== false || !Number.isInteger(error_code) || typeof description !== 'string') throw new OddAnswer();
+  if (typeof parameters !== 'object' || parameters === null) throw new OddAnswer();
+  return answer;
+}
+
+/** The answer, whose number of that name is needed. */
+function checked<T extends object>(answer: T, field: keyof T & string): T {
+  const found: unknown = (answer as T | null)?.[field];
+  if (!Number.isSafeInteger(found)) throw new OddAnswer();
+  return answer;
+}
+
+function toFailure(thrown: unknown): CallFailure {
+  const error = thrown instanceof HttpError ? thrown.error : thrown;
+  if (error instanceof OddAnswer) return { kind: 'lost', detail: error.message };
   if (error instanceof GrammyError) {
     const { retry_after, migrate_to_chat_id } = error.parameters;
     return {
@@ -197,5 +233,5 @@ function toFailure(error: unknown): CallFailure {
       ...(migrate_to_chat_id !== undefined && { data: { migrateToChatId: String(migrate_to_chat_id) } }),
     };
   }
-  return networkFailure(error instanceof HttpError ? error.error : error);
+  return networkFailure(error);
 }
