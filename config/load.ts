@@ -62,8 +62,15 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const problems = all.filter((problem, index) => all.findIndex((other) => isSame(problem, other)) === index);
   problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.col ?? 0) - (b.col ?? 0));
   if (!data || problems.some((problem) => problem.severity === 'error')) throw new ConfigError(problems, file);
-  if (file === undefined) return { config: data, warnings: problems };
+  if (file === undefined) return { config: data, warnings: [...problems, ...goneProblems(options.last)] };
   return { config: data, file, hash: hashOf(bytes), warnings: problems };
+}
+
+/** Where no config is found, though the daemon had one: a bot without its channels would answer no one. */
+function goneProblems(last: string | undefined): readonly Problem[] {
+  if (last === undefined) return [];
+  const message = `the config of the last start is not there any more, and the defaults apply: ${last}`;
+  return [{ severity: 'warning', path: '', message, hint: 'put it back, or name another with --config' }];
 }
 
 function isSame(left: Problem, right: Problem): boolean {

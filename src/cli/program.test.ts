@@ -137,6 +137,17 @@ test('another directory means the same bot: the config of the last start is used
   expect(cli.runs[1]?.config.file).toBe(here);
 });
 
+test('a config of the last start that is gone is told, where no other is found', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('data/config-path', `${dir.path}/gone.json\n`);
+  const told = /the config of the last start is not there any more, and the defaults apply: \S+gone\.json/;
+  expect((await cli.run('gateway')).stderr).toMatch(told);
+  expect((await cli.run('config', 'check')).stderr).toMatch(told);
+  await cli.write('.gatehouse/config.json', '{}');
+  expect((await cli.run('config', 'check')).stderr).not.toMatch(told);
+});
+
 test('gateway gets the loaded config, the data directory and the flags', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
