@@ -1,17 +1,24 @@
 /**
  * Puts the program together into a few files: half the time of a start went into finding and linking 700
- * modules, ours and those of zod. What is loaded on demand stays apart: commands, channels, and the SDKs,
+ * modules, ours and those of a few packages. What is loaded on demand stays apart: commands, channels, and the SDKs,
  * which are imported from where they are installed. The only file that loads the bundler, and only where it
  * is used.
  */
-import { copyFile } from 'node:fs/promises';
+import { copyFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Plugin } from 'rolldown';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** What is put together: our own modules, and zod's. */
-const INSIDE = /^[./]|^zod(\/|$)/;
+/** Packages that every start needs, with what these need: small ones, of which each file costs as much as its content. */
+const PACKAGES = [
+  ...['zod', 'commander', 'pino', '@pinojs/redact', 'atomic-sleep', 'on-exit-leak-free', 'pino-abstract-transport'],
+  ...['pino-std-serializers', 'process-warning', 'quick-format-unescaped', 'real-require', 'safe-stable-stringify'],
+  ...['sonic-boom', 'thread-stream'],
+];
+/** What is put together: our own modules, and those of these packages. */
+const INSIDE = new RegExp(`^[./]|^(?:${PACKAGES.join('|')})(?:/|$)`);
 /** What a gateway loads at its start, with all that these import, becomes one file. */
 const STARTS = /\/(src\/(cli\/(run-process|groups\/main|commands\/gateway)|app\/run-gateway)|sessions\/jsonl-store)\.ts$/;
 /** Runs in a process of its own and needs little. */
@@ -43,21 +50,26 @@ export async function bundle(options: BundleOptions): Promise<void> {
   const { entries, dir, ending, places } = options;
   const { rolldown } = await import('rolldown');
   const transform = (code: string, id: string): string | undefined =>
-    code.includes('import.meta.') ? withPlace(code, places === 'source' ? sourceOf(id) : outputOf(id)) : undefined;
+    // The bundler's own parts have no file.
+    code.includes('import.meta.') && !id.startsWith('\0')
+      ? withPlace(code, places === 'source' ? sourceOf(id) : outputOf(id))
+      : undefined;
   const made = await rolldown({
     input: entries,
     cwd: ROOT,
     platform: 'node',
-    external: (id: string) => !INSIDE.test(id),
-    plugins: [{ name: 'place', transform }],
+    external: (id: string) => !INSIDE.test(id) && !WITH_LATE_PARTS.includes(id) && !id.startsWith(EARLY),
+    plugins: [{ name: 'place', transform }, withoutLateParts(), { name: 'ascii', renderChunk: inAscii }],
     // Of imports on demand that save nothing here, because something else imports the same at once.
     checks: { ineffectiveDynamicImport: false },
   });
-  await made.write({
+  const { output } = await made.write({
     dir,
     format: 'esm',
     entryFileNames: `[name]${ending}`,
     chunkFileNames: `${CHUNKS}/[name]-[hash]${ending}`,
+    // A sixth of the text, which every start reads. Those on licences stay.
+    comments: { jsdoc: false },
     codeSplitting: {
       includeDependenciesRecursively: true,
       groups: [
@@ -72,7 +84,66 @@ export async function bundle(options: BundleOptions): Promise<void> {
     },
   });
   await made.close();
-  await copyFile(join(ROOT, 'node_modules/zod/LICENSE'), join(dir, 'LICENSE-zod.txt'));
+  await copyLicenses(
+    output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : [])),
+    dir,
+  );
+}
+
+/** Each package of which something is inside keeps its licence beside it. */
+async function copyLicenses(modules: readonly string[], dir: string): Promise<void> {
+  const names = new Set(modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []));
+  for (const name of names) {
+    const place = join(ROOT, 'node_modules', name);
+    const file = (await readdir(place)).find((each) => /^licen[cs]e/i.test(each));
+    if (file === undefined) throw new Error(`${name} has no licence file`);
+    await copyFile(join(place, file), join(dir, `LICENSE-${name.replace('/', '-')}.txt`));
+  }
+}
+
+/** Of Node's own modules, those of whose parts some are loaded when they are first read. */
+const WITH_LATE_PARTS = ['node:http'];
+const EARLY = '\0early:';
+
+/**
+ * Imports these modules without their late parts. An `import` reads every part to make its names: of `node:http` that
+ * loads all of undici for `WebSocket`, which takes a start 15 ms. A module that asks for such a part stops the build. Who
+ * loads a package with an undici of its own calls `loadNodeFetch` first.
+ */
+function withoutLateParts(): Plugin {
+  return {
+    name: 'without-late-parts',
+    resolveId: (id) => (WITH_LATE_PARTS.includes(id) ? `${EARLY}${id}` : null),
+    load(id) {
+      if (!id.startsWith(EARLY)) return null;
+      const name = id.slice(EARLY.length);
+      const parts = Object.entries(Object.getOwnPropertyDescriptors(process.getBuiltinModule(name) as object));
+      const early = parts.flatMap(([part, { get }]) => (get === undefined ? [part] : []));
+      return [
+        `const all = process.getBuiltinModule('${name}');`,
+        'export default all;',
+        `export const { ${early.join(', ')} } = all;`,
+      ].join('\n');
+    },
+  };
+}
+
+/** Not ASCII. */
+const WIDE = /[^\p{ASCII}]/gu;
+/** Of patterns, where the escape means the same, a bracket or a backslash comes first. */
+const RAW_TEXT = /String\.raw`[^`\\[]*[^\p{ASCII}]/u;
+
+/**
+ * A single character beyond Latin-1 makes V8 keep the whole file with two bytes for each, 2 MB more at rest. The
+ * sources have such characters in strings, templates and patterns alone, where the escape means the same.
+ */
+function inAscii(code: string): string {
+  const raw = RAW_TEXT.exec(code)?.[0];
+  if (raw !== undefined) throw new Error(`an escape would mean something else in ${raw}`);
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return code.replaceAll(WIDE, (character) =>
+    Array.from({ length: character.length }, (_, n) => escaped(character.charAt(n))).join(''),
+  );
 }
 
 interface Place {

@@ -132,7 +132,7 @@ function unitText(context: CommandContext, config: string | undefined): string {
   const { deps } = context;
   const main = mainOf(deps);
   const flags = ['--data-dir', resolve(deps.cwd, dataDirOf(context)), ...(config ? ['--config', resolve(deps.cwd, config)] : [])];
-  const node = [process.execPath, '--max-old-space-size=768', '--max-semi-space-size=16', main];
+  const node = [process.execPath, '--max-old-space-size=768', '--min-semi-space-size=4', '--max-semi-space-size=16', main];
   const packages = deps.env['GATEHOUSE_PACKAGES'];
   return `[Unit]
 Description=Gatehouse: an AI agent behind every messaging channel
