@@ -11,7 +11,7 @@ function scene(isAtRest: () => boolean) {
   return { collected, clock, stop, done };
 }
 
-test('memory of the start is given back once, at the first moment without a turn', async () => {
+test('memory of the start is given back once, at the first second without a turn', async () => {
   let atRest = false;
   const { collected, clock, done } = scene(() => atRest);
   await clock.advance(5_000);
@@ -21,6 +21,16 @@ test('memory of the start is given back once, at the first moment without a turn
   await done;
   await clock.advance(60_000);
   expect(collected).toEqual([{ type: 'major', execution: 'sync', flavor: 'last-resort' }]);
+});
+
+test('messages that follow each other are no rest, though nothing runs between them', async () => {
+  let looks = 0;
+  const { collected, clock } = scene(() => {
+    looks += 1;
+    return looks % 30 !== 0;
+  });
+  await clock.advance(30_000);
+  expect([looks > 1_000, collected]).toEqual([true, []]);
 });
 
 test('a daemon that works all the time, and one that stops, are left alone', async () => {

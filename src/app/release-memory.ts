@@ -2,9 +2,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/ports.ts';
 
-const LOOK_EVERY_MS = 1_000;
+/** Shorter than a turn: messages that follow each other are no rest, though between them nothing runs. */
+const LOOK_EVERY_MS = 25;
+/** A second. */
+const LOOKS_AT_REST = 40;
 /** A daemon that has no second of rest in the first minute uses what it holds. */
-const LOOKS = 60;
+const LOOKS = 2_400;
 
 export interface ReleaseMemoryOptions {
   readonly clock: Pick<Clock, 'sleep'>;
@@ -18,18 +21,20 @@ export interface ReleaseMemoryOptions {
 
 /**
  * Gives the memory that only the start needed back to the system, once: about 15 of 112 MB. The whole process
- * stands still for 0.1 to 0.2 s meanwhile, so it waits for the first moment of rest. Call it when the daemon
- * is ready. Resolves when it is done or given up; never rejects.
+ * stands still for 0.1 to 0.2 s meanwhile, and compiles anew what it had compiled, so it waits for the first
+ * second of rest. Call it when the daemon is ready. Resolves when it is done or given up; never rejects.
  */
 export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void> {
   const { clock, isAtRest, signal, collect = exposedCollector() } = options;
+  let atRest = 0;
   for (let look = 0; look < LOOKS; look += 1) {
     try {
       await clock.sleep(LOOK_EVERY_MS, signal);
     } catch {
       return;
     }
-    if (isAtRest()) {
+    atRest = isAtRest() ? atRest + 1 : 0;
+    if (atRest === LOOKS_AT_REST) {
       // Of all flavors only this one shrinks the young generation, which is most of it.
       collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
       return;

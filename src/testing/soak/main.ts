@@ -1,7 +1,7 @@
 // npm run soak: 100,000 messages over 1,000 sessions with tools, tasks, sub-agents and jobs, through the real
 // daemon. Does it hold more and more, or grow slower?
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,9 +21,10 @@ each minute. 50 samples are taken at rest, and a line is fitted to those of the 
   --json        one JSON document instead of the table
   --help        this text
 
-Exit code 1 when an answer was wrong or came twice, when no task or job ran, when it is not sure by 95 % that resident
-memory grows by less than 5 % over 100,000 messages, or when it is sure that something else grows by more than its limit:
-5 % of the heap and of the processor time of a message, 5 file descriptors. In a shorter run nothing is sure.
+Exit code 1 when an answer was wrong or came twice, when no task or job ran, when a conversation was not compacted,
+when it is not sure by 95 % that resident memory grows by less than 5 % over 100,000 messages, or when it is sure that
+something else grows by more than its limit: 5 % of the heap and of the processor time of a message, 5 file
+descriptors. In a shorter run nothing is sure.
 `;
 const SAMPLES = 50;
 /** What is claimed: over so many messages, whatever their number in this run. */
@@ -33,6 +34,8 @@ const DESCRIPTORS = 5;
 /** Connections that nobody uses are closed, and session files written. ms. */
 const REST_MS = 1_000;
 const READY_MS = 60_000;
+/** Longer conversations were not compacted: they grow for the whole run, and memory with them. Lines. */
+const LONGEST = 100;
 
 const { values: flags } = parseArgs({
   options: {
@@ -124,6 +127,17 @@ function roomOf(journal: string): number {
   }
 }
 
+/** Lines of the longest conversation, of which the oldest were not yet replaced by a summary. */
+async function longestConversation(dataDir: string): Promise<number> {
+  const names = await readdir(dataDir, { recursive: true });
+  let longest = 0;
+  for (const name of names) {
+    if (!/\/sessions\/[^./]+\.jsonl$/.test(name)) continue;
+    longest = Math.max(longest, (await readFile(join(dataDir, name), 'utf8')).split('\n').length);
+  }
+  return longest;
+}
+
 function verdicts(samples: readonly Sample[]): readonly Verdict[] {
   const settled = samples.slice(samples.length / 2);
   const of = (name: string, unit: string, y: (sample: Sample) => number) => ({
@@ -204,14 +218,16 @@ async function main(): Promise<number> {
     samples = await play(people, daemon, journal);
   }
   const [judged, told, runs] = [verdicts(samples), people.told, recorded(journal)];
+  const longest = await longestConversation(dataDir);
   const bytes = Math.round((samples.at(-1)?.journalBytes ?? 0) / told.answered);
   const faults = [
     ...told.wrong,
     ...(told.tasks > 0 ? [] : ['no task ran']),
     ...(told.jobs > 0 ? [] : ['no job ran']),
+    ...(longest > 0 && longest <= LONGEST ? [] : [`the longest conversation has ${longest} lines`]),
     ...judged.filter(({ isFlat }) => !isFlat).map(({ name }) => `${name} is not shown to be flat`),
   ];
-  const figures = { ...told, journalBytesPerMessage: bytes, runs, samples: samples.length };
+  const figures = { ...told, journalBytesPerMessage: bytes, longestConversation: longest, runs, samples: samples.length };
   if (flags.json) process.stdout.write(`${JSON.stringify({ figures, judged, samples, faults })}\n`);
   else process.stdout.write(`${JSON.stringify(figures)}\n${table(judged)}`);
   process.stderr.write(`soak ${faults.length === 0 ? 'passed' : `FAILED: ${faults.join('; ')}`}\n`);
