@@ -61,7 +61,7 @@ the real platform's 30 messages a second would hide everything; all else is as a
   in memory up to a bound. The daemon runs as the service unit starts it, with two bounds on V8's heap
   (\`--max-old-space-size=768 --min-semi-space-size=4 --max-semi-space-size=16\`, in \`npm start\` and the Docker image too). Without them, on a machine with much
   memory, the same messages end at 470 to 510 MB instead of 260, most of it garbage not yet looked for; throughput is the same.
-  At its first second of rest the daemon gives back what only its start needed.
+  At its first ten seconds of rest the daemon gives back what only its start needed.
 
 Processes are killed at every commit, wire call and file write by \`npm run sweep\`; this page is about speed and size only.
 `;

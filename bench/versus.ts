@@ -1,5 +1,6 @@
 // npm run bench:versus -- --base DIR: is this checkout slower than an earlier one? Both run each benchmark in
-// turn, so that what else the machine does falls on both; the medians are compared.
+// turn, each first in every second round, so that what else the machine does falls on both; the medians are
+// compared.
 //
 //   --base DIR   a checkout of the earlier commit, after `npm ci && npm run build` there. It runs its own
 //                benchmarks: where one of them was mended since, copy the mended file there first.
@@ -128,7 +129,8 @@ if (flags.keep !== undefined && existsSync(flags.keep)) {
 const countOf = (side: Side, only: string): number => all.filter((run) => run.side === side && run.only === only).length;
 for (let round = 1; round <= runs; round += 1) {
   for (const only of flags.only) {
-    for (const side of SIDES) {
+    // In turn first: what comes second is slower on a machine that gets slower under load.
+    for (const side of round % 2 === 1 ? SIDES : SIDES.toReversed()) {
       if (countOf(side, only) >= round) continue;
       process.stderr.write(`round ${round} of ${runs}: ${only}, ${side} …\n`);
       const run = await measure(side, only);

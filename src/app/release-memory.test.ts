@@ -11,12 +11,14 @@ function scene(isAtRest: () => boolean) {
   return { collected, clock, stop, done };
 }
 
-test('memory of the start is given back once, at the first second without a turn', async () => {
+test('memory of the start is given back once, at the first ten seconds without a turn', async () => {
   let atRest = false;
   const { collected, clock, done } = scene(() => atRest);
   await clock.advance(5_000);
   expect(collected).toEqual([]);
   atRest = true;
+  await clock.advance(9_000);
+  expect(collected).toEqual([]);
   await clock.advance(1_000);
   await done;
   await clock.advance(60_000);
@@ -27,15 +29,15 @@ test('messages that follow each other are no rest, though nothing runs between t
   let looks = 0;
   const { collected, clock } = scene(() => {
     looks += 1;
-    return looks % 30 !== 0;
+    return looks % 90 !== 0;
   });
-  await clock.advance(30_000);
+  await clock.advance(120_000);
   expect([looks > 1_000, collected]).toEqual([true, []]);
 });
 
 test('a daemon that works all the time, and one that stops, are left alone', async () => {
   const busy = scene(() => false);
-  await busy.clock.advance(61_000);
+  await busy.clock.advance(301_000);
   await busy.done;
   const stopped = scene(() => true);
   stopped.stop.abort(new Error('stopping'));

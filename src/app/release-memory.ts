@@ -2,12 +2,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/ports.ts';
 
-/** Shorter than a turn: messages that follow each other are no rest, though between them nothing runs. */
-const LOOK_EVERY_MS = 25;
-/** A second. */
-const LOOKS_AT_REST = 40;
-/** A daemon that has no second of rest in the first minute uses what it holds. */
-const LOOKS = 2_400;
+const LOOK_EVERY_MS = 100;
+/** Ten seconds. Between messages that follow each other nothing runs for a moment, which is no rest. */
+const LOOKS_AT_REST = 100;
+/** A daemon that has no such rest in its first five minutes uses what it holds. */
+const LOOKS = 3_000;
 
 export interface ReleaseMemoryOptions {
   readonly clock: Pick<Clock, 'sleep'>;
@@ -21,8 +20,8 @@ export interface ReleaseMemoryOptions {
 
 /**
  * Gives the memory that only the start needed back to the system, once: about 15 of 112 MB. The whole process
- * stands still for 0.1 to 0.2 s meanwhile, and compiles anew what it had compiled, so it waits for the first
- * second of rest. Call it when the daemon is ready. Resolves when it is done or given up; never rejects.
+ * stands still for 0.1 to 0.2 s meanwhile, and compiles anew what it had compiled, so it waits until no one has
+ * written for a while. Call it when the daemon is ready. Resolves when it is done or given up; never rejects.
  */
 export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void> {
   const { clock, isAtRest, signal, collect = exposedCollector() } = options;
