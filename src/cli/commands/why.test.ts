@@ -97,18 +97,18 @@ test('trace says how long a model call is under way, and nothing of one that a d
   expect(await last()).toBe('model call under way for 3 s');
 });
 
-test('a person is named as `people list` does, and what was given up has its way back', async () => {
+test('a person is named as `people list` does, and what was given up has its repair and its way back', async () => {
   await using dir = await tempDir();
   const cli = await onJournal(dir.path, async (journal) => {
     await journal.accept([admit(message(1))]);
     const [first] = await journal.waiting(LANE, 1);
     const row = first && (await journal.claim(first.seq));
     if (!row) throw new Error('nothing to claim');
-    await journal.finish({ ...done(row, []), state: 'DEAD', outcome: 'failed:GH2102' });
+    await journal.finish({ ...done(row, []), state: 'DEAD', outcome: 'failed:GH2101' });
   });
   const { code, stdout, stderr } = await cli.run('why', `${message(1).channel}:${message(1).chatId}`);
   expect([code, stdout]).toEqual([0, expect.stringContaining('It was given up')]);
-  expect(stderr).toContain('→ gatehouse dead replay in-1, once');
+  expect(stderr).toMatch(/→ set the right one with `gatehouse auth set-key`[\s\S]*→ gatehouse dead replay in-1, once/);
 });
 
 test('what nobody knows of is a failure with a way out', async () => {

@@ -1,3 +1,4 @@
+import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { RunAbout } from '../../core/record.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Present, whyOf } from '../../runs/why.ts';
@@ -26,12 +27,14 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
   }
   const { verdict, configKey, gates } = whyOf(about, await presentOf(context, about));
   const at = about.events[0]?.event.at ?? about.run?.acceptedAt;
+  const repair = repairOf(verdict);
   out.document({
     id: about.key,
     ...(at === undefined ? {} : { at: isoTime(at) }),
     ...(about.run ? { state: about.run.state } : {}),
     verdict,
     configKey: configKey ?? null,
+    hint: repair ?? null,
     gates,
   });
   out.data(`${printable(about.key)}${at === undefined ? '' : `  ${isoTime(at)}`}`);
@@ -44,10 +47,17 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
     ),
   );
   out.data(printable(verdict));
+  if (repair !== undefined) out.say(`→ ${repair}`);
   if (about.run?.state === 'DEAD') out.say(`→ gatehouse dead replay in-${about.run.seq}, once what is named is mended`);
   if (configKey !== undefined) out.say(`→ the config decides it: ${configKey}`);
   return EXIT.ok;
 };
+
+/** The usual way out of the error that a verdict names. */
+function repairOf(verdict: string): string | undefined {
+  const code = /\bGH\d{4}\b/.exec(verdict)?.[0];
+  return Object.entries(ERROR_CODES).find(([one]) => one === code)?.[1].hint;
+}
 
 /** Asked only of what is not over: a daemon that does not answer costs a second. */
 async function presentOf(context: CommandContext, { run, parts, events }: RunAbout): Promise<Present> {
