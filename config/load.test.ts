@@ -500,6 +500,15 @@ describe('variables', () => {
   });
 });
 
+test.each(['https://api.openai.com/v1/chat/completions', 'http://127.0.0.1:8000/v1/responses/'])(
+  'the whole address of a call is no base_url: %s',
+  async (url) => {
+    expect(brief(await problemsOf(JSON.stringify({ base_url: url })))).toEqual([
+      expect.stringContaining('base_url: must end before the name of the call, which is added: https://host/v1'),
+    ]);
+  },
+);
+
 describe('A29 no problem shows a secret', () => {
   test.each([
     ['claude-3-5-sonnet-20241022', 'claude-3-5-sonnet-20241022'],

@@ -2,9 +2,13 @@ import { z } from 'zod';
 import { environmentName } from '../../src/lib/environment-name.ts';
 
 /** A base address without user info: a key in a URL would end up in logs and errors. */
+/** As providers write the whole address of a call in their examples. */
+const CALL = /\/(?:(?:chat\/)?completions|responses|messages|embeddings|audio\/transcriptions)\/?$/i;
+
 export const baseUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
-  .refine((value) => !/^https?:\/\/[^/]*@/i.test(value), { error: 'must not hold a user name or password; use api_key_env' });
+  .refine((value) => !/^https?:\/\/[^/]*@/i.test(value), { error: 'must not hold a user name or password; use api_key_env' })
+  .refine((value) => !CALL.test(value), { error: 'must end before the name of the call, which is added: https://host/v1' });
 
 const usdPerMillion = z.number().min(0);
 

@@ -84,3 +84,17 @@ test('a day may cost two dollars where the price is known, and where it is not t
   expect(JSON.parse(await readFile(file, 'utf8')).budget).toBeUndefined();
   expect(JSON.parse(await readFile(`${file}.bak`, 'utf8')).budget).toEqual({ daily_usd: 2 });
 });
+
+test('the whole address of a call as --base-url is refused with what belongs there', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('key.txt', 'sk-one\n');
+  const { code, stderr } = await cli.run(
+    'setup',
+    '--key-file',
+    'key.txt',
+    '--base-url',
+    'http://127.0.0.1:1/v1/chat/completions',
+  );
+  expect([code, stderr]).toEqual([78, expect.stringContaining('must end before the name of the call')]);
+});

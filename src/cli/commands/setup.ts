@@ -59,6 +59,7 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   const { deps, out } = context;
   mustBeAnswered(context, options);
   await mustBeFree(context);
+  await mustBeAddress(context, options);
   const file = join(deps.cwd, '.gatehouse', 'config.json');
   // One that is to be replaced need not be right.
   const before = options.force === true ? undefined : (await readConfig(context)).file;
@@ -98,6 +99,13 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   if (model) out.say(limitText(model));
   return await start(context, options);
 };
+
+/** Before a key is asked for, and sent there. Rejects with GH1101 for what no config takes. */
+async function mustBeAddress(context: CommandContext, { baseUrl }: SetupOptions): Promise<void> {
+  if (baseUrl === undefined) return;
+  const bytes = Buffer.from(JSON.stringify({ version: 1, base_url: baseUrl }));
+  await readConfig({ ...context, globals: { ...context.globals, config: 'setup.json' } }, { bytes });
+}
 
 /** The name of the copy; undefined where there is no file. A copy that is there already stays. */
 async function keepCopy(file: string): Promise<string | undefined> {
