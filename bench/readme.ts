@@ -58,7 +58,7 @@ the real platform's 30 messages a second would hide everything; all else is as a
   the rows become too old, and messages come in while they are deleted. Last, 50,000 answers wait for a channel that is down.
 - **slow-disk**: an fsync of 30 ms, and ten messages a second; how long the event loop is held up.
 - **soak**: 20,000 messages in ten waves; growth is fitted from the end of the first fifth on. Some of it is wanted: conversations stay
-  in memory up to a bound. The daemon runs as the service unit starts it, with two bounds on V8's heap
+  in memory up to a bound. The daemon runs as the service unit starts it, with three bounds on V8's heap
   (\`--max-old-space-size=768 --min-semi-space-size=4 --max-semi-space-size=16\`, in \`npm start\` and the Docker image too). Without them, on a machine with much
   memory, the same messages end at 470 to 510 MB instead of 260, most of it garbage not yet looked for; throughput is the same.
   At its first ten seconds of rest the daemon gives back what only its start needed.

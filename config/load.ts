@@ -70,7 +70,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 function goneProblems(last: string | undefined): readonly Problem[] {
   if (last === undefined) return [];
   const message = `the config of the last start is not there any more, and the defaults apply: ${last}`;
-  return [{ severity: 'warning', path: '', message, hint: 'put it back, or name another with --config' }];
+  return [
+    {
+      severity: 'warning',
+      path: '',
+      message,
+      hint: 'put it back, name another with --config, or write one with `gatehouse init`',
+    },
+  ];
 }
 
 function isSame(left: Problem, right: Problem): boolean {

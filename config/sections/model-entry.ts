@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { environmentName } from '../../src/lib/environment-name.ts';
-import { apiType, baseUrl, modelHints } from './model.ts';
+import { apiType, modelHints, modelUrl } from './model.ts';
 
 /** They carry keys, or belong to the transport. */
 const REFUSED_HEADERS =
@@ -26,7 +26,7 @@ const fieldName = z
  * How one model is reached, beside its provider and name. The same keys at the top and in each further model.
  */
 export const reach = {
-  base_url: baseUrl.optional().describe('Address of the provider, for a proxy or a local server.'),
+  base_url: modelUrl.optional().describe('Address of the provider, for a proxy or a local server.'),
   api_key_env: environmentName
     .optional()
     .describe("Name of the environment variable that holds the key. Default: the provider's usual name."),

@@ -2,13 +2,16 @@ import { z } from 'zod';
 import { environmentName } from '../../src/lib/environment-name.ts';
 
 /** A base address without user info: a key in a URL would end up in logs and errors. */
-/** As providers write the whole address of a call in their examples. */
-const CALL = /\/(?:(?:chat\/)?completions|responses|messages|embeddings|audio\/transcriptions)\/?$/i;
-
 export const baseUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
-  .refine((value) => !/^https?:\/\/[^/]*@/i.test(value), { error: 'must not hold a user name or password; use api_key_env' })
-  .refine((value) => !CALL.test(value), { error: 'must end before the name of the call, which is added: https://host/v1' });
+  .refine((value) => !/^https?:\/\/[^/]*@/i.test(value), { error: 'must not hold a user name or password; use api_key_env' });
+
+/** As providers write the whole address of a call in their examples. */
+const CALL = /\/(?:(?:chat\/)?completions|responses|messages|embeddings|audio\/transcriptions)\/?$/i;
+/** Of a model API. */
+export const modelUrl = baseUrl.refine((value) => !CALL.test(value), {
+  error: 'must end before the name of the call, which is added: https://host/v1',
+});
 
 const usdPerMillion = z.number().min(0);
 
@@ -83,7 +86,7 @@ export const embeddingSection = z
   .strictObject({
     provider: z.enum(['openai', 'gemini', 'ollama', 'local']).describe('Who embeds. local: after `gatehouse models add-local`.'),
     model: z.string().min(1).optional().describe("Model name. Default: the provider's usual one."),
-    base_url: baseUrl.optional().describe('Address of the provider.'),
+    base_url: modelUrl.optional().describe('Address of the provider.'),
     api_key_env: environmentName.optional().describe('Name of the environment variable that holds the key.'),
   })
   .describe('Model that turns text into vectors, for search by meaning.');
@@ -92,7 +95,7 @@ export const transcriptionSection = z
   .discriminatedUnion('kind', [
     z.strictObject({
       kind: z.literal('openai').describe('A server that speaks the OpenAI transcription wire, such as Groq.'),
-      base_url: baseUrl.default('https://api.groq.com/openai/v1').describe('Address of the server.'),
+      base_url: modelUrl.default('https://api.groq.com/openai/v1').describe('Address of the server.'),
       model: z.string().min(1).default('whisper-large-v3').describe('Model name.'),
       api_key_env: environmentName
         .optional()

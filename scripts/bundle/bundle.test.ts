@@ -1,6 +1,6 @@
 // The program as it is published and as `npm start` runs it, each as a process.
 import { execFile } from 'node:child_process';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -35,6 +35,16 @@ test('the published program knows its version, finds its packages and answers wi
   // Commands are called by their name there, and by npm in a checkout.
   const status = run(process.execPath, [main, 'status'], { env, cwd: home.path });
   await expect(status).rejects.toMatchObject({ stderr: expect.stringContaining('`gatehouse gateway`') });
+});
+
+test('its files are ASCII, and each package inside has its licence beside them', async () => {
+  const chunks = join(dir.path, 'chunks');
+  for (const name of await readdir(chunks))
+    expect([name, /[^\p{ASCII}]/u.test(await readFile(join(chunks, name), 'utf8'))]).toEqual([name, false]);
+  const inside = (await readdir(dir.path)).filter((name) => name.startsWith('LICENSE-'));
+  expect(inside).toEqual(
+    expect.arrayContaining(['LICENSE-zod.txt', 'LICENSE-pino.txt', 'LICENSE-commander.txt', 'LICENSE-sonic-boom.txt']),
+  );
 });
 
 test('the published program reads pages in a program of its own, which needs nothing of the others', async () => {

@@ -4,7 +4,7 @@
  * which are imported from where they are installed. The only file that loads the bundler, and only where it
  * is used.
  */
-import { copyFile, readdir } from 'node:fs/promises';
+import { copyFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'rolldown';
@@ -59,7 +59,7 @@ export async function bundle(options: BundleOptions): Promise<void> {
     cwd: ROOT,
     platform: 'node',
     external: (id: string) => !INSIDE.test(id) && !WITH_LATE_PARTS.includes(id) && !id.startsWith(EARLY),
-    plugins: [{ name: 'place', transform }, withoutLateParts(), { name: 'ascii', renderChunk: inAscii }],
+    plugins: [{ name: 'place', transform }, withoutLateParts()],
     // Of imports on demand that save nothing here, because something else imports the same at once.
     checks: { ineffectiveDynamicImport: false },
   });
@@ -84,15 +84,17 @@ export async function bundle(options: BundleOptions): Promise<void> {
     },
   });
   await made.close();
+  const chunks = output.filter((part) => part.type === 'chunk');
+  for (const { fileName, code } of chunks) await writeFile(join(dir, fileName), inAscii(code));
   await copyLicenses(
-    output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : [])),
+    chunks.flatMap(({ moduleIds }) => moduleIds),
     dir,
   );
 }
 
 /** Each package of which something is inside keeps its licence beside it. */
 async function copyLicenses(modules: readonly string[], dir: string): Promise<void> {
-  const names = new Set(modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []));
+  const names = new Set(modules.flatMap((id) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []));
   for (const name of names) {
     const place = join(ROOT, 'node_modules', name);
     const file = (await readdir(place)).find((each) => /^licen[cs]e/i.test(each));
@@ -132,14 +134,16 @@ function withoutLateParts(): Plugin {
 const WIDE = /[^\p{ASCII}]/gu;
 /** Of patterns, where the escape means the same, a bracket or a backslash comes first. */
 const RAW_TEXT = /String\.raw`[^`\\[]*[^\p{ASCII}]/u;
+/** Behind a backslash that is none itself, an escape would be two characters. */
+const ESCAPED = /(?<!\\)(?:\\\\)*\\[^\p{ASCII}]/u;
 
 /**
  * A single character beyond Latin-1 makes V8 keep the whole file with two bytes for each, 2 MB more at rest. The
  * sources have such characters in strings, templates and patterns alone, where the escape means the same.
  */
 function inAscii(code: string): string {
-  const raw = RAW_TEXT.exec(code)?.[0];
-  if (raw !== undefined) throw new Error(`an escape would mean something else in ${raw}`);
+  const wrong = (RAW_TEXT.exec(code) ?? ESCAPED.exec(code))?.[0];
+  if (wrong !== undefined) throw new Error(`an escape would mean something else in ${wrong}`);
   const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return code.replaceAll(WIDE, (character) =>
     Array.from({ length: character.length }, (_, n) => escaped(character.charAt(n))).join(''),

@@ -18,7 +18,7 @@ export interface AwaitCodeOptions extends Omit<TryOptions, 'name' | 'timeoutMs'>
   /** Of a text that is the code of an earlier attempt: it belongs to no one, and no daemon is to answer it. */
   readonly isOldCode: (text: string) => boolean;
   readonly timeoutMs: number;
-  /** Takes from the platform whatever stands before the code. No one answers it. Default false. */
+  /** Takes from the platform what hides the code. No one answers it. Default false. */
   readonly dropWaiting?: boolean;
   readonly stop?: AbortSignal;
 }
@@ -27,8 +27,11 @@ export interface AwaitCodeOptions extends Omit<TryOptions, 'name' | 'timeoutMs'>
 const ACKNOWLEDGED_MS = 1_500;
 /** Between two looks at what a platform holds. */
 const LOOK_AGAIN_MS = 1_500;
-/** So many may be all that a platform hands out at once, and the code stands behind them. As Telegram's. */
-const PAGE = 100;
+/**
+ * So many may be all that a platform hands out at once, and the code stands behind them: Telegram's page has 100
+ * updates, of which an album at its end, of up to ten, is left for the next.
+ */
+const PAGE = 90;
 /** An adapter that is told to wait so long is stopped before. */
 const HELD_MS = 60_000;
 
@@ -44,18 +47,21 @@ export type CodeSender = Pick<InboundMessage, 'channel' | 'chatId' | 'senderId' 
 };
 
 /**
- * `hidden`: so many messages wait that the platform does not show the code behind them. `late`: the time is
- * over, or the channel has ended. `stopped`: by the signal. `waiting`: messages that were seen there last.
+ * `hidden`: so many messages wait that the platform may not show the code behind them. `late`: the time is
+ * over, or the channel has ended. `stopped`: by the signal. `waiting`: messages that were seen there last;
+ * `taken` as of `CodeSender`.
  */
 export type CodeOutcome =
   | { readonly kind: 'sender'; readonly sender: CodeSender }
-  | { readonly kind: 'hidden' | 'late' | 'stopped'; readonly waiting: number };
+  | { readonly kind: 'hidden' | 'late' | 'stopped'; readonly waiting: number; readonly taken: number };
 
 type Heard = CodeOutcome | { readonly kind: 'again' };
 
 interface Seen {
   taken: number;
   waiting: number;
+  /** The code is there: what comes now is a daemon's. */
+  isOver: boolean;
 }
 
 /**
@@ -66,10 +72,10 @@ interface Seen {
  */
 export async function awaitCode(options: AwaitCodeOptions): Promise<CodeOutcome> {
   const over = new AbortController();
-  const seen: Seen = { taken: 0, waiting: 0 };
+  const seen: Seen = { taken: 0, waiting: 0, isOver: false };
   const late: Promise<CodeOutcome> = systemClock.sleep(options.timeoutMs, anyOf(over.signal, options.stop)).then(
-    () => ({ kind: 'late', waiting: seen.waiting }),
-    () => ({ kind: 'stopped', waiting: seen.waiting }),
+    () => outcome('late', seen),
+    () => outcome('stopped', seen),
   );
   try {
     for (;;) {
@@ -81,6 +87,10 @@ export async function awaitCode(options: AwaitCodeOptions): Promise<CodeOutcome>
   } finally {
     over.abort();
   }
+}
+
+function outcome(kind: 'hidden' | 'late' | 'stopped', { waiting, taken }: Seen): CodeOutcome {
+  return { kind, waiting, taken };
 }
 
 function anyOf(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
@@ -100,20 +110,23 @@ async function hear(options: AwaitCodeOptions, late: Promise<CodeOutcome>, seen:
     redact: createRedactor(secrets.all),
     ...{ dataDir: options.dataDir, webhooks, clock: systemClock, logger: SILENT },
     emit: () => undefined,
-    onAllEnded: () => found.resolve({ kind: 'late', waiting: seen.waiting }),
+    onAllEnded: () => found.resolve(outcome('late', seen)),
   });
-  await channels.start((channel, report) => ({
+  const started = channels.start((channel, report) => ({
     ...report,
     receive: receiver(options, channel, seen, found.resolve),
     cursor: async () => undefined,
   }));
+  // On a network that swallows everything the first calls take long.
+  const early = await Promise.race([started.then(() => undefined), late]);
+  if (early) return early;
   const [status] = channels.status();
   if (status?.state === 'down')
     throw new GatehouseError('GH1502', `${name} does not connect: ${status.detail ?? 'no reason is known'}`);
   const heard = await Promise.race([found.promise, late]);
   // A platform that is polled hears with the next poll that the code was taken; else a daemon would get it again.
   if (heard.kind === 'sender' && heard.sender.held === 0) await systemClock.sleep(ACKNOWLEDGED_MS);
-  return heard;
+  return options.stop?.aborted ? outcome('stopped', seen) : heard;
 }
 
 function receiver(
@@ -127,15 +140,22 @@ function receiver(
     const codes = batch.filter((one) => textOf(one) === code || isOldCode(textOf(one)));
     const message = codes.find((one) => textOf(one) === code);
     const others = batch.length - codes.length;
-    const mayStay = inboundClass !== 'C' && !dropWaiting;
-    if (others > 0 && mayStay) {
+    const mayStay = inboundClass !== 'C';
+    if (mayStay && seen.isOver) return { kind: 'busy', retryAfterMs: HELD_MS };
+    if (message) seen.isOver = true;
+    if (others > 0 && mayStay && (message || !dropWaiting)) {
       seen.waiting = others;
       if (message) found({ kind: 'sender', sender: { ...message, taken: seen.taken, held: others, codes } });
-      else found(batch.length < PAGE ? { kind: 'again' } : { kind: 'hidden', waiting: others });
+      else found(sizeOf(batch) < PAGE ? { kind: 'again' } : outcome('hidden', seen));
       return { kind: 'busy', retryAfterMs: HELD_MS };
     }
     seen.taken += others;
     if (message) found({ kind: 'sender', sender: { ...message, taken: seen.taken, held: 0, codes: [] } });
     return { kind: 'accepted' };
   };
+}
+
+/** An album is one message, and at the platform one for each of its files. */
+function sizeOf(batch: readonly InboundMessage[]): number {
+  return batch.reduce((sum, { media }) => sum + Math.max(1, media.length), 0);
 }

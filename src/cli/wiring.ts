@@ -47,8 +47,10 @@ export function processDeps(): CliDeps {
     openUrl: (url) => openUrl(url, process.env),
     tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
     awaitCode: async (options) => {
-      const { awaitCode } = await import('../app/await-code.ts');
-      return await untilInterrupted((stop) => awaitCode({ ...options, stop, registry: CHANNELS }));
+      return await untilInterrupted(async (stop) => {
+        const { awaitCode } = await import('../app/await-code.ts');
+        return await awaitCode({ ...options, stop, registry: CHANNELS });
+      });
     },
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),

@@ -200,7 +200,7 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
 
 function anchoredDue(schedule: Job['schedule'], anchor: number | null | undefined, now: number): number | undefined {
   if (schedule.kind !== 'every' || typeof anchor !== 'number') return undefined;
-  return anchor + (Math.floor((now - anchor) / schedule.ms) + 1) * schedule.ms;
+  return now < anchor ? anchor : anchor + (Math.floor((now - anchor) / schedule.ms) + 1) * schedule.ms;
 }
 
 /** The heartbeat is the daemon's own and is left out. */

@@ -7,8 +7,10 @@ type Fields = Readonly<Record<string, unknown>>;
 const SCHEDULE = { everyMs: 'every_ms', atMs: 'at_ms', at: 'at_ms' } as const;
 const ENTRY = { deleteAfterRun: 'delete_after_run', createdAtMs: 'created_at_ms' } as const;
 const STATE = { nextRunAtMs: 'next_run_at_ms', lastRunAtMs: 'last_run_at_ms', lastStatus: 'last_status' } as const;
-/** Of `delivery`, without a counterpart here. */
-const DELIVERY = ['mode', 'channel', 'to', 'threadId'];
+/** Of `delivery`, with a counterpart here. */
+const DELIVERY = ['channel', 'to', 'threadId'];
+/** To a chat, or to none; others call an address. */
+const MODES: readonly unknown[] = [undefined, 'none', 'announce'];
 const KNOWN =
   'id name enabled schedule payload state created_at_ms delete_after_run timezone run_count missed authority taint anchor_ms updatedAtMs';
 
@@ -29,19 +31,22 @@ export function asOurs(value: unknown, now: number): UsualEntry {
   const { tz, timezone: zone, anchorMs, staggerMs, ...schedule } = renamed(recordOf(entry['schedule']), SCHEDULE);
   const timezone = entry['timezone'] ?? zone ?? tz;
   const delivery = recordOf(told);
+  const isToChat = MODES.includes(delivery['mode']);
   const usual = {
     ...renamed(entry, ENTRY),
     ...(disabled === true ? { enabled: false } : {}),
     ...(timezone === undefined ? {} : { timezone }),
     ...(anchorMs === undefined ? {} : { anchor_ms: anchorMs }),
     ...(entry['schedule'] === undefined ? {} : { schedule: withTime(schedule, timezone) }),
-    ...(entry['payload'] === undefined ? {} : { payload: payloadOf(recordOf(entry['payload']), delivery) }),
+    ...(entry['payload'] === undefined ? {} : { payload: payloadOf(recordOf(entry['payload']), isToChat ? delivery : {}) }),
     ...(entry['state'] === undefined ? {} : { state: stateOf(recordOf(entry['state']), now) }),
   };
   const left = [
     ...Object.keys(usual).filter((key) => !KNOWN.split(' ').includes(key)),
     ...(staggerMs === undefined ? [] : ['schedule.staggerMs']),
-    ...Object.keys(delivery).flatMap((key) => (DELIVERY.includes(key) ? [] : [`delivery.${key}`])),
+    ...Object.keys(delivery).flatMap((key) =>
+      isToChat && (key === 'mode' || DELIVERY.includes(key)) ? [] : [`delivery.${key}`],
+    ),
   ];
   return { entry: usual, left };
 }

@@ -71,7 +71,7 @@ export class FakeCli {
   input: string | undefined;
   /** See `CliDeps.groupIds`. */
   groupIds: NonNullable<CliDeps['groupIds']> = async () => undefined;
-  awaitCode: CliDeps['awaitCode'] = async () => ({ kind: 'late', waiting: 0 });
+  awaitCode: CliDeps['awaitCode'] = async () => ({ kind: 'late', waiting: 0, taken: 0 });
   /** Pages the browser was sent to. */
   readonly openedUrls: string[] = [];
   /** Hears each piece of talk as it comes: for commands that wait for somebody. */

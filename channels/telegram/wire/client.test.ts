@@ -18,6 +18,8 @@ test.each([
   const odd = { failure: { kind: 'lost', detail: 'the answer is none of the Bot API' } };
   await expect(client.getMe(SOON())).rejects.toMatchObject({ ...odd, call: 'getMe' });
   await expect(client.getUpdates({ timeoutSecs: 0 }, SOON())).rejects.toMatchObject({ ...odd, call: 'getUpdates' });
+  await expect(client.webhookInfo(SOON())).rejects.toMatchObject({ ...odd, call: 'getWebhookInfo' });
+  await expect(client.edit({}, SOON())).rejects.toMatchObject({ ...odd, call: 'editMessageText' });
   const call = { method: 'sendMessage', payload: { chat_id: 1, text: 'x' } } as const;
   await expect(client.send(call, SOON())).rejects.toMatchObject({ ...odd, call: 'sendMessage' });
 });

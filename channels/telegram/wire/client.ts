@@ -97,7 +97,10 @@ export class TelegramClient {
   }
 
   async edit(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
-    await this.#call('editMessageText', signal, () => this.#api.editMessageText(payload, signal));
+    await this.#call('editMessageText', signal, async () => {
+      const edited: unknown = await this.#api.editMessageText(payload, signal);
+      if (edited !== true) checked(edited as Message, 'message_id');
+    });
   }
 
   /** A message of ours that is less than 48 hours old. */
@@ -116,7 +119,9 @@ export class TelegramClient {
   }
 
   webhookInfo(signal: AbortSignal): Promise<WebhookInfo> {
-    return this.#call('getWebhookInfo', signal, () => this.#api.getWebhookInfo(signal));
+    return this.#call('getWebhookInfo', signal, async () =>
+      checked(await this.#api.getWebhookInfo(signal), 'pending_update_count'),
+    );
   }
 
   /** The commands of the bot's menu in every chat that has no menu of its own. */

@@ -13,10 +13,9 @@ export const gateway: Command<GatewayOptions> = async (context, options) => {
   sayWarnings(context, config);
   const { file } = config;
   const last = await lastConfig(context);
-  if (last !== undefined && file !== last)
-    out.say(
-      `${out.mark('warn', 'stderr')} this data directory was last used with ${printable(last)}, and is now with ${file ?? 'no config file'}`,
-    );
+  // Where there is none, the warning above says so.
+  if (last !== undefined && file !== undefined && file !== last)
+    out.say(`${out.mark('warn', 'stderr')} this data directory was last used with ${printable(last)}, and is now with ${file}`);
   return deps.runGateway({
     config,
     // The same file again, also when another place of the lookup order has one by now.

@@ -34,15 +34,9 @@ export interface Owner {
  */
 export async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions): Promise<Owner> {
   const { out } = context;
-  const code = newCode(bot.token);
-  out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
-  const sender = await senderOf(context, bot, options, code);
+  const sender = await senderOf(context, bot, options);
+  if (sender.held > 0) out.say(`   ${waitText(sender.held, 'other message')} there for the bot, until it starts`);
   if (sender.isGroup) throw noOne('the code came from a group, and not from one person');
-  if (sender.held > 0)
-    out.say(
-      `   ${counted(sender.held, 'other message')} ${sender.held === 1 ? 'waits' : 'wait'} there for the bot, until it starts`,
-    );
-  if (sender.taken > 0) out.say(`   ${counted(sender.taken, 'other message')} came before it and went unanswered`);
   const who = `${printable(sender.senderName)} (id ${printable(sender.senderId)})`;
   if (options.owner !== undefined) out.say(`   ${who} sent it`);
   const isOwner =
@@ -54,10 +48,15 @@ export async function askOwner(context: CommandContext, bot: Bot, options: Setup
   return { channel: bot.type, chatId, senderId, codes };
 }
 
-async function senderOf(context: CommandContext, bot: Bot, options: SetupOptions, code: string): Promise<CodeSender> {
+function waitText(count: number, noun: string): string {
+  return `${counted(count, noun)} ${count === 1 ? 'waits' : 'wait'}`;
+}
+
+async function senderOf(context: CommandContext, bot: Bot, options: SetupOptions): Promise<CodeSender> {
   const { deps, out } = context;
   const config = await configWith(context, [{ type: bot.type, settings: settingsOf(bot.type, options) }]);
   const env = { ...deps.env, [bot.variable]: bot.token };
+  const code = newCode(bot.token);
   const isOldCode = (text: string): boolean => isCodeOf(bot.token, text);
   const awaited = { config, dataDir: dataDirOf(context), env, name: bot.type, code, isOldCode, timeoutMs: CODE_MS };
   const listen = async (dropWaiting: boolean): Promise<CodeOutcome> => {
@@ -68,15 +67,23 @@ async function senderOf(context: CommandContext, bot: Bot, options: SetupOptions
       throw noOne('the bot does not connect', error);
     }
   };
+  // Shown when the next thing is to listen, so that from here on Ctrl-C is heard.
+  out.say(`3. Send this to your bot from your own account, within ten minutes: ${code}`);
   const drops = options.dropWaiting === true;
-  const heard = await listen(drops);
-  const isDropped = heard.kind === 'hidden' && (await mayDrop(context, heard.waiting));
-  return senderIn(isDropped ? await listen(true) : heard);
+  const first = await listen(drops);
+  const heard = !drops && (await mayDrop(context, first)) ? await listen(true) : first;
+  const taken = heard.kind === 'sender' ? heard.sender.taken : heard.taken;
+  if (taken > 0) out.say(`   ${counted(taken, 'other message')} came before it and went unanswered`);
+  return senderIn(heard);
 }
 
-async function mayDrop(context: CommandContext, waiting: number): Promise<boolean> {
-  if (!isTerminal(context)) return false;
-  return await prompts(context).isYes(`${waiting} messages wait for the bot and hide the code. Leave them unanswered?`);
+/** Asks where what waits may hide the code. */
+async function mayDrop(context: CommandContext, heard: CodeOutcome): Promise<boolean> {
+  const isHidden = heard.kind === 'hidden' || (heard.kind === 'late' && heard.waiting > 0);
+  if (!isHidden || !isTerminal(context)) return false;
+  return await prompts(context).isYes(
+    `${waitText(heard.waiting, 'message')} for the bot and may hide the code. Leave them unanswered?`,
+  );
 }
 
 /** Throws for what is none. */
@@ -87,9 +94,9 @@ function senderIn(heard: CodeOutcome): CodeSender {
   if (heard.waiting === 0) throw noOne('no one sent the code');
   throw new GatehouseError(
     'GH1003',
-    `${counted(heard.waiting, 'message')} wait for the bot, and the code was not seen; nothing was written`,
+    `${waitText(heard.waiting, 'message')} for the bot, and the code was not seen; nothing was written`,
     {
-      hint: 'let `gatehouse gateway` answer them first, or leave them unanswered with `gatehouse setup --drop-waiting`',
+      hint: 'leave them unanswered with `gatehouse setup --drop-waiting`; or write a config with `gatehouse init`, and let `gatehouse gateway` take them',
     },
   );
 }
@@ -99,12 +106,14 @@ function noOne(reason: string, cause?: unknown): GatehouseError {
 }
 
 /** A code that is handed out again is known, and no request. */
-export async function remember(context: CommandContext, codes: readonly InboundMessage[]): Promise<void> {
+export async function remember(context: CommandContext, { codes, senderId }: Owner): Promise<void> {
   if (codes.length === 0) return;
   await using opened = await openOrMake(context);
   const known = codes.map((message) => {
     const place = { lane: laneKey(message), session: sessionKey(message) };
-    return { kind: 'answer' as const, message, ...place, outcome: 'setup', parts: [] };
+    // Of an earlier attempt that someone else was not let in by.
+    const stranger = message.isGroup || message.senderId !== senderId ? { isStranger: true as const } : {};
+    return { kind: 'answer' as const, message, ...place, outcome: 'setup', parts: [], ...stranger };
   });
   await opened.journal.accept(known);
 }

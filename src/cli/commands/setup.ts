@@ -52,8 +52,8 @@ const DAILY_USD = 2;
 /**
  * Three steps on a terminal: the key of a model, the token of a bot, and who its owner is. Each is tried for
  * real before anything is written; Enter leaves one out. What is given as a flag is not asked, so a script
- * needs no terminal. Exit code 4 where a config is there, 1 when a step did not come to an end: then nothing
- * was written.
+ * needs no terminal. Exit code 4 where a config is there, 1 when a step did not come to an end, 130 at Ctrl-C:
+ * then nothing was written.
  */
 export const setup: Command<SetupOptions> = async (context, options) => {
   const { deps, out } = context;
@@ -92,7 +92,7 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   const copy = await keepCopy(file);
   await writeSetup(deps, file, config);
   if (copy !== undefined) out.say(`\n   what ${file} was is in ${copy}`);
-  if (owner) await remember(context, owner.codes);
+  if (owner) await remember(context, owner);
   out.say(
     `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
   );
@@ -158,7 +158,7 @@ async function chosenWay(context: CommandContext): Promise<(typeof WAYS)[number]
   return await prompts(context)
     .choose('Start it now?', WAYS)
     .catch((error: unknown) => {
-      if (isGatehouseError(error) && error.code === 'GH1001') return 'no';
+      if (isGatehouseError(error) && ['GH1001', 'GH1010'].includes(error.code)) return 'no';
       throw error;
     });
 }

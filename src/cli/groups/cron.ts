@@ -30,7 +30,7 @@ function addAdd(group: Commander, run: Run): void {
     .requiredOption('--message <text>', 'what the agent is to do then')
     .option('--name <name>', 'default: the beginning of the message')
     .option('--at <time>', 'once, at a time of ISO 8601')
-    .option('--every <length>', 'again and again: 90s, 10m, 2h, 1d; 60 s or more')
+    .option('--every <length>', 'again and again: 90s, 10m, 1h30m, 1d, 2w; 60 s or more')
     .option('--cron <expression>', 'minute, hour, day, month, weekday')
     .option('--tz <zone>', 'time zone of --at and --cron (default: UTC)')
     .option('--channel <name>', "where its answer goes (default: the owner's chat)")
