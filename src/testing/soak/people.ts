@@ -86,7 +86,7 @@ export class People implements AsyncDisposable {
   }
 
   #chatOf(n: number): number {
-    return FIRST_ID + (n % this.#options.sessions);
+    return FIRST_ID + (scattered(n) % this.#options.sessions);
   }
 
   #say(id: number, text: string): void {
@@ -128,4 +128,14 @@ export class People implements AsyncDisposable {
   #strange(chat: number, text: string): void {
     if (this.#wrong.length < MOST_KEPT) this.#wrong.push(`chat ${chat}: ${text.slice(0, 200)}`);
   }
+}
+
+/**
+ * The same whole number for the same n, without order: people write when they like. Were it everyone's turn one
+ * after the other, all conversations would be compacted in the same seconds, and tools go to the same people.
+ */
+function scattered(n: number): number {
+  let mixed = n;
+  for (let round = 0; round < 2; round += 1) mixed = Math.imul(mixed ^ (mixed >>> 16), 0x45d9f3b);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
 }
