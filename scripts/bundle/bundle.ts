@@ -1,8 +1,8 @@
 /**
  * Puts the program together into a few files: half the time of a start went into finding and linking 700
- * modules, ours and those of a few packages. What is loaded on demand stays apart: commands, channels, and the SDKs,
- * which are imported from where they are installed. The only file that loads the bundler, and only where it
- * is used.
+ * modules, ours and those of a few packages. What is loaded on demand stays apart: commands, channels, and
+ * the SDKs, which are imported from where they are installed. The only file that loads the bundler, and only
+ * where it is used.
  */
 import { copyFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
@@ -11,7 +11,7 @@ import type { Plugin } from 'rolldown';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Packages that every start needs, with what these need: small ones, of which each file costs as much as its content. */
+/** Small packages that every start needs, with what these need: to find a file costs as much as its content. */
 const PACKAGES = [
   ...['zod', 'commander', 'pino', '@pinojs/redact', 'atomic-sleep', 'on-exit-leak-free', 'pino-abstract-transport'],
   ...['pino-std-serializers', 'process-warning', 'quick-format-unescaped', 'real-require', 'safe-stable-stringify'],
@@ -108,9 +108,9 @@ const WITH_LATE_PARTS = ['node:http'];
 const EARLY = '\0early:';
 
 /**
- * Imports these modules without their late parts. An `import` reads every part to make its names: of `node:http` that
- * loads all of undici for `WebSocket`, which takes a start 15 ms. A module that asks for such a part stops the build. Who
- * loads a package with an undici of its own calls `loadNodeFetch` first.
+ * Imports these modules without their late parts. An `import` reads every part to make its names: of
+ * `node:http` that loads all of undici for `WebSocket`, which takes a start 15 ms. A module that asks for
+ * such a part stops the build. Who loads a package with an undici of its own calls `loadNodeFetch` first.
  */
 function withoutLateParts(): Plugin {
   return {
@@ -138,8 +138,8 @@ const RAW_TEXT = /String\.raw`[^`\\[]*[^\p{ASCII}]/u;
 const ESCAPED = /(?<!\\)(?:\\\\)*\\[^\p{ASCII}]/u;
 
 /**
- * A single character beyond Latin-1 makes V8 keep the whole file with two bytes for each, 2 MB more at rest. The
- * sources have such characters in strings, templates and patterns alone, where the escape means the same.
+ * A single character beyond Latin-1 makes V8 keep the whole file with two bytes for each, 2 MB more at rest.
+ * The sources have such characters in strings, templates and patterns alone, where the escape means the same.
  */
 function inAscii(code: string): string {
   const wrong = (RAW_TEXT.exec(code) ?? ESCAPED.exec(code))?.[0];

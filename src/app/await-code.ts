@@ -15,7 +15,7 @@ export interface AwaitCodeOptions extends Omit<TryOptions, 'name' | 'timeoutMs'>
   readonly name: string;
   /** What the message has to be, blanks around it aside. */
   readonly code: string;
-  /** Of a text that is the code of an earlier attempt: it belongs to no one, and no daemon is to answer it. */
+  /** Of a text that is the code of an earlier attempt: no daemon is to answer it. */
   readonly isOldCode: (text: string) => boolean;
   readonly timeoutMs: number;
   /** Takes from the platform what hides the code. No one answers it. Default false. */
@@ -28,8 +28,8 @@ const ACKNOWLEDGED_MS = 1_500;
 /** Between two looks at what a platform holds. */
 const LOOK_AGAIN_MS = 1_500;
 /**
- * So many may be all that a platform hands out at once, and the code stands behind them: Telegram's page has 100
- * updates, of which an album at its end, of up to ten, is left for the next.
+ * So many may be all that a platform hands out at once, and the code stands behind them: Telegram's page has
+ * 100 updates, of which an album at its end, of up to ten, is left for the next.
  */
 const PAGE = 90;
 /** An adapter that is told to wait so long is stopped before. */

@@ -11,7 +11,7 @@ export interface Answer<Value extends string> {
   readonly letter: string;
 }
 
-/** Each rejects with GH1001 when the input ends before an answer, and with GH1010 when it is left by Ctrl-C. */
+/** Each rejects with GH1001 when the input ends before an answer, and with GH1010 at Ctrl-C. */
 export interface Prompts {
   /** Typed unseen. '' = left out. `pipe`: the command that the hint shows. */
   secret(message: string, pipe: string): Promise<string>;

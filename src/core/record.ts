@@ -27,8 +27,8 @@ export interface EventRecord extends Effects {
   /** The newest `limit` of what came before `seq`, absent: of all; oldest first. */
   before(seq: number | undefined, limit: number): Promise<readonly RecordedEvent[]>;
   /**
-   * Everything that is known of one message or run: by its key, `in-<seq>`, the id of a chat (its newest) alone
-   * or as `channel:id`, or `last`. Undefined when nothing is.
+   * Everything that is known of one message or run: by its key, `in-<seq>`, the id of a chat (its newest)
+   * alone or as `channel:id`, or `last`. Undefined when nothing is.
    */
   about(words: string): Promise<RunAbout | undefined>;
   /**

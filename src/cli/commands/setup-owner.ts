@@ -29,8 +29,8 @@ export interface Owner {
 }
 
 /**
- * Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id. Rejects
- * with GH1003 when no one does, and with GH1010 at Ctrl-C.
+ * Who sends exactly the code that only this terminal shows, and is then confirmed here by name and id.
+ * Rejects with GH1003 when no one does, and with GH1010 at Ctrl-C.
  */
 export async function askOwner(context: CommandContext, bot: Bot, options: SetupOptions): Promise<Owner> {
   const { out } = context;

@@ -52,8 +52,8 @@ const DAILY_USD = 2;
 /**
  * Three steps on a terminal: the key of a model, the token of a bot, and who its owner is. Each is tried for
  * real before anything is written; Enter leaves one out. What is given as a flag is not asked, so a script
- * needs no terminal. Exit code 4 where a config is there, 1 when a step did not come to an end, 130 at Ctrl-C:
- * then nothing was written.
+ * needs no terminal. Exit code 4 where a config is there, 1 when a step did not come to an end, 130 at
+ * Ctrl-C: then nothing was written.
  */
 export const setup: Command<SetupOptions> = async (context, options) => {
   const { deps, out } = context;

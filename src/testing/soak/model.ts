@@ -25,8 +25,8 @@ interface Call {
 
 /** Undefined: echo, for what is no part of the script. */
 function answer(request: ReceivedRequest): Reply | undefined {
-  // A summary of a conversation. With a call for an answer it would fail, and the conversation stay as long as
-  // it is.
+  // A summary of a conversation. With a call for an answer it would fail, and the conversation stay as long
+  // as it is.
   if (request.body['tools'] === undefined) return stream([textPieces('People counted.').join('')]);
   const messages = messagesOf(request);
   const at = messages.findLastIndex(({ role, content }) => role === 'user' && ASKED.test(content));
