@@ -21,7 +21,8 @@ export interface ReleaseMemoryOptions {
 /**
  * Gives the memory that only the start needed back to the system, once: about 15 of 112 MB. The whole process
  * stands still for 0.1 to 0.2 s meanwhile, and compiles anew what it had compiled, so it waits until no one
- * has written for a while. Call it when the daemon is ready. Resolves when it is done or given up; never rejects.
+ * has written for a while. Call it when the daemon is ready. Resolves when it is done or given up; never
+ * rejects.
  */
 export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void> {
   const { clock, isAtRest, signal, collect = exposedCollector() } = options;

@@ -64,7 +64,7 @@ function renamed(from: Fields, names: Readonly<Record<string, string>>): Record<
   return Object.fromEntries(Object.entries(from).map(([key, value]) => [names[key] ?? key, value]));
 }
 
-/** A time in words has its offset from UTC, or a time zone beside it: else no one knows which hour is meant. */
+/** A time in words has its offset from UTC, or a time zone beside it: else it could be any hour. */
 function withTime(schedule: Fields, timezone: unknown): Fields {
   const at = schedule['at_ms'];
   if (typeof at !== 'string') return schedule;

@@ -16,8 +16,8 @@ export function environmentFile({ deps }: CommandContext): string {
 
 /**
  * Names of variables that hold a key or a token here and are in use, and that neither the environment file
- * nor the store of logins has. In use are those that the config names and those of its models; where it names no
- * model, those of all providers, because a start looks at each.
+ * nor the store of logins has. In use are those that the config names and those of its models; where it names
+ * no model, those of all providers, because a start looks at each.
  */
 export async function unseenVariables(context: CommandContext, config: Config): Promise<readonly string[]> {
   const { env } = context.deps;

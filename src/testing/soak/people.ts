@@ -132,7 +132,8 @@ export class People implements AsyncDisposable {
 
 /**
  * The same whole number for the same n, without order: people write when they like. Were it everyone's turn
- * one after the other, all conversations would be compacted in the same seconds, and tools go to the same people.
+ * one after the other, all conversations would be compacted in the same seconds, and tools go to the same
+ * people.
  */
 function scattered(n: number): number {
   let mixed = n;
