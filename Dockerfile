@@ -31,6 +31,6 @@ USER 10001:10001
 VOLUME /data
 # For Twilio, WeCom, or Feishu, Slack or Telegram by webhook set `gateway.webhooks.host` to `0.0.0.0` and publish 7781.
 HEALTHCHECK --interval=30s --timeout=5s CMD ["node", "dist/src/cli/main.js", "status", "--json"]
-# Without the two upper bounds V8 lets garbage grow to twice the memory before it looks (bench/README.md, soak).
+# Without the upper bounds V8 lets garbage grow to twice the memory before it looks (bench/README.md, soak).
 ENTRYPOINT ["tini", "--", "node", "--max-old-space-size=768", "--min-semi-space-size=4", "--max-semi-space-size=16", "dist/src/cli/main.js"]
 CMD ["gateway", "--config", "/config/config.json"]

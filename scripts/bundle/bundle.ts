@@ -11,7 +11,7 @@ import type { Plugin } from 'rolldown';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Small packages that every start needs, with what these need: to find a file costs as much as to read it. */
+/** Small packages that every start needs, with theirs. To find a file costs as much as to read it. */
 const PACKAGES = [
   ...['zod', 'commander', 'pino', '@pinojs/redact', 'atomic-sleep', 'on-exit-leak-free', 'pino-abstract-transport'],
   ...['pino-std-serializers', 'process-warning', 'quick-format-unescaped', 'real-require', 'safe-stable-stringify'],
