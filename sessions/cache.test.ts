@@ -132,3 +132,13 @@ test('lines that come again after the copy left the first of them out are shown 
   await cache.append('a', turn);
   expect((await cache.load('a', 51))?.messages.slice(-51)).toEqual(turn.slice(-51));
 });
+
+test('a released session is read again', async () => {
+  const { store, control } = instrumented();
+  const cache = cached(store);
+  await cache.append('a', messages(2));
+  await cache.load('a');
+  cache.release('a');
+  expect((await cache.load('a'))?.messages).toEqual(messages(2));
+  expect(control.loads).toBe(2);
+});

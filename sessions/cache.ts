@@ -82,6 +82,10 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
     list: () => store.list(),
     redact: (key, rule) => dropAround(key, () => store.redact(key, rule)),
     remove: (key) => dropAround(key, () => store.remove(key)),
+    release: (key) => {
+      drop(key);
+      store.release(key);
+    },
   };
 }
 

@@ -50,6 +50,16 @@ export function sessionStoreContract(name: string, open: () => Promise<StoreUnde
       await it.store.remove(KEY);
     });
 
+    test('a released session is whole, and takes no line twice', async () => {
+      await using it = await open();
+      it.store.release(KEY);
+      await it.store.append(KEY, messages(2));
+      await it.store.load(KEY);
+      it.store.release(KEY);
+      await it.store.append(KEY, messages(2, 1));
+      expect((await it.store.load(KEY))?.messages).toEqual(messages(3));
+    });
+
     test('appended messages come back in order with every field', async () => {
       await using it = await open();
       await it.store.append(KEY, toolTurn(0));

@@ -111,10 +111,14 @@ class JsonlStore implements SessionStore {
 
   remove(key: string): Promise<void> {
     return this.#exclusive(key, async () => {
-      this.#known.forget(key);
-      this.#places.forget(`${this.#stems.of(key)}.jsonl`);
+      this.release(key);
       await removeFiles(this.#dir, { key, stem: this.#stems.of(key), now: this.#clock.now() });
     });
+  }
+
+  release(key: string): void {
+    this.#known.forget(key);
+    this.#places.forget(`${this.#stems.of(key)}.jsonl`);
   }
 
   redact(...[key, rule]: Parameters<SessionStore['redact']>): ReturnType<SessionStore['redact']> {

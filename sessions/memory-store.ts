@@ -58,5 +58,6 @@ export function createMemoryStore(options: { clock: Clock }): SessionStore {
       sessions.delete(key);
       archives.delete(key);
     },
+    release: () => undefined, // nothing else keeps them
   };
 }

@@ -226,6 +226,25 @@ export function childSessions(session: string): readonly [from: string, to: stri
   return [`${session}#run:`, `${session}#run;`];
 }
 
+/** What the session of a task begins with that no conversation asked for. */
+const OWN_TASKS = 'task:';
+const TASK = '#task:';
+
+/** The session of a task that was asked for in `session`; undefined = in no conversation. */
+export function taskSession(id: string, session: string | undefined): string {
+  return session === undefined ? `${OWN_TASKS}${id}` : `${session}${TASK}${id}`;
+}
+
+/** Whether a session is that of one task alone. That of a job is of all its runs. */
+export function isTaskSession(session: string): boolean {
+  return session.startsWith(OWN_TASKS) || session.includes(TASK);
+}
+
+/** Whether a session is that of one task or one sub-agent: once that has ended, seldom is it asked for again. */
+export function isOfOneRun(session: string): boolean {
+  return isTaskSession(session) || session.includes('#run:');
+}
+
 /** The key of the run that tells what this one came to. */
 export function reportKey(run: string): string {
   return `${run}#report`;

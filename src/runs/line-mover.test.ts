@@ -48,3 +48,36 @@ test('a backlog is moved in rounds that grow, so that more lines of a session sh
   expect(files.get('s7')?.slice(0, 3)).toEqual(['l7', 'l207', 'l407']);
   expect(new Set([...files.values()].flat()).size).toBe(12_000);
 });
+
+test('the session of a task or a sub-agent is released once its lines are in its file, that of a chat is not', async () => {
+  const sessions = [
+    '_main:telegram:1',
+    '_main:telegram:1#task:t',
+    'task:t',
+    '_main:telegram:1#run:call',
+    '_main:telegram:1#plans',
+  ];
+  let rows = sessions.map((session, seq) => {
+    const line: SessionMessage = { id: `l${seq}`, role: 'user', content: 'words', timestamp: '2026-01-01T00:00:00Z' };
+    return { session, lines: [{ seq: seq + 1, line }] };
+  });
+  const journal = {
+    unflushed: async () => rows,
+    flushed: async () => {
+      rows = [];
+    },
+  };
+  const seen: string[] = [];
+  const store = {
+    append: async (key: string) => void seen.push(`append ${key}`),
+    release: (key: string) => void seen.push(`release ${key}`),
+  } as unknown as SessionStore;
+  await using mover = new LineMover({ journal, store, clock: systemClock, onError: () => undefined });
+  await mover.moveAll();
+  expect(seen.filter((what) => what.startsWith('release')).sort()).toEqual([
+    'release _main:telegram:1#run:call',
+    'release _main:telegram:1#task:t',
+    'release task:t',
+  ]);
+  expect(seen.indexOf('append task:t')).toBeLessThan(seen.indexOf('release task:t'));
+});

@@ -1,5 +1,5 @@
 // journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
-import { isArchived, sessionOfArchive } from '../core/ids.ts';
+import { isArchived, isOfOneRun, sessionOfArchive } from '../core/ids.ts';
 import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
@@ -188,6 +188,7 @@ export class LineMover implements AsyncDisposable {
       else if (lines.some(({ cut }) => cut)) await appendWithCuts(store, session, lines);
       else await store.append(session, lines);
       this.#stuck.delete(session);
+      if (isOfOneRun(session)) store.release(session);
       return true;
     } catch (error) {
       if (!this.#stuck.has(session)) this.#options.onError(error);

@@ -1,7 +1,7 @@
 // request -> checked -> the run `api/task.CLIENT/HASH`, in one commit
 import type { Authority } from '../core/authority.ts';
 import { GatehouseError } from '../core/errors.ts';
-import { laneKey, shortHash } from '../core/ids.ts';
+import { laneKey, shortHash, taskSession } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { Clock } from '../core/ports.ts';
@@ -183,19 +183,6 @@ function taskLane(id: string, to: TaskRequest['replyTo']): string {
   if (!to) return `task/${id}`;
   const { channel, account, chatId } = to;
   return `${laneKey({ channel, account, chatId })}/#task:${id}`;
-}
-
-/** No topic that people name has a colon. */
-function taskSession(id: string, session: string | undefined): string {
-  return session === undefined ? `${OWN_SESSIONS}${id}` : `${session}#task:${id}`;
-}
-
-/** What the session of a task begins with that no conversation asked for. */
-const OWN_SESSIONS = 'task:';
-
-/** Whether a session is that of one task alone. That of a job is of all its runs. */
-export function isTaskSession(session: string): boolean {
-  return session.startsWith(OWN_SESSIONS) || session.includes('#task:');
 }
 
 function wordsOf({ text: said, title }: TaskRequest): { readonly text: string; readonly title: string } {

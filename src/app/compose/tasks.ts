@@ -1,7 +1,7 @@
 // tasks: their limits, where their ends are told, who makes them
 import { rm } from 'node:fs/promises';
 import type { Authority } from '../../core/authority.ts';
-import { chatKey } from '../../core/ids.ts';
+import { chatKey, isTaskSession } from '../../core/ids.ts';
 import type { Address } from '../../core/message.ts';
 import type { Task } from '../../core/task.ts';
 import type { OpenedJournal } from '../../journal/open.ts';
@@ -9,7 +9,7 @@ import type { ConfiguredLimits } from '../../runs/profile.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
-import { isTaskSession, TaskBook } from '../../tasks/book.ts';
+import { TaskBook } from '../../tasks/book.ts';
 import type { Base, LiveConfig } from './options.ts';
 
 type TasksConfig = LiveConfig['tasks'];
