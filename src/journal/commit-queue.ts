@@ -146,7 +146,7 @@ export class CommitQueue {
       for (const done of settle) done();
     };
     const { sync } = this.#options;
-    const synced = sync?.committed(seen.length > 0);
+    const synced = sync?.committed(seen.length > 0, jobs.length);
     if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
     else onDisk();
     for (const tell of seen) tellAlone(tell);

@@ -20,8 +20,16 @@ export interface Disk {
  */
 const AT_ONCE = 2;
 
+/**
+ * Writes that one sync in the event loop may stand for. Where more come together others are on their way, and
+ * the loop has better things to do than to wait.
+ */
+const FEW_WRITES = 2;
+
 /** Commits that share one sync. */
-type Group = PromiseWithResolvers<void>;
+interface Group extends PromiseWithResolvers<void> {
+  writes: number;
+}
 
 interface Flight {
   readonly group: Group;
@@ -59,7 +67,7 @@ export class WalSync {
   /** Commits that no sync covers yet. */
   #next: Group | undefined;
   #newest: Promise<void> | undefined;
-  #room: Group | undefined;
+  #room: PromiseWithResolvers<void> | undefined;
   #failure: GatehouseError | undefined;
 
   /**
@@ -102,12 +110,13 @@ export class WalSync {
   /**
    * Call it after a COMMIT. Resolves once that is on disk, never before an earlier one. Rejects with GH1302,
    * then for good. With `isFollowed` the sync waits for the next commit, or for `begin`, so that both share
-   * it.
+   * it. `writes`: of the transaction.
    */
-  committed(isFollowed = false): Promise<void> {
+  committed(isFollowed = false, writes = 1): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     const isLate = this.#next !== undefined;
-    this.#next ??= Promise.withResolvers();
+    this.#next ??= { ...Promise.withResolvers<void>(), writes: 0 };
+    this.#next.writes += writes;
     const { promise } = this.#next;
     this.#newest = promise;
     // Waits for one commit only; else a chain of commits would put the sync off for ever.
@@ -132,7 +141,8 @@ export class WalSync {
     this.#next = undefined;
     const flight: Flight = { group, descriptor, hasEnded: false };
     this.#flights.push(flight);
-    if (this.#disk.datasyncNow && this.#pace.isQuick && this.#running.size === 0) {
+    const isQuick = this.#disk.datasyncNow !== undefined && this.#pace.isQuick;
+    if (isQuick && group.writes <= FEW_WRITES && this.#running.size === 0) {
       this.#syncNow(flight);
       return;
     }
@@ -148,7 +158,8 @@ export class WalSync {
       this.#fail(error);
       return;
     }
-    this.#pace.besideLoop(performance.now() - beganAt);
+    // A busy loop hears of it late.
+    if (!(this.#pace.isQuick && flight.group.writes > FEW_WRITES)) this.#pace.besideLoop(performance.now() - beganAt);
     this.#ended(flight);
   }
 

@@ -3,23 +3,20 @@ import type { SessionMessage } from '../core/session.ts';
 
 /** What a picture takes of the window at most: Anthropic 1,568 × 1,568 / 1,500 tokens, OpenAI 1,445. */
 const IMAGE_TOKENS = 1_600;
-
 /** What a message costs beside its text: role and separators (spec B1). */
 const PER_MESSAGE = 4;
 
-/**
- * Estimated tokens of a text (spec B1): four ASCII characters a token, three others two tokens. 0 only for the empty text.
- * For limits, never for bills.
- */
+/** No other character takes one byte. */
+const isAscii = (text: string): boolean => Buffer.byteLength(text, 'utf8') === text.length;
+
+/** An estimate for limits, not for bills (spec B1): four ASCII characters a token, three others two tokens. */
 export function textTokens(text: string): number {
-  // Nearly all of what is counted, and counted anew for each turn.
-  if (!/[^\0-\x7f]/.test(text)) return Math.ceil(text.length / 4);
-  let ascii = 0;
-  let other = 0;
+  if (isAscii(text)) return Math.ceil(text.length / 4);
+  let [ascii, other] = [0, 0];
   for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);
-    if (unit < 0x80) ascii += 1;
     // A low surrogate belongs to the character counted with its high half.
+    if (unit < 0x80) ascii += 1;
     else if (unit < 0xdc00 || unit > 0xdfff) other += 1;
   }
   return Math.ceil(ascii / 4 + other / 1.5);
@@ -29,12 +26,15 @@ export function textTokens(text: string): number {
 const knownTokens = new WeakMap<SessionMessage, number>();
 
 export function messageTokens(message: SessionMessage): number {
-  let tokens = knownTokens.get(message);
-  if (tokens !== undefined) return tokens;
-  tokens = PER_MESSAGE + textTokens(message.content);
-  for (const call of message.tool_calls ?? []) tokens += textTokens(call.name) + textTokens(call.arguments);
+  const { content, tool_calls: calls = [], provider_state: state } = message;
+  // Sooner counted than looked up.
+  if (!state && calls.length === 0 && isAscii(content)) return PER_MESSAGE + textTokens(content);
+  const known = knownTokens.get(message);
+  if (known !== undefined) return known;
+  let tokens = PER_MESSAGE + textTokens(content);
+  for (const call of calls) tokens += textTokens(call.name) + textTokens(call.arguments);
   // What goes back to the provider with an answer is input as well.
-  if (message.provider_state) tokens += textTokens(JSON.stringify(message.provider_state.data));
+  if (state) tokens += textTokens(JSON.stringify(state.data));
   knownTokens.set(message, tokens);
   return tokens;
 }

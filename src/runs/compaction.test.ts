@@ -38,10 +38,21 @@ async function scene(reply: () => ModelReply | Promise<ModelReply>, held: readon
       return await reply();
     },
   };
-  const settings = { isOn: true, held };
+  const settings = { isOn: true, isBusy: false, held };
+  let counted = 0;
+  const counting = {
+    load(session: string, newest?: number) {
+      if (newest !== undefined) counted += 1;
+      return transcripts.load(session, newest);
+    },
+    flush: () => transcripts.flush(),
+    replace: (...args: Parameters<Transcripts['replace']>) => transcripts.replace(...args),
+    sessions: transcripts.sessions,
+  };
   const compaction = new Compaction({
-    ...{ transcripts, clock, logger, models: () => models },
+    ...{ transcripts: counting, clock, logger, models: () => models },
     isOn: () => settings.isOn,
+    isBusy: () => settings.isBusy,
     waits: { heldHistory: async () => settings.held },
   });
   transcripts.closeFirst(compaction);
@@ -53,6 +64,8 @@ async function scene(reply: () => ModelReply | Promise<ModelReply>, held: readon
   return {
     ...{ clock, store, transcripts, compaction, logger, settings },
     asked: () => asked,
+    /** How often the lines were read to count them. */
+    counted: () => counted,
     /** As a turn's end does: in the journal, and on its way into the file. */
     async commit(added: readonly SessionMessage[]) {
       await opened.journal.commit(added.map((line) => ({ kind: 'line', session: SESSION, line })));
@@ -89,7 +102,7 @@ test('a summary is dropped where the session was begun anew, or a run was parked
     const open = gate();
     const at = await scene(() => open.opened.then(() => SUMMARY));
     await at.commit(lines(40));
-    at.compaction.after(ROW);
+    at.compaction.after(ROW, 2);
     await until('it is asked', () => at.asked() === 1);
     if (change === 'new') await at.transcripts.sessions.runExclusive(SESSION, () => at.transcripts.restart(SESSION, 4));
     else at.settings.held = ['l39'];
@@ -104,7 +117,7 @@ test('a summary is dropped where words that it was made of were erased while it 
   const open = gate();
   const at = await scene(() => open.opened.then(() => SUMMARY));
   await at.commit(lines(40));
-  at.compaction.after(ROW);
+  at.compaction.after(ROW, 2);
   await until('it is asked', () => at.asked() === 1);
   await at.transcripts.sessions.runExclusive(SESSION, () =>
     at.transcripts.apart([SESSION], async () => {
@@ -143,7 +156,7 @@ test('after a failure the session is left alone for a minute, then for two', asy
   const at = await scene(() => ({ kind: 'failed', reason: 'no' }));
   await at.commit(lines(40));
   const turn = async (tries: number) => {
-    at.compaction.after(ROW);
+    at.compaction.after(ROW, 2);
     await until('it is over', () => at.logger.lines.filter(({ event }) => event === 'session.not-compacted').length === tries);
     await new Promise((resolve) => setImmediate(resolve));
   };
@@ -162,7 +175,7 @@ test('where it is switched off, nothing happens by itself', async () => {
   const at = await scene(() => SUMMARY);
   at.settings.isOn = false;
   await at.commit(lines(60));
-  at.compaction.after(ROW);
+  at.compaction.after(ROW, 2);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(at.asked()).toBe(0);
 });
@@ -184,4 +197,28 @@ test('a summary without blanks between its words is bounded by its characters', 
   expect(text.length).toBeGreaterThan(3_000);
   expect(text.length).toBeLessThanOrEqual(3_072 + 2);
   expect([text.isWellFormed(), text.endsWith(' …')]).toEqual([true, true]);
+});
+
+test('while messages wait for their turn a summary waits for half as many lines more', async () => {
+  const at = await scene(() => SUMMARY);
+  at.settings.isBusy = true;
+  await at.commit(lines(58));
+  at.compaction.after(ROW, 58);
+  await until('it was counted', () => at.counted() === 1);
+  expect(at.asked()).toBe(0);
+  await at.commit(lines(2, 58));
+  at.compaction.after(ROW, 2);
+  await until('it is asked', () => at.asked() === 1);
+});
+
+test('lines are read again only once there may be enough of them', async () => {
+  const at = await scene(() => SUMMARY);
+  for (let n = 0; n < 40; n += 2) {
+    await at.commit(lines(2, n));
+    at.compaction.after(ROW, 2);
+    await until('the first count', () => at.counted() > 0);
+  }
+  await until('it is asked', () => at.asked() === 1);
+  // At the first turn, and at the last.
+  expect(at.counted()).toBe(2);
 });

@@ -20,11 +20,15 @@ import type { Transcripts } from './transcripts.ts';
 
 /** Summaries that are made at once in the background: conversations come first. */
 const AT_ONCE = 2;
+/** From so many lines on a summary is made although messages wait: else the history of a busy chat only grew. */
+const FROM_WHILE_BUSY = SESSION_COMPACTION.from * 1.5;
 /** After a failure a session is left alone so long, doubled with each further one up to the cap. */
 const BACK_OFF_MS = 60_000;
 const BACK_OFF_CAP_MS = 6 * 3_600_000;
 /** Sessions whose failures are remembered. */
 const MOST_FAILED = 1_000;
+/** Sessions whose lines were counted. */
+const MOST_COUNTED = 1_000;
 
 /** What came of it: `nothing` = there are too few lines, or they must stay. */
 export type Compacted =
@@ -37,6 +41,8 @@ export interface CompactionOptions {
   readonly waits: Pick<Waits, 'heldHistory'>;
   /** Whether it happens by itself; asked after each turn. */
   readonly isOn: () => boolean;
+  /** Whether messages wait for a turn of their own. */
+  readonly isBusy: () => boolean;
   /** Asks on the account of this run; `as`: the key of the events. */
   readonly models: (row: RunRow, as?: string) => ModelAccess;
   readonly clock: Clock;
@@ -51,7 +57,8 @@ interface Failure {
 /**
  * Keeps stored histories short. No answer waits for it: the model is asked once the answer is committed and
  * beside the session's mutex, which is held while the lines are replaced alone. Nothing of it is in the
- * journal: what a kill or a failure ends has changed nothing, and a later turn does it again.
+ * journal: what a kill or a failure ends has changed nothing, and a later turn does it again. While others
+ * wait for their turn it is left to a later one as well, up to half as many lines more.
  */
 export class Compaction implements AsyncDisposable {
   readonly #options: CompactionOptions;
@@ -60,16 +67,18 @@ export class Compaction implements AsyncDisposable {
   /** By session: what is under way, and when the next try may begin. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #failed = new Map<string, Failure>();
+  /** By session: its lines at most, as far as turns have told. Spares reading all of them after each turn. */
+  readonly #counted = new Map<string, number>();
 
   constructor(options: CompactionOptions) {
     this.#options = options;
   }
 
-  /** A turn of this session is committed. Returns at once. */
-  after(row: RunRow): void {
+  /** A turn of this session is committed, with so many lines. Returns at once. */
+  after(row: RunRow, lines: number): void {
     const { session } = row;
     const failed = this.#failed.get(session);
-    if (isArchived(session)) return;
+    if (isArchived(session) || this.#isShort(session, lines)) return;
     if (!this.#options.isOn() || this.#closing.signal.aborted || this.#running.has(session)) return;
     if (failed && this.#options.clock.monotonic() < failed.until) return;
     const work = this.#inBackground(row).finally(() => this.#running.delete(session));
@@ -105,6 +114,21 @@ export class Compaction implements AsyncDisposable {
     await Promise.all(this.#running.values());
   }
 
+  /** False also where it is not known. */
+  #isShort(session: string, more: number): boolean {
+    const counted = this.#counted.get(session);
+    if (counted === undefined) return false;
+    this.#count(session, counted + more);
+    return counted + more < SESSION_COMPACTION.from;
+  }
+
+  #count(session: string, lines: number): void {
+    this.#counted.delete(session);
+    this.#counted.set(session, lines);
+    const [oldest] = this.#counted.keys();
+    if (this.#counted.size > MOST_COUNTED && oldest !== undefined) this.#counted.delete(oldest);
+  }
+
   async #inBackground(row: RunRow): Promise<void> {
     const { logger } = this.#options;
     const { session } = row;
@@ -125,8 +149,10 @@ export class Compaction implements AsyncDisposable {
   async #compact(row: RunRow): Promise<Compacted | undefined> {
     const { transcripts, models } = this.#options;
     const { session, key } = row;
-    const { from } = SESSION_COMPACTION;
-    if ((await transcripts.load(session, from)).length < from) return undefined;
+    const from = this.#options.isBusy() ? FROM_WHILE_BUSY : SESSION_COMPACTION.from;
+    const count = (await transcripts.load(session, from)).length;
+    this.#count(session, count);
+    if (count < from) return undefined;
     const lines = await transcripts.load(session);
     const plan = planCompaction(lines, SESSION_COMPACTION, await this.#held(session, lines));
     if (!plan) return undefined;

@@ -117,7 +117,7 @@ export class Runner {
       if (result.outcome === 'answered') this.#options.onAnswered?.(row, ms);
       result.onDisk?.();
       tellMessageOut(row, result, this.#options.hooks);
-      if (row.profile === 'session' && result.lines.length > 0) this.#options.compaction.after(row);
+      if (row.profile === 'session' && result.lines.length > 0) this.#options.compaction.after(row, result.lines.length);
       if (!result.waits) await progressAtEnd(row, this.#options);
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };

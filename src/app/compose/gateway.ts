@@ -38,7 +38,8 @@ export interface GatewayParts {
 /** Intake, lanes and what decides about what was overheard. */
 export function composeGateway(turn: TurnParts): GatewayParts {
   const queue = composeQueue(turn);
-  const runner = composeRunner(turn, queue);
+  const permits = turnPermits(turn.base);
+  const runner = composeRunner(turn, queue, () => permits.waiting);
   const { base, models, operator, transcripts, delivery, parts, pairing, people } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock, logger } = options;
@@ -60,7 +61,6 @@ export function composeGateway(turn: TurnParts): GatewayParts {
     ...{ backlog, journal, clock, emit: events.emit },
   });
   const bus = new InboundBus(config.gateway.bus_capacity);
-  const permits = turnPermits(base);
   const lanes = composeLanes(base, { bus, gate, permits, sessions: transcripts.sessions, rules: queue.rules });
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);

@@ -46,7 +46,8 @@ export interface TurnParts {
   readonly people: Pick<People, 'audit' | 'idsOf' | 'links' | 'mayTryLink'>;
 }
 
-export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {
+/** `waiting`: how many runs wait for a permit. */
+export function composeRunner(turn: TurnParts, queue: QueueParts, waiting: () => number): Runner {
   const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
@@ -54,7 +55,7 @@ export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {
   const hooks = composeHooks(base);
   const able = abilities(turn);
   const access = composeModelAccess({ base, models, choices, hooks });
-  const compaction = compactionOf(turn, access);
+  const compaction = compactionOf(turn, access, waiting);
   const ownAnswers = new OwnAnswers({
     compaction,
     ...{ choice: commandsOf(turn, choices), why: whyOf(turn), clock },
@@ -103,11 +104,12 @@ export function composeRunner(turn: TurnParts, queue: QueueParts): Runner {
   });
 }
 
-function compactionOf({ base, transcripts }: TurnParts, models: CompactionOptions['models']): Compaction {
+function compactionOf({ base, transcripts }: TurnParts, models: CompactionOptions['models'], waiting: () => number): Compaction {
   const { clock, logger } = base.options;
   const compaction = new Compaction({
     ...{ transcripts, waits: base.journal.waits, models, clock, logger },
     isOn: () => base.live().gateway.compaction,
+    isBusy: () => waiting() > 0,
   });
   transcripts.closeFirst(compaction);
   return compaction;
