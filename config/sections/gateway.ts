@@ -85,7 +85,7 @@ export const gatewaySection = z
       .boolean()
       .default(true)
       .describe(
-        'From 40 stored messages on all but the newest 10 of a conversation become a summary by the model of purposes.summary, else the one that answers; what it stands for stays in the archive. false: only `/compact` does so. Applies without a restart.',
+        'From 40 stored messages on (46 while messages wait) all but the newest 10 of a conversation become a summary by the model of purposes.summary, else the one that answers; what it stands for stays in the archive. false: only `/compact` does so. Applies without a restart.',
       ),
     max_sessions: z
       .int()

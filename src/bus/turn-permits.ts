@@ -98,6 +98,11 @@ export class TurnPermits {
     return this.#states.reduce((sum, { waiting }) => sum + waiting.size, 0);
   }
 
+  /** Of `waiting`, those that no turn in the background is. */
+  get conversationsWaiting(): number {
+    return this.waiting - this.#background.waiting.size;
+  }
+
   /** Turns that one person may have at once; the owner may have more. */
   get ofPerson(): number {
     return turnsOfPerson(this.#options);

@@ -30,3 +30,11 @@ it('one slow sync in the loop, and the next 32 are beside it', () => {
   for (const ms of times(32, 0.2)) pace.besideLoop(ms);
   expect(pace.isQuick).toBe(true);
 });
+
+it('under load a quick disk stays quick until a sync takes a tenth of a second, and all are told of', () => {
+  const pace = after(...times(32, 0.2));
+  for (const ms of times(50, 20)) pace.underLoad(ms);
+  expect([pace.isQuick, pace.typicalMs]).toEqual([true, 20]);
+  pace.underLoad(100);
+  expect(pace.isQuick).toBe(false);
+});

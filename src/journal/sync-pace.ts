@@ -1,5 +1,7 @@
 /** A sync that takes no longer is not worth a trip to the thread pool, which costs about 0.1 ms. ms. */
 const QUICK_MS = 1;
+/** A sync beside a busy loop that takes so long is slow, however late the loop hears of it. ms. */
+const SLOW_MS = 100;
 /** Syncs beside the event loop that are looked at together. */
 const LOOK_AT = 32;
 /** Of them, as many have to be quick: a busy event loop hears late of the others. */
@@ -38,6 +40,12 @@ export class SyncPace {
     this.#isQuick = this.#quick >= ENOUGH;
     this.#seen = 0;
     this.#quick = 0;
+  }
+
+  /** A sync ended beside a loop that was too busy to wait for it, although the disk is quick. */
+  underLoad(ms: number): void {
+    this.#note(ms);
+    if (ms >= SLOW_MS) this.#isQuick = false;
   }
 
   /** A sync in the loop ended. */

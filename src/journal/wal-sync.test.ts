@@ -289,3 +289,22 @@ it('the log is found where a symbolic link leads', async () => {
   await opened.journal.accept([admit(message(1))]);
   expect(await readdir(dir.path)).toContain('elsewhere.db-wal');
 });
+
+it('on a quick disk a sync runs in the loop for one or two writes, and beside it for more', async () => {
+  const dir = await tempDir();
+  const db = new Database(join(dir.path, 'journal.db'), { busyMs: 0 });
+  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n)');
+  const seen: string[] = [];
+  const sync = new WalSync(db, {
+    datasync: async () => void seen.push('beside'),
+    datasyncNow: () => void seen.push('in the loop'),
+  });
+  // By these the disk is known to be quick.
+  for (let n = 0; n < 32; n += 1) await sync.committed().then(turn);
+  for (const writes of [1, 2, 3, 20, 1]) await sync.committed(false, writes).then(turn);
+  expect(seen.splice(0, 32)).toEqual(new Array(32).fill('beside'));
+  expect(seen).toEqual(['in the loop', 'in the loop', 'beside', 'beside', 'in the loop']);
+  await sync.close();
+  db.close();
+  await dir[Symbol.asyncDispose]();
+});

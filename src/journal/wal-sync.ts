@@ -158,8 +158,9 @@ export class WalSync {
       this.#fail(error);
       return;
     }
-    // A busy loop hears of it late.
-    if (!(this.#pace.isQuick && flight.group.writes > FEW_WRITES)) this.#pace.besideLoop(performance.now() - beganAt);
+    const ms = performance.now() - beganAt;
+    if (this.#pace.isQuick && flight.group.writes > FEW_WRITES) this.#pace.underLoad(ms);
+    else this.#pace.besideLoop(ms);
     this.#ended(flight);
   }
 

@@ -20,8 +20,11 @@ import type { Transcripts } from './transcripts.ts';
 
 /** Summaries that are made at once in the background: conversations come first. */
 const AT_ONCE = 2;
-/** From so many lines on a summary is made although messages wait: else the history of a busy chat only grew. */
-const FROM_WHILE_BUSY = SESSION_COMPACTION.from * 1.5;
+/**
+ * From so many lines on a summary is made although messages wait. A turn is given 50 (`gateway.max_history`):
+ * with more, the summary before would be among those that are left out.
+ */
+const FROM_WHILE_BUSY = SESSION_COMPACTION.from + 6;
 /** After a failure a session is left alone so long, doubled with each further one up to the cap. */
 const BACK_OFF_MS = 60_000;
 const BACK_OFF_CAP_MS = 6 * 3_600_000;
@@ -29,6 +32,8 @@ const BACK_OFF_CAP_MS = 6 * 3_600_000;
 const MOST_FAILED = 1_000;
 /** Sessions whose lines were counted. */
 const MOST_COUNTED = 1_000;
+/** What a turn counts for at least, in lines: some come by other ways, of which nothing is told here. */
+const LEAST_OF_TURN = 5;
 
 /** What came of it: `nothing` = there are too few lines, or they must stay. */
 export type Compacted =
@@ -41,7 +46,7 @@ export interface CompactionOptions {
   readonly waits: Pick<Waits, 'heldHistory'>;
   /** Whether it happens by itself; asked after each turn. */
   readonly isOn: () => boolean;
-  /** Whether messages wait for a turn of their own. */
+  /** Whether messages wait for their turn. */
   readonly isBusy: () => boolean;
   /** Asks on the account of this run; `as`: the key of the events. */
   readonly models: (row: RunRow, as?: string) => ModelAccess;
@@ -58,7 +63,7 @@ interface Failure {
  * Keeps stored histories short. No answer waits for it: the model is asked once the answer is committed and
  * beside the session's mutex, which is held while the lines are replaced alone. Nothing of it is in the
  * journal: what a kill or a failure ends has changed nothing, and a later turn does it again. While others
- * wait for their turn it is left to a later one as well, up to half as many lines more.
+ * wait for their turn it is left to a later one as well, up to a few lines more.
  */
 export class Compaction implements AsyncDisposable {
   readonly #options: CompactionOptions;
@@ -67,7 +72,7 @@ export class Compaction implements AsyncDisposable {
   /** By session: what is under way, and when the next try may begin. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #failed = new Map<string, Failure>();
-  /** By session: its lines at most, as far as turns have told. Spares reading all of them after each turn. */
+  /** By session: its lines, about. Spares reading all of them after each turn. */
   readonly #counted = new Map<string, number>();
 
   constructor(options: CompactionOptions) {
@@ -118,8 +123,9 @@ export class Compaction implements AsyncDisposable {
   #isShort(session: string, more: number): boolean {
     const counted = this.#counted.get(session);
     if (counted === undefined) return false;
-    this.#count(session, counted + more);
-    return counted + more < SESSION_COMPACTION.from;
+    const now = counted + Math.max(more, LEAST_OF_TURN);
+    this.#count(session, now);
+    return now < SESSION_COMPACTION.from;
   }
 
   #count(session: string, lines: number): void {

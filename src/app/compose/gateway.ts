@@ -39,7 +39,7 @@ export interface GatewayParts {
 export function composeGateway(turn: TurnParts): GatewayParts {
   const queue = composeQueue(turn);
   const permits = turnPermits(turn.base);
-  const runner = composeRunner(turn, queue, () => permits.waiting);
+  const runner = composeRunner(turn, queue, () => permits.conversationsWaiting);
   const { base, models, operator, transcripts, delivery, parts, pairing, people } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock, logger } = options;

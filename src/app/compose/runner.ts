@@ -46,7 +46,7 @@ export interface TurnParts {
   readonly people: Pick<People, 'audit' | 'idsOf' | 'links' | 'mayTryLink'>;
 }
 
-/** `waiting`: how many runs wait for a permit. */
+/** `waiting`: how many turns of conversations wait for a permit. */
 export function composeRunner(turn: TurnParts, queue: QueueParts, waiting: () => number): Runner {
   const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, channels, onParts, live } = base;
