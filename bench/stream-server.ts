@@ -1,9 +1,10 @@
-// A model server with one long answer: ARGUMENTS bytes of text, one event per write, words that do not repeat. Prints its URL.
+// A model server with one long answer: ARGUMENTS bytes of text, words that do not repeat, an event for each, all in one write:
+// who reads faster than a server writes is woken for each event, and would look dearer than who lags behind. Prints its URL.
 import { startModelServer, stream, textPieces } from '../src/testing/model-server.ts';
 
 const [bytes = '100000', wordsPerPiece = '1'] = process.argv.slice(2);
 const pieces = textPieces(...texts(Number(bytes), Number(wordsPerPiece)));
-const server = await startModelServer({ script: () => stream(pieces), record: false });
+const server = await startModelServer({ script: () => stream([pieces.join('')]), record: false });
 process.once('SIGTERM', () => void server[Symbol.asyncDispose]());
 process.stdout.write(`${server.url}\n`);
 
