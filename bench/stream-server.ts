@@ -1,5 +1,6 @@
-// A model server with one long answer: ARGUMENTS bytes of text, words that do not repeat, an event for each, all in one write:
-// who reads faster than a server writes is woken for each event, and would look dearer than who lags behind. Prints its URL.
+// A model server with one long answer: ARGUMENTS bytes of text, words that do not repeat, an event for each, all
+// in one write: a reader that is faster than the server is woken for each event, and would look dearer than one
+// that lags behind. Prints its URL.
 import { startModelServer, stream, textPieces } from '../src/testing/model-server.ts';
 
 const [bytes = '100000', wordsPerPiece = '1'] = process.argv.slice(2);

@@ -240,7 +240,7 @@ export function isTaskSession(session: string): boolean {
   return session.startsWith(OWN_TASKS) || session.includes(TASK);
 }
 
-/** Whether a session is that of one task or one sub-agent: once that has ended, seldom is it asked for again. */
+/** Whether a session is that of one task or one sub-agent: seldom is it asked for once that has ended. */
 export function isOfOneRun(session: string): boolean {
   return isTaskSession(session) || session.includes('#run:');
 }

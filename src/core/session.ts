@@ -142,7 +142,7 @@ export interface SessionStore {
   redact(key: string, rule: RedactRule): Promise<Redacted>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;
-  /** The session is not expected to be used soon: what is kept in memory of it goes. Its next use reads the file. */
+  /** What is kept in memory of the session goes, because it is hardly used again. Its next use reads the file. */
   release(key: string): void;
 }
 

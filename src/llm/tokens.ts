@@ -9,7 +9,7 @@ const PER_MESSAGE = 4;
 /** No other character takes one byte. */
 const isAscii = (text: string): boolean => Buffer.byteLength(text, 'utf8') === text.length;
 
-/** An estimate for limits, not for bills (spec B1): four ASCII characters a token, three others two tokens. */
+/** An estimate for limits, not bills (spec B1): four ASCII characters a token, three others two tokens. */
 export function textTokens(text: string): number {
   if (isAscii(text)) return Math.ceil(text.length / 4);
   let [ascii, other] = [0, 0];
