@@ -2,7 +2,10 @@
  * What the parser does otherwise than CommonMark and GFM, because people who read an answer would lose
  * something by those.
  */
-import type { MarkdownIt, StateBlock, StateInline, Token } from 'markdown-it';
+import type MarkdownIt from 'markdown-it';
+import type StateBlock from 'markdown-it/lib/rules_block/state_block.mjs';
+import type StateInline from 'markdown-it/lib/rules_inline/state_inline.mjs';
+import type Token from 'markdown-it/lib/token.mjs';
 import { flankingOf } from '../../src/lib/flanking.ts';
 
 export function addRules(parser: MarkdownIt): void {

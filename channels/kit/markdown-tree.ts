@@ -1,6 +1,12 @@
-/** Markdown (CommonMark + GFM) -> tree. The only file that loads the parser, and only when it is first needed. */
+/**
+ * Markdown (CommonMark + GFM) -> tree. The only file that loads the parser, and only when it is first needed.
+ * Its version 14, since 15 takes twice as long: it was compiled so that each field of each token is a call.
+ */
 import { createRequire } from 'node:module';
-import type { MarkdownIt, StateBlock, Token } from 'markdown-it';
+import type MarkdownIt from 'markdown-it';
+import type StateBlock from 'markdown-it/lib/rules_block/state_block.mjs';
+import type Token from 'markdown-it/lib/token.mjs';
+import { readAddresses } from './markdown-addresses.ts';
 import { addRules } from './markdown-rules.ts';
 
 /** 0-based lines of the source; `end` is the last one that belongs to the node. Absent inside paragraphs. */
@@ -43,26 +49,16 @@ export type MarkdownNode =
 
 /** Deeper than any text that is short enough to be parsed at all: what is nested deeper would be left out. */
 const MAX_NESTING = 1_000;
-/** GFM 6.9, behind `www.`: a bare address ends before what a sentence ends with. */
-const WWW = /^[^\s<]*[^\s<?!.,:*_~'")\]]/u;
 
 /** Loads the parser. What it returns takes every text, in bounded time unless it is absurd: `parseMarkdown` keeps such texts away. */
 export function loadParser(): (text: string) => Root {
   // At once and not as a promise: how long a text is once it is rendered is asked where an answer is cut,
   // within a commit.
   const Parser = createRequire(import.meta.url)('markdown-it') as typeof MarkdownIt;
-  const parser = new Parser({ html: true, linkify: true, maxNesting: MAX_NESTING });
-  // Addresses stay as they are written and none is refused: dialects decide what their platform opens.
-  Object.assign(parser, { normalizeLink: asIs, normalizeLinkText: asIs, validateLink: () => true });
-  parser.linkify
-    .add('//', null)
-    .add('ftp:', null)
-    .add('www.', {
-      validate: (text: string, at: number) => WWW.exec(text.slice(at, at + MAX_ADDRESS))?.[0].length ?? 0,
-      normalize: (match: { url: string }) => {
-        match.url = `http://${match.url}`;
-      },
-    });
+  const parser = new Parser({ html: true, linkify: true });
+  // An option of the parser that its types do not name.
+  Object.assign(parser.options, { maxNesting: MAX_NESTING });
+  readAddresses(parser);
   parser.block.ruler.before('reference', 'definition', noteDefinition);
   addRules(parser);
   return (text) => {
@@ -70,12 +66,6 @@ export function loadParser(): (text: string) => Root {
     const tokens = parser.parse(text, { references: definitions.references, definitions });
     return { type: 'root', children: readBlocks({ tokens, at: 0 }, definitions) };
   };
-}
-
-const MAX_ADDRESS = 2_000;
-
-function asIs(url: string): string {
-  return url;
 }
 
 /** The parser takes definitions out of the text; who refers to one that is there, it asks for. */

@@ -23,7 +23,8 @@ import {
   TextRun,
   WidthType,
 } from 'docx';
-import MarkdownIt, { type Token } from 'markdown-it';
+import MarkdownIt from 'markdown-it';
+import type Token from 'markdown-it/lib/token.mjs';
 
 interface Request {
   readonly markdown: string;

@@ -3,8 +3,8 @@
  * (https://open.feishu.cn/document/feishu-cards/card-json-v2-components/content-components/rich-text).
  */
 
-import type { Token } from 'markdown-it';
 import MarkdownIt from 'markdown-it';
+import type Token from 'markdown-it/lib/token.mjs';
 import { tooLong, type Verdict } from './verdict.ts';
 
 /** "CommonMark but HTML blocks", and tables: "at most four in one component", "at most 50 columns". */
