@@ -25,7 +25,7 @@ import { includeLedger } from './include-ledger.ts';
 import { type Listening, listen } from './listen.ts';
 import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
-import { releaseMemory } from './release-memory.ts';
+import { freeCompilersAtOnce, releaseMemory } from './release-memory.ts';
 import { livePart } from './reload.ts';
 import type { RunOptions } from './run-options.ts';
 import { Screen } from './screen.ts';
@@ -150,7 +150,10 @@ async function serve(
   await using _following = follower;
   follower.start(daemon);
   // Of this process too, and a daemon within another program leaves that alone.
-  if (!options.ending) void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
+  if (!options.ending) {
+    freeCompilersAtOnce();
+    void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
+  }
   ending.whenInputEnds(() => daemon.gateway.idle());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
