@@ -1,8 +1,10 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import { tempDir } from '../testing/fakes.ts';
-import { callPieces, startModelServer, stream } from '../testing/model-server.ts';
+import { callPieces, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { Ending } from './ending.ts';
 import { runChat } from './run-chat.ts';
 
@@ -28,6 +30,28 @@ test.each([
     ...{ requireModel: true, verbose: false, message: 'Look around.', ending: new Ending() },
   });
   expect(code).toBe(0);
-  expect(server.requests).toHaveLength(calls);
+  const ofTurn = server.requests.filter(({ body }) => body['tools'] !== undefined);
+  expect(ofTurn).toHaveLength(calls);
   expect(answer).toContain(`its limit of ${calls} model calls`);
+});
+
+test('an answer after which the history is summarised ends `gatehouse chat` when the summary is kept', async () => {
+  await using dir = await tempDir();
+  const script = ({ body }: { readonly body: Record<string, unknown> }, n: number) =>
+    body['tools'] === undefined
+      ? stream(textPieces('They looked around.'))
+      : stream(callPieces({ name: 'list_dir', arguments: { path: `${n}` } }));
+  await using server = await startModelServer({ script });
+  const model = { provider: 'openai', model: 'test', base_url: `${server.url}/v1`, api_key_env: 'TEST_KEY' };
+  await runChat({
+    config: { config: configSchema.parse(model), warnings: [] },
+    dataDir: dir.path,
+    stdio: { stdin: Readable.from([]), stdout: new PassThrough().resume(), stderr: new PassThrough().resume() },
+    env: { TEST_KEY: 'sk-test' },
+    ...{ requireModel: true, verbose: false, message: 'Look around.', ending: new Ending() },
+  });
+  expect(server.requests.filter(({ body }) => body['tools'] === undefined)).toHaveLength(1);
+  const files = (await readdir(dir.path, { recursive: true })).filter((name) => name.endsWith('.jsonl'));
+  const kept = await Promise.all(files.map((name) => readFile(join(dir.path, name), 'utf8')));
+  expect(kept.filter((text) => text.includes('They looked around.'))).toHaveLength(1);
 });

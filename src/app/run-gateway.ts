@@ -154,7 +154,7 @@ async function serve(
     freeCompilersAtOnce();
     void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
   }
-  ending.whenInputEnds(() => daemon.gateway.idle());
+  ending.whenInputEnds(() => daemon.gateway.done());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
   await service.stopping(ending.reason);

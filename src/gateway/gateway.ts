@@ -153,6 +153,12 @@ export class Gateway {
     await this.#options.delivery.idle();
   }
 
+  /** As `idle`, and what follows from answers is done: for a process that ends with the last one. */
+  async done(): Promise<void> {
+    await this.idle();
+    await this.#options.runner.summarised();
+  }
+
   /**
    * Channels have stopped receiving: turns stop at their next step and go on at the next start, answers under
    * way are finished.

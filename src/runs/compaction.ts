@@ -32,6 +32,8 @@ const BACK_OFF_CAP_MS = 6 * 3_600_000;
 const MOST_FAILED = 1_000;
 /** Sessions whose lines were counted. */
 const MOST_COUNTED = 1_000;
+/** A process that has nothing else to do waits so long for summaries that were begun. */
+const LAST_MS = 30_000;
 /** What a turn counts for at least, in lines: some come by other ways, of which nothing is told here. */
 const LEAST_OF_TURN = 5;
 
@@ -112,6 +114,17 @@ export class Compaction implements AsyncDisposable {
     if (!(await this.#replace(row.session, replaced, summary.line))) return { kind: 'nothing', isHeld: false };
     this.#failed.delete(row.session);
     return doneWith(withSummary(lines, plan, summary.line), plan.begin);
+  }
+
+  /**
+   * Resolves when nothing is summarised any more, or after half a minute: what is asked for is paid for, and
+   * would be begun anew by each process that lives for one message.
+   */
+  async idle(): Promise<void> {
+    const over = new AbortController();
+    const late = this.#options.clock.sleep(LAST_MS, over.signal).catch(() => undefined);
+    await Promise.race([Promise.all(this.#running.values()), late]);
+    over.abort();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

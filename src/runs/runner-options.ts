@@ -35,7 +35,7 @@ export interface RunnerOptions {
   readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
   /** Told of each turn of a conversation once it is committed. */
-  readonly compaction: Pick<Compaction, 'after'>;
+  readonly compaction: Pick<Compaction, 'after' | 'idle'>;
   readonly choices: Pick<Choices, 'of'>;
   /** Called before a file of the workspace grows by so many bytes. Absent = no limit. */
   readonly claimDisk?: ClaimDisk;

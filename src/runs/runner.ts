@@ -63,6 +63,11 @@ export class Runner {
     this.#stopping = true;
   }
 
+  /** As `Compaction.idle`. */
+  async summarised(): Promise<void> {
+    await this.#options.compaction.idle();
+  }
+
   /** The run of this key, if it runs, has a note more on disk. */
   readonly noted = (key: string): void => this.#noted.noted(key);
 

@@ -161,7 +161,7 @@ function runnerOn(journal: Journal, model: Model, dataDir: string): Runner {
     onParts: () => undefined,
     answers: { answer: (row) => placeOf(row, journal) },
     earlier: { of: async () => '' },
-    compaction: { after: () => undefined },
+    compaction: { after: () => undefined, idle: async () => undefined },
     elsewhere: () => undefined,
     isThere: () => true,
     models: () => ({ window: async () => 100_000, ask: async () => Promise.reject(new Error('no summaries here')) }),
