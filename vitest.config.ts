@@ -40,9 +40,9 @@ export default defineConfig(({ mode }) => ({
     // Workers outnumber the cores, so helper threads of the garbage collector only add to the work; with more
     // room for young objects it runs less often. Together a seventh of the CPU of tests that compute.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=32', '--single-threaded-gc'],
-    // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a
-    // small machine idle. Each worker imports the SDKs and compiles what is hot anew.
-    maxWorkers: 4,
+    // Many tests wait for a process, a retry or a time limit: with four files at once the cores of a small
+    // machine were idle for a quarter of the time. Each worker imports the SDKs and compiles what is hot anew.
+    maxWorkers: 6,
     sequence: { sequencer: ProgramsFirst },
     // Nothing keeps state in a module or works at import time (design, layers), so test files can share a process: importing the SDKs
     // anew for each of them took half of the suite's time.

@@ -5,15 +5,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { DoublePlatform } from '../simulator/double/server.ts';
-import { countFile, startChild } from '../testing/child-daemon.ts';
+import { countFile, programLine, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import type { RunningDaemon } from '../testing/running-daemon.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
-
-const MAIN = join(import.meta.dirname, '../cli/main.ts');
 
 /** 0.01 USD a token out: ten tokens, the most an answer may have here, are 0.10 USD. */
 const PRICED = { model_hints: { price: { in: 0, out: 10_000 } } };
@@ -72,12 +70,9 @@ test.concurrent('`chat` and the daemon spend the same money: each begins with wh
   const config = { ...PRICED, budget: { daily_usd: 0.15, steps: ['stop'] } };
   await using at = await telegramScene({ script, config, gateway: LIMITED });
   await writeFile(join(at.dir, 'config.json'), JSON.stringify(at.config));
-  const chat = () =>
-    promisify(execFile)(
-      process.execPath,
-      [MAIN, 'chat', '-m', 'hello', '--config', join(at.dir, 'config.json'), '--data-dir', join(at.dir, 'data')],
-      { cwd: at.dir, env: { PATH: process.env['PATH'], HOME: at.dir, TEST_KEY: 'sk-test' } },
-    );
+  const places = ['--config', join(at.dir, 'config.json'), '--data-dir', join(at.dir, 'data')];
+  const { command, args, env } = programLine(at.dir, 'chat', '-m', 'hello', ...places);
+  const chat = () => promisify(execFile)(command, args, { cwd: at.dir, env: { ...env, TEST_KEY: 'sk-test' } });
   expect((await chat()).stdout).toContain('abcde');
   {
     await using daemon = await at.start();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
+import { programLine } from '../testing/child-daemon.ts';
 import { until } from '../testing/fakes.ts';
 import { userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
@@ -53,10 +54,9 @@ test.concurrent('A1 A2 a stranger gets one pairing code, no model call, and not 
 test.concurrent('S6 while 5,000 strangers ask, an expected person who has the word of the owner gets a code, and is let in by it', async () => {
   await using at = await telegramScene({ entry: { allowed_senders: [] } });
   await using daemon = await at.start();
-  const main = join(import.meta.dirname, '../cli/main.ts');
-  const run = async (...args: string[]) => {
-    const options = { cwd: at.dir, env: { HOME: at.dir } };
-    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, '--data-dir', daemon.dataDir], options);
+  const run = async (...words: string[]) => {
+    const { command, args, env } = programLine(at.dir, ...words, '--data-dir', daemon.dataDir);
+    const { stdout } = await promisify(execFile)(command, args, { cwd: at.dir, env });
     return stdout.trim();
   };
   const word = await run('pair', 'expect');
@@ -195,9 +195,10 @@ test.concurrent('A46 a name with escape sequences, line ends and a forged log li
   await daemon.settled(2);
   const [request] = at.model.requests;
   expect(request && userText(request)).toMatch(/^\[[^\p{Cc}\u2028]*\] hi$/u);
-  const main = join(import.meta.dirname, '../cli/main.ts');
-  const run = (...args: string[]) =>
-    promisify(execFile)(process.execPath, [main, ...args, '--data-dir', daemon.dataDir], { cwd: at.dir, env: { HOME: at.dir } });
+  const run = (...words: string[]) => {
+    const { command, args, env } = programLine(at.dir, ...words, '--data-dir', daemon.dataDir);
+    return promisify(execFile)(command, args, { cwd: at.dir, env });
+  };
   const { stdout } = await run('pair', 'list');
   expect(stdout).toContain('Eve');
   expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u202e]/u);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
-import { packageRoot } from '../lib/package-info.ts';
+import { programLine } from '../testing/child-daemon.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 
@@ -22,10 +22,10 @@ async function terminal(context: TestContext, { columns, env }: Screen) {
   const dir = await tempDir();
   const tmux = async (...args: string[]) =>
     (await run('tmux', ['-S', join(dir.path, 'socket'), '-f', '/dev/null', ...args])).stdout;
-  const main = join(packageRoot(), 'src/cli/main.ts');
-  const all = { PATH: process.env['PATH'] ?? '', HOME: dir.path, TERM: 'xterm-256color', ...env };
+  const program = programLine(dir.path, 'gateway', '--data-dir', join(dir.path, 'data'));
+  const all = { ...program.env, TERM: 'xterm-256color', ...env };
   const words = Object.entries(all).map(([name, value]) => `${name}=${value}`);
-  const command = ['env', '-i', ...words, process.execPath, main, 'gateway', '--data-dir', join(dir.path, 'data')];
+  const command = ['env', '-i', ...words, program.command, ...program.args];
   // tmux itself tells not always how a program ended.
   const told = ['sh', '-c', '"$@"; echo "left with $?"; sleep 600', 'sh', ...command];
   await tmux('new-session', '-d', '-x', String(columns), '-y', '24', ...told);

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import type { ProcessRow, Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
+import { MAIN } from '../testing/child-daemon.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 import { confine } from './confine.ts';
@@ -20,7 +21,6 @@ import { serveWorker } from './serve.ts';
 import { type ProcessBook, WorkerSpawner } from './spawner.ts';
 import { serveConnection } from './worker.ts';
 
-const MAIN = join(import.meta.dirname, '../cli/main.ts');
 const NEVER = new AbortController().signal;
 const PATH = '/usr/bin:/bin';
 

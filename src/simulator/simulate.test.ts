@@ -13,17 +13,16 @@ import { ircMissing } from './irc/server.ts';
 import type { SimulatorInfo } from './options.ts';
 import type { ChatMessage } from './transcript.ts';
 
-const MAIN = join(import.meta.dirname, '../cli/main.ts');
-
 /** The real program; `about` is the document it prints once it can be talked to. */
 async function simulate(dir: string, ...args: string[]) {
   return await simulateWith(dir, [], ...args, '--json');
 }
 
 async function simulateWith(dir: string, nodeArgs: readonly string[], ...args: string[]) {
-  const child = spawn(process.execPath, [...nodeArgs, MAIN, 'simulate', ...args], {
+  const program = programLine(dir, 'simulate', ...args);
+  const child = spawn(program.command, [...nodeArgs, ...program.args], {
     cwd: dir,
-    env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: tmpdir() },
+    env: program.env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];
@@ -215,13 +214,15 @@ function isAlive(pid: number): boolean {
 
 test('a running daemon has loaded nothing of src/testing', async () => {
   await using dir = await tempDir();
+  // Its sources: of the program in one file nothing could be told.
+  const main = join(import.meta.dirname, '../cli/main.ts');
   const script = `
     import { registerHooks } from 'node:module';
     const seen = [];
     registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context); } });
-    process.argv.splice(1, Infinity, ${JSON.stringify(MAIN)}, 'gateway', '--data-dir', ${JSON.stringify(dir.path)});
+    process.argv.splice(1, Infinity, ${JSON.stringify(main)}, 'gateway', '--data-dir', ${JSON.stringify(dir.path)});
     process.on('exit', () => process.stderr.write('LOADED ' + seen.join(' ')));
-    await import(${JSON.stringify(MAIN)});`;
+    await import(${JSON.stringify(main)});`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     cwd: dir.path,
     env: { PATH: process.env['PATH'], HOME: dir.path },

@@ -9,9 +9,12 @@ const SOURCES = join(import.meta.dirname, '..');
 const GUARD = join(SOURCES, 'cli/node-guard.mjs');
 /** Where `built-daemon.ts` put the program; outside the test suite its sources run. */
 const BUILT = process.env['GATEHOUSE_BUILT'];
-const MAIN = BUILT ? join(BUILT, 'main.mjs') : join(SOURCES, 'cli/main.ts');
+/** The program, for tests that start it in a way of their own. */
+export const MAIN = BUILT ? join(BUILT, 'main.mjs') : join(SOURCES, 'cli/main.ts');
 const FAULT = BUILT ? join(BUILT, 'fault-daemon.mjs') : join(SOURCES, 'testing/fault-daemon.ts');
 
+/** Room for the objects of a start, which then is not collected: a sixth of its processor time. */
+const NODE_ARGS = ['--min-semi-space-size=16', '--import', GUARD];
 /** Where the suite keeps compiled code, beyond the directory of its other files. */
 const KEPT_CODE = process.env['NODE_COMPILE_CACHE'] ? { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] } : {};
 
@@ -31,7 +34,7 @@ export interface ChildDaemon extends RunningDaemon {
 
 /** A command line of the real program, and the environment that it needs. */
 export function programLine(dir: string, ...args: readonly string[]) {
-  const [command, ...before] = [process.execPath, '--import', GUARD, MAIN];
+  const [command, ...before] = [process.execPath, ...NODE_ARGS, MAIN];
   return {
     command,
     args: [...before, ...args],
@@ -52,7 +55,7 @@ export async function startChild(options: ChildOptions): Promise<ChildDaemon> {
     killAt === undefined
       ? [MAIN, 'gateway', '--config', file, '--data-dir', dataDir, ...(options.args ?? [])]
       : [FAULT, file, dataDir, killAt, countFile(dir)];
-  const [command = '', ...args] = [...wrapper, process.execPath, '--import', GUARD, ...program];
+  const [command = '', ...args] = [...wrapper, process.execPath, ...NODE_ARGS, ...program];
   const child = spawn(command, args, {
     cwd: dir,
     // Nothing of this process's environment but what any program needs.

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { childWorker } from '../sandbox/connect.ts';
 import { WorkerSpawner } from '../sandbox/spawner.ts';
+import { MAIN } from '../testing/child-daemon.ts';
 import { MemoryLogger, tempDir } from '../testing/fakes.ts';
 import { isFullLoad } from '../testing/full-load.ts';
 import { needs } from '../testing/needs.ts';
@@ -18,7 +19,6 @@ import { documentWorker } from './document-worker.ts';
 import { readDocument } from './read-document.ts';
 
 const run = promisify(execFile);
-const MAIN = join(import.meta.dirname, '../cli/main.ts');
 /** One pixel. */
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

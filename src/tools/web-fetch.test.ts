@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UNTRUSTED } from '../core/authority.ts';
 import { systemClock } from '../lib/clock.ts';
 import { childWorker } from '../sandbox/connect.ts';
 import { WorkerSpawner } from '../sandbox/spawner.ts';
+import { MAIN } from '../testing/child-daemon.ts';
 import { MemoryLogger } from '../testing/fakes.ts';
 import { runScope, toolCall } from '../testing/tool-scope.ts';
 import { ANYWHERE, type SeenRequest, webPeer } from '../testing/web-peer.ts';
@@ -13,7 +13,6 @@ import { missingPackages } from './installed.ts';
 import { PAGE_PACKAGES, type PageReaderOptions, pageReader } from './page-reader.ts';
 import { webFetch } from './web-fetch.ts';
 
-const MAIN = join(import.meta.dirname, '../cli/main.ts');
 const SENTENCE = 'The quick brown fox, who has read a lot, jumps over the lazy dog. ';
 const PARAGRAPH = `<p>${SENTENCE.repeat(8)}</p>`;
 

@@ -10,7 +10,7 @@ import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { whyOf } from '../../runs/why.ts';
 import { startTelegramServer } from '../../simulator/telegram/server.ts';
-import { type ChildDaemon, startChild } from '../child-daemon.ts';
+import { type ChildDaemon, programLine, startChild } from '../child-daemon.ts';
 import { tempDir, until } from '../fakes.ts';
 import { ALLOWED_GROUP, allowedIds, type Expected, flood, grownOld, jobRun, KINDS, type Scene, waiting } from './kinds.ts';
 import { JudgeModel } from './model.ts';
@@ -231,12 +231,11 @@ function judge(
 async function leaks(dataDir: string, canary: string, commands: PlayOptions['commands']): Promise<readonly string[]> {
   const found: string[] = [];
   if ((await recordAlone(dataDir)).includes(canary)) found.push('the record holds words of messages');
-  const main = join(import.meta.dirname, '../../cli/main.ts');
-  for (const command of commands) {
-    const argv = [main, ...command, '--data-dir', dataDir];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, argv, { maxBuffer: 1e9 });
-    if (stdout === '') found.push(`${command.join(' ')} prints nothing`);
-    if (`${stdout}${stderr}`.includes(canary)) found.push(`${command.join(' ')} prints words of messages`);
+  for (const words of commands) {
+    const { command, args, env } = programLine(dataDir, ...words, '--data-dir', dataDir);
+    const { stdout, stderr } = await promisify(execFile)(command, args, { env, maxBuffer: 1e9 });
+    if (stdout === '') found.push(`${words.join(' ')} prints nothing`);
+    if (`${stdout}${stderr}`.includes(canary)) found.push(`${words.join(' ')} prints words of messages`);
   }
   return found;
 }
