@@ -88,10 +88,10 @@ function checkGroups(entry: unknown, groupId: RegExp | undefined, path: readonly
  * Settings that name the variable of a bot's token. Two connections with one token take each other's
  * messages.
  */
-const TOKENS = ['token_env', 'bot_token_env'];
+export const TOKEN_SETTINGS: readonly string[] = ['token_env', 'bot_token_env'];
 
 function checkToken(type: string, settings: unknown, path: readonly PropertyKey[], tokens: Map<string, PropertyKey>): Finding[] {
-  return TOKENS.flatMap((key): Finding[] => {
+  return TOKEN_SETTINGS.flatMap((key): Finding[] => {
     const variable = valueAt(settings, [key]);
     if (typeof variable !== 'string') return [];
     // At another address it is the token of another bot.

@@ -1,13 +1,14 @@
 // What operators and platforms get wrong: each ends in a message with code and fix where its reader looks, and the rest goes on.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
-import { startChild } from '../testing/child-daemon.ts';
+import { programLine, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { chunk, errorReply, type Reply, sse, stream, textPieces, userText } from '../testing/model-server.ts';
@@ -125,6 +126,20 @@ const FAULTS: Readonly<Record<string, { reply: () => Reply; code: string }>> = {
   // Last: its Retry-After holds back every later call of the same key.
   'status 429': { reply: () => errorReply(429, { message: 'slow' }, { 'retry-after': '3600' }), code: 'GH2102' },
 };
+
+test.concurrent('a start that its only channel ends names the code once, and what to do', async () => {
+  await using dir = await tempDir();
+  const file = join(dir.path, 'config.json');
+  const gateway = { channels: [{ type: 'telegram', settings: { token_env: 'TOKEN' } }] };
+  await writeFile(file, JSON.stringify({ version: 1, gateway }));
+  const { command, args, env } = programLine(dir.path, 'gateway', '--config', file, '--data-dir', join(dir.path, 'data'));
+  const refused = promisify(execFile)(command, args, { cwd: dir.path, env: { ...env, TOKEN: 'wrong' } });
+  const { code, stderr } = (await refused.catch((error: unknown) => error)) as { code: number; stderr: string };
+  expect(code).toBe(78);
+  expect(stderr.slice(stderr.indexOf('✗'))).toMatch(
+    /GH1101 no channel could be started: telegram: TOKEN does not hold.*\n\s*→ mend/,
+  );
+});
 
 test.concurrent('whatever the model answers with, the chat reads what to do and the code, the log too; the message is kept, other chats go on', async () => {
   const names = Object.keys(FAULTS);

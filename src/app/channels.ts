@@ -3,6 +3,7 @@ import type { Channel, ChannelHealth } from '../core/channel.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import type { ChannelEntry, ChannelListener, ChannelRules, ChannelSetOptions, StartHost } from './channel-options.ts';
 import { ConfiguredChannel } from './configured-channel.ts';
+import { refuseSharedTokens } from './shared-token.ts';
 
 export { type ChannelEntry, type ChannelRules, channelDir, type Registry } from './channel-options.ts';
 
@@ -23,8 +24,10 @@ export class ChannelSet implements AsyncDisposable {
     this.#options = options;
   }
 
+  /** Rejects as `refuseShared` throws; a channel that cannot be created is `down`. */
   static async create(entries: readonly ChannelEntry[], options: ChannelSetOptions): Promise<ChannelSet> {
     const set = new ChannelSet(options);
+    set.refuseShared(entries);
     await Promise.all(
       entries.map(async (entry) => {
         const instance = new ConfiguredChannel(entry, options);
@@ -34,6 +37,11 @@ export class ChannelSet implements AsyncDisposable {
       }),
     );
     return set;
+  }
+
+  /** What is to be configured, as a whole. Throws as `refuseSharedTokens`. */
+  refuseShared(entries: Iterable<ChannelEntry>): void {
+    refuseSharedTokens(entries, this.#options.secret);
   }
 
   /** Those that could be created, by instance name. To be read at each use: one that broke is replaced. */

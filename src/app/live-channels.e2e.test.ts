@@ -46,12 +46,13 @@ async function scene(dataDir: string, channels: readonly Entry[], gate?: Promise
     return life;
   };
   const registry: Registry = Object.fromEntries(['work', 'home'].map((type) => [type, testChannelEntry(make(type))]));
+  const secret = (variable: string): string => variable.replace('_COPY', '');
   const model = scriptedModel(async ({ messages }) => {
     const asked = JSON.stringify(messages.at(-1));
     if (asked.includes('slow')) await gate;
     return { text: `answer to ${/question \d+/.exec(asked)?.[0]}` };
   });
-  const rig = await testDaemon({ dataDir, model, gateway: { channels }, daemon: { registry } });
+  const rig = await testDaemon({ dataDir, model, gateway: { channels }, daemon: { registry, secret } });
   const config = (next: readonly Entry[], more: object = {}) => configSchema.parse({ gateway: { channels: next, ...more } });
   return {
     ...{ rig, model, refusals, config },
@@ -243,4 +244,18 @@ test('a candidate without any channel is refused', async () => {
   await using at = await scene(dir.path, [WORK]);
   await expect(at.reload([])).rejects.toMatchObject({ code: 'GH1101' });
   expect(at.rig.daemon.channels.state('work')).toBe('healthy');
+});
+
+test('two channels that hold one token are refused at the start and in a change, and a channel may be renamed', async () => {
+  await using dir = await tempDir();
+  const held = { ...WORK, settings: { token_env: 'TOKEN' } };
+  const copy = { ...WORK, name: 'copy', settings: { token_env: 'TOKEN_COPY' } };
+  const refused = { code: 'GH1101', message: expect.stringContaining('TOKEN_COPY holds the token of channel work') };
+  await using other = await tempDir();
+  await expect(scene(other.path, [held, copy])).rejects.toMatchObject(refused);
+  await using at = await scene(dir.path, [held]);
+  await expect(at.reload([held, copy])).rejects.toMatchObject(refused);
+  expect(at.rig.daemon.channels.state('work')).toBe('healthy');
+  await at.reload([copy]);
+  expect(at.rig.daemon.channels.state('copy')).toBe('healthy');
 });

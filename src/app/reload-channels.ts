@@ -48,6 +48,7 @@ export function channelsPart(options: ChannelsPartOptions): Reloadable<Config> {
       if (after.gateway.channels.length === 0)
         throw new GatehouseError('GH1101', `${KEY} is empty, so there would be nothing to do`, { hint: 'keep one channel' });
       const { channels } = options;
+      channels.refuseShared(entriesOf(after).values());
       const made = await Promise.all([...difference.added, ...difference.replaced].map((entry) => channels.make(entry)));
       const change = new ChannelChange(options, difference, entriesOf(before), made);
       const refused = made.find(({ refusal }) => refusal);

@@ -217,7 +217,8 @@ function terminal(options: RunOptions, screen: Screen): Terminal {
 }
 
 function noChannel({ channels }: Daemon): GatehouseError {
-  const why = channels.status().map(({ name, detail }) => `${name}: ${detail ?? 'failed'}`);
+  // The code stands in front of the whole.
+  const why = channels.status().map(({ name, detail }) => `${name}: ${detail?.replace(/^GH1101: /, '') ?? 'failed'}`);
   return why.length === 0
     ? new GatehouseError('GH1101', 'gateway.channels is empty, so there is nothing to do', {
         hint: 'add {"type": "cli"}, or see `gatehouse init`',
