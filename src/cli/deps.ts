@@ -36,6 +36,8 @@ export interface OpenJournal {
     | 'room'
   > &
     AsyncDisposable;
+  /** As `backupJournal`, to this path. */
+  readonly backup: (path: string) => Promise<void>;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'expect' | 'expectsUntil' | 'list'>;
   readonly people: People;
   readonly pins: Pins;

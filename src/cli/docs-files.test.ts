@@ -43,7 +43,8 @@ test('the config of docs/several-bots.md has two channels and no problem', async
 
 test('what docs/backup.md says brings back what was there', async () => {
   await using dir = await tempDir();
-  const [save = '', restore = ''] = blocksOf('backup.md', 'sh');
+  // The first is `gatehouse backup`, of which app/backup.e2e.test.ts has more.
+  const [, save = '', restore = ''] = blocksOf('backup.md', 'sh');
   const kept = join(dir.path, '.gatehouse', 'users', 'a');
   mkdirSync(kept, { recursive: true });
   mkdirSync(join(dir.path, '.config', 'gatehouse'), { recursive: true });

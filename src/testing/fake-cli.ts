@@ -185,6 +185,7 @@ export class FakeCli {
       return this.letters.length < before;
     };
     return {
+      backup: async (path) => await writeFile(path, 'as it was'),
       journal: {
         dead: {
           list: async () => this.letters,

@@ -38,6 +38,7 @@ export function addMainCommands(program: Commander, run: Run): void {
     );
   addDoctorCommands(program, run);
   addCleanCommand(program, run);
+  addBackupCommand(program, run);
   addUsageCommand(program, run);
   addSimulateCommand(program, run);
   program
@@ -116,6 +117,17 @@ function addFirstCommands(program: Commander, run: Run): void {
     .option('--force', 'replace an existing config')
     .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/init.ts')).init, options, command),
+    );
+}
+
+function addBackupCommand(program: Commander, run: Run): void {
+  reporting(program, 'backup', 'copy the data directory, also while the daemon works, so that it can be restored', [
+    'gatehouse backup ~/backups/gatehouse-monday',
+    'gatehouse backup "/mnt/backups/$(date +%F)" --json',
+  ])
+    .argument('<directory>', 'where the copy is made; it must not be there yet')
+    .action((target: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/backup.ts')).backup, { target }, command),
     );
 }
 
