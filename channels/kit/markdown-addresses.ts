@@ -1,4 +1,4 @@
-/** Which words of a text the parser takes for addresses. They are rendered as links, in no other words. */
+/** Which words of a text are addresses: they become links whose text is the address as it was written. */
 import type MarkdownIt from 'markdown-it';
 
 /** GFM 6.9, behind `www.`: a bare address ends before what a sentence ends with. */

@@ -1,6 +1,7 @@
 // A copy of the data directory that `gatehouse backup` makes while the daemon answers, and a daemon started on it.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { programLine } from '../testing/child-daemon.ts';
@@ -38,6 +39,8 @@ test('a backup made under load stops no answer; a daemon started on it knows the
   await using restored = await at.spawn({ dir: elsewhere.path });
   say(ADA, 'what was the word?');
   await until('it is answered', () => at.texts().length > before.length);
+  // Twice the time that the platform's poll takes: a message that it offers again would have been answered.
+  await sleep(2_000);
   await restored.stop();
   const last = at.model.requests.at(-1);
   expect(last && userText(last)).toContain('what was the word?');

@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { FakeClock } from '../testing/fakes.ts';
+import { FakeClock, MemoryLogger } from '../testing/fakes.ts';
 import { releaseMemory } from './release-memory.ts';
 
 const RELEASE = { type: 'major', execution: 'sync', flavor: 'last-resort' };
 
-/** A heap that holds `held` MB until it is collected, and then 40. */
+const MIB = 1024 * 1024;
+
+/** A heap that holds `held` MiB until it is collected, and then 40. */
 function scene(isAtRest: () => boolean) {
   const collected: unknown[] = [];
   const heap = { held: 40 };
@@ -15,7 +17,14 @@ function scene(isAtRest: () => boolean) {
     collected.push(options);
     heap.held = 40;
   }) as unknown as NonNullable<typeof globalThis.gc>;
-  const done = releaseMemory({ clock, isAtRest, signal: stop.signal, collect, held: () => heap.held });
+  const done = releaseMemory({
+    clock,
+    logger: new MemoryLogger(),
+    isAtRest,
+    signal: stop.signal,
+    collect,
+    held: () => heap.held * MIB,
+  });
   return { collected, heap, clock, stop, done };
 }
 
@@ -64,7 +73,7 @@ test('what each burst leaves is given back at the rest that follows it', async (
 test('a heap that grew little, or that V8 has shrunk meanwhile, is left alone', async () => {
   const { collected, heap, clock } = scene(() => true);
   await clock.advance(10_000);
-  heap.held = 59;
+  heap.held = 71;
   await clock.advance(60_000);
   heap.held = 100;
   await clock.advance(8_000);

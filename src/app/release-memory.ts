@@ -1,7 +1,8 @@
 import { flushCompileCache } from 'node:module';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Clock } from '../core/ports.ts';
+import { errorText } from '../core/errors.ts';
+import type { Clock, Logger } from '../core/ports.ts';
 
 const LOOK_EVERY_MS = 100;
 /** Ten seconds. Between messages that follow each other nothing runs for a moment, which is no rest. */
@@ -11,9 +12,11 @@ const LOOKS_AFTER_START = 3_000;
 const WEIGH_EVERY_MS = 5_000;
 /** What a burst has left is worth a collection from here on, as against what the last one left. */
 const GROWN_BY = 1.5;
+const GROWN_BY_BYTES = 32 * 1024 * 1024;
 
 export interface ReleaseMemoryOptions {
   readonly clock: Pick<Clock, 'sleep'>;
+  readonly logger: Pick<Logger, 'warn'>;
   /** Whether no turn runs and none waits. */
   readonly isAtRest: () => boolean;
   /** Ends it. */
@@ -32,14 +35,16 @@ export interface ReleaseMemoryOptions {
  * compiled. Call it when the daemon is ready. Resolves when `signal` is aborted; never rejects.
  */
 export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void> {
-  const { clock, signal, collect = exposedCollector(), held = heapHeld } = options;
+  const { clock, logger, signal, held = heapHeld } = options;
   let left = held();
+  let collect = options.collect;
   const release = (): void => {
+    collect ??= exposedCollector();
     // Of all flavors only this one shrinks the young generation, which is most of it.
     collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     left = held();
   };
-  const hasGrown = (): boolean => held() >= left * GROWN_BY;
+  const hasGrown = (): boolean => held() >= Math.max(left * GROWN_BY, left + GROWN_BY_BYTES);
   try {
     if (await isRestSeen(options, LOOKS_AFTER_START)) release();
     while (!signal.aborted) {
@@ -47,8 +52,8 @@ export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void
       // Asked twice: meanwhile V8 may have done it.
       if (hasGrown() && (await isRestSeen(options, Number.POSITIVE_INFINITY)) && hasGrown()) release();
     }
-  } catch {
-    // The daemon stops.
+  } catch (error) {
+    if (!signal.aborted) logger.warn('memory.not-released', { detail: errorText(error) });
   }
 }
 

@@ -152,9 +152,10 @@ async function serve(
   // Of this process too, and a daemon within another program leaves that alone.
   if (!options.ending) {
     freeCompilersAtOnce();
-    void releaseMemory({ clock: systemClock, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
+    void releaseMemory({ clock: systemClock, logger, isAtRest: () => daemon.lanes.isAtRest, signal: ending.signal });
   }
-  ending.whenInputEnds(() => daemon.gateway.done());
+  // Of a person who leaves nothing is waited for; what is summarised then is begun again at the next turn.
+  ending.whenInputEnds(() => (message === undefined ? daemon.gateway.idle() : daemon.gateway.done()));
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
   await service.stopping(ending.reason);

@@ -30,7 +30,7 @@ const TAKES_NOTHING: Pick<ChannelHost, 'receive' | 'cursor'> = {
 /**
  * Connects the configured channels as the daemon would, acknowledging nothing, and tells how each of them
  * stands. For use while no daemon runs: most platforms allow one connection of an account. Rejects with
- * GH1003 for a name that is not configured and GH1001 for the terminal.
+ * GH1003 for a name that is not configured, GH1001 for the terminal, and as `refuseSharedTokens` throws.
  */
 export async function tryChannels(options: TryOptions): Promise<readonly ChannelStatus[]> {
   const { config, env, name, timeoutMs = 20_000 } = options;

@@ -22,11 +22,7 @@ export async function backupJournal(source: string, target: string, clock: Clock
   const draft = `${target}.partial`;
   try {
     await rm(draft, { force: true });
-    await createPrivateFile(draft);
-    {
-      using from = new Database(source, { readOnly: true, busyMs: 5_000 });
-      await from.copyTo(draft);
-    }
+    await copyDatabase(source, draft);
     settleInFlight(draft, clock.now());
     await syncFile(draft);
     await rename(draft, target);
@@ -35,6 +31,13 @@ export async function backupJournal(source: string, target: string, clock: Clock
     await rm(draft, { force: true });
     throw backupError(target, error);
   }
+}
+
+/** A consistent copy of a database of ours, in a new private file, while others write to it. Rejects with SQLite's error. */
+export async function copyDatabase(source: string, target: string): Promise<void> {
+  await createPrivateFile(target);
+  using from = new Database(source, { readOnly: true, busyMs: 5_000 });
+  await from.copyTo(target);
 }
 
 /** Nothing of the live journal failed, so this must not look like GH1302 of the journal itself. */

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { copyTree } from '../copy-tree.ts';
 
 async function cliWithData() {
   const dir = await tempDir();
@@ -21,7 +23,7 @@ async function cliWithData() {
 test('backup copies the journals and every file but those of a process, and says what is in it', async () => {
   await using at = await cliWithData();
   const { code, stdout, stderr } = await at.cli.run('backup', 'copies/monday');
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/✓ \S+\/copies\/monday: 4 files, \d+ B/)]);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/✓ \S+\/copies\/monday: 5 files, \d+ B/)]);
   expect(stderr).toMatch(/copying \S+journal\.db[\s\S]*copying files[\s\S]*keys and tokens/);
   const names = (await readdir(at.target, { recursive: true })).toSorted();
   expect(names).toEqual([
@@ -37,20 +39,56 @@ test('backup --json counts what it copied, and names what it could not and a con
   await using at = await cliWithData();
   await at.cli.write('data/config-path', join(at.cli.dir, 'elsewhere.json'));
   execFileSync('mkfifo', [join(at.cli.dataDir, 'users/pipe')]);
+  await symlink('/etc/passwd', join(at.cli.dataDir, 'users/link'));
   const { code, stdout } = await at.cli.run('backup', 'copies/monday', '--json');
   expect([code, JSON.parse(stdout)]).toMatchObject([
-    0,
-    { path: at.target, files: 5, bytes: expect.any(Number), left: ['users/pipe'], config: join(at.cli.dir, 'elsewhere.json') },
+    1,
+    {
+      ...{ path: at.target, files: 6, bytes: expect.any(Number), config: join(at.cli.dir, 'elsewhere.json') },
+      error: { code: 'GH1202', message: expect.stringMatching(/not in the copy: users\/(link|pipe)/) },
+      left: expect.arrayContaining(['users/pipe (no file)', 'users/link (a link to /etc/passwd)']),
+    },
   ]);
 });
 
-test('backup follows no link and keeps the permissions of files', async () => {
+test('backup keeps links within, permissions and times, and follows a link that puts state on another disk', async () => {
   await using at = await cliWithData();
-  await symlink('/etc/passwd', join(at.cli.dataDir, 'users/link'));
-  await chmod(join(at.cli.dataDir, 'auth.json'), 0o600);
+  const sessions = join(at.cli.dataDir, 'users/ada/sessions');
+  await symlink('default.jsonl', join(sessions, 'newest'));
+  await chmod(join(sessions, 'default.jsonl'), 0o640);
+  await utimes(join(sessions, 'default.jsonl'), 1_000_000, 1_000_000);
+  await at.cli.write('disk/work/a.txt', 'on another disk');
+  await symlink(join(at.cli.dir, 'disk/work'), join(at.cli.dataDir, 'workspaces'));
   expect(await at.cli.run('backup', 'copies/monday')).toMatchObject({ code: 0 });
-  expect(await readlink(join(at.target, 'users/link'))).toBe('/etc/passwd');
-  expect((await lstat(join(at.target, 'auth.json'))).mode & 0o777).toBe(0o600);
+  const copied = join(at.target, 'users/ada/sessions');
+  expect(await readlink(join(copied, 'newest'))).toBe('default.jsonl');
+  const { mode, mtimeMs } = await lstat(join(copied, 'default.jsonl'));
+  expect([mode & 0o777, mtimeMs]).toEqual([0o640, 1_000_000_000]);
+  expect(await readFile(join(at.target, 'workspaces/a.txt'), 'utf8')).toBe('on another disk');
+});
+
+test("a channel's own database is whole in the copy, although it is written to", async () => {
+  await using at = await cliWithData();
+  await at.cli.write('data/channels/phone/keep', '');
+  using login = new DatabaseSync(join(at.cli.dataDir, 'channels/phone/login.db'));
+  login.exec('PRAGMA journal_mode = WAL; CREATE TABLE key (value); INSERT INTO key VALUES (7)');
+  expect(await at.cli.run('backup', 'copies/monday')).toMatchObject({ code: 0 });
+  const there = join(at.target, 'channels/phone');
+  expect((await readdir(there)).toSorted()).toEqual(['keep', 'login.db']);
+  using copy = new DatabaseSync(join(there, 'login.db'));
+  expect(copy.prepare('SELECT value FROM key').all()).toEqual([{ value: 7 }]);
+});
+
+test('an archive is copied after the file whose lines move into it', async () => {
+  await using at = await cliWithData();
+  const from = join(at.cli.dataDir, 'users/ada/sessions');
+  for (const name of ['default.archive.jsonl', 'a.quarantine.jsonl', 'z.jsonl'])
+    await at.cli.write(`data/users/ada/sessions/${name}`, '');
+  const asked: string[] = [];
+  const takes = (path: string): boolean => asked.push(path) > 0;
+  await copyTree({ from, to: at.target, takes, database: () => undefined });
+  expect(asked.slice(0, 2).toSorted()).toEqual(['default.jsonl', 'z.jsonl']);
+  expect(asked).toHaveLength(4);
 });
 
 test('backup replaces nothing, does not copy into what it copies, and needs something to copy', async () => {
@@ -64,6 +102,10 @@ test('backup replaces nothing, does not copy into what it copies, and needs some
     code: 4,
     stderr: expect.stringMatching(/GH1005 .*data directory/),
   });
+  await symlink(at.cli.dataDir, join(at.cli.dir, 'link'));
+  expect(await at.cli.run('backup', 'link/copy')).toMatchObject({ stderr: expect.stringMatching(/GH1005 .*data directory/) });
+  const byLink = ['--data-dir', join(at.cli.dir, 'link')];
+  expect(await at.cli.run('backup', 'data/copy', ...byLink)).toMatchObject({ stderr: expect.stringMatching(/GH1005 .*data/) });
   const none = ['--data-dir', join(at.cli.dir, 'nowhere')];
   expect(await at.cli.run('backup', 'copies/other', ...none)).toMatchObject({
     stderr: expect.stringMatching(/GH1003 .*no journal/),

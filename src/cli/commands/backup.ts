@@ -1,19 +1,32 @@
 // the data directory, in use or not -> a directory that a daemon can be started on
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { chatDirOf } from '../../../config/paths.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { copyDatabase } from '../../journal/backup.ts';
 import { syncDirectory } from '../../lib/atomic-file.ts';
 import { counted } from '../../lib/counted.ts';
+import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf, lastConfig } from '../context.ts';
 import { copyTree } from '../copy-tree.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withJournal } from '../read-journal.ts';
 import { sizeText } from './sessions.ts';
 
-/** Copied by SQLite, of one process alone, half written, or a copy of before an upgrade. */
-const NOT_COPIED = /^(journal\.db(-wal|-shm|\.v\d+\.bak)?|lock\.db.*|daemon\.json|.*\.new-\d+|\.[0-9a-f]{16}\.tmp|.*\.partial)$/;
+/**
+ * Copied by SQLite, of one process alone, half written, or a copy of before an upgrade: in the data directory
+ * and in `chat/`.
+ */
+const NOT_COPIED = new RegExp(
+  `^(${[
+    ...['journal\\.db(-wal|-shm|\\.v\\d+\\.bak|\\.upgrade.*)?', 'lock\\.db.*', 'daemon\\.json', 'mcp\\.so.*'],
+    ...['.*\\.new-\\d+', '\\.[0-9a-f]{16}\\.tmp', '.*\\.partial'],
+  ].join('|')})$`,
+);
+/** A channel's own: `channels/NAME/login.db` of WhatsApp is written to with each message. */
+const OF_CHANNEL = /^channels[/\\][^/\\]+[/\\][^/\\]+\.db$/;
+const OF_CHANNEL_LOG = /^channels[/\\][^/\\]+[/\\][^/\\]+\.db-(wal|shm)$/;
 
 /**
  * Copies the data directory while its daemon works: the journal as it was at one moment, then files. What was
@@ -25,21 +38,26 @@ export const backup: Command<{ readonly target: string }> = async (context, { ta
   const { out, deps } = context;
   const dataDir = dataDirOf(context);
   const path = resolve(deps.cwd, target);
-  refusePlace(dataDir, path);
   if (!existsSync(join(dataDir, 'journal.db')))
     throw new GatehouseError('GH1003', `${dataDir} holds no journal, so there is nothing to back up`, {
       hint: 'name the data directory with --data-dir',
     });
-  const { journals, ...copied } = await written(path, async (draft) => await copyAll(context, dataDir, draft));
-  const bytes = copied.bytes + journals;
+  refusePlace(dataDir, path);
+  const copied = await written(path, async (draft) => await copyAll(context, realpathSync(dataDir), draft));
+  const { files, bytes, left } = copied;
   const config = await lastConfig(context);
   const isElsewhere = config !== undefined && !isBelow(config, dataDir);
-  out.data(`${out.mark('ok')} ${path}: ${counted(copied.files + 1, 'file')}, ${sizeText(bytes)}`);
-  if (copied.left.length > 0) out.say(`not copied, since they are no files: ${copied.left.join(', ')}`);
+  out.data(`${out.mark('ok')} ${path}: ${counted(files, 'file')}, ${sizeText(bytes)}`);
   if (isElsewhere) out.say(`the config is not in it: keep a copy of ${config}`);
   out.say('it holds conversations, keys and tokens: keep it as you keep those');
-  out.document({ path, files: copied.files + 1, bytes, left: copied.left, ...(isElsewhere ? { config } : {}) });
-  return EXIT.ok;
+  const document = { path, files, bytes, left, ...(isElsewhere ? { config } : {}) };
+  if (left.length === 0) {
+    out.document(document);
+    return EXIT.ok;
+  }
+  const message = `not in the copy: ${left.map(printable).join(', ')}`;
+  out.fail({ code: 'GH1202', message, hint: 'copy by hand what you need of it; the rest is in the copy' }, document);
+  return EXIT.failed;
 };
 
 function refusePlace(dataDir: string, path: string): void {
@@ -50,9 +68,15 @@ function refusePlace(dataDir: string, path: string): void {
     });
 }
 
+/** By where links lead; what is not there yet counts by the directory that it would be in. */
 function isBelow(path: string, directory: string): boolean {
-  const way = relative(resolve(directory), resolve(path));
-  return way !== '..' && !way.startsWith(`..${sep}`);
+  const way = relative(realpathSync(directory), whereItLies(resolve(path)));
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+function whereItLies(path: string): string {
+  if (existsSync(path) || dirname(path) === path) return realpathSync(path);
+  return join(whereItLies(dirname(path)), basename(path));
 }
 
 /** What `write` makes of a draft takes the place of `path`; nothing is left of one that fails. */
@@ -78,16 +102,29 @@ async function written<T>(path: string, write: (draft: string) => Promise<T>): P
 }
 
 async function copyAll(context: CommandContext, dataDir: string, draft: string) {
-  // First the journals: lines that it holds no more are in the files then.
+  // First the journals: lines that they hold no more are in the files then.
   const chat = relative(dataDir, chatDirOf(dataDir));
-  const journals =
-    (await copyJournal(context, dataDir, draft)) + (await copyJournal(context, join(dataDir, chat), join(draft, chat)));
+  const journals = [
+    await copyJournal(context, dataDir, draft),
+    await copyJournal(context, join(dataDir, chat), join(draft, chat)),
+  ].filter((bytes) => bytes > 0);
   context.out.say('copying files …');
-  const isTaken = (path: string): boolean => {
-    const inChat = dirname(path) === chat;
-    return !((dirname(path) === '.' || inChat) && NOT_COPIED.test(basename(path)));
-  };
-  return { ...(await copyTree(dataDir, draft, isTaken)), journals };
+  const copied = await copyTree({
+    from: dataDir,
+    to: draft,
+    takes(path) {
+      const isOfProcess = ['.', chat].includes(dirname(path)) && NOT_COPIED.test(basename(path));
+      return !isOfProcess && !OF_CHANNEL_LOG.test(path);
+    },
+    database: (path) => (OF_CHANNEL.test(path) ? copyLive(join(dataDir, path), join(draft, path)) : undefined),
+  });
+  const bytes = journals.reduce((sum, size) => sum + size, copied.bytes);
+  return { left: copied.left, files: copied.files + journals.length, bytes };
+}
+
+async function copyLive(source: string, target: string): Promise<number> {
+  await copyDatabase(source, target);
+  return (await stat(target)).size;
 }
 
 /** Its size in bytes; 0 where there is none. */
