@@ -11,7 +11,18 @@ import { OPTIONAL_PACKAGES } from '../../src/lib/optional-packages.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const MAX_MB = 100;
 const GATEWAY_MS = 8_000;
-const PERMISSIVE = ['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Unlicense', 'BlueOak-1.0.0', 'PSF-2.0'];
+const PERMISSIVE = [
+  'MIT',
+  'ISC',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  '0BSD',
+  'Unlicense',
+  'BlueOak-1.0.0',
+  'PSF-2.0',
+  'Python-2.0',
+];
 const work = mkdtempSync(join(tmpdir(), 'gatehouse-package-'));
 try {
   check();
