@@ -1,4 +1,4 @@
-// A copy of the data directory that `gatehouse backup` makes while the daemon answers, and a daemon started on it.
+// What `gatehouse backup` copies while the daemon answers, and a daemon started on the copy.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

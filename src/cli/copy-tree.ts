@@ -23,7 +23,10 @@ export interface CopyOptions {
   readonly database: (path: string) => Promise<number> | undefined;
 }
 
-/** What grows out of the file beside it: copied before that, it could lack lines that the other has lost by then. */
+/**
+ * What the file beside it is emptied into: copied before that file, it could lack lines which the other has
+ * lost by then.
+ */
 const LAST = /\.(archive|quarantine)\.jsonl$/;
 const CHUNK_BYTES = 1024 * 1024;
 /** Not followed if it has become a link by now, and not waited for if it has become a pipe. */

@@ -33,7 +33,10 @@ export async function backupJournal(source: string, target: string, clock: Clock
   }
 }
 
-/** A consistent copy of a database of ours, in a new private file, while others write to it. Rejects with SQLite's error. */
+/**
+ * A consistent copy of a database of ours, in a new private file, while others write to it. Rejects with
+ * SQLite's error.
+ */
 export async function copyDatabase(source: string, target: string): Promise<void> {
   await createPrivateFile(target);
   using from = new Database(source, { readOnly: true, busyMs: 5_000 });

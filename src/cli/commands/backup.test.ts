@@ -57,8 +57,8 @@ test('backup keeps links within, permissions and times, and follows a link that 
   await symlink('default.jsonl', join(sessions, 'newest'));
   await chmod(join(sessions, 'default.jsonl'), 0o640);
   await utimes(join(sessions, 'default.jsonl'), 1_000_000, 1_000_000);
-  await at.cli.write('disk/work/a.txt', 'on another disk');
-  await symlink(join(at.cli.dir, 'disk/work'), join(at.cli.dataDir, 'workspaces'));
+  await at.cli.write('other/files/a.txt', 'on another disk');
+  await symlink(join(at.cli.dir, 'other/files'), join(at.cli.dataDir, 'workspaces'));
   expect(await at.cli.run('backup', 'copies/monday')).toMatchObject({ code: 0 });
   const copied = join(at.target, 'users/ada/sessions');
   expect(await readlink(join(copied, 'newest'))).toBe('default.jsonl');
