@@ -75,6 +75,42 @@ test('P17 the person is asked in their chat, and their next words are the result
   expect(asked.requests).toHaveLength(2);
 });
 
+test('in a group that must name the agent, answers to an open question need not, and other words stay unread', async () => {
+  const entry = { allowed_senders: ['ada', 'ben', 'cleo'], allowed_groups: ['room'], group_mode: 'mention' };
+  const { channel, sees, daemon, model: asked } = await rig({ entry });
+  const room = { chatId: 'room', isGroup: true };
+  const says = (who: typeof BEN, text: string, more = {}) => channel.deliver({ ...who, ...room, text, ...more });
+  const asks = async (question: string) => {
+    await says(BEN, ask({ question }), { mentionsBot: true });
+    return await sees('room', question);
+  };
+  expect(await asks('Colour 1?')).toContain('Answer in reply to this message, with your next one here, or');
+  await says(CLEO, 'lunch?');
+  await says(BEN, 'blue, please');
+  await sees('room', 'came: blue, please');
+  const text = await asks('Colour 2?');
+  await says(CLEO, 'mine is red', { replyTo: { platformId: 'q', fromBot: true, text } });
+  await sees('room', 'This question is for another person.');
+  await says(BEN, `/answer ${codeIn(text)} green`);
+  await sees('room', 'came: green');
+  await says(BEN, 'no question is open now');
+  expect((await daemon.journal.counts()).refused).toMatchObject([{ reason: 'not-mentioned', count: 2 }]);
+  expect(asked.requests).toHaveLength(4);
+});
+
+test('in its owner’s group a typed yes counts without a mention, by the id of the owner alone', async () => {
+  const owner = [{ channel: 'test', chat_id: 'room', sender_ids: ['ada'] }];
+  const entry = { allowed_senders: ['ada', 'ben'], allowed_groups: ['room'], group_mode: 'mention' };
+  const { channel, sees } = await rig({ entry, gateway: { owner } });
+  await channel.deliver({ ...BEN, text: ask({ question: 'May I?', to: 'owner', answer: 'approval' }) });
+  const code = codeIn(await sees('room', 'May I?'));
+  const says = (who: typeof BEN) => channel.deliver({ ...who, chatId: 'room', isGroup: true, text: `/allow ${code}` });
+  await says(BEN);
+  await sees('room', 'Only the owner may answer this.');
+  await says(ADA);
+  await sees('ben', 'came: allow');
+});
+
 test('a choice is a button, and a number or a label in reply; the second answer is refused in words', async () => {
   const channel = new TestChannel('test');
   channel.buttons = true;

@@ -66,7 +66,10 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
 async function judge(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const access = await decideAccess(message, options.rules(message.channel), options.pairing, options.clock);
   const place = { lane: laneKey(message), session: sessionKey(message, await options.firstAccount?.(message.channel)) };
-  if (access.kind === 'refused') return { kind: 'refuse', message, reason: access.reason };
+  if (access.kind === 'refused') {
+    const answered = access.reason === 'not-mentioned' ? await answerOfQuestion(message, place, options) : undefined;
+    return answered ?? { kind: 'refuse', message, reason: access.reason };
+  }
   if (access.kind === 'pair') {
     // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway.
     // What an adapter needs for a reply in place may be such words too (the subject of a mail), so the code
@@ -102,16 +105,28 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   const read = command?.kind === 'task' ? await withQuoted(message, options.rules(message.channel), options.pairing) : message;
   const prompted = isPrompt(command) ? await answerPrompt(command, read, place, options.commands) : undefined;
   if (prompted) return { kind: 'answer', message, ...place, ...prompted };
-  // A question for words takes the next message, but no command.
-  const decision = command ? undefined : await options.decide?.(message);
-  if (decision) {
-    const { outcome, answer, settled } = decision;
-    const over = (wait: StoredWait) => options.answer(message, overText(wait));
-    const settles = settled ? { settles: { settled, over } } : {};
-    return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles };
-  }
+  const answered = await answerOfQuestion(message, place, options);
+  if (answered) return answered;
   const during = command ? undefined : await options.during?.(message);
   return { kind: 'admit', message, ...place, ...(during ? { during } : {}) };
+}
+
+/**
+ * Also of words in a group that address the agent by nothing else: who was asked there is told to answer
+ * there. A question for words takes the next message, but no command. Undefined: the message answers none.
+ */
+async function answerOfQuestion(
+  message: InboundMessage,
+  place: { readonly lane: string; readonly session: string },
+  options: AdmitOptions,
+): Promise<Admission | undefined> {
+  if (message.kind !== 'message' || parseCommand(message.text)) return undefined;
+  const decision = await options.decide?.(message);
+  if (!decision) return undefined;
+  const { outcome, answer, settled } = decision;
+  const over = (wait: StoredWait) => options.answer(message, overText(wait));
+  const settles = settled ? { settles: { settled, over } } : {};
+  return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles };
 }
 
 function personalAdmission(

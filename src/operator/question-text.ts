@@ -77,7 +77,7 @@ export function reminderOf(question: Question, code: string, now: number): strin
   return `⏰ This question is still open:\n${textOf(question, code, now)}`;
 }
 
-function howToAnswer({ answer, grant, named }: Question, code: string): string {
+function howToAnswer({ answer, grant, named, to }: Question, code: string): string {
   const deny = `\`/deny ${code}\``;
   if (answer === 'approve') {
     const session = grant ? ` (\`/allow ${code} ${SESSION}\` for the session)` : '';
@@ -85,6 +85,9 @@ function howToAnswer({ answer, grant, named }: Question, code: string): string {
   }
   if (named) return `Reply to this message, or \`/answer ${code} …\`, or ${deny}`;
   if (answer === 'choice') return `Reply \`/answer ${code} …\`, or decline with ${deny},`;
+  // Some platforms hand over nothing of a group but replies and what names the agent.
+  if (to !== 'owner' && to.isGroup)
+    return `Answer in reply to this message, with your next one here, or with \`/answer ${code} …\`, or decline with ${deny},`;
   return `Answer with your next message here, or with \`/answer ${code} …\`, or decline with ${deny},`;
 }
 
