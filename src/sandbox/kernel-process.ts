@@ -54,6 +54,18 @@ export async function markedWith(id: string): Promise<readonly number[]> {
   return found.flat();
 }
 
+/** So often what was started between a look and the end of its parent is looked for again. */
+const LOOKS = 5;
+
+/** Kills all processes that were started with this mark, also those that left the group and lost their parent. */
+export async function killMarked(id: string): Promise<void> {
+  for (let look = 0; look < LOOKS; look += 1) {
+    const found = await markedWith(id);
+    if (found.length === 0) return;
+    for (const pid of found) signalTo(pid, 'SIGKILL');
+  }
+}
+
 /** A negative id names the whole group. What is gone already is not an error. */
 export function signalTo(pid: number, signal: NodeJS.Signals): void {
   try {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import { errorText } from '../../core/errors.ts';
 import type { Journal } from '../../core/journal.ts';
@@ -48,8 +47,8 @@ export async function composeMcp(
 /** The row is on disk before a server begins, and the next start ends what it finds. */
 function recordIn(journal: Journal, logger: Logger): RecordProcess {
   const book = processBook(journal);
-  return async ({ pid, program }) => {
-    const [id, started] = [randomUUID(), await startOf(pid)];
+  return async ({ id, pid, program }) => {
+    const started = await startOf(pid);
     if (started === undefined) return () => undefined;
     await book.add({ id, pgid: pid, started, program: basename(program).slice(0, 100) });
     return () => void book.remove(id).catch((error: unknown) => logger.warn('process.row-stays', { detail: errorText(error) }));

@@ -297,7 +297,7 @@ test('A27 A28 a server is given the variables that its entry names, and no other
   const name = await play('environment', { env: ['TOKEN'] });
   await settled(name);
   const { output } = await call(`mcp__${name}__do`);
-  expect(output).toBe(`PATH TOKEN in ${join(dir.path, 'mcp', name)}`);
+  expect(output).toBe(`GATEHOUSE_PROCESS PATH TOKEN in ${join(dir.path, 'mcp', name)}`);
 });
 
 test.each(['stubborn', 'parent'])('a server that is %s is gone with its processes once it is taken out', async (mode) => {

@@ -1,5 +1,7 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
+import { until } from '../../testing/fakes.ts';
 import { LineProcess } from './stdio-process.ts';
 
 /** Why a program that runs this script was gone. */
@@ -29,4 +31,35 @@ test.each([
   ['kill -9 $$', 'sh ended with SIGKILL'],
 ])('of a program that ended it is told how, and what it said last: %s', async (script, told) => {
   expect(await endOf(script)).toEqual(typeof told === 'string' ? told : expect.stringMatching(told));
+});
+
+/** Processes whose arguments hold this word, this one and shells left out. */
+async function running(word: string): Promise<number> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'latin1').catch(() => '')));
+  return lines.filter((line) => line.startsWith('sleep') && line.includes(word)).length;
+}
+
+test.runIf(process.platform === 'linux').each([
+  ['is closed', 'cat', 'closed'],
+  ['ends by itself', 'exit 0', 'ends'],
+  ['is ended for what it sends', 'head -c 20000 /dev/zero; cat', 'sends'],
+  ['is closed and has cleared the environment of what it started', 'exec sleep 30', 'cleared'],
+])('what has left the group of a program is gone with it, where it %s', async (_how, goesOn, word) => {
+  const seconds = `3${process.pid}.${word.length}`;
+  const stray = word === 'cleared' ? `env -i setsid sleep ${seconds}` : `setsid sleep ${seconds}`;
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const program = new LineProcess({
+    argv: ['sh', '-c', `${stray} & sleep 0.1; echo begun; read go; ${goesOn}`],
+    env: { PATH: process.env['PATH'] ?? '' },
+    ...{ cwd: '/', maxLineBytes: 10_000, clock: systemClock },
+    ...{ onLine: () => begun.resolve(), onError: () => undefined, onEnd: () => ended.resolve() },
+  });
+  await begun.promise;
+  expect(await running(seconds)).toBe(1);
+  program.write('go');
+  if (word === 'closed' || word === 'cleared') await program.close();
+  await ended.promise;
+  await until('nothing is left', async () => (await running(seconds)) === 0, 1_000);
 });

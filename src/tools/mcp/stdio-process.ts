@@ -1,16 +1,18 @@
-/** A program that is spoken with line by line, in a process group of its own that ends with it. */
+/** A program that is spoken with line by line, in a process group of its own; all that it starts ends with it. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../core/ports.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { gated } from '../../lib/start-gate.ts';
 import { startTimer } from '../../lib/timer.ts';
+import { descendantsOf, killMarked, PROCESS_MARK, signalTo } from '../../sandbox/kernel-process.ts';
 
 export interface LineProgram {
   /** Program and arguments; no shell ever sees them. */
   readonly argv: readonly [string, ...string[]];
-  /** The whole environment. */
+  /** The whole environment, but for the mark by which all that it starts is found. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** Of one line; a longer one ends the program. */
@@ -27,9 +29,13 @@ export interface LineProgram {
 
 /**
  * Writes down that a process group runs, so that the next start ends it; the program begins once that has
- * resolved, and never when it rejects. Resolves to what is called when the group is gone.
+ * resolved, and never when it rejects. `id`: the mark. Resolves to what is called when all of it is gone.
  */
-export type RecordProcess = (process: { readonly pid: number; readonly program: string }) => Promise<() => void>;
+export type RecordProcess = (process: {
+  readonly id: string;
+  readonly pid: number;
+  readonly program: string;
+}) => Promise<() => void>;
 
 /** After standard input was closed, before TERM; and between TERM and KILL. ms. */
 const GRACE_MS = 500;
@@ -59,12 +65,15 @@ type Child = Omit<ChildProcess, 'stdin' | 'stdout' | 'stderr' | 'stdio'> & {
 
 export class LineProcess {
   readonly #program: LineProgram;
+  readonly #id = randomUUID();
   readonly #child: Child;
   readonly #gone = Promise.withResolvers<void>();
   #rest: Buffer[] = [];
   #restBytes = 0;
   #reason: Error | undefined;
   #isOver = false;
+  /** Settles when what has left the group is gone as well. */
+  #strays: Promise<void> = Promise.resolve();
   /** The last line on standard error: mostly why it ended. */
   #lastSaid = '';
 
@@ -72,7 +81,13 @@ export class LineProcess {
     const { argv, cwd, env } = program;
     const [command, ...args] = argv;
     this.#program = program;
-    const options = { cwd, env: { ...env }, shell: false, windowsHide: true, detached: process.platform !== 'win32' };
+    const options = {
+      cwd,
+      env: { ...env, [PROCESS_MARK]: this.#id },
+      shell: false,
+      windowsHide: true,
+      detached: process.platform !== 'win32',
+    };
     const [file, given] = program.record ? ['/bin/sh', gated(argv)] : [command, args];
     const child = spawn(file, given, {
       ...options,
@@ -98,7 +113,7 @@ export class LineProcess {
     const { pid } = this.#child;
     if (!record || pid === undefined) return;
     try {
-      const forgotten = await record({ pid, program: this.#program.argv[0] });
+      const forgotten = await record({ id: this.#id, pid, program: this.#program.argv[0] });
       this.#gone.promise.then(forgotten);
       this.#child.stdio[3]?.end('go\n');
     } catch (error) {
@@ -120,18 +135,18 @@ export class LineProcess {
   /** Ends it at once, for this reason. */
   fail(reason: Error): void {
     this.#reason ??= reason;
-    this.#kill('SIGKILL');
+    this.#endAll('SIGKILL');
   }
 
-  /** Closes its input, then asks, then kills. Resolves when nothing of its group is left. */
+  /** Closes its input, then asks, then kills. Resolves when nothing is left of it and of what it started. */
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.#reason ??= new Error('it was closed');
     this.#child.stdin.end();
     const { clock } = this.#program;
     const stops = [
-      startTimer(clock, GRACE_MS, () => this.#kill('SIGTERM')),
-      startTimer(clock, 2 * GRACE_MS, () => this.#kill('SIGKILL')),
+      startTimer(clock, GRACE_MS, () => this.#endAll('SIGTERM')),
+      startTimer(clock, 2 * GRACE_MS, () => this.#endAll('SIGKILL')),
     ];
     await this.#gone.promise;
     for (const stop of stops) stop();
@@ -171,6 +186,8 @@ export class LineProcess {
   /** What it printed last is still read; what it started goes with it. */
   #exited(reason: () => Error): void {
     this.#kill('SIGKILL');
+    // What left the group may hold the pipes.
+    this.#strays = killMarked(this.#id).catch(() => undefined);
     const stop = startTimer(this.#program.clock, GRACE_MS, () => this.#end(reason()));
     this.#child.once('close', () => {
       stop();
@@ -183,8 +200,20 @@ export class LineProcess {
     this.#isOver = true;
     if (this.#child.pid !== undefined) forget(this.#child.pid);
     for (const stream of this.#child.stdio) stream?.destroy();
-    this.#gone.resolve();
+    void this.#strays.then(() => this.#gone.resolve());
     this.#program.onEnd(this.#reason ?? reason);
+  }
+
+  /** Ends the group and what has left it: without its mark that is not found any more once its parent is gone. */
+  #endAll(signal: 'SIGTERM' | 'SIGKILL'): void {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isOver) return;
+    descendantsOf(pid)
+      .then((below) => {
+        for (const one of below) signalTo(one, signal);
+      })
+      .catch(() => undefined)
+      .finally(() => this.#kill(signal));
   }
 
   #kill(signal: NodeJS.Signals): void {
@@ -203,12 +232,7 @@ function forget(pid: number): void {
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(process.platform === 'win32' ? pid : -pid, signal);
-  } catch (error) {
-    // No process of the group is left. On macOS a group of zombies answers EPERM.
-    if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
-  }
+  signalTo(process.platform === 'win32' ? pid : -pid, signal);
 }
 
 /** A shell that does not find what it is to become ends with 127 (POSIX, 2.8.2). */
