@@ -9,14 +9,14 @@ import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 /** `hooks`: scripts of `/bin/sh` by event. */
-async function scene(hooks: Readonly<Record<string, string>>, script: Script) {
+async function scene(hooks: Readonly<Record<string, string>>, script: Script, sections: Readonly<Record<string, unknown>> = {}) {
   const dir = await tempDir();
   onTestFinished(() => dir[Symbol.asyncDispose]());
   const entries = await Promise.all(
     Object.entries(hooks).map(async ([event, text]) => ({ event, command: [await shellProgram(dir.path, event, text)] })),
   );
   const model = scriptedModel(script);
-  const rig = await testDaemon({ dataDir: join(dir.path, 'data'), model, sections: { hooks: entries } });
+  const rig = await testDaemon({ dataDir: join(dir.path, 'data'), model, sections: { ...sections, hooks: entries } });
   return { ...rig, model, dir: dir.path, entries, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
 }
 
@@ -40,6 +40,15 @@ test('a hook is told what the chat is told, and one that refuses a model call en
   expect(at.channel.sent.map((part) => part.text)).toEqual([text]);
   const out = await until('the hook is told', () => readFile(join(at.dir, 'data', 'out'), 'utf8').catch(() => undefined));
   expect(JSON.parse(out)).toMatchObject({ event: 'message_out', outcome: 'failed:GH2121', text, principal: 'test:user-1' });
+});
+
+test('a hook runs beside the daemon also where the tools of the agent have a worker of their own', async () => {
+  // That worker has no network and not all files: here none listens.
+  const sandbox = { worker_socket: '/nonexistent/worker' };
+  await using at = await scene({ message_in: 'echo not today; exit 1' }, ['hello'], { sandbox });
+  await at.channel.deliver({ platformId: 'm1', text: 'hi' });
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual(['⚠️ A rule of the operator keeps me from answering this: not today']);
 });
 
 test('a change of the hooks in the config holds at once', async () => {

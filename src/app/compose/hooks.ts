@@ -10,7 +10,7 @@ export function composeHooks({ options, programs, live, pluginHooks }: Base): Ho
   return new HookRunner({
     // Those of the config first: their places are their keys.
     settings: () => [...live().hooks.map(settingsOf), ...pluginHooks().map(({ key, hook }) => ({ key, ...settingsOf(hook) }))],
-    ...{ spawner: programs.spawner, cwd, logger },
+    ...{ spawner: programs.operators, cwd, logger },
     env: Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name] ?? '']]))),
   });
 }

@@ -124,8 +124,10 @@ export type LiveConfig = Pick<
 
 /** What runs programs. */
 export interface Programs extends AsyncDisposable {
-  /** For programs of the operator, which are in no sandbox. */
+  /** For programs of ours, beside those of the tools where these have a unit of their own. */
   readonly spawner: Pick<Spawner, 'run'>;
+  /** For programs of the operator, which may do what the daemon may. */
+  readonly operators: Pick<Spawner, 'run'>;
   /** Undefined = the run has no tools that run programs. */
   of(run: string): RunSpawner | undefined;
   /** Whether there is a browser, and a sandbox that holds it without a directory. */

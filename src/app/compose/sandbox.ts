@@ -28,18 +28,18 @@ export async function composePrograms(options: DaemonOptions, journal: Journal):
   const jail = { network, readable, hidden: [dataDir], ...(image === undefined ? {} : { image }) };
   let confinement: Confinement = { ...jail, mode: 'bwrap' };
   const socket = sandbox?.worker_socket;
-  const spawner = new WorkerSpawner({
-    connect: socket === undefined ? childWorker({ main: MAIN, path: PROGRAM_PATH, logger }) : socketWorker(socket),
-    confinement: () => confinement,
-    ...{ book: processBook(journal), newId: randomUUID, clock, logger },
-  });
+  const ownWorker = childWorker({ main: MAIN, path: PROGRAM_PATH, logger });
+  const shared = { confinement: () => confinement, book: processBook(journal), newId: randomUUID, clock, logger };
+  const spawner = new WorkerSpawner({ ...shared, connect: socket === undefined ? ownWorker : socketWorker(socket) });
+  // In the unit of the agent's tools, programs of the operator would have neither network nor their files.
+  const operators = socket === undefined ? spawner : new WorkerSpawner({ ...shared, connect: ownWorker });
   const reaped = await spawner.reap();
   if (reaped > 0) logger.warn('processes.ended', { left: reaped, detail: 'an earlier process left them running' });
   const closing = new AsyncDisposableStack();
-  closing.defer(async () => spawner[Symbol.dispose]());
+  for (const one of new Set([spawner, operators])) closing.defer(async () => one[Symbol.dispose]());
   const closeFirst = (part: AsyncDisposable): void => void closing.use(part);
   const close = (): Promise<void> => closing.disposeAsync();
-  const none = { of: () => undefined, spawner, hasBrowser: false, closeFirst, [Symbol.asyncDispose]: close };
+  const none = { of: () => undefined, spawner, operators, hasBrowser: false, closeFirst, [Symbol.asyncDispose]: close };
   if (!sandbox || sandbox.mode === 'off') {
     return { ...none, status: sandbox && { mode: 'off' } };
   }
