@@ -183,3 +183,27 @@ test('a claim that waits for the count ends with its signal', async () => {
   stop.abort(new Error('stopped'));
   await expect(claim).rejects.toThrow('stopped');
 });
+
+test('what programs write without a claim is seen when the disk becomes fuller, and laid to who wrote it', async () => {
+  await using at = await scene();
+  at.limits = { person_mb: 50, total_mb: 90, reserve_mb: 100 };
+  const [ada, bob] = [await at.workspace('ada'), await at.workspace('bob')];
+  await at.quota.measureAll(signal);
+  const [began, other] = [await at.quota.before(ada), await at.quota.before(bob)];
+  const writes = async (path: string, name: string, mib: number): Promise<void> => {
+    await writeFile(join(path, name), Buffer.alloc(mib * MIB));
+    at.free -= mib * MIB;
+  };
+  await writes(ada, 'one', 40);
+  expect(await at.quota.overrun(ada, began)).toBeUndefined();
+  await writes(ada, 'two', 20);
+  expect(await at.quota.overrun(ada, began)).toMatchObject({ code: 'GH1508', message: expect.stringContaining('of this chat') });
+  expect(await at.quota.overrun(bob, other)).toBeUndefined();
+  await at.quota.after(ada, began);
+  // Also a file that a tool would write is refused now.
+  await expect(at.store(ada, MIB)).rejects.toMatchObject(refused('files of this chat may take up 50 MB'));
+  await writes(bob, 'three', 35);
+  expect(await at.quota.overrun(bob, other)).toMatchObject({ message: expect.stringContaining('files of all chats') });
+  at.limits = { person_mb: 500, total_mb: 900, reserve_mb: 950 };
+  expect(await at.quota.overrun(bob, other)).toMatchObject({ message: expect.stringContaining('less than 950 MB') });
+});

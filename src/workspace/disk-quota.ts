@@ -1,10 +1,10 @@
 // bytes that a file needs -> room on the disk, of the person, of all -> counted, or GH1508
-import { lstat, readdir, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { ClaimDisk, Clock, DiskClaim } from '../core/ports.ts';
-import { isErrno } from '../lib/errno.ts';
 import { settledOrAborted } from '../lib/time-limit.ts';
+import { bytesBelow, entriesOf } from './tree-size.ts';
 
 const MIB = 1024 ** 2;
 /** What a person has is looked at again after this: tools and housekeeping remove files meanwhile. */
@@ -15,6 +15,8 @@ const ALL_MEASURED_FOR_MS = 24 * 3_600_000;
 const RECOUNTED_AFTER_MS = 600_000;
 /** A first walk that failed is tried again after this. */
 const TRIED_AGAIN_AFTER_MS = 60_000;
+/** What programs write is not claimed: less than this is not looked at. Bytes. */
+const UNSEEN_BYTES = 16 * MIB;
 /** People that are remembered. */
 const MOST_PEOPLE = 1_000;
 
@@ -32,6 +34,14 @@ export interface DiskQuotaOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Bytes that are free for this user on the disk of a directory. Default: `statfs`. */
   readonly free?: (directory: string) => Promise<number>;
+}
+
+/** What there was when a program began. */
+export interface DiskBefore {
+  /** Bytes that were free. */
+  readonly free: number;
+  /** What files of the same person took up. Bytes. */
+  readonly bytes: number;
 }
 
 interface Measured {
@@ -86,6 +96,43 @@ export class DiskQuota implements Disposable {
   async room(): Promise<{ freeMb: number; reserveMb: number }> {
     const { dataDir, free, limits } = this.#options;
     return { freeMb: Math.floor((await free(dataDir)) / MIB), reserveMb: limits().reserve_mb };
+  }
+
+  /** For `overrun`: before a program begins that may write into a workspace, an absolute path. */
+  async before(workspace: string): Promise<DiskBefore> {
+    const free = await this.#options.free(workspace);
+    return { free, bytes: (await this.#of(dirname(workspace))).bytes };
+  }
+
+  /**
+   * Why a program that began then must write no more, undefined while it may go on: what it writes is not
+   * claimed. Cheap while the disk has not become fuller by as much as a limit needs; then its files are walked,
+   * so that what others wrote is not laid to it.
+   */
+  async overrun(workspace: string, before: DiskBefore): Promise<GatehouseError | undefined> {
+    const free = await this.#options.free(workspace);
+    const taken = before.free - free;
+    if (taken < UNSEEN_BYTES) return undefined;
+    const { person_mb: person, total_mb: total, reserve_mb: reserve } = this.#options.limits();
+    const isShort = free < reserve * MIB;
+    if (!isShort && before.bytes + taken <= person * MIB && this.#total() + taken <= total * MIB) return undefined;
+    // What it wrote counts from now on.
+    this.#people.delete(dirname(workspace));
+    const { bytes } = await this.#of(dirname(workspace));
+    const grown = bytes - before.bytes;
+    if (grown < UNSEEN_BYTES) return undefined;
+    if (isShort) return overrunBy(`less than ${reserve} MB of the disk are free`);
+    if (bytes > person * MIB) return overrunBy(`files of this chat may take up ${person} MB together`);
+    return this.#total() + grown > total * MIB ? overrunBy(`files of all chats may take up ${total} MB together`) : undefined;
+  }
+
+  /** After it: what it wrote counts, as far as it can be seen. */
+  async after(workspace: string, before: DiskBefore): Promise<void> {
+    const free = await this.#options.free(workspace);
+    if (Math.abs(before.free - free) < UNSEEN_BYTES) return;
+    this.#people.delete(dirname(workspace));
+    const { bytes } = await this.#of(dirname(workspace));
+    if (this.#all !== undefined) this.#all = Math.max(0, this.#all + bytes - before.bytes);
   }
 
   /** Ends a walk that is under way. */
@@ -227,35 +274,11 @@ function noRoom(reason: string, cause?: unknown): GatehouseError {
   return new GatehouseError('GH1508', `there is no room for the file: ${reason}`, cause === undefined ? {} : { cause });
 }
 
+function overrunBy(reason: string): GatehouseError {
+  return new GatehouseError('GH1508', `it was ended, because it filled the disk: ${reason}`);
+}
+
 async function freeBytes(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
-}
-
-/** Sizes of all that lies there. Links are not followed. */
-async function bytesBelow(directory: string, signal?: AbortSignal): Promise<number> {
-  let bytes = 0;
-  for (const entry of await entriesOf(directory)) {
-    signal?.throwIfAborted();
-    const path = join(directory, entry.name);
-    if (entry.isDirectory()) bytes += await bytesBelow(path, signal);
-    else bytes += await lstat(path).then(({ size }) => size, gone(0));
-  }
-  return bytes;
-}
-
-/**
- * None where there is nothing any more, since turns and housekeeping remove files meanwhile, and where a path
- * is longer than the system takes: earlier versions made such directories, and one person's must not keep the
- * files of all out.
- */
-async function entriesOf(directory: string) {
-  return await readdir(directory, { withFileTypes: true }).catch(gone([]));
-}
-
-function gone<T>(value: T): (error: unknown) => T {
-  return (error) => {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG')) return value;
-    throw error;
-  };
 }

@@ -12,6 +12,7 @@ import { joinTools, type RefusedTool } from '../../tools/catalog.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { keepingLarge } from '../../tools/large-results.ts';
 import { withDefaults } from '../../tools/tool-settings.ts';
+import { withinDisk } from '../../tools/within-disk.ts';
 import { composeModelAccess, type ModelAccessParts } from './ask-model.ts';
 import { composeBrowser } from './browser.ts';
 import { composeDocuments } from './documents.ts';
@@ -47,7 +48,8 @@ export function composeTools(parts: ToolParts): RunnerOptions['tools'] {
   const browserOf = composeBrowser(base);
   const claimDisk: RunScope['claimDisk'] = (workspace, bytes, signal) => base.disk.claim(workspace, bytes, signal);
   return (row, taint, held) => {
-    const spawner = base.programs.of(row.key);
+    const programs = base.programs.of(row.key);
+    const spawner = programs && withinDisk(programs, base.disk, base.options.clock);
     const documents = documentsOf(row.key);
     const book = modelBook(row, parts);
     const browser = browserOf(row.session);
