@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { displayWidth, listLine, tableLines } from './dialect-parts.ts';
+import { alignedRows, alignedRowsWithoutLinks, displayWidth, listLine, tableLines } from './dialect-parts.ts';
+
+const tableOf = (header: readonly string[], ...rows: readonly (readonly string[])[]) => ({
+  ...{ header, rows },
+  words: () => [header, ...rows],
+});
 
 test('an item is indented by its depth and shows its number, its bullet and its box', () => {
   const item = listLine('•');
@@ -12,9 +17,23 @@ test('an item is indented by its depth and shows its number, its bullet and its 
 
 test('two columns become pairs, more become a line for each row', () => {
   const table = tableLines((cell) => `*${cell}*`);
-  expect(table({ header: ['name', 'age'], rows: [['Ada', '36']] })).toBe('*name*: age\n*Ada*: 36');
-  expect(table({ header: ['a', 'b'], rows: [['1', '2', '3', '4']] })).toBe('*a*: b\n*1*: 2 | 3 | 4');
-  expect(table({ header: ['a', 'b', 'c'], rows: [['1', '2', '3']] })).toBe('*a* | *b* | *c*\n1 | 2 | 3');
+  expect(table(tableOf(['name', 'age'], ['Ada', '36']))).toBe('*name*: age\n*Ada*: 36');
+  expect(table(tableOf(['a', 'b'], ['1', '2', '3', '4']))).toBe('*a*: b\n*1*: 2 | 3 | 4');
+  expect(table(tableOf(['a', 'b', 'c'], ['1', '2', '3']))).toBe('*a* | *b* | *c*\n1 | 2 | 3');
+});
+
+test('rows are aligned by what is shown, up to a width, and only where no address has to be opened', () => {
+  const table = tableOf(['名', 'b', 'c'], ['x', '22', '3', '4'], ['long one', '', 'https://e.org']);
+  expect(alignedRows(table, 60)?.split('\n')).toEqual([
+    '名       | b  | c',
+    '---------|----|---------------|--',
+    'x        | 22 | 3             | 4',
+    'long one |    | https://e.org',
+  ]);
+  expect(alignedRows(table, 33)).toBeDefined();
+  expect(alignedRows(table, 32)).toBeUndefined();
+  expect(alignedRowsWithoutLinks(table, 60)).toBeUndefined();
+  expect(alignedRowsWithoutLinks(tableOf(['a', 'b', 'c'], ['1', '2', '3']), 60)).toBe('a | b | c\n--|---|--\n1 | 2 | 3');
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /** Parts of a dialect that most platforms write alike: lists and tables as plain lines. */
-import type { Dialect } from './markdown.ts';
+import type { Dialect, TableText } from './dialect.ts';
 
 /**
  * A line with a bullet, or the number of an ordered list, and a box where the item is a task: done, then
@@ -26,6 +26,31 @@ export function tableLines(strong: (cell: string) => string): Dialect['table'] {
     }
     return [header.map(strong), ...rows].map((row) => row.join(' | ')).join('\n');
   };
+}
+
+/**
+ * Cells below each other, for a block whose letters all have one width. Undefined where it would be wider than
+ * `most`, since a line that is broken is no row, and of two columns, which read better as pairs.
+ */
+export function alignedRows({ header, words }: TableText, most: number): string | undefined {
+  if (header.length === 2) return undefined;
+  const cells = words().map((row) => row.map((cell) => cell.replace(/\s+/g, ' ')));
+  const columns = Math.max(...cells.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ''))));
+  if (widths.reduce((sum, each) => sum + each + 3, 0) - 3 > most) return undefined;
+  const lines = cells.map((row) =>
+    row
+      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - displayWidth(cell))))
+      .join(' | ')
+      .trimEnd(),
+  );
+  lines.splice(1, 0, widths.map((each) => '-'.repeat(each)).join('-|-'));
+  return lines.join('\n');
+}
+
+/** As `alignedRows`, but none where a cell has an address: within a block no app makes a link of it. */
+export function alignedRowsWithoutLinks(table: TableText, most: number): string | undefined {
+  return table.words().some((row) => row.some((cell) => /\w:\/\//.test(cell))) ? undefined : alignedRows(table, most);
 }
 
 /**

@@ -1,69 +1,15 @@
 /** Markdown (CommonMark + GFM) -> tree -> a platform's dialect. */
+import type { Dialect } from './dialect.ts';
 import { misleads } from './link-label.ts';
 import { piecesOf } from './markdown-pieces.ts';
+import { literal, textOf } from './markdown-text.ts';
 import { loadParser, type MarkdownNode, type Root } from './markdown-tree.ts';
+import { WORDS_ALONE } from './markdown-words.ts';
 
+export type { Dialect, TableText } from './dialect.ts';
 export type { MarkdownNode, Root } from './markdown-tree.ts';
 
 type Of<Type extends MarkdownNode['type']> = Extract<MarkdownNode, { type: Type }>;
-
-export interface ListItemPlace {
-  readonly ordered: boolean;
-  /** The number an ordered item shows; the 1-based place in an unordered list. */
-  readonly number: number;
-  /** 0 for a list that is in no other list. */
-  readonly depth: number;
-  /** GFM task list; absent for an ordinary item. */
-  readonly checked?: boolean;
-}
-
-export interface TableText {
-  /** Rendered cells. Rows may be shorter or longer than the header. */
-  readonly header: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
-
-/**
- * How one platform writes each construct. `inner` is rendered already and must not be escaped again; every other string is raw
- * and must be. Methods are pure and return no surrounding blank lines: the frame sets those.
- */
-export interface Dialect {
-  /** Escapes. Also gets raw HTML of the source, which no dialect passes through (reliability.md 3: it would vanish or inject). */
-  text(value: string): string;
-  strong(inner: string): string;
-  emphasis(inner: string): string;
-  strike(inner: string): string;
-  inlineCode(value: string): string;
-  /** `language` is the first word of the fence's info string. */
-  codeBlock(value: string, language: string | undefined): string;
-  /** `url` is untrusted: a dialect shows only schemes its platform opens safely, else the text alone. */
-  link(inner: string, url: string): string;
-  image(alt: string, url: string): string;
-  heading(inner: string, depth: number): string;
-  /** `depth` is 0 for a quote that is in no other quote. */
-  quote(inner: string, depth: number): string;
-  /** The marker and its indentation included; nested lists are in `inner`, after a newline. */
-  listItem(inner: string, place: ListItemPlace): string;
-  table(table: TableText): string;
-  /** Thematic break. */
-  readonly rule: string;
-  /** Hard break, and `<br>`. */
-  readonly lineBreak: string;
-  /**
-   * Whether `heading` makes its words bold by itself: what is bold among them then comes without `strong`.
-   */
-  boldHeading?(depth: number): boolean;
-  /** `table` makes the header bold, and of two columns the first. */
-  readonly boldHeads?: boolean;
-  /**
-   * In front of the further lines of a list item, once for each list it is in. Omit where the platform
-   * indents them.
-   */
-  readonly itemIndent?: string;
-  /** Wraps a paragraph or a whole list; omit where the platform needs nothing around them. */
-  paragraph?(inner: string): string;
-  list?(inner: string, ordered: boolean): string;
-}
 
 /**
  * One paragraph of words, in which no construct can begin: every line starts with a letter and holds no mark of Markdown. Most
@@ -207,7 +153,9 @@ function renderTable(node: Of<'table'>, frame: Frame): string {
       return renderInlines(cell.children, isHead ? within(frame, 'strong') : frame);
     }),
   );
-  return frame.dialect.table({ header, rows });
+  const plain = { ...frame, dialect: WORDS_ALONE };
+  const words = () => node.children.map((row) => row.children.map((cell) => renderInlines(cell.children, plain).trim()));
+  return frame.dialect.table({ header, rows, words });
 }
 
 function renderInlines(nodes: readonly MarkdownNode[], frame: Frame): string {
@@ -272,26 +220,4 @@ function renderInline(node: MarkdownNode, outer: Frame): string {
     default:
       return dialect.text(textOf(node));
   }
-}
-
-/** Depth first, without recursion: a tree may be deeper than the stack. */
-function walk(node: MarkdownNode, visit: (node: MarkdownNode) => void): void {
-  const waiting: MarkdownNode[] = [node];
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    visit(next);
-    if ('children' in next) for (const child of next.children.toReversed()) waiting.push(child);
-  }
-}
-
-function textOf(node: MarkdownNode): string {
-  let out = '';
-  walk(node, (part) => {
-    if ('value' in part) out += part.value;
-    else if (part.type === 'break') out += '\n';
-  });
-  return out;
-}
-
-function literal(text: string): Root {
-  return { type: 'root', children: [{ type: 'paragraph', children: [{ type: 'text', value: text }] }] };
 }

@@ -15,7 +15,17 @@ test.each([
   ['a fence inside a fence', '````\n```\nx\n```\n````', '```\n`\u200b``\nx\n`\u200b``\n```'],
   ['rule', 'a\n\n---\n\nb', 'a\n\n———\n\nb'],
   ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '**k**: v\n**one**: 1\n**two**: 2'],
-  ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '**a** | **b** | **c**\n1 | 2 | 3'],
+  ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '```\na | b | c\n--|---|--\n1 | 2 | 3\n```'],
+  [
+    'table with a link',
+    '| a | b | c |\n|---|---|---|\n| 1 | 2 | <https://e.org/> |',
+    '**a** | **b** | **c**\n1 | 2 | <https://e.org/>',
+  ],
+  [
+    'table with marks',
+    '| *a* | `b` | c |\n|---|---|---|\n| **你好** | 2_ | 3* |',
+    '```\na    | b  | c\n-----|----|---\n你好 | 2_ | 3*\n```',
+  ],
   ['headings, of which the platform has three', '# One\n### Three\n#### Four', '# One\n### Three\n**Four**'],
   ['consecutive quote lines', '> a\n> b', '> a\n> b'],
   ['a quote in a quote', '> a\n> > b', '> a\n> b'],

@@ -1,6 +1,6 @@
 /** Markdown -> Discord's own subset of it (https://discord.com/developers/docs/reference#message-formatting). */
-import { listLine, tableLines } from '../../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
+import { alignedRowsWithoutLinks, listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. What the platform would read as markup though the author meant the character is escaped. */
 export function toDiscordMarkdown(markdown: string): string {
@@ -9,6 +9,9 @@ export function toDiscordMarkdown(markdown: string): string {
 
 /** The schemes the apps make a link of. Others are shown as words. */
 const SAFE_URL = /^https?:\/\/[^\s<>]+$/i;
+
+/** Letters of one width that a narrow window of the app shows in a line; what is wider it breaks. */
+const TABLE_COLUMNS = 56;
 
 const dialect: Dialect = {
   text: escapeText,
@@ -28,11 +31,18 @@ const dialect: Dialect = {
   quote: (inner, depth) => (depth === 0 ? inner.replaceAll(/^/gm, '> ') : inner),
   listItem: listLine('-'),
   itemIndent: '  ',
-  table: tableLines((cell) => wrap('**', cell)),
+  table: toTable,
   boldHeads: true,
   rule: '———',
   lineBreak: '\n',
 };
+
+const toLines = tableLines((cell) => wrap('**', cell));
+
+function toTable(table: TableText): string {
+  const rows = alignedRowsWithoutLinks(table, TABLE_COLUMNS);
+  return rows === undefined ? toLines(table) : codeBlock(rows, undefined);
+}
 
 /** Marks around nothing would be shown, and those that touch a space mark nothing. */
 function wrap(mark: string, inner: string): string {

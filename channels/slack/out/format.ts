@@ -1,5 +1,5 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
-import { displayWidth, listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { alignedRows, listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. */
@@ -40,8 +40,7 @@ const dialect: Dialect = {
   emphasis: (inner) => marked(inner, ITALIC, ITALIC_END),
   strike: (inner) => marked(inner, STRIKE, STRIKE_END),
   inlineCode: (value) => (value.includes('`') ? literalText(value) : `\`${escapeText(clean(value))}\``),
-  // The language would be shown as the first line; three backticks in the code would end it.
-  codeBlock: (value) => `\`\`\`\n${escapeText(clean(value)).replaceAll('```', `\`\`${SPACE}\``)}\n\`\`\``,
+  codeBlock,
   link: toLink,
   image: (alt, url) => toLink(literalText(alt || url), url),
   heading: (inner) => (inner === '' ? '' : marked(inner, BOLD, BOLD_END)),
@@ -66,35 +65,15 @@ function marked(inner: string, mark: string, end: string): string {
   return free.test(words.replace(/`[^`\n]*`|<[^<>]*>/g, '')) ? words : `${mark}${words}${end}`;
 }
 
-function toTable({ header, rows }: TableText): string {
-  if (header.length === 2) return toPairs({ header, rows });
-  const cells = [header, ...rows].map((row) => row.map(cellText));
-  const columns = Math.max(...cells.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
-  if (widths.reduce((sum, each) => sum + each + 3, 0) > TABLE_COLUMNS)
-    return [header, ...rows].map((row) => row.join(' | ')).join('\n');
-  const lines = cells.map((row) =>
-    row
-      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
-      .join(' | ')
-      .trimEnd(),
-  );
-  lines.splice(1, 0, widths.map((each) => '-'.repeat(each)).join('-|-'));
-  return `\`\`\`\n${lines.join('\n')}\n\`\`\``;
+function toTable(table: TableText): string {
+  const rows = alignedRows(table, TABLE_COLUMNS);
+  if (rows !== undefined) return codeBlock(rows);
+  return table.header.length === 2 ? toPairs(table) : [table.header, ...table.rows].map((row) => row.join(' | ')).join('\n');
 }
 
-/** A rendered cell inside a code block, where only entities and addresses are read. */
-function cellText(cell: string): string {
-  return cell
-    .replace(ANY_MARK, '')
-    .replace(/<([^<>|]*)\|([^<>]*)>/g, (_link, url: string, label: string) => (url === label ? label : `${label} (${url})`))
-    .replaceAll(JOINER, '')
-    .replace(/[`\n]+/g, ' ')
-    .trim();
-}
-
-function width(cell: string): number {
-  return displayWidth(cell.replace(/&(?:lt|gt|amp);/g, '.'));
+/** The language would be shown as the first line; three backticks in the code would end it. */
+function codeBlock(value: string): string {
+  return `\`\`\`\n${escapeText(clean(value)).replaceAll('```', `\`\`${SPACE}\``)}\n\`\`\``;
 }
 
 function toLink(inner: string, url: string): string {

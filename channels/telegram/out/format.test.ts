@@ -14,7 +14,17 @@ test.each([
   ['a language that is no word', '```a"><b\nx\n```', '<pre><code class="language-a&quot;&gt;&lt;b">x</code></pre>'],
   ['rule', 'a\n\n---\n\nb', 'a\n\n———\n\nb'],
   ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '<b>k</b>: v\n<b>one</b>: 1\n<b>two</b>: 2'],
-  ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '<b>a</b> | <b>b</b> | <b>c</b>\n1 | 2 | 3'],
+  ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '<pre>a | b | c\n--|---|--\n1 | 2 | 3</pre>'],
+  [
+    'table with marks',
+    '| *a* | `b` | c |\n|---|---|---|\n| **你好** | 2 | 3 < 4 |',
+    '<pre>a    | b | c\n-----|---|------\n你好 | 2 | 3 &lt; 4</pre>',
+  ],
+  [
+    'table too wide for a phone',
+    `| a | b | c |\n|---|---|---|\n| ${'x'.repeat(30)} | 2 | 3 |`,
+    `<b>a</b> | <b>b</b> | <b>c</b>\n${'x'.repeat(30)} | 2 | 3`,
+  ],
   ['headings', '# One\n## Two', '<b>One</b>\n<b>Two</b>'],
   ['consecutive quote lines', '> a\n> b', '<blockquote>a\nb</blockquote>'],
   ['a quote in a quote', '> a\n> > b', '<blockquote>a\nb</blockquote>'],

@@ -1,6 +1,6 @@
 /** Markdown -> the HTML subset of the Bot API (https://core.telegram.org/bots/api#html-style), spec D4. */
-import { listLine, tableLines } from '../../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
+import { alignedRowsWithoutLinks, listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
 
 /** Never rejects. The platform may still refuse the result; then the raw text is sent. */
@@ -36,6 +36,9 @@ export function shareOf(markdown: string, most: number): number {
  */
 const SAFE_URL = /^(?:https?|mailto|tel):/i;
 
+/** Letters of one width that a phone shows in a line; what is wider it breaks. */
+const TABLE_COLUMNS = 36;
+
 const dialect: Dialect = {
   text: escapeHtml,
   strong: (inner) => around('b', inner),
@@ -54,11 +57,18 @@ const dialect: Dialect = {
   quote: (inner, depth) => (depth === 0 ? `<blockquote>${inner}</blockquote>` : inner),
   listItem: listLine('•'),
   itemIndent: '  ',
-  table: tableLines((cell) => around('b', cell)),
+  table: toTable,
   boldHeads: true,
   rule: '———',
   lineBreak: '\n',
 };
+
+const toLines = tableLines((cell) => around('b', cell));
+
+function toTable(table: TableText): string {
+  const rows = alignedRowsWithoutLinks(table, TABLE_COLUMNS);
+  return rows === undefined ? toLines(table) : `<pre>${escapeHtml(rows)}</pre>`;
+}
 
 /**
  * Code can be part of no other entity, nor hold one: what is around it ends before it and goes on behind it.

@@ -1,6 +1,6 @@
 /** Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~ `code` ``` > - 1. */
-import { listLine, tableLines } from '../../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
+import { alignedRowsWithoutLinks, listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects; the platform refuses no text. */
 export function toWhatsApp(markdown: string): string {
@@ -12,6 +12,9 @@ const SAFE_URL = /^(?:https?:\/\/|mailto:|tel:)/i;
 /** Keeps a mark of the text from being taken for ours; nobody sees it. There is no escape character. */
 const JOINER = '\u2060';
 
+/** Letters of one width that a phone shows in a line; what is wider it breaks. */
+const TABLE_COLUMNS = 36;
+
 const dialect: Dialect = {
   text: (value) => keepLiteral(value),
   strong: (inner) => wrap(inner, '*'),
@@ -19,7 +22,7 @@ const dialect: Dialect = {
   strike: (inner) => wrap(inner, '~'),
   inlineCode: (value) => (value.includes('`') || value.includes('\n') ? keepLiteral(value) : `\`${value}\``),
   // There are no languages, and a fence within would end it.
-  codeBlock: (value) => `\`\`\`\n${value.replaceAll('```', `\`\`${JOINER}\``)}\n\`\`\``,
+  codeBlock,
   link: (inner, url) => {
     if (url === '' || inner === '') return inner || url;
     return sameTarget(inner, url) ? url : `${inner} (${url})`;
@@ -38,11 +41,22 @@ const dialect: Dialect = {
   // Nested lists are not known to the apps: a plain bullet keeps them readable.
   listItem: (inner, place) => listLine(place.depth === 0 ? '-' : '•')(inner, place),
   itemIndent: '  ',
-  table: tableLines((cell) => wrap(cell, '*')),
+  table: toTable,
   boldHeads: true,
   rule: '———',
   lineBreak: '\n',
 };
+
+const toLines = tableLines((cell) => wrap(cell, '*'));
+
+function toTable(table: TableText): string {
+  const rows = alignedRowsWithoutLinks(table, TABLE_COLUMNS);
+  return rows === undefined ? toLines(table) : codeBlock(rows);
+}
+
+function codeBlock(value: string): string {
+  return `\`\`\`\n${value.replaceAll('```', `\`\`${JOINER}\``)}\n\`\`\``;
+}
 
 /** A mark counts only beside a word and within one line; what cannot be marked is shown without. */
 function wrap(inner: string, mark: string): string {
