@@ -15,7 +15,7 @@ import { settleFailedSend } from '../kit/call-result.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
-import { RecentMap, RecentSet } from '../kit/recent.ts';
+import { RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
@@ -26,6 +26,7 @@ import { receiveEvents } from './in/receive.ts';
 import type { WebhookKeys } from './in/request.ts';
 import { shareOf } from './out/format.ts';
 import { pressOf, targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './out/outbound.ts';
+import { Reactions } from './out/reactions.ts';
 import { StreamingCards } from './out/streaming.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { FeishuSettings } from './settings.ts';
@@ -55,7 +56,7 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perAccount: { burst: 10, perSecond: 15 },
 };
 
-/** Of reactions and of questions that were taken back; older ones are forgotten. */
+/** Questions that were taken back; older ones are forgotten. */
 const REMEMBERED = 1_000;
 
 /** What is posted; `isEntity`: it names a card that was made before. */
@@ -83,8 +84,7 @@ export class FeishuChannel implements Channel {
   readonly #limitsWithCards: ChannelLimits;
   readonly #cards: StreamingCards;
   readonly #life = new Lifecycle();
-  /** Message -> id of our reaction to it. */
-  readonly #reactions = new RecentMap<string>(REMEMBERED);
+  readonly #reactions: Reactions;
   /** Messages that cannot be answered any more. In memory: after a restart the first answer learns it again. */
   readonly #gone = new RecentSet(REMEMBERED);
   #openId: string | undefined;
@@ -109,6 +109,12 @@ export class FeishuChannel implements Channel {
     const { clock, logger } = options.deps;
     this.#cards = new StreamingCards({ client: this.#client, isOn: options.settings.streaming_cards, clock, logger });
     this.#known = new KnownMessages({ client: this.#client, account: this.account, openId: () => this.#openId, clock, logger });
+    this.#reactions = new Reactions({
+      client: this.#client,
+      isOurs: (id) => id === this.account || id === this.#openId,
+      hasArrived: (id) => this.#known.hasArrived(id),
+      logger,
+    });
   }
 
   /** Until a first card was made, an answer that grows may have to be a message of text. */
@@ -177,15 +183,7 @@ export class FeishuChannel implements Channel {
     const name = emoji === undefined ? undefined : toReactionName(emoji);
     // The platform knows no such reaction, and another one would say something else.
     if (emoji !== undefined && name === undefined) throw new Error(`the platform has no reaction ${emoji}`);
-    await this.#within(CALL_TIMEOUT_MS, signal, async (inner) => {
-      const old = this.#reactions.get(id);
-      this.#reactions.delete(id);
-      if (old !== undefined) await this.#client.removeReaction(id, old, inner);
-      if (name === undefined) return;
-      const added = await this.#client.addReaction(id, name, inner);
-      if (added === undefined) return;
-      this.#reactions.set(id, added);
-    });
+    await this.#within(CALL_TIMEOUT_MS, signal, (inner) => this.#reactions.put(id, name, inner));
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {

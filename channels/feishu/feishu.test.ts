@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test, vi } from 'vitest';
+import type { Channel } from '../../src/core/channel.ts';
 import type { OutboundFile } from '../../src/core/message.ts';
 import { planParts } from '../../src/delivery/plan.ts';
 import { visibleText } from '../../src/simulator/feishu/posts.ts';
@@ -275,6 +276,8 @@ test('choices that join a text already shown are listed in it, because only a ca
 test('an emoji that is no reaction here is refused, and a reaction that is gone does not stop the next', async () => {
   const at = await scene();
   const target = { chatId: 'oc_ou_ada', platformId: 'om_1' };
+  at.server.say({ messageId: 'om_1', text: 'please' });
+  await at.message();
   await expect(at.channel.react?.(target, '🦖', signal)).rejects.toThrow('no reaction 🦖');
   expect(at.server.calls.some((call) => call.includes('reactions'))).toBe(false);
   await at.channel.react?.(target, '👀', signal);
@@ -282,6 +285,62 @@ test('an emoji that is no reaction here is refused, and a reaction that is gone 
   await expect(at.channel.react?.(target, '✅', signal)).rejects.toThrow('231007');
   await at.channel.react?.(target, '✅', signal);
   expect([...at.server.reactions.values()]).toEqual([{ messageId: 'om_1', emoji: 'DONE' }]);
+});
+
+const QUESTION = { chatId: 'oc_ou_ada', platformId: 'om_question' };
+
+/** As after a kill: an adapter that knows nothing of what another one of the same app has put. */
+async function afterKill(emoji: string): Promise<{ readonly at: FeishuScene; readonly second: Channel }> {
+  const at = await scene();
+  at.server.say({ messageId: 'om_question', text: 'please' });
+  await at.message();
+  await at.channel.react?.(QUESTION, emoji, signal);
+  const second = await at.create();
+  open.push({ [Symbol.asyncDispose]: () => second.stop() });
+  return { at, second };
+}
+
+const isList = (call: string): boolean => call === 'GET /open-apis/im/v1/messages/om_question/reactions';
+
+test('a reaction that a killed process left is found among those of people, and taken away', async () => {
+  const { at, second } = await afterKill('👀');
+  const peoples = Array.from({ length: 120 }, (_, n) => ({ messageId: 'om_question', emoji: 'GLANCE', openId: `ou_${n}` }));
+  const [own] = [...at.server.reactions];
+  at.server.reactions.clear();
+  for (const [n, one] of peoples.entries()) at.server.reactions.set(`r_p${n}`, one);
+  if (own) at.server.reactions.set(...own);
+  await second.react?.(QUESTION, undefined, signal);
+  expect([...at.server.reactions.values()]).toEqual(peoples);
+  expect(at.server.calls.filter(isList)).toHaveLength(3);
+});
+
+test('a reaction that a killed process left is taken away for another one, and the same one stays as it is', async () => {
+  const { at, second } = await afterKill('👀');
+  const before = [...at.server.reactions.keys()];
+  await second.react?.(QUESTION, '👀', signal);
+  expect([...at.server.reactions.keys()]).toEqual(before);
+  const third = await at.create();
+  open.push({ [Symbol.asyncDispose]: () => third.stop() });
+  await third.react?.(QUESTION, '✅', signal);
+  expect([...at.server.reactions.values()]).toEqual([{ messageId: 'om_question', emoji: 'DONE' }]);
+});
+
+test('under a message that arrived in this process no reaction is looked for', async () => {
+  const at = await scene();
+  at.server.say({ messageId: 'om_question', text: 'please' });
+  await at.message();
+  for (const emoji of ['👀', undefined]) await at.channel.react?.(QUESTION, emoji, signal);
+  expect(at.server.calls.filter(isList)).toEqual([]);
+});
+
+test('without the scope to read reactions what was left stays, a new one is put, and the log says so once', async () => {
+  const { at, second } = await afterKill('👀');
+  at.server.missingScopes.add('im:message.reactions:read');
+  await expect(second.react?.(QUESTION, undefined, signal)).rejects.toThrow('99991672');
+  await second.react?.(QUESTION, '✅', signal);
+  expect([...at.server.reactions.values()].map(({ emoji }) => emoji)).toEqual(['GLANCE', 'DONE']);
+  const told = at.logger.lines.filter(({ event }) => event === 'feishu.reactions-closed');
+  expect(told).toMatchObject([{ data: { hint: expect.stringContaining('im:message.reactions:read') } }]);
 });
 
 test('a file that is JSON is the file, whatever it says', async () => {

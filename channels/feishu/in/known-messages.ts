@@ -33,6 +33,7 @@ export class KnownMessages {
   readonly #types = new RecentMap<string>(REMEMBERED);
   readonly #groups = new RecentMap<boolean>(REMEMBERED);
   readonly #conversations = new RecentSet(REMEMBERED);
+  readonly #arrived = new RecentSet(REMEMBERED);
 
   constructor(options: KnownMessagesOptions) {
     this.#options = options;
@@ -42,6 +43,7 @@ export class KnownMessages {
   received(message: InboundMessage): void {
     if (message.kind !== 'message' || message.platformId.startsWith('press:')) return;
     this.#groups.set(message.chatId, message.isGroup);
+    this.#arrived.add(message.platformId);
     this.#messages.set(message.platformId, {
       chatId: message.chatId,
       isGroup: message.isGroup,
@@ -59,6 +61,11 @@ export class KnownMessages {
     // After a restart we may write first in a chat: `find` then asks the platform whether it is a group.
     const isGroup = this.#groups.get(message.chatId) ?? true;
     this.#messages.set(messageId, { ...rest, isGroup, senderId: this.#options.account, fromBot: true });
+  }
+
+  /** Whether the message arrived here: nothing of an earlier process is at it. */
+  hasArrived(messageId: string): boolean {
+    return this.#arrived.has(messageId);
   }
 
   /** Whether the chat is known to be a group. */

@@ -206,6 +206,23 @@ export class FeishuClient {
     return typeof id === 'string' ? id : undefined;
   }
 
+  /**
+   * A page of the reactions to a message (im/v1/message.reaction/list; 50 is the largest page). `next`: the
+   * token of the page behind it. The operator of a reaction of an app is its app id.
+   */
+  async reactions(
+    messageId: string,
+    from: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ readonly items: readonly JsonObject[]; readonly next?: string }> {
+    const path = `/open-apis/im/v1/messages/${encodeURIComponent(messageId)}/reactions`;
+    const params = { page_size: 50, ...(from !== undefined && { page_token: from }) };
+    const { body } = await this.#sdk.call({ method: 'GET', path, params }, signal);
+    const data = dataOf(body);
+    const next = data['has_more'] === true ? data['page_token'] : undefined;
+    return { items: objects(data['items']), ...(typeof next === 'string' && next !== '' && { next }) };
+  }
+
   async removeReaction(messageId: string, reactionId: string, signal: AbortSignal): Promise<void> {
     const path = `/open-apis/im/v1/messages/${encodeURIComponent(messageId)}/reactions/${encodeURIComponent(reactionId)}`;
     await this.#sdk.call({ method: 'DELETE', path }, signal);

@@ -10,6 +10,7 @@ import { FeishuEvents } from './delivery.ts';
 import { BOT_OPEN_ID, type FeishuMessage, type FeishuPayload, feishuEvent, messageEvent, newMessageId } from './events.ts';
 import { asStored, listMessages } from './history.ts';
 import { ApiError, cardIdOf, checkRecall, editPost, type FeishuPost, readPostContent } from './posts.ts';
+import { Reactions } from './reactions.ts';
 import { readUpload, type Upload } from './uploads.ts';
 
 const CARDS = '/open-apis/cardkit/v1/cards';
@@ -36,7 +37,7 @@ export class FeishuServer extends FeishuEvents {
   readonly stored = new Map<string, Record<string, unknown>>();
   /** In a forwarded message, by its id; each names the one around it in `upper_message_id`. */
   readonly conversations = new Map<string, readonly object[]>();
-  readonly reactions = new Map<string, { readonly messageId: string; readonly emoji: string }>();
+  readonly reactions = new Reactions();
   readonly withdrawn = new Set<string>();
   readonly modes = new Map<string, string>();
   readonly cards = new CardEntities(
@@ -196,7 +197,8 @@ export class FeishuServer extends FeishuEvents {
     return this.#message(decodeURIComponent(id), rest, call, data);
   }
 
-  #message(id: string, rest: string, { method }: Call, data: Record<string, unknown>): Answer {
+  #message(id: string, rest: string, call: Call, data: Record<string, unknown>): Answer {
+    const { method } = call;
     const post = this.posts.find((entry) => entry.id === id);
     const key = /^\/resources\/([^/]+)$/.exec(rest)?.[1];
     if (key !== undefined) {
@@ -210,18 +212,7 @@ export class FeishuServer extends FeishuEvents {
       if (chatId === '') throw new ApiError(231003, 'The message is not found.');
       return this.#post(data, chatId, id);
     }
-    if (method === 'POST' && rest === '/reactions') {
-      const reaction = `r_${this.reactions.size + 1}`;
-      this.reactions.set(reaction, {
-        messageId: id,
-        emoji: String((data['reaction_type'] as Record<string, unknown>)['emoji_type']),
-      });
-      return ok({ data: { reaction_id: reaction } });
-    }
-    if (method === 'DELETE' && rest.startsWith('/reactions/')) {
-      if (!this.reactions.delete(rest.slice('/reactions/'.length))) throw new ApiError(231007, 'The reaction is not there.');
-      return ok({ data: {} });
-    }
+    if (rest.startsWith('/reactions')) return ok({ data: this.#reaction(id, rest.slice('/reactions'.length), call, data) });
     if (method === 'GET' && rest === '') {
       const item = post ? asStored(post, this.appId) : this.stored.get(id);
       if (!item) throw new ApiError(230110, 'The message is deleted.');
@@ -239,6 +230,19 @@ export class FeishuServer extends FeishuEvents {
       return ok({ data: {} });
     }
     throw new ApiError(404, 'no such route', 404);
+  }
+
+  #reaction(id: string, rest: string, { method, query }: Call, data: Record<string, unknown>): object {
+    const isThere = this.stored.has(id) || this.posts.some((post) => post.id === id);
+    if (!isThere || this.withdrawn.has(id)) throw new ApiError(231003, 'The message is not found, maybe not exist or deleted.');
+    if (method === 'POST' && rest === '') return { reaction_id: this.reactions.put(id, data['reaction_type']) };
+    if (method === 'GET' && rest === '') {
+      this.#need('im:message.reactions:read', 99991672, 'Access denied. One of the following scopes is required');
+      return this.reactions.list(id, query, this.appId);
+    }
+    if (method !== 'DELETE' || rest === '') throw new ApiError(404, 'no such route', 404);
+    this.reactions.take(decodeURIComponent(rest.slice(1)));
+    return {};
   }
 
   #post(data: Record<string, unknown>, chatId: string, parentId: string | undefined): Answer {
