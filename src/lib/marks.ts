@@ -6,6 +6,7 @@
  * system. No person can write such a line:
  * - words of people that begin a line with a bracket get a backslash before it (`words`);
  * - words within a mark are on its line, and their brackets are round (`mark`, `inMark`);
+ * - words that stand whole below a mark are behind `  > ` on each line, up to a line `]` (`blockMark`);
  * - names hold no brackets and no line breaks (`nameInMark`), and none is a mark as a whole: who speaks is
  *   `[from NAME]` (`fromMark`), so that a person by the name of "Voice note" makes no mark of that kind.
  *
@@ -48,7 +49,37 @@ export function inMark(text: string, limit = LONGEST_MARK): string {
   return oneLine(roundBrackets(text), limit);
 }
 
-/** The same for a text of which some ranges are marks: their brackets stay. */
+/** What ends a line for programs and people, of what `visibleText` leaves. */
+const LINE_END = /\r\n|[\n\v\f\r\u0085\p{Zl}\p{Zp}]/u;
+/** How lines of `blockMark` begin that are words of others. */
+export const QUOTED_LINE = '  > ';
+const EMPTY_LINE = QUOTED_LINE.trimEnd();
+
+/**
+ * A mark with words of others whole, in their own lines. Below `head`, words of ours as for `mark`, each of
+ * their lines stands behind `  > `, so none of them begins like a mark or ends this one. At most `limit` UTF-16
+ * units of them are kept; how many are missing is said in a line of ours.
+ *
+ *     [in reply to another message, quoted below:
+ *       > Milk
+ *       > \[ ] eggs
+ *     ]
+ */
+export function blockMark(head: string, text: string, limit: number): string {
+  const whole = visibleText(text).trim();
+  const shown = whole.length > limit ? whole.slice(0, limit).replace(/[\ud800-\udbff]$/, '') : whole;
+  const left = whole.length - shown.length;
+  const lines = shown.split(LINE_END).map((line) => `${QUOTED_LINE}${words(line)}`.trimEnd());
+  return [
+    `[${inMark(head)}:`,
+    // A page of blank lines would cost more than it says.
+    ...lines.filter((line, n) => line !== EMPTY_LINE || lines[n - 1] !== EMPTY_LINE),
+    ...(left > 0 ? [`  (${left} more characters of it are left out)`] : []),
+    ']',
+  ].join('\n');
+}
+
+/** The same as `inMark` for a text of which some ranges are marks: their brackets stay. */
 export function markedInMark(text: string, marks: readonly TextRange[] | undefined, limit: number): string {
   return oneLine(
     eachPiece(text, marks ?? [], (piece, isMark) => (isMark ? piece : roundBrackets(piece))),

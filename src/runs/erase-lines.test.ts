@@ -91,3 +91,30 @@ test('where nothing is theirs nothing changes, a summary included', () => {
   ];
   expect(erased(lines)).toEqual(lines);
 });
+
+test('of a long quotation the lines go that are theirs, also the one in which it was cut', () => {
+  const head = '[in reply to another message, quoted below:';
+  const quoted = (rows: readonly string[]) => [head, ...rows, ']', '[from Ada] what?'].join('\n');
+  const lines = [
+    line('test/bot/1:in', 'user', '[from Eve] ok \nno\rmaybe\n\\[x] the code of the door is 1234', { by: 'test:eve' }),
+    line('test/bot/2:in', 'user', quoted(['  > ok', '  > no', '  > maybe', '  > \\[x] the code of the door is 1234']), {
+      by: 'test:ada',
+    }),
+    line('test/bot/3:in', 'user', quoted(['  > okay', '  > \\[x] the code', '  (24 more characters of it are left out)']), {
+      by: 'test:ada',
+    }),
+  ];
+  expect(erased(lines).slice(1)).toEqual([
+    line('test/bot/2:in', 'user', quoted(Array.from({ length: 4 }, () => `  > ${ERASED}`)), { by: 'test:ada' }),
+    line('test/bot/3:in', 'user', quoted(['  > okay', `  > ${ERASED}`, '  (24 more characters of it are left out)']), {
+      by: 'test:ada',
+    }),
+  ]);
+});
+
+test('words that were answered with those of others go, also where they are in reply to a long message', () => {
+  const block = '[in reply to another message, quoted below:\n  > a\n  > ---\n]\n';
+  const said = (words: string) => `[from Ada] first\n---\n${block}Queued #1:\n${words}\n---\nQueued #2:\n[from Ben] third`;
+  const [left] = erased([line('test/bot/3:in', 'user', said('[from Eve] second'), { by: 'test:ada' })]);
+  expect(left?.content).toBe('[from Ada] first\n---\nQueued #1:\n[erased]\n---\nQueued #2:\n[from Ben] third');
+});

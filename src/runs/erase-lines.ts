@@ -1,14 +1,18 @@
 // lines of a session that others have a part in -> which are a person's who is erased -> `[erased]`
 import { ERASED, type Theirs, type WordsRule } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { fromMark } from '../lib/marks.ts';
+import { fromMark, QUOTED_LINE } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 
 /** Shorter words are everybody's: they are taken out only where they are quoted. */
 const PHRASE_CHARS = 20;
-/** As far as what is quoted reaches. */
+/** As far as what is quoted on the line of a mark reaches. */
 const QUOTED_CHARS = 500;
 const MOST_PHRASES = 5_000;
+/** A quotation shows as lines of their own what these end. */
+const INNER_END = /[\v\f\r\u0085\p{Zl}\p{Zp}]+/u;
+/** Below the last line of a quotation that was cut (`blockMark`). */
+const CUT = /^ {2}\(\d+ more characters of it are left out\)$/;
 const INPUT = ':in';
 /** How ids of summaries begin. No key of a message does: no channel has such a name. */
 const SUMMARY = 'compacted:';
@@ -137,14 +141,28 @@ function withoutWords(said: readonly string[], marks: readonly string[]): (text:
         .join('\n');
     for (const mark of marks) left = left.replaceAll(mark, ERASED);
     for (const words of long) if (left.includes(words)) left = left.replaceAll(words, ERASED);
+    if (left.includes(`\n${QUOTED_LINE}`)) left = withoutQuoted(left, phrases);
     if (left.includes('“')) for (const words of phrases) left = left.replaceAll(`“${words}”`, `“${ERASED}”`);
     return left;
   };
 }
 
+/** A whole line that is quoted, also the one in which a long quotation was cut. */
+function withoutQuoted(text: string, phrases: readonly string[]): string {
+  const whole = new Set(phrases.map((words) => words.trimEnd()));
+  const rows = text.split('\n');
+  const isErased = (row: string, n: number): boolean => {
+    if (!row.startsWith(QUOTED_LINE)) return false;
+    const said = row.slice(QUOTED_LINE.length);
+    const isCut = CUT.test(rows[n + 1] ?? '');
+    return whole.has(said) || (isCut && said !== '' && phrases.some((words) => words.startsWith(said)));
+  };
+  return rows.map((row, n) => (isErased(row, n) ? `${QUOTED_LINE}${ERASED}` : row)).join('\n');
+}
+
 /** Words of several people that were one request: each of them, but for the first, has a head of its own. */
-const QUEUED = /\n---\n(?=(?:\[[^\n]*\n)?Queued #\d+:\n\[from )/;
-const QUEUED_HEAD = /^(?:\[[^\n]*\n)?(Queued #\d+:\n)/;
+const QUEUED = /\n---\n(?=(?:\[[^\n]*\n(?:(?: {2}[^\n]*\n)+\]\n)?)?Queued #\d+:\n\[from )/;
+const QUEUED_HEAD = /^(?:\[[^\n]*\n(?:(?: {2}[^\n]*\n)+\]\n)?)?(Queued #\d+:\n)/;
 
 function withoutQueued(text: string, marks: readonly string[]): string {
   if (!text.includes('\nQueued #')) return text;
@@ -161,5 +179,5 @@ function wordsIn(content: string): readonly string[] {
   const said = rows.map((row) => row.replace(/^\[from [^\]]*\] /, '')).filter((row) => row !== '' && !row.startsWith('['));
   const whole = said.join('\n');
   const quoted = oneLine(whole.replace(/[“”]/g, '"'), QUOTED_CHARS);
-  return [whole, quoted, ...said].filter((text) => text.trim().length > 1);
+  return [whole, quoted, ...said, ...said.flatMap((row) => row.split(INNER_END))].filter((text) => text.trim().length > 1);
 }

@@ -4,13 +4,20 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
-import { fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
+import { blockMark, fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
 import { type FindChannel, fetchFile, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
 
-/** Longest quotation handed to the agent, in UTF-16 units. */
-const QUOTE_LIMIT = 500;
+/** Longest line of what was said in a group before, in UTF-16 units. */
+const LINE_LIMIT = 500;
+/**
+ * Longest quotation handed to the agent, in UTF-16 units: a message of Telegram, Discord, and what people type
+ * in Slack is whole, and so is a forwarded conversation of Feishu. It costs about 4,000 tokens.
+ */
+const QUOTE_LIMIT = 16_000;
+/** A quotation on the line of its mark: as long as this, or up to `LINE_LIMIT` where a line shows it as it is. */
+const SHORT_QUOTE = 100;
 /** Longest name of a file, and longest word on whose a quotation is, in UTF-16 units. */
 const NAME_LIMIT = 100;
 const ORIGIN_LIMIT = 200;
@@ -210,18 +217,22 @@ function named(ref: MediaRef): string {
 
 function background({ background: lines, isGroup }: InboundMessage): string {
   if (!lines) return '';
-  const told = lines.map(({ senderName, text, marks }) => `  ${fromMark(senderName)} ${markedInMark(text, marks, QUOTE_LIMIT)}`);
+  const told = lines.map(({ senderName, text, marks }) => `  ${fromMark(senderName)} ${markedInMark(text, marks, LINE_LIMIT)}`);
   // Of a direct chat these are reactions alone: everything said there is said to the agent.
   return [isGroup ? '[said in this group since you last spoke, not to you:' : '[since you last spoke:', ...told, ']'].join('\n');
 }
 
+/** What the sender points to. A long text stands whole and in its own lines, because the question is about it. */
 function quotation({ replyTo }: InboundMessage): string {
   const { text = '', origin, fromBot, isRepeated } = replyTo ?? {};
   if (text === '' && !origin) return '';
   const whose = origin ? `another message (${inMark(origin, ORIGIN_LIMIT)})` : fromBot ? 'you' : 'another message';
-  const quoted = inMark(text.replace(/[“”]/g, '"'), QUOTE_LIMIT);
   const repeated = isRepeated ? ', as the sender repeats it' : '';
-  return mark(`in reply to ${whose}${repeated}${quoted === '' ? '' : `: “${quoted}”`}`);
+  const head = `in reply to ${whose}${repeated}`;
+  const quoted = inMark(text.replace(/[“”]/g, '"'), LINE_LIMIT);
+  if (quoted === '') return mark(head);
+  const isShort = text.length <= SHORT_QUOTE || quoted === text.trim();
+  return isShort ? mark(`${head}: “${quoted}”`) : blockMark(`${head}, quoted below`, text, QUOTE_LIMIT);
 }
 
 function author(message: InboundMessage): string {

@@ -27,6 +27,8 @@ export interface KnownMessage {
   readonly senderId: string;
   readonly fromBot: boolean;
   readonly text?: string;
+  /** `text` is only the beginning: the platform was asked for the whole, and did not answer in time. */
+  readonly isCut?: true;
 }
 
 export interface FeishuEvent {
@@ -162,7 +164,8 @@ export function wordsOf(type: string, { note, text }: Content, conversation: Con
 
 function quoted(platformId: string, senderId: string, parent: KnownMessage | undefined): QuotedMessage {
   if (!parent) return { platformId, fromBot: false };
-  const { text = '', fromBot } = parent;
+  const { fromBot, isCut } = parent;
+  const text = `${parent.text ?? ''}${isCut ? '…' : ''}`;
   const own = fromBot || parent.senderId === senderId || text === '';
   return { platformId, ...(text !== '' && { text }), ...(!own && { origin: writtenBy(parent.senderId) }), fromBot };
 }

@@ -22,7 +22,7 @@ export interface KnownMessagesOptions {
 }
 
 const REMEMBERED = 2_000;
-/** Of each message. What is longer because it is a conversation is asked for again. */
+/** Of each message. What is longer, and a conversation, is asked for again. */
 const REMEMBERED_CHARS = 2_000;
 /** An event must be acknowledged within 3 s: without an answer by then it goes on without what was asked. */
 const LOOKUP_MS = 1_000;
@@ -50,7 +50,7 @@ export class KnownMessages {
       ...(message.threadId !== undefined && { threadId: message.threadId }),
       senderId: message.senderId,
       fromBot: false,
-      ...(!this.#conversations.has(message.platformId) && { text: message.text.slice(0, REMEMBERED_CHARS) }),
+      ...(!this.#conversations.has(message.platformId) && remembered(message.text)),
     });
   }
 
@@ -79,7 +79,7 @@ export class KnownMessages {
    */
   async find(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
     const known = this.#messages.get(messageId);
-    const isWhole = known?.text !== undefined;
+    const isWhole = known?.text !== undefined && !known.isCut;
     if (isWhole && (!known.fromBot || this.#groups.get(known.chatId) === known.isGroup)) return known;
     const { clock, logger } = this.#options;
     const ask = async (inner: AbortSignal): Promise<KnownMessage | undefined> =>
@@ -125,7 +125,7 @@ export class KnownMessages {
     const chatId = stringOf(stored?.['chat_id']);
     if (!stored || chatId === '') return undefined;
     const known = this.#read(messageId, stored, await this.#askGroup(chatId, signal));
-    this.#messages.set(messageId, known);
+    this.#messages.set(messageId, { ...known, ...(known.text !== undefined && remembered(known.text)) });
     return known.text === undefined ? { ...known, text: forwardedWords(items).text } : known;
   }
 
@@ -151,7 +151,11 @@ export class KnownMessages {
       ...(threadId !== '' && { threadId }),
       senderId,
       fromBot: sender['sender_type'] === 'app' && (senderId === account || senderId === openId()),
-      ...(type !== FORWARDED && { text: text.slice(0, REMEMBERED_CHARS) }),
+      ...(type !== FORWARDED && { text }),
     };
   }
+}
+
+function remembered(text: string): Pick<KnownMessage, 'text' | 'isCut'> {
+  return text.length <= REMEMBERED_CHARS ? { text } : { text: text.slice(0, REMEMBERED_CHARS).toWellFormed(), isCut: true };
 }

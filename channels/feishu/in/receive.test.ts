@@ -143,6 +143,19 @@ test('a reply is held up for a moment only when the platform does not tell what 
   await until('it is acknowledged', () => at.server.unacknowledged === 0);
 });
 
+test('a reply to a long message brings all of it, also the second time, and its beginning where the platform does not answer', async () => {
+  const at = await scene({ clock: systemClock });
+  const text = Array.from({ length: 300 }, (_, n) => `line ${n}`).join('\n');
+  at.server.say({ messageId: 'om_long', text });
+  for (const n of [1, 2]) {
+    at.server.say({ text: 'why?', parentId: 'om_long' });
+    expect((await at.message(n)).replyTo?.text).toBe(text);
+  }
+  at.server.faults.push({ match: /^GET .*\/messages\/om_long/, kind: 'error', status: 500, code: 1 });
+  at.server.say({ text: 'and?', parentId: 'om_long' });
+  expect((await at.message(3)).replyTo?.text).toBe(`${text.slice(0, 2_000)}…`);
+});
+
 test('what an event only names is asked from the platform after a restart', async () => {
   // In real time: a busy machine must not use up the second that is left for asking.
   const at = await scene({ clock: systemClock });
