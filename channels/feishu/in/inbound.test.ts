@@ -130,6 +130,22 @@ test('A4 the words of others are marked, our own and the sender are not', () => 
   expect(reply()).toEqual({ platformId: 'om_p', fromBot: false });
 });
 
+test('a question in reply to a picture brings the picture; talk among people and own files do not', () => {
+  const media = [{ kind: 'photo', ref: 'om_p:image:k' }] as const;
+  const picture: KnownMessage = { ...KNOWN, text: 'look', media };
+  const inGroup = { text: 'y', parentId: 'om_p', openId: 'ou_1', chatType: 'group' } as const;
+  const called = { text: '@_user_1 y', mentions: [mention('@_user_1', BOT_OPEN_ID, 'G')] };
+  expect(read({ ...inGroup, ...called }, picture)).toMatchObject({
+    media,
+    replyTo: { text: '[photo]\nlook', origin: 'written by ou_2, not by the sender' },
+  });
+  expect(read(inGroup, picture)).toMatchObject({ media: [], replyTo: { text: '[photo]\nlook' } });
+  expect(read(inGroup, { ...picture, fromBot: true }).media).toEqual(media);
+  expect(read({ text: 'y', parentId: 'om_p' }, { ...picture, text: '' })).toMatchObject({ media, replyTo: { text: '[photo]' } });
+  const own = read({ type: 'image', content: { image_key: 'own' }, parentId: 'om_p', messageId: 'om_own' }, picture);
+  expect(own.media).toEqual([{ kind: 'photo', ref: 'om_own:image:own' }]);
+});
+
 test('a recall takes back the message it names, in the chat and of the author it had', () => {
   const event = { message_id: 'om_1', chat_id: 'oc_1', recall_time: '1700000000', recall_type: 'group_owner' };
   expect(about('im.message.recalled_v1', event, KNOWN)).toMatchObject({

@@ -1,6 +1,12 @@
 /** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
 import { shortHash } from '../../../src/core/ids.ts';
-import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import {
+  type InboundMessage,
+  type MediaRef,
+  type QuotedMessage,
+  type RefusalReason,
+  UNKNOWN_SENDER,
+} from '../../../src/core/message.ts';
 import { isRelayed } from '../../../src/core/relayed.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
@@ -29,6 +35,8 @@ export interface KnownMessage {
   readonly text?: string;
   /** `text` is only the beginning: the platform was asked for the whole, and did not answer in time. */
   readonly isCut?: true;
+  /** Files of its own: what they are asked for by names this message. */
+  readonly media?: readonly MediaRef[];
 }
 
 export interface FeishuEvent {
@@ -131,6 +139,9 @@ function toMessage(
   const written = wordsOf(type, content, conversation);
   const threadId = stringOf(message['thread_id']);
   const parentId = stringOf(message['parent_id']);
+  // Who asks about a picture points at it. What people merely say to each other brings no files.
+  const asks = !isGroup || content.mentionsBot || parent?.fromBot === true;
+  const brought = asks && content.media.length === 0 ? (parent?.media ?? []) : [];
   const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
   const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
   const empty = written.text.trim() === '' && content.media.length === 0;
@@ -145,7 +156,7 @@ function toMessage(
     ...(threadId !== '' && { threadId }),
     senderId,
     ...written,
-    media: content.media,
+    media: [...content.media, ...brought],
     ...(parentId !== '' && { replyTo: quoted(parentId, senderId, parent) }),
     isGroup,
     mentionsBot: content.mentionsBot,
@@ -164,8 +175,9 @@ export function wordsOf(type: string, { note, text }: Content, conversation: Con
 
 function quoted(platformId: string, senderId: string, parent: KnownMessage | undefined): QuotedMessage {
   if (!parent) return { platformId, fromBot: false };
-  const { fromBot, isCut } = parent;
-  const text = `${parent.text ?? ''}${isCut ? '…' : ''}`;
+  const { fromBot, isCut, media = [] } = parent;
+  const said = `${parent.text ?? ''}${isCut ? '…' : ''}`;
+  const text = [...media.map(({ kind }) => `[${kind}]`), said].filter((line) => line !== '').join('\n');
   const own = fromBot || parent.senderId === senderId || text === '';
   return { platformId, ...(text !== '' && { text }), ...(!own && { origin: writtenBy(parent.senderId) }), fromBot };
 }

@@ -1,6 +1,6 @@
 /** What is known of messages that events only name: who wrote them, where, and what kind they are. Asked from the platform when forgotten. */
 import { errorText } from '../../../src/core/errors.ts';
-import type { InboundMessage } from '../../../src/core/message.ts';
+import type { InboundMessage, MediaRef } from '../../../src/core/message.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, obj } from '../../kit/json.ts';
@@ -9,7 +9,7 @@ import type { FeishuClient } from '../wire/client.ts';
 import { stringOf } from '../wire/fields.ts';
 import { type Conversation, FORWARDED, forwardedWords, UNREAD_CONVERSATION } from './forwarded.ts';
 import type { KnownMessage } from './inbound.ts';
-import { readContent, shownIn } from './inbound-content.ts';
+import { readContent, readRef, shownIn } from './inbound-content.ts';
 
 export interface KnownMessagesOptions {
   readonly client: Pick<FeishuClient, 'messages' | 'chatMode'>;
@@ -50,17 +50,20 @@ export class KnownMessages {
       ...(message.threadId !== undefined && { threadId: message.threadId }),
       senderId: message.senderId,
       fromBot: false,
+      ...filesIn(message.platformId, message.media),
       ...(!this.#conversations.has(message.platformId) && remembered(message.text)),
     });
   }
 
   /** A message of ours that the platform accepted. */
   sent(messageId: string, message: Pick<KnownMessage, 'chatId' | 'threadId' | 'text'> & { readonly type: string }): void {
-    const { type, ...rest } = message;
+    const { type, text = '', ...rest } = message;
     this.#types.set(messageId, type);
     // After a restart we may write first in a chat: `find` then asks the platform whether it is a group.
     const isGroup = this.#groups.get(message.chatId) ?? true;
-    this.#messages.set(messageId, { ...rest, isGroup, senderId: this.#options.account, fromBot: true });
+    // A file has no words: which one it is, the platform is asked.
+    const known = { ...rest, ...(text !== '' && { text }) };
+    this.#messages.set(messageId, { ...known, isGroup, senderId: this.#options.account, fromBot: true });
   }
 
   /** Whether the message arrived here: nothing of an earlier process is at it. */
@@ -142,7 +145,8 @@ export class KnownMessages {
     const senderId = stringOf(sender['id']) || 'unknown';
     const type = stringOf(stored['msg_type']);
     const content = stringOf(obj(stored['body'])['content']);
-    const text = shownIn(readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined));
+    const said = readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined);
+    const text = shownIn(said);
     const threadId = stringOf(stored['thread_id']);
     const { account, openId } = this.#options;
     return {
@@ -151,9 +155,16 @@ export class KnownMessages {
       ...(threadId !== '' && { threadId }),
       senderId,
       fromBot: sender['sender_type'] === 'app' && (senderId === account || senderId === openId()),
+      ...filesIn(messageId, said.media),
       ...(type !== FORWARDED && { text }),
     };
   }
+}
+
+/** Not those that it brought along from a message it replies to. */
+function filesIn(messageId: string, files: readonly MediaRef[]): Pick<KnownMessage, 'media'> {
+  const media = files.filter(({ ref }) => readRef(ref)?.messageId === messageId);
+  return media.length > 0 ? { media } : {};
 }
 
 function remembered(text: string): Pick<KnownMessage, 'text' | 'isCut'> {

@@ -1,10 +1,12 @@
 /** Receiving over the long connection: what the contract suite cannot know about it. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Clock } from '../../../src/core/ports.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { feishuEvent } from '../../../src/simulator/feishu/events.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
-import { until } from '../../../src/testing/fakes.ts';
+import { tempDir, until } from '../../../src/testing/fakes.ts';
 import { type FeishuScene, feishuPlatform, feishuScene } from '../../../src/testing/feishu/scene.ts';
 
 const open: AsyncDisposable[] = [];
@@ -154,6 +156,42 @@ test('a reply to a long message brings all of it, also the second time, and its 
   at.server.faults.push({ match: /^GET .*\/messages\/om_long/, kind: 'error', status: 500, code: 1 });
   at.server.say({ text: 'and?', parentId: 'om_long' });
   expect((await at.message(3)).replyTo?.text).toBe(`${text.slice(0, 2_000)}…`);
+});
+
+test('a reply to a picture brings the picture, also after a restart, and a reply to that reply brings none', async () => {
+  const at = await scene({ clock: systemClock });
+  at.server.files.set('img_v3_p', Buffer.from('bytes'));
+  at.server.say({ messageId: 'om_picture', type: 'image', content: { image_key: 'img_v3_p' } });
+  at.server.say({ messageId: 'om_reply', text: 'what is this?', parentId: 'om_picture' });
+  const media = [{ kind: 'photo', ref: 'om_picture:image:img_v3_p' }] as const;
+  expect(await at.message(1)).toMatchObject({ text: 'what is this?', media, replyTo: { text: '[photo]' } });
+  at.server.say({ text: 'and why?', parentId: 'om_reply' });
+  expect(await at.message(2)).toMatchObject({ media: [], replyTo: { text: 'what is this?' } });
+  const second = await at.create({ clock: systemClock });
+  open.push({ [Symbol.asyncDispose]: () => second.stop() });
+  await at.channel.stop();
+  const host = new TestHost();
+  await second.start(host, new AbortController().signal);
+  at.server.say({ text: 'and this?', parentId: 'om_picture' });
+  const message = await until('it arrived', () => host.accepted[0]);
+  expect(message).toMatchObject({ media, replyTo: { text: '[photo]' } });
+  const file = await second.download?.(media[0], new AbortController().signal);
+  expect(await new Response(ReadableStream.from(file?.bytes ?? [])).text()).toBe('bytes');
+});
+
+test('a reply to a file of ours brings it', async () => {
+  const at = await scene({ clock: systemClock });
+  await using dir = await tempDir();
+  await writeFile(join(dir.path, 'chart.png'), 'bytes');
+  const file = { path: join(dir.path, 'chart.png'), name: 'chart.png', mime: 'image/png', kind: 'photo', bytes: 5 } as const;
+  const sent = await at.send({ text: '', file });
+  const parentId = sent.kind === 'sent' ? sent.platformId : '';
+  const [key] = [...at.server.uploads.keys()];
+  at.server.say({ text: 'and in colour?', parentId });
+  expect(await at.message()).toMatchObject({
+    media: [{ kind: 'photo', ref: `${parentId}:image:${key}` }],
+    replyTo: { text: '[photo]', fromBot: true },
+  });
 });
 
 test('what an event only names is asked from the platform after a restart', async () => {

@@ -83,27 +83,33 @@ interface PlatformFile {
 }
 
 function mediaOf(content: Content): readonly MediaRef[] {
-  return [content, ...businessFiles(content)].flatMap(filesOf);
+  return [content, ...businessFiles(content)]
+    .flatMap(filesOf)
+    .map(([kind, stored, file, mime]) => refOf(kind, stored, file, mime))
+    .filter((ref) => ref !== undefined);
 }
 
-function filesOf(content: Content): readonly MediaRef[] {
+/** Kinds of the files in a message, also of those whose key is missing; `content` without its wrappers. */
+export function kindsIn(content: Content): readonly MediaKind[] {
+  return [content, ...businessFiles(content)].flatMap(filesOf).map(([kind]) => kind);
+}
+
+type FileIn = readonly [kind: MediaKind, stored: StoredKind, file: PlatformFile, fallbackMime: string];
+
+function filesOf(content: Content): readonly FileIn[] {
   const { imageMessage, videoMessage, ptvMessage, audioMessage, documentMessage, stickerMessage } = content;
-  return [
-    refOf('photo', 'image', imageMessage, 'image/jpeg'),
-    refOf('video', 'video', videoMessage ?? ptvMessage, 'video/mp4'),
-    refOf(audioMessage?.ptt ? 'voice' : 'audio', 'audio', audioMessage, 'audio/ogg'),
-    refOf('document', 'document', documentMessage, 'application/octet-stream'),
-    refOf('photo', 'image', stickerMessage, 'image/webp'),
-  ].filter((ref) => ref !== undefined);
+  const all = [
+    ['photo', 'image', imageMessage, 'image/jpeg'],
+    ['video', 'video', videoMessage ?? ptvMessage, 'video/mp4'],
+    [audioMessage?.ptt ? 'voice' : 'audio', 'audio', audioMessage, 'audio/ogg'],
+    ['document', 'document', documentMessage, 'application/octet-stream'],
+    ['photo', 'image', stickerMessage, 'image/webp'],
+  ] as const;
+  return all.flatMap(([kind, stored, file, mime]) => (file ? [[kind, stored, file, mime] as const] : []));
 }
 
-function refOf(
-  kind: MediaKind,
-  stored: StoredKind,
-  file: PlatformFile | null | undefined,
-  fallbackMime: string,
-): MediaRef | undefined {
-  if (!file?.mediaKey?.length) return undefined;
+function refOf(kind: MediaKind, stored: StoredKind, file: PlatformFile, fallbackMime: string): MediaRef | undefined {
+  if (!file.mediaKey?.length) return undefined;
   const address: MediaAddress = {
     kind: stored,
     key: file.mediaKey,

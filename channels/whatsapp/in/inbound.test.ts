@@ -148,6 +148,40 @@ describe('A4 whose words they are', () => {
     });
   });
 
+  test('a question in reply to a picture brings the picture, and says whose it is; talk among people does not', () => {
+    const image = { mediaKey: Buffer.alloc(32, 1), directPath: '/v/picture', caption: 'look', mimetype: 'image/jpeg' };
+    const reply = (text: string, more: proto.IContextInfo = {}, quotedMessage: proto.IMessage = { imageMessage: image }) => {
+      const quote = { stanzaId: 'Q', participant: '15552220000@s.whatsapp.net', quotedMessage };
+      return read({ extendedTextMessage: { text, contextInfo: { ...quote, ...more } } }, inGroup);
+    };
+    const mentionedJid = [`${ME.phone}@s.whatsapp.net`];
+    const asked = reply(`@${ME.phone} what is this?`, { mentionedJid });
+    expect(asked).toMatchObject({
+      text: 'what is this?',
+      media: [{ kind: 'photo', mime: 'image/jpeg' }],
+      replyTo: { text: '[photo]\nlook', origin: 'written by 15552220000, not by the sender', isRepeated: true },
+    });
+    expect(fromRef(asked?.media[0]?.ref ?? '')).toMatchObject({ kind: 'image', path: '/v/picture' });
+    expect(reply('nice, isn’t it?')).toMatchObject({ media: [], replyTo: { text: '[photo]\nlook' } });
+    expect(reply('and now?', { participant: `${ME.lid}@lid` })?.media).toHaveLength(1);
+  });
+
+  test('of a picture whose key the sender’s app leaves out of the reply the kind is told', () => {
+    const ask = (quotedMessage: proto.IMessage, text = 'what is this?') =>
+      read({ extendedTextMessage: { text, contextInfo: { stanzaId: 'Q', quotedMessage } } });
+    expect(ask({ imageMessage: { jpegThumbnail: Buffer.from('x') } })).toMatchObject({ media: [], replyTo: { text: '[photo]' } });
+    expect(ask({ ephemeralMessage: { message: { audioMessage: { ptt: true } } } })?.replyTo?.text).toBe('[voice]');
+    expect(ask({ documentMessage: { fileName: 'a.pdf' } })?.replyTo?.text).toBe('[document]');
+  });
+
+  test('own files are meant where there are some, and the replied-to picture is only told of', () => {
+    const file = (path: string) => ({ mediaKey: Buffer.alloc(32, 1), directPath: path });
+    const contextInfo = { stanzaId: 'Q', quotedMessage: { imageMessage: file('/v/theirs') } };
+    const message = read({ imageMessage: { ...file('/v/own'), contextInfo } });
+    expect(message?.media.map(({ ref }) => fromRef(ref)?.path)).toEqual(['/v/own']);
+    expect(message?.replyTo?.text).toBe('[photo]');
+  });
+
   test('nobody edits or deletes what another wrote', () => {
     const other = { key: { id: 'M0', fromMe: false, participant: '15552220000@s.whatsapp.net' } };
     expect(read({ protocolMessage: { ...other, type: 0 } }, inGroup)).toBeUndefined();

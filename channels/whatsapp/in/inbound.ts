@@ -5,7 +5,7 @@ import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/
 import { inboundMessage } from '../../kit/inbound-message.ts';
 import { composed, label, ours, writtenBy } from '../../kit/senders-words.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
-import { readContent, type Said } from './inbound-content.ts';
+import { kindsIn, readContent, type Said } from './inbound-content.ts';
 import { SILENT } from './kind-words.ts';
 
 export interface InboundContext {
@@ -127,12 +127,16 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
   const mention = place.isGroup && !forwarded ? readMention(said, me) : { text: said.text, found: false };
   const forwardMark = forwarded ? ours('[forwarded, not written by the sender]') : undefined;
   const shown = shownIn(said).slice(0, QUOTE_CHARS);
-  const replyTo = quotedOf(said, place, context);
+  const quoted = said.context?.quotedMessage ? readContent(said.context.quotedMessage) : undefined;
+  const replyTo = quotedOf(said, place, context, quoted);
+  // Who asks about a picture points at it. What people merely say to each other brings no files.
+  const asks = !place.isGroup || mention.found || replyTo?.fromBot === true;
+  const brought = asks && replyTo && said.media.length === 0 ? (quoted?.media ?? []) : [];
   const refusal = refusalOf(place, isSilent(said));
   return {
     ...frame(message, place, context),
     ...composed(forwardMark, mention.text, ours(said.note)),
-    media: said.media,
+    media: [...said.media, ...brought],
     ...(replyTo && { replyTo }),
     mentionsBot: mention.found,
     ...(refusal && { refusal }),
@@ -195,6 +199,11 @@ function shownIn({ text, note }: Said): string {
   return [text, note].filter((line) => line !== '').join('\n');
 }
 
+/** The same with the kinds of its files, whose keys an app may leave out of what it repeats. */
+function wordsIn(said: Said): string {
+  return [...kindsIn(said.content).map((kind) => `[${kind}]`), shownIn(said)].filter((line) => line !== '').join('\n');
+}
+
 function isSilent(said: Said): boolean {
   return shownIn(said) === '' && said.media.length === 0;
 }
@@ -214,14 +223,15 @@ function joinSaid(all: readonly Said[], me: Me): Said {
   };
 }
 
-function quotedOf(said: Said, place: Place, context: InboundContext): QuotedMessage | undefined {
-  const { stanzaId, participant, quotedMessage, remoteJid } = said.context ?? {};
+/** `quoted`: what the sender's app says that the message was. */
+function quotedOf(said: Said, place: Place, context: InboundContext, quoted: Said | undefined): QuotedMessage | undefined {
+  const { stanzaId, participant, remoteJid } = said.context ?? {};
   if (!stanzaId) return undefined;
   const author = participant ? authorOf(participant, context) : place.isGroup ? 'unknown' : place.chatId;
   // In the chat with oneself both sides are the same account.
   const fromBot = author === context.account && (!place.isSelf || context.isSent?.(stanzaId) === true);
   const elsewhere = remoteJid && bareJid(remoteJid) !== place.jid ? bareJid(remoteJid) : undefined;
-  const text = quotedMessage ? shownIn(readContent(quotedMessage)) : '';
+  const text = quoted ? wordsIn(quoted) : '';
   const own = author === place.senderId || fromBot;
   const origin = elsewhere ? 'quoted from another chat' : own ? undefined : writtenBy(author);
   return {

@@ -203,7 +203,8 @@ export class FeishuServer extends FeishuEvents {
     const key = /^\/resources\/([^/]+)$/.exec(rest)?.[1];
     if (key !== undefined) {
       const bytes = this.files.get(decodeURIComponent(key));
-      if (!bytes) throw new ApiError(234003, 'File not in msg.');
+      const message = this.stored.get(id);
+      if (!bytes || (message && !JSON.stringify(message).includes(key))) throw new ApiError(234003, 'File not in msg.');
       return { bytes };
     }
     if (method === 'POST' && rest === '/reply') {
