@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
-import { copyTree } from '../copy-tree.ts';
+import { copyTree } from '../backup/copy-tree.ts';
 
 async function cliWithData() {
   const dir = await tempDir();

@@ -1,0 +1,158 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lstat, mkdir, readdir, readFile, readlink, symlink, truncate, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openJsonlStore } from '../../../sessions/jsonl-store.ts';
+import { FakeClock, tempDir } from '../../testing/fakes.ts';
+import { type CopyOptions, copyTree } from './copy-tree.ts';
+
+async function scene() {
+  const dir = await tempDir();
+  const [from, to, outside] = [join(dir.path, 'data'), join(dir.path, 'copy'), join(dir.path, 'outside')];
+  for (const path of [from, to, outside]) await mkdir(path);
+  return {
+    ...{ dir, from, to, outside },
+    async write(path: string, text: string): Promise<void> {
+      await mkdir(dirname(join(dir.path, path)), { recursive: true });
+      await writeFile(join(dir.path, path), text);
+    },
+    copy: async (more: Partial<CopyOptions> = {}) =>
+      await copyTree({ from, to, takes: () => true, database: () => undefined, ...more }),
+    names: async () => (await readdir(to, { recursive: true })).toSorted(),
+    async [Symbol.asyncDispose](): Promise<void> {
+      // Node removes by paths, and some are too long for that.
+      execFileSync('rm', ['-rf', dir.path]);
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Directories in each other, with a file at the bottom, made name by name: no path is as long. */
+function nest(dir: string, name: string, levels: number): void {
+  const program = `for (let n = 0; n < ${levels}; n += 1) { fs.mkdirSync('${name}'); process.chdir('${name}'); } fs.writeFileSync('f', 'deep')`;
+  execFileSync(process.execPath, ['-e', program], { cwd: dir });
+}
+
+for (const procFd of process.platform === 'linux' ? [true, false] : [false]) {
+  const by = procFd ? 'by its descriptor' : 'by its path';
+
+  test(`a directory that becomes a link while it is copied brings in no file from outside, looked at ${by}`, async () => {
+    await using at = await scene();
+    await at.write('data/work/a/file', 'inside');
+    await at.write('outside/a/file', 'of another user');
+    const { left, files } = await at.copy({
+      procFd,
+      takes(path) {
+        if (path !== join('work', 'a', 'file')) return true;
+        renameSync(join(at.from, 'work'), join(at.dir.path, 'moved'));
+        symlinkSync(at.outside, join(at.from, 'work'));
+        return true;
+      },
+    });
+    expect([left, files]).toEqual([expect.arrayContaining([expect.stringMatching(/^work\/a\/file \(became a link/)]), 0]);
+    expect(await at.names()).toEqual(['work', 'work/a']);
+  });
+
+  test(`a directory that became a link before it is read is named, and is no empty directory, looked at ${by}`, async () => {
+    await using at = await scene();
+    await at.write('data/work/a/file', 'inside');
+    await at.write('outside/secret', 'of another user');
+    const { left } = await at.copy({
+      procFd,
+      takes(path) {
+        if (path !== join('work', 'a')) return true;
+        renameSync(join(at.from, 'work/a'), join(at.dir.path, 'moved'));
+        symlinkSync(at.outside, join(at.from, 'work/a'));
+        return true;
+      },
+    });
+    expect([left, await at.names()]).toEqual([[expect.stringMatching(/^work\/a \(became a link/)], ['work']]);
+  });
+
+  test(`a directory that another one replaced is named when files of it are gone, looked at ${by}`, async () => {
+    await using at = await scene();
+    for (const name of ['a', 'b']) await at.write(`data/work/${name}`, 'inside');
+    const { left } = await at.copy({
+      procFd,
+      takes(path) {
+        if (path !== join('work', 'b')) return true;
+        renameSync(join(at.from, 'work'), join(at.dir.path, 'moved'));
+        mkdirSync(join(at.from, 'work'));
+        return true;
+      },
+    });
+    expect([left, await at.names()]).toEqual([[expect.stringMatching(/^work \(became a link or was moved/)], ['work', 'work/a']]);
+  });
+
+  test(`a file that another one replaces at each look is copied, looked at ${by}`, async () => {
+    await using at = await scene();
+    await at.write('data/a', 'old');
+    const takes = (path: string): boolean => {
+      writeFileSync(join(at.from, '.new'), 'new');
+      renameSync(join(at.from, '.new'), join(at.from, path));
+      return true;
+    };
+    expect((await at.copy({ procFd, takes })).left).toEqual([]);
+    expect(await readFile(join(at.to, 'a'), 'utf8')).toBe('new');
+  });
+}
+
+test.skipIf(process.platform !== 'linux')('files, directories and links whose names are not UTF-8 are copied', async () => {
+  await using at = await scene();
+  const odd = (...path: string[]) => Buffer.from(join(at.from, ...path), 'latin1');
+  await mkdir(odd('caf\xe9'));
+  await writeFile(odd('caf\xe9', '\xfc'), 'words');
+  await symlink(Buffer.from('\xfc', 'latin1'), odd('caf\xe9', '\xff'));
+  expect(await at.copy()).toMatchObject({ files: 1, left: [] });
+  const there = (...path: string[]) => Buffer.from(join(at.to, ...path), 'latin1');
+  expect(await readFile(there('caf\xe9', '\xfc'), 'utf8')).toBe('words');
+  expect(await readlink(there('caf\xe9', '\xff'), 'latin1')).toBe('\xfc');
+});
+
+test('lines that move into an archive which is made meanwhile are in the copy', async () => {
+  await using at = await scene();
+  const clock = new FakeClock();
+  const store = openJsonlStore({ dir: at.from, clock, onDamage: () => undefined });
+  const key = 'telegram:7';
+  const line = (id: string) =>
+    ({ id, role: 'user', content: `words of ${id}`, timestamp: new Date(clock.now()).toISOString() }) as const;
+  await store.append(key, [line('first'), line('second')]);
+  const takes = async (path: string): Promise<boolean> => {
+    if (path.endsWith('default.jsonl')) await store.rewrite(key, [line('second')]);
+    return true;
+  };
+  expect((await at.copy({ takes })).left).toEqual([]);
+  const copied = openJsonlStore({ dir: at.to, clock, onDamage: () => undefined });
+  const all = [...(await copied.archived(key)), ...((await copied.load(key))?.messages ?? [])];
+  expect(new Set(all.map(({ id }) => id))).toEqual(new Set(['first', 'second']));
+});
+
+test('what lies too deep for a path is named, and the rest is copied', async () => {
+  await using at = await scene();
+  await at.write('data/a', 'words');
+  await at.write('data/z', 'words');
+  nest(at.from, 'd'.repeat(200), 25);
+  const { left, files } = await at.copy();
+  expect([files, left]).toEqual([2, [expect.stringMatching(/^d+\/[d/]+ \(its path is too long\)$/)]]);
+});
+
+test('what is too long only where it would be copied to is named, and the rest is copied', async () => {
+  await using at = await scene();
+  await at.write('data/z', 'words');
+  const to = join(at.dir.path, 'x'.repeat(200));
+  await mkdir(to);
+  nest(at.from, 'd'.repeat(199), Math.floor((4_090 - at.from.length) / 200));
+  const { left, files } = await at.copy({ to });
+  expect([files, left]).toEqual([1, [expect.stringMatching(/\(its path would be too long in the copy\)$/)]]);
+});
+
+test('a file that is mostly empty takes no more room in the copy', async () => {
+  await using at = await scene();
+  await at.write('data/disk', 'begin');
+  await truncate(join(at.from, 'disk'), 64 * 2 ** 20);
+  execFileSync('sh', ['-c', 'printf end >> disk'], { cwd: at.from });
+  expect(await at.copy()).toMatchObject({ files: 1, bytes: 64 * 2 ** 20 + 3, left: [] });
+  execFileSync('cmp', [join(at.from, 'disk'), join(at.to, 'disk')]);
+  expect((await lstat(join(at.to, 'disk'))).blocks).toBeLessThan(5 * 2 ** 11);
+});
