@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, readlink, symlink, truncate, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, readlink, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openJsonlStore } from '../../../sessions/jsonl-store.ts';
@@ -19,13 +19,22 @@ async function scene() {
     },
     copy: async (more: Partial<CopyOptions> = {}) =>
       await copyTree({ from, to, takes: () => true, database: () => undefined, ...more }),
-    names: async () => (await readdir(to, { recursive: true })).toSorted(),
+    names: () => namesIn(to),
     async [Symbol.asyncDispose](): Promise<void> {
       // Node removes by paths, and some are too long for that.
       execFileSync('rm', ['-rf', dir.path]);
       await dir[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Of all that lies in it; links are not followed. */
+function namesIn(dir: string): readonly string[] {
+  const found = execFileSync('find', ['.'], { cwd: dir, encoding: 'utf8' }).trim().split('\n');
+  return found
+    .filter((path) => path !== '.')
+    .map((path) => path.slice(2))
+    .toSorted();
 }
 
 /** Directories in each other, with a file at the bottom, made name by name: no path is as long. */
@@ -51,7 +60,7 @@ for (const procFd of process.platform === 'linux' ? [true, false] : [false]) {
       },
     });
     expect([left, files]).toEqual([expect.arrayContaining([expect.stringMatching(/^work\/a\/file \(became a link/)]), 0]);
-    expect(await at.names()).toEqual(['work', 'work/a']);
+    expect(at.names()).toEqual(['work', 'work/a']);
   });
 
   test(`a directory that became a link before it is read is named, and is no empty directory, looked at ${by}`, async () => {
@@ -67,7 +76,7 @@ for (const procFd of process.platform === 'linux' ? [true, false] : [false]) {
         return true;
       },
     });
-    expect([left, await at.names()]).toEqual([[expect.stringMatching(/^work\/a \(became a link/)], ['work']]);
+    expect([left, at.names()]).toEqual([[expect.stringMatching(/^work\/a \(became a link/)], ['work']]);
   });
 
   test(`a directory that another one replaced is named when files of it are gone, looked at ${by}`, async () => {
@@ -82,7 +91,7 @@ for (const procFd of process.platform === 'linux' ? [true, false] : [false]) {
         return true;
       },
     });
-    expect([left, await at.names()]).toEqual([[expect.stringMatching(/^work \(became a link or was moved/)], ['work', 'work/a']]);
+    expect([left, at.names()]).toEqual([[expect.stringMatching(/^work \(became a link or was moved/)], ['work', 'work/a']]);
   });
 
   test(`a file that another one replaces at each look is copied, looked at ${by}`, async () => {
@@ -155,4 +164,41 @@ test('a file that is mostly empty takes no more room in the copy', async () => {
   expect(await at.copy()).toMatchObject({ files: 1, bytes: 64 * 2 ** 20 + 3, left: [] });
   execFileSync('cmp', [join(at.from, 'disk'), join(at.to, 'disk')]);
   expect((await lstat(join(at.to, 'disk'))).blocks).toBeLessThan(5 * 2 ** 11);
+});
+
+test('state on another disk keeps its links within, and one that leads out of it is named', async () => {
+  await using at = await scene();
+  await at.write('data/users/ada', 'words');
+  await at.write('outside/work/a/file', 'on another disk');
+  await at.write('secret', 'of another user');
+  await symlink(join(at.outside, 'work'), join(at.from, 'work'));
+  await symlink('file', join(at.outside, 'work/a/near'));
+  await symlink(join(at.outside, 'work/a'), join(at.outside, 'work/whole'));
+  await symlink(join(at.from, 'users/ada'), join(at.outside, 'work/back'));
+  await symlink('../../secret', join(at.outside, 'work/out'));
+  const { left } = await at.copy();
+  expect(left).toEqual(['work/out (a link to ../../secret)']);
+  expect(at.names()).toEqual(
+    ['users', 'users/ada', 'work', 'work/a', 'work/a/file', 'work/a/near', 'work/back', 'work/whole'].toSorted(),
+  );
+  expect(await readlink(join(at.to, 'work/a/near'))).toBe('file');
+});
+
+test('a link at the top that leads within is copied as a link, and one to a directory above is named', async () => {
+  await using at = await scene();
+  await at.write('data/users/ada', 'words');
+  for (const [name, way] of Object.entries({ people: 'users', loop: '.', up: '..' })) await symlink(way, join(at.from, name));
+  const { left, files } = await at.copy();
+  expect([left, files]).toEqual([['up (a link to ..)'], 1]);
+  expect(at.names()).toEqual(['loop', 'people', 'users', 'users/ada']);
+  expect([await readlink(join(at.to, 'people')), await readlink(join(at.to, 'loop'))]).toEqual(['users', '.']);
+});
+
+test('a copy that lies in what is copied is no part of itself', async () => {
+  await using at = await scene();
+  await at.write('data/a', 'words');
+  const to = join(at.from, 'copies/today');
+  await mkdir(to, { recursive: true });
+  expect(await at.copy({ to })).toMatchObject({ files: 1, left: [] });
+  expect(namesIn(to)).toEqual(['a', 'copies']);
 });

@@ -1,8 +1,9 @@
 import type { BigIntStats } from 'node:fs';
-import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
+import { lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
+import { sep } from 'node:path';
 import { copyFile } from './copy-file.ts';
-import { NoCopy, ofTarget, REPLACED } from './no-copy.ts';
-import { type Entry, isStill, isWithin, joined, openSource, readDirectory, type SourceOptions } from './source.ts';
+import { NoCopy, ofSource, ofTarget, REPLACED } from './no-copy.ts';
+import { type Entry, isSame, isStill, isWithin, joined, openSource, readDirectory, type SourceOptions } from './source.ts';
 
 export interface Copied {
   files: number;
@@ -35,21 +36,31 @@ const TOP = Buffer.alloc(0);
 /**
  * Copies what lies below a directory in use onto the disk, with permissions and times. A file that grows is
  * copied up to where it was; one that goes meanwhile is left out. A link directly below `from` that leads to
- * a directory is followed, since an operator puts state on another disk by one; any other is copied as a link
- * where it leads to something below `from`, and left where it leads elsewhere. What cannot be read is left.
+ * a directory outside is followed, since an operator puts state on another disk by one; any other is copied as
+ * a link where it leads to something below `from` or below that directory, and left where it leads elsewhere.
+ * What cannot be read is left.
  * Rejects with the system's error where the copy cannot be written, and with the reason of `stop`; what is
  * copied by then stays.
  */
 export async function copyTree(options: CopyOptions): Promise<Copied> {
   const copied: Copied = { files: 0, bytes: 0, left: [] };
   const [from, to] = [Buffer.from(options.from), Buffer.from(options.to)];
-  await copyDirectory({ ...options, from, to, copied }, { below: TOP, source: from });
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  const draft = await stat(to, { bigint: true });
+  const copy = { ...options, from, to, draft, copied };
+  try {
+    await copyDirectory(copy, { below: TOP, source: from, root: from });
+  } catch (error) {
+    if (!(error instanceof NoCopy)) throw error;
+    copied.left.push(`. (${error.message})`);
+  }
   return copied;
 }
 
 interface Copy extends Omit<CopyOptions, 'from' | 'to'> {
   readonly from: Buffer;
   readonly to: Buffer;
+  readonly draft: BigIntStats;
   readonly copied: Copied;
 }
 
@@ -58,14 +69,16 @@ interface Place {
   readonly below: Buffer;
   /** Without links on its way. */
   readonly source: Buffer;
+  /** `from`, or the directory that a link at the top leads to. */
+  readonly root: Buffer;
 }
 
 async function copyDirectory(copy: Copy, place: Place): Promise<void> {
   const { entries, about } = await readDirectory(place.source, copy);
-  const target = place.below.length === 0 ? copy.to : joined(copy.to, place.below);
+  if (isSame(about, copy.draft)) return; // it would copy itself
   // Its owner may write to it, whatever it says of the original: what it holds comes after.
   const mode = (Number(about.mode) & 0o777) | 0o700;
-  await ofTarget(() => mkdir(target, { recursive: true, mode }));
+  if (place.below.length > 0) await ofTarget(() => mkdir(joined(copy.to, place.below), { recursive: true, mode }));
   await copyEntries(copy, place, about, entries.filter(isFirst));
   const again = await readDirectory(place.source, copy);
   await copyEntries(
@@ -84,21 +97,18 @@ async function copyEntries(copy: Copy, place: Place, about: BigIntStats, entries
   let isMissing = false;
   for (const entry of entries) {
     copy.stop?.throwIfAborted();
-    const at = { below: joined(place.below, entry.name), source: joined(place.source, entry.name) };
+    const { below, source, root } = place;
+    const at = { below: joined(below, entry.name), source: joined(source, entry.name), root };
     try {
       if (await copy.takes(String(at.below))) await copyEntry(copy, at, entry);
     } catch (error) {
       if (!(error instanceof NoCopy)) throw error;
       if (error.reason === undefined) isMissing = true;
-      else leave(copy, at, error.reason);
+      else copy.copied.left.push(`${at.below} (${error.reason})`);
     }
   }
   // They may still be there, in a directory that goes by another name.
   if (isMissing && !(await isStill(place.source, about))) throw new NoCopy(REPLACED);
-}
-
-function leave({ copied }: Copy, { below }: Place, reason: string): void {
-  copied.left.push(`${below} (${reason})`);
 }
 
 async function copyEntry(copy: Copy, place: Place, { kind, leadsTo }: Entry): Promise<void> {
@@ -110,14 +120,19 @@ async function copyEntry(copy: Copy, place: Place, { kind, leadsTo }: Entry): Pr
 
 async function copyLink(copy: Copy, place: Place, leadsTo: Buffer | undefined): Promise<void> {
   const target = await realpath(place.source, { encoding: 'buffer' }).catch(() => undefined);
-  const isTop = place.source.equals(joined(copy.from, place.below)) && !String(place.below).includes('/');
-  if (target && isTop && (await lstat(target)).isDirectory()) {
-    await copyDirectory(copy, { ...place, source: target });
+  if (target && isFollowed(copy, place, target) && (await ofSource(() => lstat(target))).isDirectory()) {
+    await copyDirectory(copy, { ...place, source: target, root: target });
     return;
   }
   if (leadsTo === undefined) throw new NoCopy(undefined);
-  if (!target || !isWithin(target, copy.from)) throw new NoCopy(`a link to ${leadsTo}`);
+  const isOurs = target !== undefined && (isWithin(target, place.root) || isWithin(target, copy.from));
+  if (!isOurs) throw new NoCopy(`a link to ${leadsTo}`);
   await ofTarget(() => symlink(leadsTo, joined(copy.to, place.below)));
+}
+
+/** State on another disk. What lies in `from` is copied already, and what holds `from` would copy it once more. */
+function isFollowed({ from }: Copy, { below }: Place, target: Buffer): boolean {
+  return !below.includes(sep) && !isWithin(target, from) && !isWithin(from, target);
 }
 
 async function copyOne(copy: Copy, { below, source }: Place): Promise<void> {

@@ -1,14 +1,14 @@
 // the data directory, in use or not -> a directory that a daemon can be started on
 import { existsSync, realpathSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { mkdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { chatDirOf } from '../../../config/paths.ts';
-import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { GatehouseError } from '../../core/errors.ts';
 import { copyDatabase } from '../../journal/backup.ts';
-import { syncDirectory } from '../../lib/atomic-file.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
 import { copyTree } from '../backup/copy-tree.ts';
+import { isBelow, refusePlace, written } from '../backup/place.ts';
 import { type Command, type CommandContext, dataDirOf, lastConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withJournal } from '../read-journal.ts';
@@ -59,47 +59,6 @@ export const backup: Command<{ readonly target: string }> = async (context, { ta
   out.fail({ code: 'GH1202', message, hint: 'copy by hand what you need of it; the rest is in the copy' }, document);
   return EXIT.failed;
 };
-
-function refusePlace(dataDir: string, path: string): void {
-  if (existsSync(path)) throw new GatehouseError('GH1005', `${path} is there already`, { hint: 'name a directory that is not' });
-  if (isBelow(path, dataDir))
-    throw new GatehouseError('GH1005', `${path} is in the data directory, and would be part of the next backup`, {
-      hint: 'name a directory outside of it',
-    });
-}
-
-/** By where links lead; what is not there yet counts by the directory that it would be in. */
-function isBelow(path: string, directory: string): boolean {
-  const way = relative(realpathSync(directory), whereItLies(resolve(path)));
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
-
-function whereItLies(path: string): string {
-  if (existsSync(path) || dirname(path) === path) return realpathSync(path);
-  return join(whereItLies(dirname(path)), basename(path));
-}
-
-/** What `write` makes of a draft takes the place of `path`; nothing is left of one that fails. */
-async function written<T>(path: string, write: (draft: string) => Promise<T>): Promise<T> {
-  const parent = dirname(path);
-  let draft: string | undefined;
-  try {
-    await mkdir(parent, { recursive: true });
-    draft = await mkdtemp(join(parent, `.${basename(path)}.partial-`));
-    const result = await write(draft);
-    await syncDirectory(draft);
-    await rename(draft, path);
-    await syncDirectory(parent);
-    return result;
-  } catch (error) {
-    if (draft !== undefined) await rm(draft, { recursive: true, force: true });
-    if (isGatehouseError(error)) throw error;
-    throw new GatehouseError('GH1301', `no backup was written to ${path}: ${errorText(error)}`, {
-      hint: 'check that its directory can be written to and has room',
-      cause: error,
-    });
-  }
-}
 
 async function copyAll(context: CommandContext, dataDir: string, draft: string) {
   // First the journals: lines that they hold no more are in the files then.
