@@ -1,10 +1,11 @@
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunRow } from '../core/run.ts';
 import { FakeClock, inbound, outbound, tempDir } from '../testing/fakes.ts';
 import { JumpingClock, job } from '../testing/jobs.ts';
 import { admit, begin, dead, done, LANE, message, part, stopLane } from '../testing/journal-rows.ts';
+import { backupJournal } from './backup.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 
@@ -304,6 +305,24 @@ it('a backup that cannot be written leaves an older one alone and the journal wo
   await expect(opened.backup(join(dir.path, 'absent', 'b.db'))).rejects.toMatchObject({ code: 'GH1301' });
   await expect(opened.backup(join(dir.path, 'journal.db'))).rejects.toMatchObject({ code: 'GH1301' });
   expect((await opened.journal.accept([admit(message(1))]))[0]?.kind).toBe('new');
+});
+
+it.each(['run', 'audit'])('a journal whose table %s is damaged is not backed up, and an older backup stays', async (table) => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'live', 'journal.db');
+  const copy = join(dir.path, 'copy.db');
+  await (await openJournal({ dir: join(dir.path, 'live'), clock: new FakeClock() }))[Symbol.asyncDispose]();
+  {
+    using db = new Database(path, { busyMs: 0 });
+    const page = db.get<{ rootpage: number }>('SELECT rootpage FROM sqlite_schema WHERE name = ?', table)?.rootpage ?? 0;
+    await using file = await open(path, 'r+');
+    await file.write(Buffer.alloc(4_096, 0xff), 0, 4_096, (page - 1) * 4_096);
+  }
+  await writeFile(copy, 'an older one');
+  const message = expect.stringMatching(/live\/journal\.db is damaged, and no backup/);
+  await expect(backupJournal(path, copy, new FakeClock())).rejects.toMatchObject({ code: 'GH1302', message });
+  expect(await readFile(copy, 'utf8')).toBe('an older one');
+  expect((await readdir(dir.path)).toSorted()).toEqual(['copy.db', 'live']);
 });
 
 it('F22 what a clock a year behind dated stays as long as anything else, once the clock is right', async () => {
