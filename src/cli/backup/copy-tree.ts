@@ -19,10 +19,10 @@ export interface CopyOptions extends SourceOptions {
   /** Whether this is copied; asked with the path below `from`. */
   readonly takes: (path: string) => boolean | Promise<boolean>;
   /**
-   * Copies what is a database in use, instead of its bytes, and resolves with the size of the copy. Undefined
-   * = it is none.
+   * Copies what is a database in use, instead of its bytes, and resolves with the size of the copy. Rejects
+   * with `NoCopy` where it has none. Undefined = it is no database.
    */
-  readonly database: (path: string) => Promise<number> | undefined;
+  readonly database: (path: string, source: string) => Promise<number> | undefined;
   readonly stop?: AbortSignal;
 }
 
@@ -136,7 +136,7 @@ function isFollowed({ from }: Copy, { below }: Place, target: Buffer): boolean {
 }
 
 async function copyOne(copy: Copy, { below, source }: Place): Promise<void> {
-  const database = copy.database(String(below));
+  const database = copy.database(String(below), String(source));
   if (database) {
     copy.copied.bytes += await database;
   } else {

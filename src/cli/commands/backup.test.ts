@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, utimes } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, readFile, readlink, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -133,4 +133,29 @@ test('backup does not copy into state on another disk that a link leads to', asy
   for (const target of ['other/copy', 'other/work/copy', 'data/workspaces/copy'])
     expect(await at.cli.run('backup', target)).toMatchObject({ code: 4, stderr: expect.stringMatching(/GH1005 .*workspaces/) });
   expect(await readdir(join(at.cli.dir, 'other'))).toEqual(['work']);
+});
+
+test("a channel's database that is none, or is damaged, is named, and the rest is copied", async () => {
+  await using at = await cliWithData();
+  await at.cli.write('data/channels/phone/text.db', 'this is no database, however long it is '.repeat(40));
+  await at.cli.write('data/channels/phone/empty.db', '');
+  const damaged = join(at.cli.dataDir, 'channels/phone/damaged.db');
+  {
+    using made = new DatabaseSync(damaged);
+    made.exec('CREATE TABLE key (value)');
+    for (let n = 0; n < 100; n += 1) made.exec(`INSERT INTO key VALUES ('${'x'.repeat(400)}')`);
+  }
+  await using file = await open(damaged, 'r+');
+  await file.write(Buffer.alloc(4_096, 0xff), 0, 4_096, 3 * 4_096);
+  const { code, stdout } = await at.cli.run('backup', 'copies/monday', '--json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    1,
+    {
+      left: [
+        expect.stringMatching(/^channels\/phone\/damaged.db \(is damaged: /),
+        'channels/phone/text.db (file is not a database)',
+      ],
+    },
+  ]);
+  expect((await readdir(join(at.target, 'channels/phone'))).toSorted()).toEqual(['empty.db']);
 });

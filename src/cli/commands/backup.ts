@@ -4,9 +4,9 @@ import { mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { chatDirOf } from '../../../config/paths.ts';
 import { GatehouseError } from '../../core/errors.ts';
-import { copyDatabase } from '../../journal/backup.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
+import { copyChannelDatabase } from '../backup/channel-database.ts';
 import { copyTree } from '../backup/copy-tree.ts';
 import { isBelow, refusePlace, written } from '../backup/place.ts';
 import { type Command, type CommandContext, dataDirOf, lastConfig } from '../context.ts';
@@ -75,22 +75,17 @@ async function copyAll(context: CommandContext, dataDir: string, draft: string) 
       const isOfProcess = ['.', chat].includes(dirname(path)) && NOT_COPIED.test(basename(path));
       return !isOfProcess && !OF_CHANNEL_LOG.test(path);
     },
-    database: (path) => (OF_CHANNEL.test(path) ? copyLive(join(dataDir, path), join(draft, path)) : undefined),
+    database: (path, source) => (OF_CHANNEL.test(path) ? copyChannelDatabase(source, join(draft, path)) : undefined),
   });
   const bytes = journals.reduce((sum, size) => sum + size, copied.bytes);
   return { left: copied.left, files: copied.files + journals.length, bytes };
-}
-
-async function copyLive(source: string, target: string): Promise<number> {
-  await copyDatabase(source, target);
-  return (await stat(target)).size;
 }
 
 /** Its size in bytes; 0 where there is none. */
 async function copyJournal(context: CommandContext, from: string, to: string): Promise<number> {
   const source = join(from, 'journal.db');
   if (!existsSync(source)) return 0;
-  context.out.say(`copying ${source}, ${sizeText((await stat(source)).size)} …`);
+  context.out.say(`copying ${source}, ${sizeText((await stat(source)).size)}, and checking the copy …`);
   await mkdir(to, { recursive: true, mode: 0o700 });
   const target = join(to, 'journal.db');
   await withJournal(context, (open) => open.backup(target), { dir: from });
