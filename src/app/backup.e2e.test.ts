@@ -1,15 +1,66 @@
 // What `gatehouse backup` copies while the daemon answers, and a daemon started on the copy.
-import { execFile } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, readdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { openJournal } from '../journal/open.ts';
+import { systemClock } from '../lib/clock.ts';
 import { programLine } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
 const ADA = 7;
+
+/** A data directory with a journal, and the command line that copies it. */
+async function stopped() {
+  const dir = await tempDir();
+  const dataDir = join(dir.path, 'data');
+  await (await openJournal({ dir: dataDir, clock: systemClock }))[Symbol.asyncDispose]();
+  await mkdir(join(dir.path, 'copies'));
+  await mkdir(join(dataDir, 'chat'), { mode: 0o700 });
+  const line = programLine(dir.path, 'backup', join(dir.path, 'copies/today'), '--data-dir', dataDir);
+  return { dir: dir.path, dataDir, ...line, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('a backup that %s stops leaves nothing', async (signal) => {
+  await using at = await stopped();
+  // Gigabytes of zeros, which take no room, and seconds to read.
+  await writeFile(join(at.dataDir, 'history'), '');
+  await truncate(join(at.dataDir, 'history'), 200 * 2 ** 30);
+  const child = spawn(at.command, at.args, { cwd: at.dir, env: at.env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += String(chunk);
+  });
+  await until('it copies', () => said.includes('copying files'));
+  child.kill(signal);
+  await once(child, 'close');
+  expect([child.exitCode, said]).toEqual([130, expect.stringContaining(`GH1010 ${signal} stopped the backup`)]);
+  expect(await readdir(join(at.dir, 'copies'))).toEqual([]);
+});
+
+test.each(['.', 'chat'])('a backup by a user who may not look into %s of the data directory names whose it is', async (part) => {
+  await using at = await stopped();
+  const isRoot = process.getuid?.() === 0;
+  const nobody = 65_534;
+  await chmod(at.dir, 0o755);
+  if (isRoot) for (const path of ['copies', 'data', 'data/journal.db']) await chown(join(at.dir, path), nobody, nobody);
+  const closed = join(at.dataDir, part);
+  if (isRoot) await chown(closed, 0, 0);
+  await chmod(closed, isRoot ? 0o700 : 0);
+  const user = isRoot ? { uid: nobody, gid: nobody } : {};
+  const { status, stderr } = spawnSync(at.command, at.args, { cwd: at.dir, env: at.env, ...user, encoding: 'utf8' });
+  await chmod(closed, 0o700);
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(/GH1202 this user may not use .*journal\.db[\s\S]*(run this as|chmod)/),
+  ]);
+  expect(await readdir(join(at.dir, 'copies'))).toEqual([]);
+});
 
 test('a backup made under load stops no answer; a daemon started on it knows the conversation and answers nothing twice', async () => {
   await using at = await telegramScene();

@@ -55,7 +55,8 @@ export async function openOrMake(context: CommandContext, options: OpenOptions =
   return { ...opened, [Symbol.asyncDispose]: () => opened.journal[Symbol.asyncDispose]() };
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Rejects with the system's error where this user may not look. */
+export async function exists(path: string): Promise<boolean> {
   try {
     await access(path);
     return true;

@@ -162,7 +162,7 @@ test('a file that is mostly empty takes no more room in the copy', async () => {
   await truncate(join(at.from, 'disk'), 64 * 2 ** 20);
   execFileSync('sh', ['-c', 'printf end >> disk'], { cwd: at.from });
   expect(await at.copy()).toMatchObject({ files: 1, bytes: 64 * 2 ** 20 + 3, left: [] });
-  execFileSync('cmp', [join(at.from, 'disk'), join(at.to, 'disk')]);
+  expect((await readFile(join(at.to, 'disk'))).equals(await readFile(join(at.from, 'disk')))).toBe(true);
   expect((await lstat(join(at.to, 'disk'))).blocks).toBeLessThan(5 * 2 ** 11);
 });
 

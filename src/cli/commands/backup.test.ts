@@ -159,3 +159,51 @@ test("a channel's database that is none, or is damaged, is named, and the rest i
   ]);
   expect((await readdir(join(at.target, 'channels/phone'))).toSorted()).toEqual(['empty.db']);
 });
+
+test('backup copies files whose names only resemble those of a process, and tells a damaged or long name in one line', async () => {
+  await using at = await cliWithData();
+  for (const name of ['notes.partial', 'my.partial/a', 'mcp.something', 'lock.db.txt', 'journal.db.upgrade-notes', 'words.new-7'])
+    await at.cli.write(`data/${name}`, 'words');
+  for (const name of [
+    'journal.db.upgrade',
+    'journal.db.upgrade-lock',
+    'journal.db.v6.bak.partial',
+    'lock.db-journal',
+    'lock.json',
+  ])
+    await at.cli.write(`data/${name}`, 'not this');
+  const long = `users/${'d'.repeat(200)}/${'e'.repeat(200)}`;
+  await mkdir(join(at.cli.dataDir, long), { recursive: true });
+  execFileSync('mkfifo', [join(at.cli.dataDir, long, 'pipe\u001b[31m')]);
+  const { code, stdout, stderr } = await at.cli.run('backup', 'copies/new\nline\u001b[2J');
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/copies\/new\\nline\\u001b\[2J: 11 files, .*\n$/)]);
+  expect(stderr.split('\n').filter((line) => line.includes('not in the copy'))).toEqual([
+    expect.stringMatching(/^✗ GH1202 not in the copy: users\/d+…e+\/pipe\\u001b\[31m \(no file\)$/),
+  ]);
+  expect(Math.max(...stderr.split('\n').map((line) => line.length))).toBeLessThan(250);
+  expect((await readdir(join(at.cli.dir, 'copies/new\nline\u001b[2J'))).toSorted()).toEqual([
+    ...['auth.json', 'chat', 'journal.db', 'journal.db.upgrade-notes', 'lock.db.txt', 'mcp.something', 'my.partial'],
+    ...['notes.partial', 'users', 'words.new-7'],
+  ]);
+});
+
+test('backup names as many as can be read of what it left, and counts the others', async () => {
+  await using at = await cliWithData();
+  for (let n = 0; n < 30; n += 1) await symlink('/etc/passwd', join(at.cli.dataDir, `users/link-${n}`));
+  const { stderr } = await at.cli.run('backup', 'copies/monday');
+  expect(stderr).toMatch(/not in the copy: users\/link-0 .* and 10 more/);
+});
+
+test('backup takes a link that leads nowhere for something, and names what a killed one left', async () => {
+  await using at = await cliWithData();
+  await mkdir(join(at.cli.dir, 'copies'));
+  await symlink('nowhere', at.target);
+  expect(await at.cli.run('backup', 'copies/monday')).toMatchObject({ code: 4, stderr: expect.stringMatching(/GH1005 .*there/) });
+  for (const name of ['.sunday.partial-a1B2c3/journal.db.partial', '.other.partial-a1B2c3/file', '.sunday.partial-/journal.db'])
+    await at.cli.write(`copies/${name}`, '');
+  const left = join(at.cli.dir, 'copies/.sunday.partial-a1B2c3');
+  const { code, stderr } = await at.cli.run('backup', 'copies/tuesday');
+  expect([code, stderr.match(/.*partial-.*/g)]).toEqual([0, [expect.stringContaining(`rm -r ${left}`)]]);
+  const { stdout } = await at.cli.run('backup', 'copies/wednesday', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, unfinished: [left] });
+});
