@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { CLIENT_NAMES } from '../src/core/mcp-client.ts';
+import { comparableAddress } from '../src/lib/api-address.ts';
 import { nearest } from '../src/lib/edit-distance.ts';
 import { checkOwner, type OwnersChannel } from './check-owner.ts';
 import { checkValue, describeChoice, valueAt } from './check-value.ts';
@@ -95,7 +96,7 @@ function checkToken(type: string, settings: unknown, path: readonly PropertyKey[
     const variable = valueAt(settings, [key]);
     if (typeof variable !== 'string') return [];
     // At another address it is the token of another bot.
-    const id = JSON.stringify([type, variable, valueAt(settings, ['api_root'])]);
+    const id = JSON.stringify([type, variable, comparableAddress(valueAt(settings, ['api_root']))]);
     const first = tokens.get(id);
     if (first === undefined) {
       tokens.set(id, path.at(-2) ?? 0);

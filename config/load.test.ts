@@ -53,6 +53,19 @@ test('two channels of one type with one token are an error, and with two they ar
   expect(await problemsOf(config(two('one', 'A'), two('two', 'B')))).toEqual([]);
 });
 
+test('two channels with one token at one address are an error, however the address is written', async () => {
+  const schema = telegram.extend({ api_root: z.url() });
+  const at = (name: string, api_root: string) => ({ type: 'telegram', name, settings: { token_env: 'A', api_root } });
+  const told = async (one: string, other: string) =>
+    brief(
+      await problemsOf(JSON.stringify({ gateway: { channels: [at('one', one), at('two', other)] } }), {
+        channelSettings: async () => schema,
+      }),
+    ).join();
+  expect(await told('https://bots.example', 'https://BOTS.example/')).toMatch(/A is the token of gateway\.channels\[0\] already/);
+  expect(await told('https://bots.example', 'https://other.example/')).toBe('');
+});
+
 test('an entry of allowed_groups that no group can equal is told', async () => {
   const groups = (...allowed_groups: string[]) =>
     problemsOf(JSON.stringify({ gateway: { channels: [{ type: 'telegram', allowed_groups }] } }), {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import { refuseSharedTokens } from './shared-token.ts';
 
-const TOKENS: Readonly<Record<string, string>> = { ONE: 'token-1', COPY: 'token-1', TWO: 'token-2' };
+const TOKENS: Readonly<Record<string, string>> = { ONE: 'token-1', COPY: 'token-1', TWO: 'token-2', PADDED: ' token-1\n' };
 
 function refusal(...channels: readonly (readonly [name: string, type: string, settings: unknown])[]): unknown {
   const secret = (variable: string): string => {
@@ -36,6 +36,18 @@ test('tokens of two bots, of two platforms, and of one platform at two addresses
   expect(refusal(['a', 'discord', { token_env: 'ONE' }], ['b', 'telegram', { token_env: 'COPY' }])).toBeUndefined();
   const elsewhere = { token_env: 'COPY', api_root: 'https://telegram.example' };
   expect(refusal(['a', 'telegram', { token_env: 'ONE' }], ['b', 'telegram', elsewhere])).toBeUndefined();
+});
+
+test('a token is the same with white space around it, and at one address that is written in another way', () => {
+  const shared = { code: 'GH1101', message: expect.stringContaining('holds the token of channel a') };
+  expect(refusal(['a', 'discord', { token_env: 'ONE' }], ['b', 'discord', { token_env: 'PADDED' }])).toMatchObject(shared);
+  const at = (token_env: string, api_root: string) => ({ token_env, api_root });
+  for (const written of ['https://bots.example/api/', 'https://BOTS.example:443/api//', 'HTTPS://bots.example/api'])
+    expect(
+      refusal(['a', 'telegram', at('ONE', 'https://bots.example/api')], ['b', 'telegram', at('COPY', written)]),
+    ).toMatchObject(shared);
+  const other = at('COPY', 'https://bots.example/API');
+  expect(refusal(['a', 'telegram', at('ONE', 'https://bots.example/api')], ['b', 'telegram', other])).toBeUndefined();
 });
 
 test('a variable that is not set is left to the channel that names it', () => {

@@ -2,6 +2,7 @@ import { TOKEN_SETTINGS } from '../../config/check-channels.ts';
 import { valueAt } from '../../config/check-value.ts';
 import type { ReadSecret } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
+import { comparableAddress } from '../lib/api-address.ts';
 import type { ChannelEntry } from './channel-options.ts';
 
 /**
@@ -18,7 +19,7 @@ export function refuseSharedTokens(entries: Iterable<ChannelEntry>, secret: Read
       const token = typeof variable === 'string' ? tokenIn(variable, secret) : undefined;
       if (token === undefined) continue;
       // At another address it is the token of another bot.
-      const bot = JSON.stringify([type, token, valueAt(settings, ['api_root'])]);
+      const bot = JSON.stringify([type, token, comparableAddress(valueAt(settings, ['api_root']))]);
       const holder = holders.get(bot);
       if (holder !== undefined) throw shared(name, String(variable), holder);
       holders.set(bot, name);
@@ -26,10 +27,10 @@ export function refuseSharedTokens(entries: Iterable<ChannelEntry>, secret: Read
   }
 }
 
-/** Undefined where it is not set: the channel that needs it says so. */
+/** Without white space around it. Undefined where it is not set: the channel that needs it says so. */
 function tokenIn(variable: string, secret: ReadSecret): string | undefined {
   try {
-    return secret(variable);
+    return secret(variable).trim();
   } catch {
     return undefined;
   }
