@@ -12,7 +12,10 @@ export const ERROR_CODES = {
     title: 'unexpected failure, or a port that is taken',
     hint: 'where the message names a port, stop what listens there or choose another; else run again with `-v` and report the log lines with this code',
   },
-  GH1005: { title: 'refused because something would be overwritten', hint: 'name `--force` if that is what you want' },
+  GH1005: {
+    title: 'refused because something would be overwritten',
+    hint: 'name another place, or `--force` where the command has it',
+  },
   GH1006: { title: 'a part of the daemon did not end in time', hint: 'nothing is lost; report the log lines with this code' },
   GH1007: {
     title: 'a failure that no part of the program expected',
