@@ -30,7 +30,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('a backup that %s stops leav
   await using at = await stopped();
   // Gigabytes of zeros, which take no room, and seconds to read.
   await writeFile(join(at.dataDir, 'history'), '');
-  await truncate(join(at.dataDir, 'history'), 200 * 2 ** 30);
+  await truncate(join(at.dataDir, 'history'), 60 * 2 ** 30);
   const child = spawn(at.command, at.args, { cwd: at.dir, env: at.env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => {

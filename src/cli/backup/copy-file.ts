@@ -3,6 +3,8 @@ import { NoCopy, ofSource, ofTarget } from './no-copy.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
 const EMPTY = Buffer.alloc(CHUNK_BYTES);
+/** Up to this size, zeros are read: some 15 s. */
+const LARGE_BYTES = 64 * 2 ** 30;
 
 /**
  * Copies an open file to a new one, as far as it went at the beginning, with permissions and times. What is
@@ -12,6 +14,8 @@ const EMPTY = Buffer.alloc(CHUNK_BYTES);
 export async function copyFile(from: FileHandle, target: Buffer, stop: AbortSignal | undefined): Promise<number> {
   const about = await ofSource(() => from.stat());
   if (!about.isFile()) throw new NoCopy('no file');
+  if (about.size > LARGE_BYTES && about.blocks * 512 < about.size / 1_000)
+    throw new NoCopy(`${Math.round(about.size / 1e9)} GB by its size, and almost empty`);
   const mode = about.mode & 0o777;
   await using to = await ofTarget(() => open(target, 'wx', mode));
   try {

@@ -202,3 +202,13 @@ test('a copy that lies in what is copied is no part of itself', async () => {
   expect(await at.copy({ to })).toMatchObject({ files: 1, left: [] });
   expect(namesIn(to)).toEqual(['a', 'copies']);
 });
+
+test('a file that would take hours to read, and holds next to nothing, is named', async () => {
+  await using at = await scene();
+  await at.write('data/a', 'words');
+  await at.write('data/disk', 'words');
+  await truncate(join(at.from, 'disk'), 2 ** 40);
+  const { files, left } = await at.copy();
+  expect([files, left]).toEqual([1, ['disk (1100 GB by its size, and almost empty)']]);
+  expect(namesIn(at.to)).toEqual(['a']);
+});
