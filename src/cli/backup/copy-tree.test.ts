@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { lstat, mkdir, readFile, readlink, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -192,6 +192,20 @@ test('a link at the top that leads within is copied as a link, and one to a dire
   expect([left, files]).toEqual([['up (a link to ..)'], 1]);
   expect(at.names()).toEqual(['loop', 'people', 'users', 'users/ada']);
   expect([await readlink(join(at.to, 'people')), await readlink(join(at.to, 'loop'))]).toEqual(['users', '.']);
+});
+
+test('a link whose name another thing has by now is judged by where it led when it was read', async () => {
+  await using at = await scene();
+  await at.write('data/work/a', 'words');
+  await symlink(at.outside, join(at.from, 'work/z'));
+  const takes = (path: string): boolean => {
+    if (path !== join('work', 'z')) return true;
+    rmSync(join(at.from, path));
+    mkdirSync(join(at.from, path));
+    return true;
+  };
+  expect((await at.copy({ takes })).left).toEqual([`work/z (a link to ${at.outside})`]);
+  expect(namesIn(at.to)).toEqual(['work', 'work/a']);
 });
 
 test('a copy that lies in what is copied is no part of itself', async () => {

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import { lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { isAbsolute, sep } from 'node:path';
 import { copyFile } from './copy-file.ts';
 import { NoCopy, ofSource, ofTarget, REPLACED } from './no-copy.ts';
 import { type Entry, isSame, isStill, isWithin, joined, openSource, readDirectory, type SourceOptions } from './source.ts';
@@ -111,20 +111,24 @@ async function copyEntries(copy: Copy, place: Place, about: BigIntStats, entries
   if (isMissing && !(await isStill(place.source, about))) throw new NoCopy(REPLACED);
 }
 
-async function copyEntry(copy: Copy, place: Place, { kind, leadsTo }: Entry): Promise<void> {
+async function copyEntry(copy: Copy, place: Place, entry: Entry): Promise<void> {
+  const { kind } = entry;
   if (kind === 'directory') await copyDirectory(copy, place);
-  else if (kind === 'link') await copyLink(copy, place, leadsTo);
+  else if (kind === 'link') await copyLink(copy, place, entry);
   else if (kind === 'file') await copyOne(copy, place);
   else if (kind === 'other') throw new NoCopy('no file');
 }
 
-async function copyLink(copy: Copy, place: Place, leadsTo: Buffer | undefined): Promise<void> {
-  const target = await realpath(place.source, { encoding: 'buffer' }).catch(() => undefined);
+async function copyLink(copy: Copy, place: Place, { name, leadsTo }: Entry): Promise<void> {
+  if (leadsTo === undefined) throw new NoCopy(undefined);
+  // Not by its name, which may have become something else.
+  const directory = place.source.subarray(0, -name.length);
+  const end = isAbsolute(String(leadsTo)) ? leadsTo : Buffer.concat([directory, leadsTo]);
+  const target = await realpath(end, { encoding: 'buffer' }).catch(() => undefined);
   if (target && isFollowed(copy, place, target) && (await ofSource(() => lstat(target))).isDirectory()) {
     await copyDirectory(copy, { ...place, source: target, root: target });
     return;
   }
-  if (leadsTo === undefined) throw new NoCopy(undefined);
   const isOurs = target !== undefined && (isWithin(target, place.root) || isWithin(target, copy.from));
   if (!isOurs) throw new NoCopy(`a link to ${leadsTo}`);
   await ofTarget(() => symlink(leadsTo, joined(copy.to, place.below)));

@@ -10,6 +10,8 @@ const FILE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NON
 const DIRECTORY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_DIRECTORY ?? 0);
 /** Where files are replaced again and again, the name may lead to a newer one at each look. */
 const LOOKS = 5;
+/** Without the kernel's word, one round could be met by two swaps: one before its first look, one before its second. */
+const ROUNDS = 4;
 /** What the kernel adds to the path of a file whose name is gone or leads to a newer one. */
 const DELETED = Buffer.from(' (deleted)');
 
@@ -65,7 +67,10 @@ async function isAt(handle: FileHandle, path: Buffer, { procFd = hasProcFd() }: 
     const at = await readlink(`/proc/self/fd/${handle.fd}`, { encoding: 'buffer' });
     return at.equals(path) || at.equals(Buffer.concat([path, DELETED]));
   }
-  return isSame(await handle.stat({ bigint: true }), await lstat(path, { bigint: true })) && (await isReal(path));
+  const opened = await handle.stat({ bigint: true });
+  for (let round = 1; round <= ROUNDS; round += 1)
+    if (!isSame(opened, await lstat(path, { bigint: true })) || !(await isReal(path))) return false;
+  return true;
 }
 
 function hasProcFd(): boolean {
