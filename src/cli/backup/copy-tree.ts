@@ -36,9 +36,9 @@ const TOP = Buffer.alloc(0);
 /**
  * Copies what lies below a directory in use onto the disk, with permissions and times. A file that grows is
  * copied up to where it was; one that goes meanwhile is left out. A link directly below `from` that leads to
- * a directory outside is followed, since an operator puts state on another disk by one; any other is copied as
- * a link where it leads to something below `from` or below that directory, and left where it leads elsewhere.
- * What cannot be read is left.
+ * a directory outside is followed, since an operator puts state on another disk by one; any other is copied
+ * as a link where it leads to something below `from` or below that directory, and left where it leads
+ * elsewhere. What cannot be read is left.
  * Rejects with the system's error where the copy cannot be written, and with the reason of `stop`; what is
  * copied by then stays.
  */
@@ -134,7 +134,10 @@ async function copyLink(copy: Copy, place: Place, { name, leadsTo }: Entry): Pro
   await ofTarget(() => symlink(leadsTo, joined(copy.to, place.below)));
 }
 
-/** State on another disk. What lies in `from` is copied already, and what holds `from` would copy it once more. */
+/**
+ * State on another disk. What lies in `from` is copied already, and what holds `from` would copy it once
+ * more.
+ */
 function isFollowed({ from }: Copy, { below }: Place, target: Buffer): boolean {
   return !below.includes(sep) && !isWithin(target, from) && !isWithin(from, target);
 }

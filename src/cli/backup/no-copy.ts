@@ -3,7 +3,7 @@ import { isErrno } from '../../lib/errno.ts';
 
 /** One thing of the source gets no copy, and the backup goes on with the next. */
 export class NoCopy extends Error {
-  /** Undefined = it went while the directory was copied, and a copy made a moment later would lack it, too. */
+  /** Undefined = it went while its directory was copied: a copy made a moment later would lack it, too. */
   readonly reason: string | undefined;
 
   constructor(reason: string | undefined) {

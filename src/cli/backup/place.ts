@@ -113,7 +113,7 @@ async function inPlace<T>(path: string, write: (draft: string, stop: AbortSignal
   }
 }
 
-/** Drafts of backups that were killed, beside `path`. One that another process writes just now is one, too. */
+/** Drafts of backups that were killed, beside `path`; also one that another process is writing. */
 export async function unfinishedBeside(path: string): Promise<readonly string[]> {
   const parent = dirname(path);
   const names = await readdir(parent).catch(() => []);

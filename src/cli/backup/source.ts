@@ -10,7 +10,7 @@ const FILE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NON
 const DIRECTORY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_DIRECTORY ?? 0);
 /** Where files are replaced again and again, the name may lead to a newer one at each look. */
 const LOOKS = 5;
-/** Without the kernel's word, one round could be met by two swaps: one before its first look, one before its second. */
+/** Without the kernel's word, two swaps could pass one round: one before each of its two looks. */
 const ROUNDS = 4;
 /** What the kernel adds to the path of a file whose name is gone or leads to a newer one. */
 const DELETED = Buffer.from(' (deleted)');
@@ -117,7 +117,7 @@ async function textOf(path: Buffer): Promise<Buffer | undefined> {
   return await readlink(path, { encoding: 'buffer' }).catch(() => undefined);
 }
 
-/** False where another directory or a link has its name by now. One that is gone as a whole counts as still there. */
+/** False where another directory or a link has its name by now. One that is gone counts as still there. */
 export async function isStill(path: Buffer, about: BigIntStats): Promise<boolean> {
   try {
     const now = await lstat(path, { bigint: true });

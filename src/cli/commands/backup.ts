@@ -16,8 +16,8 @@ import { shellWord } from '../shell-word.ts';
 import { sizeText } from './sessions.ts';
 
 /**
- * In the data directory and in `chat/`, by the exact names that the program gives: what SQLite copies, what is
- * of one process alone, a copy of before an upgrade, and writes that were cut off.
+ * In the data directory and in `chat/`, by the exact names that the program gives: what SQLite copies, what
+ * is of one process alone, a copy of before an upgrade, and writes that were cut off.
  */
 const NOT_COPIED = new RegExp(
   `^(${[
@@ -78,7 +78,7 @@ function namesOf(left: readonly string[]): string {
   return more > 0 ? `${names} and ${more} more` : names;
 }
 
-/** Rejects with the system's error where this user may not look for it, in the data directory or in `chat/`. */
+/** Rejects with the system's error where this user may not look for it or for that of `gatehouse chat`. */
 async function hasJournal(dataDir: string): Promise<boolean> {
   await exists(join(chatDirOf(dataDir), 'journal.db'));
   return await exists(join(dataDir, 'journal.db'));
