@@ -440,6 +440,7 @@ test('of a message beyond 16,000 characters the agent is told how many are missi
     ']',
     'what?',
   ]);
+  expect((await quotedAs('y'.repeat(20_000), { fromBot: true }))[2]).toBe('  (16000 more characters of it are left out)');
 });
 
 test('a short quotation, and a longer one that a line shows as it is, stands on the line of its mark', async () => {

@@ -18,6 +18,8 @@ const LINE_LIMIT = 500;
 const QUOTE_LIMIT = 16_000;
 /** A quotation on the line of its mark: as long as this, or up to `LINE_LIMIT` where a line shows it as it is. */
 const SHORT_QUOTE = 100;
+/** The same of the agent's own answers: mostly it has them in its history, though not those of jobs and tasks. */
+const OWN_QUOTE_LIMIT = 4_000;
 /** Longest name of a file, and longest word on whose a quotation is, in UTF-16 units. */
 const NAME_LIMIT = 100;
 const ORIGIN_LIMIT = 200;
@@ -232,7 +234,8 @@ function quotation({ replyTo }: InboundMessage): string {
   const quoted = inMark(text.replace(/[“”]/g, '"'), LINE_LIMIT);
   if (quoted === '') return mark(head);
   const isShort = text.length <= SHORT_QUOTE || quoted === text.trim();
-  return isShort ? mark(`${head}: “${quoted}”`) : blockMark(`${head}, quoted below`, text, QUOTE_LIMIT);
+  if (isShort) return mark(`${head}: “${quoted}”`);
+  return blockMark(`${head}, quoted below`, text, fromBot ? OWN_QUOTE_LIMIT : QUOTE_LIMIT);
 }
 
 function author(message: InboundMessage): string {

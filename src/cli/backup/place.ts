@@ -53,7 +53,8 @@ function whereItLies(path: string): string {
   return join(whereItLies(dirname(path)), basename(path));
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** Not SIGHUP: under `nohup` a backup goes on. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** The first signal stops the work, so that its draft is removed; a second one ends the process as ever. */
 function untilSignalled(): Disposable & { readonly stop: AbortSignal } {
