@@ -33,7 +33,7 @@ export const tasksSection = z
       .min(1)
       .optional()
       .describe(
-        'Tokens in and out that one task may use; it is told at four fifths, and ended at all of them. Default: unlimited.',
+        'Tokens in and out that one task may use with its sub-agents; it is told at four fifths, and ended at all of them. Default: unlimited.',
       ),
     notify: z
       .record(z.string().min(1), z.strictObject({ channel: z.string().min(1), chat_id: z.string().min(1) }))

@@ -4,7 +4,7 @@ import { profiles } from '../runs/profile.ts';
 import { endText, type LimitKind, systemWith } from './limits.ts';
 
 const line = (role: SessionMessage['role'], content: string): SessionMessage => ({ id: content, role, content, timestamp: '' });
-const usage = (tokensIn: number) => ({ tokensIn, tokensOut: 0, tokensCached: 0 });
+const spentOf = (tokens: number) => ({ tokens, below: 0 });
 
 test('every limit is named with its figure and what was done', () => {
   const progress = { modelCalls: 2, tools: ['shell', 'read_file', 'shell'], lines: [line('assistant', 'x'.repeat(2_000))] };
@@ -43,7 +43,7 @@ test('section 10 case 1: a task that a limit ends answers with its last words, e
 
 test('a run that nears its end is told how many calls it has left', () => {
   const { task } = profiles();
-  const told = (modelCalls: number) => systemWith('base', task, { modelCalls, usage: usage(0) });
+  const told = (modelCalls: number) => systemWith('base', task, { modelCalls, spent: spentOf(0) });
   expect(told(7)).toBe('base');
   expect(told(8)).toContain('You have 3 model calls left');
   expect(told(10)).toContain('This is your last model call');
@@ -51,7 +51,7 @@ test('a run that nears its end is told how many calls it has left', () => {
 
 test('section 10 case 8: at 79 % of a token budget nothing is said, at 80 % the model is told, and without a budget never', () => {
   const told = (spent: number, maxTokens = 100) =>
-    systemWith('base', { ...profiles().task, maxTokens }, { modelCalls: 1, usage: usage(spent) });
+    systemWith('base', { ...profiles().task, maxTokens }, { modelCalls: 1, spent: spentOf(spent) });
   expect(told(79)).toBe('base');
   expect(told(80)).toMatch(/^base\n\n80 of the 100 tokens of this task are used up/);
   expect(told(1_000_000, 0)).toBe('base');

@@ -1,4 +1,3 @@
-import type { Usage } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { AgentOutcome, RunLimits } from '../core/turn.ts';
 import { cutText } from './cut-text.ts';
@@ -55,15 +54,14 @@ function limitText(limit: LimitKind, limits: RunLimits, progress: Progress): str
 /**
  * The system prompt of a model call, with what the model must know of limits that are near (P9, P15): a run
  * that is ended in the middle answers little. What changes comes last: providers cache the beginning.
- * `usage`: before this call, which is counted in `modelCalls`.
+ * `spent`: before this call, which is counted in `modelCalls`; `below`: of it by sub-agents.
  */
 export function systemWith(
   system: string,
   { maxIterations, softIterations = Number.POSITIVE_INFINITY, maxTokens, endsWithText }: RunLimits,
-  { modelCalls, usage }: { readonly modelCalls: number; readonly usage: Usage },
+  { modelCalls, spent }: { readonly modelCalls: number; readonly spent: Spent },
 ): string {
-  const spent = usage.tokensIn + usage.tokensOut;
-  const isNearBudget = endsWithText && maxTokens > 0 && spent >= maxTokens * BUDGET_SHARE;
+  const isNearBudget = endsWithText && maxTokens > 0 && spent.tokens >= maxTokens * BUDGET_SHARE;
   return [
     system,
     ...(modelCalls < softIterations ? [] : [wrapUpText(maxIterations - modelCalls + 1)]),
@@ -71,8 +69,16 @@ export function systemWith(
   ].join('\n\n');
 }
 
-function budgetText(spent: number, maxTokens: number): string {
-  return `${spent} of the ${maxTokens} tokens of this task are used up; at all of them it is ended. Answer now with what you have, and say what is missing.`;
+/** In tokens, in and out. */
+interface Spent {
+  readonly tokens: number;
+  /** Of `tokens`, by sub-agents, with what these may still use. */
+  readonly below: number;
+}
+
+function budgetText({ tokens, below }: Spent, maxTokens: number): string {
+  const others = below === 0 ? '' : ' or given to its sub-agents';
+  return `${tokens} of the ${maxTokens} tokens of this task are used up${others}; at all of them it is ended. Answer now with what you have, and say what is missing.`;
 }
 
 function wrapUpText(callsLeft: number): string {

@@ -1,11 +1,14 @@
 import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
+import { usageId } from '../core/ids.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelCallContext, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { AgentRun } from '../core/turn.ts';
 import type { Wanted } from '../core/wait.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import type { AgentEmit } from './agent-emit.ts';
+import type { StoredAnswer } from './stored-steps.ts';
 
 export type ModelOutcome =
   | { readonly kind: 'answer'; readonly answer: ModelAnswer }
@@ -27,6 +30,12 @@ export interface ModelCall {
 export function callerOf({ session, channel, principal: sender, job }: AgentRun): Omit<ModelCallContext, 'queuedMs'> {
   const who = { session, channel, sender };
   return job === undefined ? { ...who, purpose: 'turn' } : { ...who, purpose: 'job', job };
+}
+
+/** What the ledger is told of the answer that is step `n` of the run. */
+export function usageEntry(run: AgentRun, n: number, { answer, at }: Pick<StoredAnswer, 'answer' | 'at'>): UsageEntry {
+  const { provider, model, usage } = answer;
+  return { id: usageId(run.runId, n), at, provider, model, costUsd: null, ...usage, ...callerOf(run) };
 }
 
 /**

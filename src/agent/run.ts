@@ -4,7 +4,7 @@
  * crash cut this one off (design.md 3, commits 2 and 3). The final answer is durable together with the turn's end.
  */
 import type { Choice } from '../core/message.ts';
-import type { Image, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
+import type { Image, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AttachedFile } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
@@ -15,7 +15,7 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { callWithHooks } from './hooks.ts';
 import { endText, type LimitKind, notRunText, systemWith } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
-import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, sumUsage, toolCallsOf } from './model-call.ts';
+import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf, usageEntry } from './model-call.ts';
 import { offered } from './offered.ts';
 import { callWithinWindow } from './overflow.ts';
 import { loadImages } from './read-images.ts';
@@ -23,6 +23,7 @@ import { repairHistory } from './repair.ts';
 import { Replay, toolsOfFirstStep } from './replay.ts';
 import { Steering } from './steering.ts';
 import { encodeAnswer, type StoredAnswer } from './stored-steps.ts';
+import { TokenBudget } from './token-budget.ts';
 import { ownCalls, runToolCalls } from './tool-calls.ts';
 import { ToolShelf } from './tool-shelf.ts';
 import { toolSignature } from './tool-signature.ts';
@@ -66,7 +67,7 @@ class AgentLoop {
   readonly #toolsRun: string[] = [];
   /** By the id of their line; read once, when the next call is really made. */
   readonly #images = new Map<string, readonly Image[]>();
-  #usage: Usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
+  readonly #budget: TokenBudget;
   #iterations = 0;
   /** How many lines there were at the first call that was really made. */
   #resumedAt: number | undefined;
@@ -80,6 +81,7 @@ class AgentLoop {
     this.#shelf = new ToolShelf(offered({ ...run, tools }));
     this.#run = { ...run, tools: [...tools, ...this.#shelf.own] };
     this.#taint = run.access.taint;
+    this.#budget = new TokenBudget(run);
     this.#emit = agentEmit(run);
     this.#working = new WorkingMessages(run, this.#replay);
     this.#steering = new Steering(run, this.#replay);
@@ -101,13 +103,13 @@ class AgentLoop {
     const lines = outcome.kind === 'aborted' || outcome.kind === 'parked' ? [] : this.#lines;
     return {
       ...{ outcome: this.#steering.ended(outcome), lines, files: this.#files, choices: this.#choices },
-      ...{ usage: this.#usage, taint: this.#taint, iterations: this.#iterations, notes: this.#steering.seen },
+      ...{ usage: this.#budget.own, taint: this.#taint, iterations: this.#iterations, notes: this.#steering.seen },
     };
   }
 
   async #iterate(): Promise<AgentOutcome | undefined> {
     if (this.#run.signal.aborted) return { kind: 'aborted' };
-    const limit = this.#reachedLimit();
+    const limit = await this.#reachedLimit();
     if (limit) return this.#limited(limit);
     this.#iterations += 1;
     this.#deadline.step();
@@ -125,10 +127,9 @@ class AgentLoop {
     return this.#runTools(next.stored, calls);
   }
 
-  #reachedLimit(): LimitKind | undefined {
-    const { maxIterations, maxTokens } = this.#run.limits;
-    if (this.#iterations >= maxIterations) return 'iterations';
-    if (maxTokens > 0 && this.#usage.tokensIn + this.#usage.tokensOut >= maxTokens) return 'tokens';
+  async #reachedLimit(): Promise<LimitKind | undefined> {
+    if (this.#iterations >= this.#run.limits.maxIterations) return 'iterations';
+    if (await this.#budget.isUsedUp({ isReplaying: this.#replay.hasAnswer })) return 'tokens';
     return this.#deadline.over;
   }
 
@@ -160,7 +161,7 @@ class AgentLoop {
       if (failure.kind === 'empty' && failure.retryable) return { kind: 'empty', failure, replayed: false };
       return this.#ended(failure);
     }
-    this.#usage = sumUsage(this.#usage, stored.answer.usage);
+    this.#budget.add(stored.answer.usage);
     if (!isEmpty(stored.answer)) return { kind: 'answer', stored };
     const failure = emptyFailure(stored.answer);
     // A cut or withheld answer ends the same way when it is asked for again, and is paid for again.
@@ -169,12 +170,16 @@ class AgentLoop {
 
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure } | { readonly wait: NewWait }> {
-    const { model, clock, steps, runId, ready } = this.#run;
+    const { model, clock, steps, ready } = this.#run;
     this.#resumedAt ??= this.#lines.length;
     await loadImages(this.#images, this.#lines, { workspace: this.#run.workspace, emit: this.#emit, signal: this.#signal });
     await this.#working.update(this.#messages(), this.#signal);
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal, ready };
-    const about = { iteration: this.#iterations, messages: this.#run.history.length + this.#lines.length, spent: this.#usage };
+    const about = {
+      iteration: this.#iterations,
+      messages: this.#run.history.length + this.#lines.length,
+      spent: this.#budget.own,
+    };
     const outcome = await callWithHooks(this.#run, about, this.#signal, () =>
       callWithinWindow(this.#run, this.#request, (request) => callModel({ ...call, request })),
     );
@@ -187,7 +192,7 @@ class AgentLoop {
     const tools = this.#run.keepsTools ? { tools: this.#run.tools.map(({ name }) => name) } : {};
     const value = encodeAnswer(stored, n === 0 ? { content, media, ...tools } : undefined);
     const step = { n, kind: 'model', state: 'DONE', value } as const;
-    const recorded = model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored));
+    const recorded = model.demo ? steps.record(step) : steps.record(step, usageEntry(this.#run, n, stored));
     if (this.#run.signal.aborted || isEmpty(stored.answer) || toolCallsOf(stored.answer).length > 0) await recorded;
     // Nothing more is done for a final answer but to commit the turn, in the same transaction: see `StepLog`, which sees to a failure.
     else recorded.catch(() => undefined);
@@ -208,7 +213,7 @@ class AgentLoop {
       ...(images.size === 0 ? {} : { images }),
     };
     const room = window - estimateRequestTokens({ messages: [], ...beside });
-    const text = systemWith(run.system, run.limits, { modelCalls: this.#iterations, usage: this.#usage });
+    const text = systemWith(run.system, run.limits, { modelCalls: this.#iterations, spent: this.#budget.spent });
     const system = this.#line('system', 'system', text, Date.parse(run.input.timestamp));
     const history = repairHistory([system, ...this.#working.of(this.#messages())]);
     return {
@@ -222,11 +227,6 @@ class AgentLoop {
 
   #messages(): readonly SessionMessage[] {
     return [...this.#run.history, ...withNotes(this.#run, this.#lines, this.#resumedAt ?? 0)];
-  }
-
-  #usageEntry(id: string, { answer, at }: StoredAnswer) {
-    const { provider, model, usage } = answer;
-    return { id, at, provider, model, costUsd: null, ...usage, ...callerOf(this.#run) };
   }
 
   async #runTools(asked: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {

@@ -143,3 +143,30 @@ test('a run of a conversation is offered what there is now', async () => {
   await runAgent(agentRun({ tools: [countingTool({ name: 'later' })], model, steps }));
   expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['later']);
 });
+
+test.each([
+  [69, 'base', 'answered'],
+  [70, 'told', 'answered'],
+  [90, 'ended', 'limit'],
+])('at %d tokens of its sub-agents, beside 10 of its own 100, a task is %s', async (below, what, kind) => {
+  const usage = { tokensIn: 10, tokensOut: 0, tokensCached: 0 };
+  const script: Script = [{ text: 'half', toolCalls: [call(0)], usage }, 'whole'];
+  const usedBelow = async () => (model.requests.length === 0 ? 0 : below);
+  const { run, model } = taskRun(script, { limits: { ...TASK, maxTokens: 100 }, usedBelow });
+  const { outcome } = await runAgent(run);
+  expect(outcome.kind).toBe(kind);
+  const system = model.requests[1]?.messages[0]?.content;
+  if (what === 'base') expect(system).not.toContain('tokens of this task');
+  if (what === 'told') expect(system).toContain('80 of the 100 tokens of this task are used up or given to its sub-agents');
+  if (what === 'ended') expect(outcome).toMatchObject({ limit: 'tokens', text: expect.stringMatching(/^half\n\n\[Ended/) });
+});
+
+test('what sub-agents have used by now ends no run before an answer that is recorded', async () => {
+  const steps = new MemoryStepLog();
+  const script: Script = [{ text: 'half', toolCalls: [call(0)] }, 'whole'];
+  const limits = { ...TASK, maxTokens: 100 };
+  await runAgent(taskRun(script, { steps, limits }).run);
+  const { run, model } = taskRun([], { steps: new MemoryStepLog(steps.writes), limits, usedBelow: async () => 1_000 });
+  expect((await runAgent(run)).outcome).toEqual({ kind: 'answered', text: 'whole' });
+  expect(model.requests).toEqual([]);
+});

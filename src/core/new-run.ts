@@ -58,6 +58,11 @@ export interface Report {
   readonly authority: Authority;
   /** When the run that began it was accepted. Epoch ms. */
   readonly since: number;
+  /**
+   * Tokens that the run which began it may use with all that it leads to, the run that tells the result
+   * included. Absent = there is no limit.
+   */
+  readonly maxTokens?: number;
 }
 
 export interface Tells {

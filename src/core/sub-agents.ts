@@ -47,8 +47,31 @@ export interface SubAgents {
 }
 
 export interface Children {
-  /** `run`: the key of the run that asks; `session`: its session. */
-  counts(run: string, session: string): Promise<ChildCounts>;
+  /**
+   * `run`: the key of the run that asks; `session`: its session; `except`: keys that are left out of the sums
+   * of the tree, because the caller counts them itself.
+   */
+  counts(run: string, session: string, except: readonly string[]): Promise<ChildCounts>;
+  /** What became of the tokens of a run. */
+  tokens(run: { readonly seq: number; readonly key: string }): Promise<TokenUse>;
+}
+
+/** In tokens, in and out, as the ledger has them. */
+export interface TokenUse {
+  /** By the model calls of the run itself. */
+  readonly own: number;
+  /** By all that it began and what that led to, also where the rows of that are gone. */
+  readonly below: number;
+  /** The sub-agents that it began. */
+  readonly children: readonly ChildTokens[];
+}
+
+export interface ChildTokens {
+  readonly key: string;
+  /** Its budget; 0 = it has none. */
+  readonly given: number;
+  readonly used: number;
+  readonly isOver: boolean;
 }
 
 /** Numbers that the limits of sub-agents are about. */

@@ -26,7 +26,7 @@ export interface RunLimits {
   readonly maxIterations: number;
   /** From this model call on the model is told to come to an end. Absent = it is not. */
   readonly softIterations?: number;
-  /** Tokens in + out over the whole run; 0 = unlimited. */
+  /** Tokens in + out over the whole run, with those of its sub-agents; 0 = unlimited. */
   readonly maxTokens: number;
   readonly wallClockMs: number;
   /** One model call with the tools it asks for. Absent = what `wallClockMs` leaves. */
@@ -134,6 +134,11 @@ export interface AgentRun {
   readonly settled?: ReadonlyMap<string, ToolResult>;
   /** What the model is told beside the conversation; nothing of it is kept. */
   readonly notes?: RunNotes;
+  /**
+   * Tokens that the sub-agents of the run have used, and those that they may still use: they count for
+   * `limits.maxTokens`. Absent = there is no such limit, or there are none.
+   */
+  readonly usedBelow?: () => Promise<number>;
   /** How long the run ran before it was parked, which counts for its time limit. ms, default 0. */
   readonly ranMs?: number;
   readonly emit: Emit;

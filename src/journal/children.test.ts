@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { usageId } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { NewRun, Report } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { BOUNDS } from '../testing/journal-harness.ts';
-import { begin, done, LANE, SESSION, stopLane } from '../testing/journal-rows.ts';
+import { begin, done, LANE, SESSION, stopLane, usage } from '../testing/journal-rows.ts';
 import { type OpenedJournal, openJournal } from './open.ts';
 
 function child(of: RunRow, callId: string, report?: Report): NewRun {
@@ -48,11 +49,43 @@ test('sub-agents are counted by conversation and by tree, those that are over by
   const parent = await begin(journal, 1);
   await journal.commit(['a', 'b', 'c'].map((call) => ({ kind: 'run', run: child(parent, call) }) as const));
   const first = await claimed(journal, `${SESSION}#run:a`);
-  expect(await journal.children.counts(parent.key, SESSION)).toEqual({ open: 3, ofTree: 3, tokensOfTree: 30 });
+  expect(await journal.children.counts(parent.key, SESSION, [])).toEqual({ open: 3, ofTree: 3, tokensOfTree: 30 });
   await journal.finish({ ...done(first), result: { ok: true, output: 'x' } });
-  expect(await journal.children.counts(parent.key, SESSION)).toEqual({ open: 2, ofTree: 3, tokensOfTree: 30 });
-  expect(await journal.children.counts(parent.key, `${SESSION}#other`)).toMatchObject({ open: 0 });
-  expect(await journal.children.counts('gone', SESSION)).toEqual({ open: 2, ofTree: 0, tokensOfTree: 0 });
+  expect(await journal.children.counts(parent.key, SESSION, [])).toEqual({ open: 2, ofTree: 3, tokensOfTree: 30 });
+  expect(await journal.children.counts(parent.key, `${SESSION}#other`, [])).toMatchObject({ open: 0 });
+  expect(await journal.children.counts('gone', SESSION, [])).toEqual({ open: 2, ofTree: 0, tokensOfTree: 0 });
+});
+
+test('the sums of a tree leave out runs that their caller counts itself', async () => {
+  await using rig = await opened();
+  const journal = await rig.open();
+  const parent = await begin(journal, 1);
+  await journal.commit(['a', 'b', 'c'].map((call) => ({ kind: 'run', run: child(parent, call) }) as const));
+  const counts = await journal.children.counts(parent.key, SESSION, [`${parent.key}#a`, `${parent.key}#b`]);
+  expect(counts).toEqual({ open: 3, ofTree: 1, tokensOfTree: 10 });
+});
+
+test('the tokens of a run are those of its own calls and of all that it led to, after a restart as well', async () => {
+  await using rig = await opened();
+  let journal = await rig.open();
+  const parent = await begin(journal, 1);
+  await journal.commit(['a', 'b'].map((call) => ({ kind: 'run', run: child(parent, call) }) as const));
+  const first = await claimed(journal, `${SESSION}#run:a`);
+  const paid = async (id: string): Promise<void> => await journal.spend(usage(id, 1));
+  for (const run of [parent.key, `${parent.key}#a`, `${parent.key}#a#deeper`, `${parent.key}1`]) await paid(usageId(run, 0));
+  // A row that was removed 7 days after its end: its parent waits on.
+  await paid(usageId(`${parent.key}#gone`, 0));
+  await journal.finish({ ...done(first), result: { ok: true, output: 'x' } });
+  const expected = {
+    ...{ own: 15, below: 45 },
+    children: [
+      { key: `${parent.key}#a`, given: 10, used: 30, isOver: true },
+      { key: `${parent.key}#b`, given: 10, used: 0, isOver: false },
+    ],
+  };
+  expect(await journal.children.tokens(parent)).toEqual(expected);
+  journal = await rig.open();
+  expect(await journal.children.tokens(parent)).toEqual(expected);
 });
 
 test('the end of one in the background makes one run that tells its conversation, with what that has read', async () => {
@@ -69,6 +102,25 @@ test('the end of one in the background makes one run that tells its conversation
   expect(waiting[0]?.message === undefined && waiting[0]?.prompt.text).toMatch(
     /^\[The sub-agent “dig”, .* has ended\..*\n\ngold$/s,
   );
+});
+
+test('the run that tells a result has the tokens that are left of those of the run which began the sub-agent', async () => {
+  for (const [most, left] of [
+    [100, 70],
+    [20, 1],
+  ]) {
+    await using rig = await opened();
+    const journal = await rig.open();
+    const parent = await begin(journal, 1);
+    await journal.commit([{ kind: 'run', run: child(parent, 'a', { ...reportTo(parent), maxTokens: most ?? 0 }) }]);
+    await journal.spend(usage(usageId(parent.key, 0), 1));
+    const row = await claimed(journal, `${SESSION}#run:a`);
+    await journal.spend(usage(usageId(row.key, 0), 1));
+    await journal.finish(done(parent));
+    await journal.finish({ ...done(row), result: { ok: true, output: 'gold' } });
+    const [report] = await journal.waiting(LANE, 10);
+    expect(report?.message === undefined && report?.prompt.limits).toEqual({ maxTokens: left });
+  }
 });
 
 test('one that is given up at a start is told of as failed, one that is stopped is not told of', async () => {

@@ -1,8 +1,8 @@
 /** Sub-agents: how many there are, and who is told when one ends that no run waits for. */
 
-import { childSessions, reportKey } from '../core/ids.ts';
+import { childSessions, ownUsage, reportKey, usageOfTree } from '../core/ids.ts';
 import type { NewRun, Prompt } from '../core/new-run.ts';
-import type { ChildCounts } from '../core/sub-agents.ts';
+import type { ChildCounts, TokenUse } from '../core/sub-agents.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { Change } from './commit-queue.ts';
 import { addRun } from './runs.ts';
@@ -13,8 +13,8 @@ interface Sums {
   readonly tokens: number | null;
 }
 
-/** `run`: the key of the run that asks; `session`: its session. */
-export function childCounts({ db }: Store, run: string, session: string): ChildCounts {
+/** As `Children.counts`. */
+export function childCounts({ db }: Store, run: string, session: string, except: readonly string[]): ChildCounts {
   const [from, to] = childSessions(session);
   const count = (state: string, index: string, column: 'lane' | 'session') => {
     const sql = `SELECT count(*) AS count FROM run INDEXED BY ${index} WHERE state = '${state}' AND ${column} >= ? AND ${column} < ?`;
@@ -26,8 +26,10 @@ export function childCounts({ db }: Store, run: string, session: string): ChildC
          SELECT * FROM (SELECT coalesce(root, seq) FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1)
          UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.id)
        SELECT count(*) AS ofTree, sum(coalesce(input ->> '$.limits.maxTokens', 0)) AS tokens
-       FROM tree CROSS JOIN run ON run.seq = tree.id WHERE profile = 'subagent'`,
+       FROM tree CROSS JOIN run ON run.seq = tree.id
+       WHERE profile = 'subagent' AND key NOT IN (SELECT value FROM json_each(?))`,
       run,
+      JSON.stringify(except),
     ) ?? {};
   return {
     // The lane of a sub-agent is called as its session is.
@@ -35,6 +37,34 @@ export function childCounts({ db }: Store, run: string, session: string): ChildC
     ofTree,
     tokensOfTree: tokens ?? 0,
   };
+}
+
+interface ChildRow {
+  readonly key: string;
+  readonly state: string;
+  readonly given: number;
+}
+
+/**
+ * As `Children.tokens`. Read from the ledger, where rows stay: those of a sub-agent that is long over are
+ * gone, while its parent may still wait.
+ */
+export function tokenUse({ db }: Store, { seq, key }: { readonly seq: number; readonly key: string }): TokenUse {
+  const rows = db.all<ChildRow>(
+    `SELECT key, state, coalesce(input ->> '$.limits.maxTokens', 0) AS given FROM run WHERE parent = ? AND profile = 'subagent'`,
+    seq,
+  );
+  const own = usedIn(db, ownUsage(key));
+  const children = rows.map((row) => ({
+    ...{ key: row.key, given: row.given, used: usedIn(db, usageOfTree(row.key)) },
+    isOver: row.state === 'DONE' || row.state === 'DEAD',
+  }));
+  return { own, below: usedIn(db, usageOfTree(key)) - own, children };
+}
+
+function usedIn(db: Store['db'], [from, to]: readonly [string, string]): number {
+  const sql = 'SELECT total(tokens_in + tokens_out) AS tokens FROM usage WHERE id >= ? AND id < ?';
+  return db.get<{ tokens: number }>(sql, from, to)?.tokens ?? 0;
 }
 
 /** What people are told of a result where the run that was to tell them fails. UTF-16 units. */
@@ -56,8 +86,10 @@ export function addReport(store: Store, key: string, result: ToolResult, change:
   const ended = store.db.get<Ended>(sql, key);
   const { child } = ended ? (readJson(ended.input, `run ${key}`) as unknown as Prompt) : {};
   if (!ended || !child?.report) return;
-  const { lane, session, replyTo, authority, since } = child.report;
+  const { lane, session, replyTo, authority, since, maxTokens: most } = child.report;
   const asker = key.slice(0, key.lastIndexOf('#'));
+  // The result is told in any case: a run whose tokens are used up has one model call.
+  const left = most === undefined ? undefined : Math.max(1, most - usedIn(store.db, usageOfTree(asker)));
   const name = `The sub-agent “${child.label}”`;
   const excerpt = `${name} ${result.ok ? 'has ended' : 'failed'}: ${result.output.slice(0, EXCERPT_CHARS).toWellFormed()}`;
   const run: NewRun = {
@@ -68,6 +100,7 @@ export function addReport(store: Store, key: string, result: ToolResult, change:
     prompt: {
       text: reportText(name, result),
       ...{ media: [], at: new Date(store.clock.now()).toISOString() },
+      ...(left === undefined ? {} : { limits: { maxTokens: left } }),
       tells: { since, asker, session: ended.session, excerpt },
       ...(child.job === undefined ? {} : { child: { label: '', job: child.job } }),
     },

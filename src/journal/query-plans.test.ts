@@ -121,6 +121,7 @@ async function delegate(journal: Journal): Promise<void> {
   };
   const waits = [{ callId: 'c', kind: 'run', about: child }] as const;
   await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '', ms: 5 } });
+  await journal.children.tokens(parent);
   const [row] = await journal.waiting(child.lane, 1);
   const begun = await journal.claim(row?.seq ?? 0);
   if (begun) await journal.finish({ ...done(begun), result: { ok: true, output: 'found' } });

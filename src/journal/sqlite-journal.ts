@@ -18,7 +18,7 @@ import type { Waits } from '../core/wait.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import { chatsOf } from './chats.ts';
-import { childCounts } from './children.ts';
+import { childCounts, tokenUse } from './children.ts';
 import { commitAll, commitClaim, wokenBy } from './commit.ts';
 import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
@@ -239,7 +239,8 @@ export class SqliteJournal implements Journal {
   };
 
   readonly children: Children = {
-    counts: (run, session) => this.#queue.peek(() => childCounts(this.#store, run, session)),
+    counts: (run, session, except) => this.#queue.peek(() => childCounts(this.#store, run, session, except)),
+    tokens: (run) => this.#queue.read(() => tokenUse(this.#store, run)),
   };
 
   readonly prompted: PromptedRuns = { of: (key) => this.#queue.read(() => promptedRun(this.#store, key)) };

@@ -1,5 +1,6 @@
 /** Which limits hold for which run, as data (runs.md M1). */
 import type { Profile, Prompt } from '../core/new-run.ts';
+import type { RunRow } from '../core/run.ts';
 import type { RunLimits } from '../core/turn.ts';
 
 /** What the operator may set. Absent = the figure of the table. Times in ms. */
@@ -76,6 +77,11 @@ export function limitsFor(limits: RunLimits, { maxIterations = 0, maxTokens = 0 
   const most = { ...limits, maxTokens: tokens.length === 0 ? 0 : Math.min(...tokens) };
   if (maxIterations <= 0 || maxIterations >= limits.maxIterations) return most;
   return { ...most, maxIterations, softIterations: Math.max(1, Math.floor(maxIterations * SOFT)) };
+}
+
+/** The limits of this run. A message sets none. */
+export function limitsOfRun(row: RunRow, limits: Profiles): RunLimits {
+  return limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits);
 }
 
 export type Profiles = Readonly<Record<Profile, RunLimits>>;

@@ -23,7 +23,7 @@ import { NotedRuns } from './noted-runs.ts';
 import { placeWaits } from './parking.ts';
 import { type Prepared, startsWithCall } from './prepare.ts';
 import { prepareRun } from './prepare-run.ts';
-import { limitsFor } from './profile.ts';
+import { limitsOfRun } from './profile.ts';
 import { progressAtEnd } from './progress.ts';
 import { inputLine } from './remains.ts';
 import { tellFailed, watchInput } from './run-events.ts';
@@ -31,6 +31,7 @@ import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { withChildren } from './sub-agent-result.ts';
 import { asTaskEnd, endParts, Progress, taskPrompt } from './task-run.ts';
+import { usedBelow } from './token-shares.ts';
 import { type Told, toldTo } from './told.ts';
 import { sessionWorkspace } from './workspace.ts';
 
@@ -241,7 +242,7 @@ export class Runner {
     this.#noted.found(key, recorded);
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: taskPrompt(row, turn.text), media: turn.media });
-    const own = limitsFor(limits[row.profile], row.message ? undefined : row.prompt.limits);
+    const own = limitsOfRun(row, limits);
     const progress = new Progress(row, own, recorded);
     if (recorded.length === 0) watchInput(row, input.content, this.#options);
     await using held = new AsyncDisposableStack();
@@ -257,6 +258,7 @@ export class Runner {
       summaries: this.#options.models(row),
       windows: this.#windows.current(),
       limits: own,
+      usedBelow: async () => usedBelow(await journal.children.tokens(row)),
       ...(isBackground(row) ? { keepsTools: true as const } : {}),
       steps: {
         recorded,

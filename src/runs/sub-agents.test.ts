@@ -3,7 +3,7 @@ import { type Authority, MODES, type Role } from '../core/authority.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { Verdict } from '../core/policy.ts';
 import type { ChatRow, RunRow } from '../core/run.ts';
-import type { ChildCounts, PlannedSubAgent, SubAgentRequest } from '../core/sub-agents.ts';
+import type { ChildCounts, PlannedSubAgent, SubAgentRequest, TokenUse } from '../core/sub-agents.ts';
 import type { ToolFacts } from '../core/tool.ts';
 import type { RouterEntry } from '../llm/routing/provider-router.ts';
 import { inbound } from '../testing/fakes.ts';
@@ -14,6 +14,7 @@ import { RunSubAgents, type SubAgentLimits } from './sub-agents.ts';
 
 const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [] };
 const NONE: ChildCounts = { open: 0, ofTree: 0, tokensOfTree: 0 };
+const UNUSED: TokenUse = { own: 0, below: 0, children: [] };
 
 function chatRow(override: Partial<ChatRow> = {}): ChatRow {
   return {
@@ -23,14 +24,22 @@ function chatRow(override: Partial<ChatRow> = {}): ChatRow {
   };
 }
 
-function subAgents(row: RunRow, { counts = NONE, limits = {} }: { counts?: ChildCounts; limits?: Partial<SubAgentLimits> } = {}) {
+interface Given {
+  readonly counts?: ChildCounts;
+  readonly limits?: Partial<SubAgentLimits>;
+  readonly maxTokens?: number;
+  readonly use?: Partial<TokenUse>;
+}
+
+function subAgents(row: RunRow, { counts = NONE, limits = {}, maxTokens = 0, use = {} }: Given = {}) {
   const committed: unknown[] = [];
   const entry = (key: string) => ({ key }) as RouterEntry;
   const agents = new RunSubAgents(row, {
     journal: {
       commit: async (writes, claim) => committed.push([writes, claim]) > 0,
-      children: { counts: async () => counts },
+      children: { counts: async () => counts, tokens: async () => ({ ...UNUSED, ...use }) },
     },
+    maxTokens: () => maxTokens,
     limits: () => ({ atOnce: 10, ofTree: 20, tokensOfTree: 1_000, ...limits }),
     ownMcp: (tool) => tool === 'dispatch_subagent',
     choices: {
@@ -98,6 +107,58 @@ test('the tokens of a tree are shared: no budget is beyond what is left, and whe
   expect(await tokens(0)).toBe(50);
   expect(await tokens(900, 5_000)).toBe(100);
   expect(await tokens(1_000)).toMatch(/tokens .* used up/);
+});
+
+const budgetOf = (planned: PlannedSubAgent): number | string | undefined =>
+  planned.kind === 'run' ? planned.run.prompt.limits?.maxTokens : planned.reason;
+
+test('a sub-agent gets no more tokens than its parent has left, of which what others were given is no part', async () => {
+  const child = { key: 'test/bot/m#call_x_0_0', given: 300, used: 100, isOver: false };
+  const budget = async (use: Partial<TokenUse>, maxTokens?: number) => {
+    const { agents } = subAgents(chatRow(), { limits: { tokensOfTree: 0 }, maxTokens: 1_000, use });
+    return budgetOf(await agents.plan({ ...REQUEST, ...(maxTokens ? { maxTokens } : {}) }, call(), 'dispatch_subagent'));
+  };
+  expect(await budget({}, 9_000_000)).toBe(1_000);
+  expect(await budget({}, 10)).toBe(10);
+  expect(await budget({ own: 100, below: 100, children: [child] }, 9_000_000)).toBe(600);
+  expect(await budget({ own: 100, below: 100, children: [{ ...child, isOver: true }] }, 9_000_000)).toBe(600);
+  // Its last call used more than it was given.
+  expect(await budget({ own: 100, below: 400, children: [{ ...child, used: 400 }] }, 9_000_000)).toBe(500);
+  // Its row is gone.
+  expect(await budget({ own: 100, below: 100 }, 9_000_000)).toBe(800);
+  expect(await budget({ own: 800, below: 100, children: [child] })).toMatch(/tokens of this task are used up/);
+});
+
+test('without a wish five of one answer get an equal share of what their parent may use, and it keeps one', async () => {
+  const { agents } = subAgents(chatRow(), { limits: { tokensOfTree: 0 }, maxTokens: 600, use: { own: 50 } });
+  const planned = await Promise.all([0, 1, 2, 3, 4].map((n) => agents.plan(REQUEST, call(`call_x_1_${n}`), 'spawn')));
+  expect(planned.map(budgetOf)).toEqual([100, 100, 100, 100, 100]);
+  const wish = { ...REQUEST, maxTokens: 9_000 };
+  expect(budgetOf(await agents.plan(wish, call('call_x_2_0'), 'dispatch_subagent'))).toBe(50);
+  expect(budgetOf(await agents.plan(wish, call('call_x_2_1'), 'dispatch_subagent'))).toMatch(/tokens of this task/);
+});
+
+test('the limits of a request and of its run both hold', async () => {
+  const { agents } = subAgents(chatRow(), { counts: { ...NONE, tokensOfTree: 900 }, maxTokens: 5_000 });
+  expect(budgetOf(await agents.plan({ ...REQUEST, maxTokens: 4_000 }, call(), 'spawn'))).toBe(100);
+});
+
+test('in the background side by side they do not get the same tokens twice, and no more begin than may', async () => {
+  const { agents } = subAgents(chatRow(), { counts: { ...NONE, open: 7 }, maxTokens: 600 });
+  const wish = { ...REQUEST, maxTokens: 400, isBackground: true } as const;
+  const planned = await Promise.all([0, 1, 2, 3].map((n) => agents.plan(wish, call(`call_x_1_${n}`), 'spawn')));
+  expect(runOf(planned[0] ?? { kind: 'refused', reason: '' }).prompt.child?.report?.maxTokens).toBe(600);
+  expect(planned.map(budgetOf)).toEqual([400, 200, expect.stringMatching(/tokens of this task/), expect.anything()]);
+  const others = subAgents(chatRow(), { counts: { ...NONE, open: 8 } }).agents;
+  const more = [0, 1, 2].map((n) => others.plan({ ...REQUEST, isBackground: true }, call(`call_x_1_${n}`), 'spawn'));
+  expect((await Promise.all(more)).map(({ kind }) => kind)).toEqual(['run', 'run', 'refused']);
+});
+
+test('a call that is made again after a crash finds the sub-agent that it began, whose tokens are its own', async () => {
+  const own = { key: 'test/bot/m#call_x_1_0', given: 900, used: 300, isOver: false };
+  const { agents } = subAgents(chatRow(), { maxTokens: 1_000, use: { own: 100, below: 300, children: [own] } });
+  const run = runOf(await agents.plan({ ...REQUEST, maxTokens: 9_000, isBackground: true }, call(), 'spawn'));
+  expect([run.key, run.prompt.limits?.maxTokens]).toEqual([own.key, 900]);
 });
 
 test('one in the background is begun only while its parent still has its claim, and knows whom to tell', async () => {

@@ -8,6 +8,7 @@ import type { Children, PlannedSubAgent, SubAgentCall, SubAgentRequest, SubAgent
 import type { RouterEntry } from '../llm/routing/provider-router.ts';
 import { childOf, homeOf } from './child-run.ts';
 import type { Choices } from './choices.ts';
+import { leftToGive, type Shares, shareOf } from './token-shares.ts';
 
 /** What the config allows. */
 export interface SubAgentLimits {
@@ -22,6 +23,8 @@ export interface SubAgentLimits {
 export interface SubAgentsOptions {
   readonly journal: Commits & { readonly children: Children };
   readonly limits: () => SubAgentLimits;
+  /** Tokens that this run may use, with its sub-agents; 0 = as many as it wants. */
+  readonly maxTokens: (row: RunRow) => number;
   /** Which tool begins those that have sessions of their own with MCP servers. */
   readonly ownMcp: (tool: 'spawn' | 'dispatch_subagent') => boolean;
   readonly choices: Pick<Choices, 'inForce'>;
@@ -39,8 +42,10 @@ export class RunSubAgents implements SubAgents {
   readonly #options: SubAgentsOptions;
   /** How many calls of each answer asked for one. */
   readonly #ofAnswer = new Map<string, number>();
-  /** To be written when the run parks. */
-  #planned = { count: 0, tokens: 0 };
+  /** Budgets by key. Their rows may not be there yet: those that a run waits for are written when it parks. */
+  readonly #planned = new Map<string, number>();
+  /** Keys of those in the background that are on disk. */
+  readonly #begun = new Set<string>();
 
   constructor(row: RunRow, options: SubAgentsOptions) {
     this.#row = row;
@@ -59,18 +64,30 @@ export class RunSubAgents implements SubAgents {
     const named = request.model === undefined ? undefined : findModel(request.model);
     if (request.model !== undefined && !named) return refused(`no model is called ${JSON.stringify(request.model)}`);
     const model = named ?? (await choices.inForce(this.#row)).entry;
-    const counts = await journal.children.counts(this.#row.key, this.#session);
+    const known = [...this.#planned.keys(), call.idempotencyKey];
+    const counts = await journal.children.counts(this.#row.key, this.#session, known);
+    const run = await this.#ownTokens(call.idempotencyKey);
     // Nothing is awaited from here on: calls side by side count each other.
-    const { count, tokens } = this.#planned;
-    if (counts.open + count >= limits.atOnce)
+    const count = this.#planned.size;
+    if (counts.open + count - this.#begun.size >= limits.atOnce)
       return refused(`${limits.atOnce} sub-agents of this conversation are at work, which is the limit; wait for one of them`);
     if (counts.ofTree + count >= limits.ofTree)
       return refused(`this request has begun ${limits.ofTree} sub-agents, which is the limit; do the rest yourself`);
-    const maxTokens = shareOf(limits, counts.tokensOfTree + tokens, request.maxTokens);
-    if (maxTokens === undefined) return refused('the tokens of this request’s sub-agents are used up; do the rest yourself');
-    if (!request.isBackground) this.#planned = { count: count + 1, tokens: tokens + maxTokens };
-    const run = this.#runOf({ ...request, maxTokens }, call, model?.key, this.#options.ownMcp(by));
-    return { kind: 'run', run: childOf(this.#row, run, call.taint ?? 0) };
+    const planned = [...this.#planned.values()].reduce((sum, tokens) => sum + tokens, 0);
+    const tree = { most: limits.tokensOfTree, count: limits.ofTree, used: counts.tokensOfTree + planned };
+    const share = shareOf({ asked: request.maxTokens ?? 0, tree, ...run?.() });
+    if ('usedUp' in share) return refused(USED_UP[share.usedUp]);
+    this.#planned.set(call.idempotencyKey, share.maxTokens);
+    const child = this.#runOf({ ...request, ...share }, call, model?.key, this.#options.ownMcp(by));
+    return { kind: 'run', run: childOf(this.#row, child, call.taint ?? 0) };
+  }
+
+  /** Of the run itself, at the time it is called: what is planned meanwhile counts. Undefined = it has no limit. */
+  async #ownTokens(key: string): Promise<(() => Pick<Shares, 'run'>) | undefined> {
+    const most = this.#options.maxTokens(this.#row);
+    if (most === 0) return undefined;
+    const use = await this.#options.journal.children.tokens(this.#row);
+    return () => ({ run: { most, left: leftToGive(most, use, this.#planned, key) } });
   }
 
   /** Of its conversation, which may have begun anew since. */
@@ -80,7 +97,9 @@ export class RunSubAgents implements SubAgents {
 
   async begin(run: NewRun): Promise<boolean> {
     const { seq, generation } = this.#row;
-    return await this.#options.journal.commit([{ kind: 'run', run }], { seq, generation });
+    const isBegun = await this.#options.journal.commit([{ kind: 'run', run }], { seq, generation });
+    this.#begun.add(run.key);
+    return isBegun;
   }
 
   #runOf(
@@ -114,7 +133,9 @@ export class RunSubAgents implements SubAgents {
     const replyTo = targetOf(this.#row) && homeOf(this.#row);
     // Behind the messages of its conversation, also where the run itself is beside their order.
     const lane = this.#row.lane.replace(/##\d+$/, '');
-    return { lane, session: this.#session, authority, since, ...(replyTo ? { replyTo } : {}) };
+    const most = this.#options.maxTokens(this.#row);
+    const bounds = most === 0 ? {} : { maxTokens: most };
+    return { lane, session: this.#session, authority, since, ...bounds, ...(replyTo ? { replyTo } : {}) };
   }
 }
 
@@ -127,13 +148,10 @@ function refused(reason: string): PlannedSubAgent {
   return { kind: 'refused', reason };
 }
 
-/** Without a wish, an equal share of what the tree may use. Undefined = nothing is left. */
-function shareOf({ tokensOfTree, ofTree }: SubAgentLimits, used: number, asked = 0): number | undefined {
-  if (tokensOfTree === 0) return asked;
-  const left = tokensOfTree - used;
-  const share = Math.max(1, Math.floor(tokensOfTree / ofTree));
-  return left <= 0 ? undefined : Math.min(left, asked || share);
-}
+const USED_UP: Readonly<Record<'run' | 'request', string>> = {
+  run: 'the tokens of this task are used up or given to sub-agents; answer with what you have',
+  request: 'the tokens of this request’s sub-agents are used up; do the rest yourself',
+};
 
 interface Narrow {
   readonly mayUse: readonly string[] | undefined;

@@ -116,7 +116,7 @@ export class MemoryJournal implements Journal {
   readonly jobs: Journal['jobs'] = {
     ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },
   };
-  readonly children: Journal['children'] = { counts: outboxOnly };
+  readonly children: Journal['children'] = { counts: outboxOnly, tokens: outboxOnly };
   readonly prompted: Journal['prompted'] = { of: outboxOnly };
   readonly processes: Journal['processes'] = { left: outboxOnly };
   readonly record: Journal['record'] = {

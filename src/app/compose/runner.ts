@@ -10,7 +10,6 @@ import { mayWrite } from '../../operator/may-write.ts';
 import { Choices } from '../../runs/choices.ts';
 import { Compaction, type CompactionOptions } from '../../runs/compaction.ts';
 import { Earlier } from '../../runs/earlier.ts';
-import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner } from '../../runs/runner.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
 import { sessionChange } from '../../runs/session-changes.ts';
@@ -25,12 +24,12 @@ import { composeExtras } from './extras.ts';
 import { composeHooks } from './hooks.ts';
 import { composeMessages } from './messages.ts';
 import { type Operator, provenOwner } from './operator.ts';
-import { type Base, type LiveConfig, timezoneOf } from './options.ts';
+import { type Base, timezoneOf } from './options.ts';
 import { allowedSenders } from './own-accounts.ts';
 import { isSpoofable, policySettings, provesSender } from './policy.ts';
 import type { QueueParts } from './queue.ts';
 import { remainsFor } from './store.ts';
-import { notifiedIn, taskLimits } from './tasks.ts';
+import { notifiedIn, profilesOf } from './tasks.ts';
 import { composeTools } from './tools.ts';
 
 /** What turns need beside the base. */
@@ -86,7 +85,7 @@ export function composeRunner(turn: TurnParts, queue: QueueParts, waiting: () =>
     models: access,
     tools: composeTools({ ...turn, choices, hooks, sendBeside: composeMessages({ ...turn, mayWrite: writerCheck(turn) }) }),
     get limits() {
-      return limitsOf(live());
+      return profilesOf(live());
     },
     maxHistory: () => live().gateway.max_history,
     system: () => {
@@ -212,15 +211,5 @@ function commandsOf({ base, models, operator }: TurnParts, choices: Choices): Mo
     },
     isOwner: provenOwner(operator, base.channels),
     clock: base.options.clock,
-  });
-}
-
-function limitsOf({ max_iterations: maxIterations, gateway, tasks }: LiveConfig): Profiles {
-  return profiles({
-    ...(maxIterations === undefined ? {} : { maxIterations }),
-    sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
-    toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
-    ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),
-    task: taskLimits(tasks),
   });
 }

@@ -3,9 +3,11 @@
 import type { RunRow } from '../../core/run.ts';
 import type { SubAgents } from '../../core/sub-agents.ts';
 import type { Choices } from '../../runs/choices.ts';
+import { limitsOfRun } from '../../runs/profile.ts';
 import { RunSubAgents } from '../../runs/sub-agents.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Base } from './options.ts';
+import { profilesOf } from './tasks.ts';
 
 export interface SubAgentParts {
   readonly base: Base;
@@ -22,6 +24,7 @@ export function composeSubAgents({ base, models, choices }: SubAgentParts): (row
       const { max_at_once: atOnce, max_of_request: ofTree, max_tokens_of_request: tokensOfTree } = live().subagents;
       return { atOnce, ofTree, tokensOfTree };
     },
+    maxTokens: (row: RunRow) => limitsOfRun(row, profilesOf(live())).maxTokens,
     ownMcp: (tool: 'spawn' | 'dispatch_subagent') => live().subagents.mcp_isolation[tool] === 'per-subagent',
     findModel: (name: string) => models().named?.find(name),
   };

@@ -5,7 +5,7 @@ import { chatKey, isTaskSession } from '../../core/ids.ts';
 import type { Address } from '../../core/message.ts';
 import type { Task } from '../../core/task.ts';
 import type { OpenedJournal } from '../../journal/open.ts';
-import type { ConfiguredLimits } from '../../runs/profile.ts';
+import { type ConfiguredLimits, type Profiles, profiles } from '../../runs/profile.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
@@ -14,7 +14,18 @@ import type { Base, LiveConfig } from './options.ts';
 
 type TasksConfig = LiveConfig['tasks'];
 
-export function taskLimits(tasks: TasksConfig): NonNullable<ConfiguredLimits['task']> {
+/** The limits of every kind of run, as the config has them now. */
+export function profilesOf({ max_iterations: maxIterations, gateway, tasks }: LiveConfig): Profiles {
+  return profiles({
+    ...(maxIterations === undefined ? {} : { maxIterations }),
+    sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
+    toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
+    ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),
+    task: taskLimits(tasks),
+  });
+}
+
+function taskLimits(tasks: TasksConfig): NonNullable<ConfiguredLimits['task']> {
   return {
     maxIterations: tasks.max_iterations,
     wallClockMs: tasks.timeout_secs * 1_000,

@@ -186,7 +186,7 @@ function runnerOn(journal: Journal, model: Model, dataDir: string): Runner {
 
 function scopeOf(row: RunRow, journal: Journal, choices: Pick<Choices, 'inForce'>, taint: number) {
   const options = {
-    ...{ journal, choices, findModel: () => undefined, ownMcp: () => false },
+    ...{ journal, choices, findModel: () => undefined, ownMcp: () => false, maxTokens: () => 0 },
     limits: () => ({ atOnce: 10, ofTree: 20, tokensOfTree: 0 }),
   };
   const { session, authority } = row;
