@@ -54,7 +54,9 @@ export const configSchema = z.strictObject({
     .min(1)
     .max(1000)
     .optional()
-    .describe('Model calls one message may cause. Default: 50, and 20 in `gatehouse chat`.'),
+    .describe(
+      'Model calls one message may cause. The model is told to come to an end from four fifths of them on. Default: 50, and 20 in `gatehouse chat`.',
+    ),
   gateway: gatewaySection,
   disk: diskSection,
   limits: limitsSection,

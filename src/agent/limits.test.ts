@@ -49,6 +49,13 @@ test('a run that nears its end is told how many calls it has left', () => {
   expect(told(10)).toContain('This is your last model call');
 });
 
+test('a conversation is told at four fifths of its calls, in words that stay the same until it ends', () => {
+  const told = (modelCalls: number) => systemWith('base', profiles().session, { modelCalls, spent: spentOf(0) });
+  expect(told(39)).toBe('base');
+  expect(told(40)).toMatch(/^base\n\nAt most 11 model calls are left, this one included\. Come to an end/);
+  expect([41, 45, 50].map(told)).toEqual([told(40), told(40), told(40)]);
+});
+
 test('section 10 case 8: at 79 % of a token budget nothing is said, at 80 % the model is told, and without a budget never', () => {
   const told = (spent: number, maxTokens = 100) =>
     systemWith('base', { ...profiles().task, maxTokens }, { modelCalls: 1, spent: spentOf(spent) });

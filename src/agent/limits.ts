@@ -61,10 +61,11 @@ export function systemWith(
   { maxIterations, softIterations = Number.POSITIVE_INFINITY, maxTokens, endsWithText }: RunLimits,
   { modelCalls, spent }: { readonly modelCalls: number; readonly spent: Spent },
 ): string {
+  const left = endsWithText ? exactly(maxIterations - modelCalls + 1) : atMost(maxIterations - softIterations + 1);
   const isNearBudget = endsWithText && maxTokens > 0 && spent.tokens >= maxTokens * BUDGET_SHARE;
   return [
     system,
-    ...(modelCalls < softIterations ? [] : [wrapUpText(maxIterations - modelCalls + 1)]),
+    ...(modelCalls < softIterations ? [] : [`${left}. ${WRAP_UP}`]),
     ...(isNearBudget ? [budgetText(spent, maxTokens)] : []),
   ].join('\n\n');
 }
@@ -81,9 +82,18 @@ function budgetText({ tokens, below }: Spent, maxTokens: number): string {
   return `${tokens} of the ${maxTokens} tokens of this task are used up${others}; at all of them it is ended. Answer now with what you have, and say what is missing.`;
 }
 
-function wrapUpText(callsLeft: number): string {
-  const left = callsLeft === 1 ? 'This is your last model call' : `You have ${callsLeft} model calls left, this one included`;
-  return `${left}. Come to an end: do only what is still essential, then answer with what you have, and say what is missing.`;
+const WRAP_UP = 'Come to an end: do only what is still essential, then answer with what you have, and say what is missing.';
+
+function exactly(callsLeft: number): string {
+  return callsLeft === 1 ? 'This is your last model call' : `You have ${callsLeft} model calls left, this one included`;
+}
+
+/**
+ * For a conversation, whose prompt is long: a text that changed with each call would have all of it paid for
+ * in full each time, because providers cache the beginning.
+ */
+function atMost(callsLeft: number): string {
+  return callsLeft === 1 ? exactly(1) : `At most ${callsLeft} model calls are left, this one included`;
 }
 
 /**

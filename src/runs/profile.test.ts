@@ -4,6 +4,7 @@ import { limitsFor, profiles } from './profile.ts';
 test('the session profile has the documented figures', () => {
   expect(profiles().session).toEqual({
     maxIterations: 50,
+    softIterations: 40,
     maxTokens: 0,
     wallClockMs: 1_800_000,
     toolTimeoutMs: 600_000,
@@ -22,6 +23,11 @@ test('a task, a sub-agent and a node have figures of their own', () => {
   expect(task).toMatchObject({ softIterations: 8, maxIterations: 10, stepMs: 300_000, callsRun: 5, toolsAtOnce: 5 });
   expect(subagent).toMatchObject({ softIterations: 12, maxIterations: 15, stepMs: 600_000, callsRun: 5 });
   expect(node).toMatchObject({ maxIterations: 30, maxToolCalls: 64 });
+});
+
+test('a conversation is told to come to an end from four fifths of its model calls on, whatever the config allows', () => {
+  const soft = (maxIterations: number) => profiles({ maxIterations }).session.softIterations;
+  expect([1, 3, 20, 50, 999].map(soft)).toEqual([1, 2, 16, 40, 799]);
 });
 
 test('what the config sets for conversations holds for them alone, what it says of tools and models for every run', () => {

@@ -51,7 +51,7 @@ const TASK = {
 } as const;
 
 const FIGURES: Readonly<Record<Profile, Figures>> = {
-  session: { ...CONVERSATION, maxIterations: 50 },
+  session: { ...CONVERSATION, maxIterations: 50, softIterations: 40 },
   task: { ...TASK, maxIterations: 10, softIterations: 8, stepMs: 300_000 },
   subagent: { ...TASK, maxIterations: 15, softIterations: 12, stepMs: 600_000 },
   node: { ...CONVERSATION, maxIterations: 30 },
@@ -68,15 +68,19 @@ export const RESULT_SHAPES: Readonly<Record<Profile, 'session' | 'task'>> = {
 /** Model calls of one message of `gatehouse chat`, where the config sets none: a person sits and waits. */
 export const CHAT_ITERATIONS = 20;
 
-/** Of what was asked for: from then on the model is told to come to an end (R10). */
+/** Of the model calls that a run may make: from then on its model is told to come to an end (R9, R10). */
 const SOFT = 0.8;
+
+function callsOf(maxIterations: number): Pick<Figures, 'maxIterations'> & { readonly softIterations: number } {
+  return { maxIterations, softIterations: Math.max(1, Math.floor(maxIterations * SOFT)) };
+}
 
 /** The limits of one run: what was asked for narrows its profile. */
 export function limitsFor(limits: RunLimits, { maxIterations = 0, maxTokens = 0 }: Prompt['limits'] = {}): RunLimits {
   const tokens = [limits.maxTokens, maxTokens].filter((most) => most > 0);
   const most = { ...limits, maxTokens: tokens.length === 0 ? 0 : Math.min(...tokens) };
   if (maxIterations <= 0 || maxIterations >= limits.maxIterations) return most;
-  return { ...most, maxIterations, softIterations: Math.max(1, Math.floor(maxIterations * SOFT)) };
+  return { ...most, ...callsOf(maxIterations) };
 }
 
 /** The limits of this run. A message sets none. */
@@ -97,7 +101,7 @@ export function profiles(configured: ConfiguredLimits = {}): Profiles {
   const task = withTask(configured.task);
   const { maxIterations: calls, wallClockMs } = session;
   return {
-    session: { ...session, ...common, maxIterations: maxIterations ?? calls, wallClockMs: sessionTimeoutMs ?? wallClockMs },
+    session: { ...session, ...common, ...callsOf(maxIterations ?? calls), wallClockMs: sessionTimeoutMs ?? wallClockMs },
     task: { ...common, ...task },
     subagent: { ...subagent, ...common },
     node: { ...node, ...common },
@@ -108,5 +112,5 @@ function withTask({ maxIterations, ...task }: NonNullable<ConfiguredLimits['task
   const { callsRun = TASK.callsRun } = task;
   const figures = { ...FIGURES.task, ...task, toolsAtOnce: Math.min(callsRun, CONVERSATION.toolsAtOnce) };
   if (maxIterations === undefined) return figures;
-  return { ...figures, maxIterations, softIterations: Math.max(1, Math.floor(maxIterations * SOFT)) };
+  return { ...figures, ...callsOf(maxIterations) };
 }
