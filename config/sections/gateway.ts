@@ -143,7 +143,9 @@ export const gatewaySection = z
       .min(1)
       .max(100)
       .default(3)
-      .describe('How often a message is tried again after a crash before it becomes a dead letter.'),
+      .describe(
+        'How often a message is begun when its process dies each time; then it is a dead letter. A task is begun twice at most.',
+      ),
     max_message_age_hours: z
       .number()
       .positive()

@@ -1,6 +1,7 @@
 import type { Role } from '../core/authority.ts';
 import { isBackground } from '../core/awaited.ts';
 import { principalOf } from '../core/ids.ts';
+import type { Profile } from '../core/new-run.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 
 /**
@@ -11,6 +12,7 @@ export interface QueuedRow {
   readonly seq: number;
   readonly lane: string;
   readonly session: string;
+  readonly profile: Profile;
   readonly attempts: number;
   readonly messageId: string;
   readonly channel: string;
@@ -22,12 +24,12 @@ export interface QueuedRow {
 }
 
 export function queuedRow(row: RunRow): QueuedRow {
-  const { seq, lane, session, attempts, key: messageId, message, authority } = row;
+  const { seq, lane, session, profile, attempts, key: messageId, message, authority } = row;
   const channel = channelOf(row);
   const senderId = message?.senderId ?? idOn(channel, authority.principal);
   const isPlain = message?.kind === 'message' && row.generation === 0;
   const of = { messageId, channel, senderId, role: authority.role };
-  return { seq, lane, session, attempts, ...of, isBackground: isBackground(row), isPlain };
+  return { seq, lane, session, profile, attempts, ...of, isBackground: isBackground(row), isPlain };
 }
 
 /** What a job of a person does counts as their turns, as what they write there. */

@@ -3,11 +3,14 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InboundBus } from '../bus/inbound-bus.ts';
 import { TurnPermits } from '../bus/turn-permits.ts';
+import type { Authority } from '../core/authority.ts';
 import type { Journal } from '../core/journal.ts';
+import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { RunStopped } from '../runs/finish.ts';
 import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
+import { BOUNDS } from '../testing/journal-harness.ts';
 import { Lanes, type LanesOptions } from './lanes.ts';
 
 type Turn = (row: RunRow, signal: AbortSignal) => Promise<void>;
@@ -429,4 +432,45 @@ it('a stop ends a row whose rules cannot be read, without a loop that nothing ho
   await stopped;
   expect(reads).toBeLessThanOrEqual(3);
   expect(at.done).toEqual([]);
+});
+
+describe('after a crash', () => {
+  const authority: Authority = { principal: 'cli:local', role: 'owner', mode: 'full', policies: [] };
+  const begun = (id: string, profile: NewRun['profile']): NewRun => ({
+    ...{ key: `api/x/${id}`, source: { kind: 'api', client: 'x' }, profile, lane: id, session: id, authority },
+    prompt: { text: id, media: [], at: '' },
+  });
+  /** What runs after one crash at which these were under way. */
+  async function runsAfterCrash(runs: readonly NewRun[]): Promise<{ readonly first: number; readonly all: number }> {
+    await using dir = await tempDir();
+    {
+      await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+      await opened.journal.commit(runs.map((run) => ({ kind: 'run', run }) as const));
+      for (const lane of runs.map((run) => run.lane))
+        await opened.journal.claim((await opened.journal.waiting(lane, 1))[0]?.seq ?? 0);
+    }
+    const held = Promise.withResolvers<void>();
+    let running = 0;
+    const turn: Turn = async () => {
+      running += 1;
+      await held.promise;
+    };
+    await using rig = await setUp(dir.path, { turn });
+    const { lanes } = await rig.journal.recover(BOUNDS, () => []);
+    rig.lanes.fetch(lanes);
+    await until('it runs', () => running > 0);
+    for (let n = 0; n < 20; n += 1) await new Promise((resolve) => setImmediate(resolve));
+    const first = running;
+    held.resolve();
+    await rig.lanes.idle();
+    return { first, all: running };
+  }
+
+  it('tasks that were under way run one at a time: the next crash gives up the one that causes it, and no other', async () => {
+    expect(await runsAfterCrash(['a', 'b', 'c'].map((id) => begun(id, 'task')))).toEqual({ first: 1, all: 3 });
+  });
+
+  it('other runs go on side by side', async () => {
+    expect(await runsAfterCrash(['a', 'b', 'c'].map((id) => begun(id, 'session')))).toEqual({ first: 3, all: 3 });
+  });
 });

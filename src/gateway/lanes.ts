@@ -18,6 +18,8 @@ import type { QueueRules } from './queue-mode.ts';
  * the next crash counts for one of them only: the others are not buried together with the culprit (F38).
  */
 const SUSPECT_AFTER = 2;
+/** Of a task: it is given up after the second one (`MOST_STARTS` in `src/journal/recovery.ts`). */
+const TASK_SUSPECT_AFTER = 1;
 
 interface Lane {
   readonly key: string;
@@ -176,7 +178,8 @@ export class Lanes {
         depth: lane.rows.depth,
       });
       const turn = () => this.#runRow(lane, row);
-      const careful = row.attempts >= SUSPECT_AFTER ? () => this.#suspects.runExclusive('suspect', turn) : turn;
+      const suspectAfter = row.profile === 'task' ? TASK_SUSPECT_AFTER : SUSPECT_AFTER;
+      const careful = row.attempts >= suspectAfter ? () => this.#suspects.runExclusive('suspect', turn) : turn;
       // What runs beside the session's own turn waits for none of it.
       await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, careful);
     }

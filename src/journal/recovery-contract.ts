@@ -1,7 +1,9 @@
 /** What every journal does at a start after a kill. */
 import { expect, it } from 'vitest';
+import type { Authority } from '../core/authority.ts';
 import { abandonedKey, draftKey } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
+import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import type { StepRecord } from '../core/step.ts';
 import { outbound } from '../testing/fakes.ts';
@@ -9,6 +11,13 @@ import { BOUNDS, type CreateJournal as Create, type JournalHarness, pendingKeys,
 import { admit, begin, done, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
 
 const HOUR = 3_600_000;
+
+function taskRun(authority: Authority): NewRun {
+  return {
+    ...{ key: 'api/task.cli/a', source: { kind: 'api', client: 'task.cli' }, profile: 'task', lane: 'task/a', session: 'task:a' },
+    ...{ authority, prompt: { text: 'do it', media: [], at: '' }, record: { title: 'a', keepDays: 30 } },
+  };
+}
 
 export function recoverContract(create: Create): void {
   const noNotice = () => [];
@@ -75,6 +84,33 @@ export function recoverContract(create: Create): void {
       [3, message('poison')],
       [0, message('behind')],
     ]);
+  });
+
+  it('P24 a task goes on from its steps once after a crash, then it has failed; a message may try as often as is set', async () => {
+    for (const [maxAttempts, task, reason] of [
+      [3, 2, 'gave up after 2 attempts, the most that a task has'],
+      [2, 2, 'gave up after 2 attempts'],
+      [1, 1, 'gave up after 1 attempts'],
+    ] as const) {
+      await using harness = await create();
+      let journal = await harness.open();
+      const { authority } = await begin(journal, 'chat');
+      await journal.commit([{ kind: 'run', run: taskRun(authority) }]);
+      const starts = { task: 0, chat: 1 };
+      const reasons: string[] = [];
+      for (let start = 0; start < maxAttempts; start += 1) {
+        for (const row of [...(await journal.waiting('task/a', 1)), ...(await journal.waiting(LANE, 1))])
+          if (await journal.claim(row.seq)) starts[row.message ? 'chat' : 'task'] += 1;
+        journal = await harness.open();
+        const notice = (row: RunRow, why: string): readonly [] => {
+          if (!row.message) reasons.push(why);
+          return [];
+        };
+        await journal.recover({ ...BOUNDS, maxAttempts }, notice);
+      }
+      expect({ starts, reasons }).toEqual({ starts: { task, chat: maxAttempts }, reasons: [reason] });
+      expect(await journal.tasks.get('api/task.cli/a')).toMatchObject({ status: 'failed' });
+    }
   });
 
   it('F22 starts with a clock days ahead, and then with the right one, neither expire an answer nor bury what waits', async () => {

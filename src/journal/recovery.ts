@@ -15,7 +15,11 @@ import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
 import { endedResult, settleRun } from './waits.ts';
 
+/** A task whose process dies goes on from its recorded steps once; the second time it has failed (P24). */
+const MOST_STARTS = 2;
+
 export interface RecoveryBounds {
+  /** Of a task at most `MOST_STARTS`. */
   readonly maxAttempts: number;
   readonly maxAgeMs: number;
   readonly stoppedMark?: string;
@@ -88,8 +92,9 @@ function buryAll(
   const spent = store.db.all<RunRecord>(
     `SELECT ${RUN_COLUMNS} FROM run WHERE seq IN (
          SELECT seq FROM run WHERE state = 'NEW' UNION ALL SELECT seq FROM run WHERE state = 'RUNNING' AND boot_id IS NOT ?)
-       AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
+       AND (attempts >= CASE profile WHEN 'task' THEN ? ELSE ? END OR aged_from < ?) ORDER BY seq`,
     store.bootId,
+    Math.min(MOST_STARTS, bounds.maxAttempts),
     bounds.maxAttempts,
     now - bounds.maxAgeMs,
   );
@@ -102,7 +107,7 @@ function buryAll(
       unheard.push(row);
       continue;
     }
-    const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
+    const reason = reasonOf(row, bounds);
     reopenNotes(store, row, undefined, change);
     const { tools } = leaveRemains(store, row);
     end(store, row, 'DEAD', reason, now);
@@ -114,6 +119,13 @@ function buryAll(
     addParts(store, notice(row, reason, tools), `in${row.seq}.${row.generation}`);
   }
   return { buried: spent.length - unheard.length, unheard, left };
+}
+
+function reasonOf({ attempts, profile }: RunRow, { maxAttempts }: RecoveryBounds): string {
+  if (attempts >= maxAttempts) return `gave up after ${attempts} attempts`;
+  return profile === 'task' && attempts >= MOST_STARTS
+    ? `gave up after ${attempts} attempts, the most that a task has`
+    : 'too old';
 }
 
 function end(store: Store, row: RunRow, state: 'DONE' | 'DEAD', outcome: string, now: number): void {
