@@ -1,16 +1,20 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Authority, MODES, type Role } from '../core/authority.ts';
 import type { NewRun } from '../core/new-run.ts';
-import type { Verdict } from '../core/policy.ts';
+import type { Policy, PolicyRun, Verdict } from '../core/policy.ts';
 import type { ChatRow, RunRow } from '../core/run.ts';
 import type { ChildCounts, PlannedSubAgent, SubAgentRequest, TokenUse } from '../core/sub-agents.ts';
 import type { ToolFacts } from '../core/tool.ts';
+import { checkDestination, type EgressRules } from '../egress/destination.ts';
 import type { RouterEntry } from '../llm/routing/provider-router.ts';
 import { inbound } from '../testing/fakes.ts';
 import { seeded } from '../testing/load/traffic.ts';
 import { BUILT_IN } from '../tools/index.ts';
 import { createPolicy, type PolicyRules, type PolicySettings } from '../tools/policy.ts';
+import { PathRefusal, splitWorkspacePath } from '../workspace/path.ts';
 import { RunSubAgents, type SubAgentLimits } from './sub-agents.ts';
+import { sessionWorkspacePath } from './workspace.ts';
 
 const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [] };
 const NONE: ChildCounts = { open: 0, ofTree: 0, tokensOfTree: 0 };
@@ -200,35 +204,48 @@ function settings(random: () => number, principal: string): PolicySettings {
 
 const STRICT: Readonly<Record<Verdict['kind'], number>> = { allow: 0, ask: 1, deny: 2 };
 
+/** A run under random policies, and which tools it is offered under them. */
+function randomParent(random: () => number) {
+  const principal = one(random, ['test:user-1', 'slack:u2']);
+  const role = one<Role>(random, ['owner', 'member', 'guest']);
+  const policies = some(random, [rules(random), rules(random)]).map(({ allow, deny }) => ({ allow, deny }));
+  const authority: Authority = { principal, role, mode: one(random, MODES), policies };
+  const channel = one(random, CHANNELS);
+  const isChat = random() < 0.7;
+  const place = random() < 0.5 ? {} : { workspace: one(random, ['shared', '_main:test:chat-2']) };
+  const row: RunRow = isChat
+    ? chatRow({ authority, message: inbound({ channel }), ...place })
+    : {
+        ...{ ...chatRow({ authority, ...place }), source: { kind: 'job', job: 'j', due: 1 }, message: undefined },
+        prompt: { text: 'x', media: [], at: '' },
+      };
+  const of = { authority, channel: isChat ? channel : 'job', model: one(random, ['p/m', 'q/m']) };
+  const at = { settings: settings(random, principal) };
+  const policy = createPolicy(() => at.settings);
+  const offered = policy.offered(TOOLS, of).map(({ name }) => name);
+  return Object.assign(at, { row, of, policy, offered, authority });
+}
+
+/** What its policies are asked about, as the sub-agent of a run. */
+function judgedAs(child: NewRun, random: () => number): PolicyRun {
+  const channel = child.prompt.child?.chat?.channel ?? 'run';
+  return { authority: child.authority, channel, model: one(random, ['p/m', 'q/m']) };
+}
+
+const POLICIES = Number(process.env['POLICIES'] ?? 400);
+
 test('A35 a sub-agent has no tool that its parent lacks, and no call that is freer, whatever the policies are', async () => {
   const random = seeded(20_261_126);
   let [allowed, judged] = [0, 0];
-  for (let n = 0; n < Number(process.env['POLICIES'] ?? 400); n += 1) {
-    const principal = one(random, ['test:user-1', 'slack:u2']);
-    const role = one<Role>(random, ['owner', 'member', 'guest']);
-    const policies = some(random, [rules(random), rules(random)]).map(({ allow, deny }) => ({ allow, deny }));
-    const authority: Authority = { principal, role, mode: one(random, MODES), policies };
-    const channel = one(random, CHANNELS);
-    const isChat = random() < 0.7;
-    const row: RunRow = isChat
-      ? chatRow({ authority, message: inbound({ channel }) })
-      : {
-          ...{ ...chatRow({ authority }), source: { kind: 'job', job: 'j', due: 1 }, message: undefined },
-          prompt: { text: 'x', media: [], at: '' },
-        };
-    const of = { authority, channel: isChat ? channel : 'job', model: one(random, ['p/m', 'q/m']) };
-    let now = settings(random, principal);
-    const policy = createPolicy(() => now);
-    const offered = policy.offered(TOOLS, of).map(({ name }) => name);
+  for (let n = 0; n < POLICIES; n += 1) {
+    const at = randomParent(random);
+    const { row, of, policy, offered, authority } = at;
+    const { principal, role } = authority;
     const request = { ...REQUEST, allow: some(random, ENTRIES, 0.1), deny: some(random, ENTRIES, 0.1) };
     if (offered.length === 0) continue;
     const planned = await subAgents(row).agents.plan(request, call('call_x_1_0', offered), 'spawn');
     const child = runOf(planned);
-    const childRun = {
-      authority: child.authority,
-      channel: child.prompt.child?.chat?.channel ?? 'run',
-      model: one(random, ['p/m', 'q/m']),
-    };
+    const childRun = judgedAs(child, random);
     expect([child.authority.principal, child.authority.role]).toEqual([principal, role]);
     expect(MODES.indexOf(child.authority.mode)).toBeLessThanOrEqual(MODES.indexOf(authority.mode));
     const taint = one(random, [0, 1, 2, 3]);
@@ -244,8 +261,8 @@ test('A35 a sub-agent has no tool that its parent lacks, and no call that is fre
       if (tool) expect(policy.offered([tool], childRun)).toEqual([]);
     }
     // The config is widened later: what the parent lacked when it asked, the child still lacks.
-    now = {
-      ...now,
+    at.settings = {
+      ...at.settings,
       allow: [],
       deny: [],
       members: ['*'],
@@ -259,4 +276,131 @@ test('A35 a sub-agent has no tool that its parent lacks, and no call that is fre
   }
   // Else the property would hold of nothing.
   expect(allowed).toBeGreaterThan(judged / 100);
+});
+
+const DOMAINS = ['example.org', 'news.example.org', 'test', '*.net', '127.0.0.1', 'xn--e1afmkfd.test'];
+const URLS = [
+  ...[
+    'https://example.org/a',
+    'http://news.example.org:8080/',
+    'https://NEWS.example.org./b',
+    'http://x.test',
+    'https://a.b.net/',
+  ],
+  ...[
+    'http://127.0.0.1/',
+    'http://[::1]/',
+    'http://пример.test/',
+    'http://localhost:1/',
+    'file:///etc/passwd',
+    'http://u:p@x.test/',
+  ],
+];
+const WEB = ['web_fetch', 'browser'];
+
+/** The lists of domains of each web tool, as the config has them. */
+function hostRules(random: () => number): (tool: string) => EgressRules {
+  const of = new Map(WEB.map((tool) => [tool, random() < 0.3 ? [] : some(random, DOMAINS)] as const));
+  const denied = new Map(WEB.map((tool) => [tool, some(random, DOMAINS, 0.2)] as const));
+  return (tool) => ({ allowDomains: of.get(tool) ?? [], denyDomains: denied.get(tool) ?? [], privateOrigins: [] });
+}
+
+/** Tools and addresses that a run may connect to without being asked. */
+function reached(policy: Policy, run: PolicyRun, lists: (tool: string) => EgressRules): readonly string[] {
+  return TOOLS.filter(({ name }) => WEB.includes(name)).flatMap((tool) =>
+    URLS.filter((url) => {
+      const verdict = policy.decide({ tool, args: { action: 'open', url }, taint: 0 }, run);
+      return verdict.kind === 'allow' && checkDestination(url, lists(tool.name)).kind === 'fine';
+    }).map((url) => `${tool.name} ${url}`),
+  );
+}
+
+/** Sub-agents of random parents that have a tool. */
+async function* children(random: () => number) {
+  for (let n = 0; n < POLICIES; n += 1) {
+    const at = randomParent(random);
+    const request = { ...REQUEST, allow: some(random, ENTRIES, 0.1), deny: some(random, ENTRIES, 0.1) };
+    if (at.offered.length === 0) continue;
+    const by = one(random, ['spawn', 'dispatch_subagent'] as const);
+    yield { ...at, child: runOf(await subAgents(at.row).agents.plan(request, call('call_x_1_0', at.offered), by)) };
+  }
+}
+
+test('A35 a sub-agent reaches no host that its parent does not reach, whatever the policies and the lists of domains are', async () => {
+  const random = seeded(20_261_128);
+  const count = { parents: 0, children: 0 };
+  for await (const { policy, of, child } of children(random)) {
+    const lists = hostRules(random);
+    const own = reached(policy, of, lists);
+    const childs = reached(policy, judgedAs(child, random), lists);
+    expect(own).toEqual(expect.arrayContaining([...childs]));
+    count.parents += own.length;
+    count.children += childs.length;
+  }
+  // Else the property would hold of nothing.
+  expect(count.children).toBeGreaterThan(count.parents / 10);
+});
+
+const PATHS = [
+  ...['notes.txt', 'a/./b', 'a//b', './a', '.gatehouse/outputs/x', '../chat-2/notes.txt', 'a/../../x', '/etc/passwd', '~/x'],
+  ...['C:\\x', 'a\\..\\x', 'a\u2215..\u2215x', '%2e%2e/x', '', '.'],
+];
+
+/** Absolute paths that the file tools of a run come to, by what the model writes. */
+function placesOf({ workspace, session }: Pick<NewRun, 'workspace' | 'session'>): readonly string[] {
+  const root = sessionWorkspacePath('/data', workspace ?? session);
+  return PATHS.flatMap((path) => {
+    try {
+      return [join(root, ...splitWorkspacePath(path))];
+    } catch (error) {
+      if (!(error instanceof PathRefusal)) throw error;
+      return [];
+    }
+  });
+}
+
+test('A35 a sub-agent comes to the paths of its parent and to no others, wherever that works', async () => {
+  const random = seeded(20_261_129);
+  for await (const { row, child } of children(random)) {
+    const own = placesOf(row);
+    expect(placesOf(child)).toEqual(own);
+    expect(own.length).toBeGreaterThan(5);
+    expect(own.every((path) => path.startsWith('/data/'))).toBe(true);
+  }
+});
+
+test('A35 all sub-agents of a run together have no more tokens than it has left, nor more than their request, whatever they ask for', async () => {
+  const random = seeded(20_261_130);
+  const figure = (most: number): number => Math.floor(random() * most);
+  let refused = 0;
+  let begun = 0;
+  for (let n = 0; n < POLICIES; n += 1) {
+    const { row } = randomParent(random);
+    const given = { key: 'earlier', given: figure(3_000), used: figure(3_000), isOver: random() < 0.5 };
+    const use = { own: figure(4_000), below: given.used + figure(500), children: [given] };
+    const maxTokens = random() < 0.2 ? 0 : 1 + figure(10_000);
+    const limits = { tokensOfTree: random() < 0.2 ? 0 : 1 + figure(10_000), ofTree: 20 };
+    const counts = { open: 0, ofTree: 1, tokensOfTree: given.given };
+    const { agents } = subAgents(row, { maxTokens, use, limits, counts });
+    const wishes = Array.from({ length: 5 }, () => (random() < 0.4 ? {} : { maxTokens: 1 + figure(20_000) }));
+    const planned = await Promise.all(
+      wishes.map((wish, i) => {
+        const request: SubAgentRequest = { ...REQUEST, ...wish, ...(random() < 0.5 ? { isBackground: true } : {}) };
+        return agents.plan(request, call(`call_x_1_${i}`), one(random, ['spawn', 'dispatch_subagent'] as const));
+      }),
+    );
+    const runs = planned.flatMap((one) => (one.kind === 'run' ? [one.run] : []));
+    const budgets = runs.map(({ prompt }) => prompt.limits?.maxTokens ?? Number.POSITIVE_INFINITY);
+    const sum = budgets.reduce((all, budget) => all + budget, 0);
+    if (maxTokens > 0)
+      expect(sum).toBeLessThanOrEqual(Math.max(0, maxTokens - use.own - use.below - Math.max(0, given.given - given.used)));
+    if (limits.tokensOfTree > 0) expect(sum).toBeLessThanOrEqual(Math.max(0, limits.tokensOfTree - given.given));
+    for (const [i, { maxTokens: wish }] of wishes.entries()) {
+      const plan = planned[i];
+      if (plan?.kind === 'run' && wish !== undefined) expect(plan.run.prompt.limits?.maxTokens).toBeLessThanOrEqual(wish);
+    }
+    begun += runs.length;
+    refused += planned.length - runs.length;
+  }
+  expect(Math.min(begun, refused)).toBeGreaterThan(POLICIES / 4);
 });
