@@ -5,6 +5,8 @@
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { RecentMap } from '../../kit/recent.ts';
+import { wordsOfBlocks } from './block-words.ts';
+import { isShared } from './inbound-content.ts';
 import type { InboundContext } from './inbound-fields.ts';
 
 /** Messages of one bot in a row, in one conversation, that are answered with no person in between. */
@@ -31,20 +33,22 @@ export function listedBot(message: JsonObject, { allowedBots, me }: InboundConte
 
 /**
  * What a bot says: alerts often stand in blocks or attachments alone. As the platform writes it, entities and
- * mentions included.
+ * mentions included. Messages that it shares are not its own words: `notesOf` tells them.
  */
 export function wordsOfBot(message: JsonObject): string {
   const text = str(message['text']) ?? '';
   if (text.trim() !== '') return text;
-  const blocks = list(message['blocks']).map((block) => str(obj(obj(block)['text'])['text']));
+  const blocks = wordsOfBlocks(message['blocks']);
   const attachments = list(message['attachments'])
     .slice(0, MAX_ATTACHMENTS)
     .map(obj)
+    .filter((one) => !isShared(one))
     .flatMap((one) => {
-      const lines = [str(one['pretext']), str(one['title']), str(one['text'])].filter(Boolean);
+      const said = [str(one['pretext']), str(one['title']), str(one['text']), wordsOfBlocks(one['blocks'])];
+      const lines = said.filter(Boolean);
       return lines.length > 0 ? lines : [str(one['fallback'])];
     });
-  return [...blocks, ...attachments].filter(Boolean).join('\n');
+  return [blocks, ...attachments].filter(Boolean).join('\n');
 }
 
 /**

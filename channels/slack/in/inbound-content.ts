@@ -4,13 +4,16 @@ import { mark } from '../../../src/lib/marks.ts';
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
 import { mediaRef } from '../../kit/media-ref.ts';
 import { label, type Ours, ours } from '../../kit/senders-words.ts';
+import { wordsOfBlocks } from './block-words.ts';
 import { plainText } from './inbound-text.ts';
 
-/** The platform allows 10 files on one message of a person; an app may send more. */
+/** The platform allows 10 files on one message of a person; an app may send more. Of shared messages as many. */
 const MAX_FILES = 20;
 
+/** Files of a message, and of the messages that are shared with it. */
 export function mediaOf(message: JsonObject): readonly MediaRef[] {
-  return files(message).flatMap((file) => {
+  const { own, shared } = filesOf(message);
+  return [...own, ...shared.flat()].flatMap((file) => {
     const id = str(file['id']);
     if (id === undefined || !isFetchable(file)) return [];
     const mime = str(file['mimetype']) ?? '';
@@ -24,29 +27,101 @@ export function mediaOf(message: JsonObject): readonly MediaRef[] {
   });
 }
 
-/** Files that live elsewhere or are gone, and messages of others that were shared. Empty when the text tells everything. */
+/**
+ * Files that live elsewhere or are gone, and messages of others that were shared, with their files. Empty
+ * when the text tells everything.
+ */
 export function notesOf(message: JsonObject): readonly (string | Ours)[] {
-  const elsewhere = files(message)
-    .filter((file) => !isFetchable(file))
-    .map((file) => {
-      const name = label(str(file['name']) ?? str(file['title']) ?? 'unnamed');
-      if (file['mode'] === 'external') return ours(mark(`file elsewhere: ${name} ${str(file['external_url']) ?? ''}`));
-      return ours(mark(`file that cannot be fetched: ${name}`));
-    });
-  const shared = list(message['attachments'])
-    .map(obj)
-    .filter((attachment) => attachment['is_share'] === true || attachment['is_msg_unfurl'] === true)
-    .slice(0, MAX_FILES)
-    .flatMap((attachment) => {
-      const author = label(str(attachment['author_name']) ?? str(attachment['author_id']) ?? 'somebody');
-      const words = plainText(str(attachment['text']) ?? str(attachment['fallback']) ?? '');
-      return [ours(mark(`shared message of ${author}, not written by the sender`)), words.trim()];
-    });
-  return [...elsewhere, ...shared];
+  const { own, shared } = filesOf(message);
+  const told = sharedOf(message).flatMap((attachment, n) => {
+    const author = label(str(attachment['author_name']) ?? str(attachment['author_id']) ?? 'somebody');
+    const files = shared[n] ?? [];
+    const names = files.filter(isFetchable).map(nameOf);
+    const which = names.length === 0 ? '' : `; with ${names.length === 1 ? 'the file' : 'the files'} ${names.join(', ')}`;
+    const head = ours(mark(`shared message of ${author}, not written by the sender${which}`));
+    return [head, sharedWords(attachment), ...elsewhere(files)];
+  });
+  return [...elsewhere(own), ...told];
 }
 
-function files(message: JsonObject): readonly JsonObject[] {
-  return list(message['files']).map(obj).slice(0, MAX_FILES);
+function elsewhere(files: readonly JsonObject[]): readonly Ours[] {
+  return files
+    .filter((file) => !isFetchable(file))
+    .map((file) => {
+      if (file['mode'] === 'external') return ours(mark(`file elsewhere: ${nameOf(file)} ${str(file['external_url']) ?? ''}`));
+      return ours(mark(`file that cannot be fetched: ${nameOf(file)}`));
+    });
+}
+
+function nameOf(file: JsonObject): string {
+  return label(str(file['name']) ?? str(file['title']) ?? 'unnamed');
+}
+
+/**
+ * Whether an attachment is a message that was forwarded, or whose link was written. No page of the platform
+ * describes these; https://github.com/slackapi/java-slack-sdk/issues/1179 shows one whole.
+ */
+export function isShared(attachment: JsonObject): boolean {
+  return ['is_share', 'is_msg_unfurl', 'is_reply_unfurl'].some((flag) => attachment[flag] === true);
+}
+
+function sharedOf(message: JsonObject): readonly JsonObject[] {
+  return list(message['attachments']).map(obj).filter(isShared).slice(0, MAX_FILES);
+}
+
+/**
+ * What a shared message says, no word twice: people write the same into `text` and blocks, programs often put
+ * a headline into `text` and all the rest into blocks. `fallback` is the last resort, because it names the
+ * author and the time once more.
+ */
+function sharedWords(attachment: JsonObject): string {
+  const copies = list(attachment['message_blocks']).slice(0, MAX_FILES).map(obj);
+  const blocks = copies.map((copy) => wordsOfBlocks(obj(copy['message'])['blocks'])).filter(Boolean);
+  const pieces = [str(attachment['text']) ?? '', ...blocks, wordsOfBlocks(attachment['blocks'])].map((piece) =>
+    plainText(piece).trim(),
+  );
+  const kept: string[] = [];
+  for (const piece of pieces) {
+    const has = bare(piece);
+    if (has === '' ? piece === '' || kept.includes(piece) : kept.some((other) => bare(other).includes(has))) continue;
+    // The longer one of two takes the place of the shorter one.
+    const said = kept.filter((other) => bare(other) === '' || !has.includes(bare(other)));
+    kept.splice(0, kept.length, ...said, piece);
+  }
+  return kept.length > 0 ? kept.join('\n') : plainText(str(attachment['fallback']) ?? '').trim();
+}
+
+/** Letters and digits alone: `*bold*` of a text is `bold` in a block. */
+function bare(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase();
+}
+
+interface Files {
+  readonly own: readonly JsonObject[];
+  /** Of each shared message. */
+  readonly shared: readonly (readonly JsonObject[])[];
+}
+
+/**
+ * The files of the message, then those of the messages it shares: they stand in `attachments[].files` alone
+ * (https://github.com/openclaw/openclaw/pull/18620). One that stands in both is one; together they are at
+ * most `MAX_FILES`.
+ */
+function filesOf(message: JsonObject): Files {
+  const seen = new Set<string>();
+  let left = MAX_FILES;
+  const take = (holder: JsonObject): readonly JsonObject[] => {
+    return list(holder['files'])
+      .map(obj)
+      .filter((file) => {
+        const id = str(file['id']);
+        if (left === 0 || (id !== undefined && seen.has(id))) return false;
+        if (id !== undefined) seen.add(id);
+        left -= 1;
+        return true;
+      });
+  };
+  return { own: take(message), shared: sharedOf(message).map(take) };
 }
 
 /** https://docs.slack.dev/reference/objects/file-object: `tombstone` was deleted, `hidden_by_limit` is beyond the free plan. */

@@ -30,6 +30,7 @@ const direct = {
   ts: TS,
   event_ts: TS,
 };
+const RICH = { type: 'rich_text', elements: [{ type: 'rich_text_section', elements: [{ type: 'user', user_id: 'U3' }] }] };
 const inChannel = { ...direct, channel: 'C1', channel_type: 'channel' };
 
 function payload(event: JsonObject): SlackPayload {
@@ -385,7 +386,7 @@ test('A45 10,000 mutated payloads: nothing throws, nobody is impersonated, and e
       text: '<@U0BOT> hi <https://e.org|x>',
       thread_ts: TS,
       files: [{ id: 'F1' }],
-      attachments: [{ is_share: true }],
+      attachments: [{ is_share: true, files: [{ id: 'F2' }], message_blocks: [{ message: { blocks: [RICH] } }] }],
     }),
     payload({
       type: 'message',
