@@ -136,8 +136,9 @@ export interface Channel {
   ): Promise<void>;
   /**
    * What stood in the thread of a message before it, or in its chat where it is in no thread: the message
-   * that opened the thread, then the newest, at most `limit` in all, oldest first. Omit where the platform
-   * does not tell. Rejects with the platform's reason, which holds no secret.
+   * that opened the thread, then the newest, at most `limit` in all, oldest first. What is shown as the newest
+   * is the newest; a `gap` tells where that could not be had. Omit where the platform does not tell. Rejects
+   * with the platform's reason, which holds no secret.
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /**

@@ -162,6 +162,11 @@ export interface EarlierMessage extends Pick<InboundMessage, 'text' | 'marks'> {
   readonly senderName: string;
   /** It is one of ours. */
   readonly fromBot: boolean;
+  /**
+   * Where messages are left out: between this one and the one before, or after this one, because the newest
+   * could not be reached.
+   */
+  readonly gap?: 'before' | 'after';
 }
 
 export interface BackgroundLine extends Pick<InboundMessage, 'text' | 'marks'> {

@@ -80,6 +80,14 @@ test('a direct chat, a correction and a channel that cannot tell are not asked',
   expect(await mute.of()).toBe('');
 });
 
+test('where messages are left out, a line says so, also where the one behind them is not shown', async () => {
+  const at = scene([said(1), said(2, { senderId: 'eve', gap: 'before' }), said(3)]);
+  expect(await at.of()).toBe(
+    '[said here before you were called in, not to you:\n  [from Ada] words 1\n  (messages between these are not shown)\n  [from Ada] words 3\n  (1 message of others not shown)\n]',
+  );
+  expect(await scene([said(1, { gap: 'after' })]).of()).toContain('words 1\n  (what was said last could not be reached)\n]');
+});
+
 test('a chat in which nothing was said has no lines', async () => {
   expect(await scene([]).of()).toBe('');
   expect(await scene([said(1, { text: ' ' })]).of()).toBe('');

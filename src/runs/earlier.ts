@@ -102,6 +102,7 @@ export class Earlier {
     const lines: string[] = [];
     let others = 0;
     for (const one of found) {
+      if (one.gap === 'before' && lines.length > 0) lines.push('  (messages between these are not shown)');
       if (one.platformId === platformId || (isQuoted && one.platformId === replyTo?.platformId)) continue;
       if (isToldAnyway.has(`${one.senderName}\n${one.text}`)) continue;
       const { senderId, senderName, fromBot, text, marks } = one;
@@ -111,6 +112,7 @@ export class Earlier {
       else if (text.trim() !== '')
         lines.push(`  ${fromBot ? mark('you') : fromMark(senderName)} ${markedInMark(text, marks, LINE_CHARS)}`);
     }
+    if (found.at(-1)?.gap === 'after') lines.push('  (what was said last could not be reached)');
     const left = others === 0 ? [] : [`  (${others} ${others === 1 ? 'message' : 'messages'} of others not shown)`];
     if (lines.length + left.length === 0) return '';
     return ['[said here before you were called in, not to you:', ...lines, ...left, ']'].join('\n');

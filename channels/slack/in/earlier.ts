@@ -3,10 +3,11 @@
  * (https://docs.slack.dev/reference/methods/conversations.replies, …/conversations.history).
  */
 import type { EarlierMessage, InboundMessage } from '../../../src/core/message.ts';
-import { type JsonObject, list, obj, str } from '../../kit/json.ts';
+import { type JsonObject, list, obj } from '../../kit/json.ts';
 import { toInbound } from './inbound.ts';
 import { type InboundContext, TS } from './inbound-fields.ts';
 import type { UserNames } from './names.ts';
+import { threadTail } from './thread-tail.ts';
 
 export interface EarlierOptions {
   readonly call: (method: string, args: JsonObject) => Promise<JsonObject>;
@@ -14,10 +15,6 @@ export interface EarlierOptions {
   readonly context: InboundContext;
   readonly signal: AbortSignal;
 }
-
-/** Replies come the oldest first, so the newest of a long thread lie behind pages of older ones. */
-const PAGE = 200;
-const MOST_PAGES = 5;
 
 /** See `Channel.earlier`. Rejects with a `CallError`. */
 export async function earlierMessages(
@@ -28,48 +25,53 @@ export async function earlierMessages(
   const { chatId, threadId } = message;
   const own = message.platformId.startsWith(`${chatId}:`) ? message.platformId.slice(chatId.length + 1) : '';
   const ts = TS.test(own) ? own : undefined;
-  const until = ts === undefined ? {} : { latest: ts };
   const isReply = threadId !== undefined && threadId !== ts;
-  const found = isReply
-    ? await replies(threadId, limit, { chatId, until }, options)
-    : await newest(limit, { chatId, until }, options);
+  const asked = { chatId, before: ts, limit };
+  const { found, gap } = isReply
+    ? await ofThread(threadId, message.timestamp, asked, options)
+    : { found: await newest(asked, options), gap: undefined };
   const read = found.flatMap((item) => {
     const event = { ...item, type: 'message', channel: chatId };
     const one = toInbound({ kind: 'event', body: { event } }, options.context);
     return one && one.platformId !== message.platformId ? [one] : [];
   });
   const named = await options.names.named(read, options.signal);
-  return named.map(({ platformId, senderId, senderName, text, marks, refusal }) => ({
+  const told = named.map(({ platformId, senderId, senderName, text, marks, refusal }) => ({
     ...{ platformId, senderId, senderName, text, fromBot: refusal === 'own-message' },
     ...(marks && { marks }),
   }));
+  return gap === undefined ? told : withGap(told, gap, `${chatId}:${threadId}`);
 }
 
-interface Range {
+interface Asked {
   readonly chatId: string;
-  readonly until: JsonObject;
+  /** Of the message that calls; absent where that has no place among the messages. */
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+interface Found {
+  readonly found: readonly JsonObject[];
+  readonly gap: EarlierMessage['gap'];
 }
 
 /** The first message of the thread and its newest replies. */
-async function replies(
-  ts: string,
-  limit: number,
-  { chatId, until }: Range,
-  { call }: EarlierOptions,
-): Promise<readonly JsonObject[]> {
-  const items: JsonObject[] = [];
-  for (let [page, cursor] = [0, '']; page < MOST_PAGES; page += 1) {
-    const args = { channel: chatId, ts, ...until, limit: PAGE, ...(cursor !== '' && { cursor }) };
-    const answer = await call('conversations.replies', args);
-    items.push(...list(answer['messages']).map(obj));
-    cursor = str(obj(answer['response_metadata'])['next_cursor']) ?? '';
-    if (cursor === '') break;
-  }
-  const [first, ...rest] = items;
-  return first ? [first, ...rest.slice(-(limit - 1))] : [];
+async function ofThread(ts: string, now: number, { chatId, before, limit }: Asked, { call }: EarlierOptions): Promise<Found> {
+  const asked = { channel: chatId, ts, wanted: limit - 1, now: now / 1_000, call };
+  const { first, newest, isPartial } = await threadTail({ ...asked, ...(before !== undefined && { before }) });
+  const gap = newest.length === 0 ? 'after' : 'before';
+  return { found: first ? [first, ...newest] : newest, gap: isPartial ? gap : undefined };
 }
 
-async function newest(limit: number, { chatId, until }: Range, { call }: EarlierOptions): Promise<readonly JsonObject[]> {
+/** The messages, with where some are left out. Rejects where that cannot be told. */
+function withGap(told: readonly EarlierMessage[], gap: 'before' | 'after', firstId: string): readonly EarlierMessage[] {
+  const at = gap === 'after' ? told.length - 1 : told.findIndex(({ platformId }) => platformId !== firstId);
+  if (gap === 'after' && at < 0) throw new Error('the newest replies of this thread could not be reached');
+  return told.map((one, n) => (n === at ? { ...one, gap } : one));
+}
+
+async function newest({ chatId, before, limit }: Asked, { call }: EarlierOptions): Promise<readonly JsonObject[]> {
+  const until = before === undefined ? {} : { latest: before };
   const answer = await call('conversations.history', { channel: chatId, ...until, limit });
   return list(answer['messages']).map(obj).reverse();
 }

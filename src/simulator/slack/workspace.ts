@@ -1,4 +1,6 @@
 /** What a workspace holds, for the test server: conversations with their messages, files and reactions. No wire, no faults. */
+import { ApiError } from './api-error.ts';
+
 export type Json = Readonly<Record<string, unknown>>;
 
 export interface StoredFile {
@@ -168,9 +170,16 @@ export class SlackWorkspace {
       .sort((a, b) => Number(b.ts) - Number(a.ts));
   }
 
-  /** The first message and its replies, oldest first, as `conversations.replies` lists them. */
+  /**
+   * The first message, which tells how many replies it has, and these, oldest first, as `conversations.replies`
+   * lists them.
+   */
   thread(channel: string, ts: string): readonly Json[] {
-    return this.messages.filter((message) => message.channel === channel && (message.ts === ts || message['thread_ts'] === ts));
+    const all = this.messages.filter((one) => one.channel === channel && (one.ts === ts || one['thread_ts'] === ts));
+    const replies = all.filter((one) => one.ts !== ts).sort((a, b) => Number(a.ts) - Number(b.ts));
+    const counted = { thread_ts: ts, reply_count: replies.length, latest_reply: replies.at(-1)?.ts };
+    const [first] = all.filter((one) => one.ts === ts);
+    return [...(first ? [replies.length > 0 ? { ...first, ...counted } : first] : []), ...replies];
   }
 
   fileObject(file: StoredFile, origin: string): Json {
@@ -206,17 +215,31 @@ export function eventPayload(event: Json, eventId: string): Json {
   };
 }
 
-/** As `oldest` and `latest` of the listing methods: between them, themselves excluded. */
+/**
+ * As `oldest` and `latest` of the listing methods: between them, themselves only with `inclusive`. Throws where
+ * one is no time (https://docs.slack.dev/reference/methods/conversations.replies: `invalid_ts_oldest`).
+ */
 export function within(messages: readonly Json[], args: Json): readonly Json[] {
-  const oldest = Number(args['oldest'] ?? 0);
-  const latest = Number(args['latest'] ?? Number.POSITIVE_INFINITY);
-  return messages.filter(({ ts }) => Number(ts) > oldest && Number(ts) < latest);
+  const bound = (name: 'oldest' | 'latest'): number | undefined => {
+    if (args[name] === undefined) return undefined;
+    if (!/^\d+(?:\.\d{1,6})?$/.test(String(args[name]))) throw new ApiError(`invalid_ts_${name}`);
+    return Number(args[name]);
+  };
+  const [oldest = 0, latest = Number.POSITIVE_INFINITY] = [bound('oldest'), bound('latest')];
+  const isInclusive = ['true', '1'].includes(String(args['inclusive']));
+  return messages.filter(({ ts }) => {
+    const at = Number(ts);
+    return (at > oldest && at < latest) || (isInclusive && (at === oldest || at === latest));
+  });
 }
+
+/** Of a page, whatever is asked for. */
+const MOST_ITEMS = 1_000;
 
 /** One page of a listing. The cursor is the number of what was listed already. */
 export function page(items: readonly Json[], field: string, args: Json): Json {
   const from = Number(args['cursor'] ?? 0);
-  const to = from + Number(args['limit'] ?? 100);
+  const to = from + Math.min(Number(args['limit'] ?? 100), MOST_ITEMS);
   return {
     [field]: items.slice(from, to),
     has_more: to < items.length,
