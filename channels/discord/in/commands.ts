@@ -1,4 +1,5 @@
 /** The commands in Discord's own menu. */
+import { isDeepStrictEqual } from 'node:util';
 import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/ports.ts';
@@ -17,23 +18,56 @@ export interface RegisterOptions {
  */
 const DESCRIPTION_CHARS = 100;
 const STRING_OPTION = 3;
+/** The type of a command that is typed; others stand in the menus of messages and people. */
+const SLASH_COMMAND = 1;
+/** The one option of our commands. */
+const ARGS = 'args';
+
+/** Without blanks at the end, which would not come back: the command would seem to have changed. */
+function cut(text: string): string {
+  return text.slice(0, DESCRIPTION_CHARS).trim();
+}
 
 /** The words reach the gateway as they would when typed. */
 function toCommand({ name, args, summary }: CommandEntry): JsonObject {
-  const description = summary.slice(0, DESCRIPTION_CHARS);
-  if (args === undefined) return { type: 1, name, description };
-  const option = { type: STRING_OPTION, name: 'args', description: args.slice(0, DESCRIPTION_CHARS), required: false };
-  return { type: 1, name, description, options: [option] };
+  const description = cut(summary);
+  if (args === undefined) return { type: SLASH_COMMAND, name, description };
+  const option = { type: STRING_OPTION, name: ARGS, description: cut(args), required: false };
+  return { type: SLASH_COMMAND, name, description, options: [option] };
 }
 
-/** Adds those that are missing; never takes away what somebody else put there. Never rejects: typing a command works without. */
+/**
+ * Adds those that are missing, and says anew what changed: one of the same name takes the place of the old one
+ * (https://docs.discord.com/developers/interactions/application-commands#create-global-application-command).
+ * Commands that another program put there stay. Never rejects: typing a command works without.
+ */
 export async function registerCommands({ call, commands, logger }: RegisterOptions): Promise<void> {
   try {
     const application = requireId(obj(await call('GET', '/oauth2/applications/@me'))['id'], 'application id');
     const route = `/applications/${application}/commands`;
-    const known = new Set(objects(await call('GET', route)).map((command) => str(command['name'])));
-    for (const command of commands) if (!known.has(command.name)) await call('POST', route, toCommand(command));
+    const slashCommands = objects(await call('GET', route)).filter(({ type = SLASH_COMMAND }) => type === SLASH_COMMAND);
+    const known = new Map(slashCommands.map((command) => [str(command['name']), command]));
+    for (const command of commands) {
+      const [shown, ours] = [known.get(command.name), toCommand(command)];
+      if (shown && (!mayBeOurs(shown) || isDeepStrictEqual(comparable(shown), comparable(ours)))) continue;
+      await call('POST', route, ours);
+    }
   } catch (error) {
     logger.warn('discord.commands-not-registered', { error: errorText(error) });
   }
+}
+
+/** Another program of the same bot may have a command of the same name: one with options that ours never had. */
+function mayBeOurs(command: JsonObject): boolean {
+  const [first, ...more] = objects(command['options']);
+  return !first || (more.length === 0 && first['name'] === ARGS && first['type'] === STRING_OPTION);
+}
+
+/** What people see of a command. The platform leaves out what is at its default, and adds fields of its own. */
+function comparable(command: JsonObject): unknown {
+  const options = objects(command['options']).map((option) => {
+    const { type, name, description, required } = option;
+    return { type, name, description, required: required === true };
+  });
+  return { description: command['description'], options };
 }
