@@ -108,11 +108,11 @@ export class TelegramChannel implements Channel {
   }
 
   #showMenu(): void {
-    const { commands, logger } = this.#deps;
+    const { commands, dir, logger } = this.#deps;
     if (!this.#settings.command_menu || this.#hasMenu) return;
     this.#hasMenu = true;
     const signal = this.#life.stopping;
-    void showMenu({ client: this.#client, commands, logger, limited: (run) => this.#call(signal, run) });
+    void showMenu({ client: this.#client, commands, dir, logger, limited: (run) => this.#call(signal, run) });
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {

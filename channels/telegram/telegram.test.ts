@@ -1,7 +1,8 @@
 /** Sending and downloading, against the test server. */
 
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
@@ -330,6 +331,41 @@ test('the commands stand in the menu of Telegram, and are put there once', async
   const { platform } = await scene({}, undefined, { commands: COMMANDS });
   await until('they are shown', () => platform.menu.shown.length > 0);
   expect(platform.menu.shown).toEqual(SHOWN);
+});
+
+test('a menu of an earlier version is brought up to date, also where a command is gone; one with an entry of a person is not', async () => {
+  const [platform, dir] = [await startTelegramServer({}), await tempDir()];
+  open.push(
+    () => platform.close(),
+    async () => await dir[Symbol.asyncDispose](),
+  );
+  const path = join(dir.path, 'telegram', 'menu.json');
+  const written = async () => (existsSync(path) ? await readFile(path, 'utf8') : '');
+  const show = async (commands: ChannelDeps['commands'], isDone: () => Promise<boolean>) => {
+    platform.lastCall.clear();
+    const deps = {
+      ...channelDeps({ name: 'telegram', secret: () => platform.token, dir: join(dir.path, 'telegram') }),
+      commands,
+    };
+    const channel = await descriptor.create(descriptor.settings.parse({ api_root: platform.url }), deps);
+    await channel.start(new TestHost(), new AbortController().signal);
+    await until('it was looked at', () => platform.lastCall.has('getMyCommands'));
+    await until('it is done', isDone);
+    await channel.stop();
+    return platform.menu.shown;
+  };
+  const old = [...COMMANDS, { name: 'gone', summary: 'of an earlier version' }];
+  expect(await show(old, async () => (await written()).includes('gone'))).toHaveLength(3);
+  expect(await show(COMMANDS, async () => !(await written()).includes('gone'))).toEqual(SHOWN);
+  for (const entry of [
+    { command: 'menu', description: 'what we cook today' },
+    { command: 'gone', description: 'words of a person' },
+  ]) {
+    const own = [...SHOWN, entry];
+    platform.menu.shown = own;
+    const while100 = async () => await new Promise<boolean>((resolve) => setTimeout(resolve, 100, true));
+    expect(await show([{ name: 'new', summary: 'changed' }], while100)).toBe(own);
+  }
 });
 
 test('a menu that a person made at @BotFather stays as it is, and one that is switched off is not looked at', async () => {

@@ -8,7 +8,7 @@ const NO_WEBHOOKS: Webhooks = {
   serve: () => Promise.reject(new Error('this test serves no webhooks')),
 };
 
-/** Every secret is `token` unless overridden; the directory does not exist, and nothing can be served. */
+/** Every secret is `token` unless overridden; the directory cannot exist, and nothing can be served. */
 export function channelDeps(override: Partial<ChannelDeps> = {}): ChannelDeps {
   return {
     name: 'test',
@@ -16,7 +16,7 @@ export function channelDeps(override: Partial<ChannelDeps> = {}): ChannelDeps {
     clock: systemClock,
     logger: new MemoryLogger(),
     random: () => 0,
-    dir: '/nonexistent',
+    dir: '/dev/null/channel',
     webhooks: NO_WEBHOOKS,
     commands: [],
     ...override,
