@@ -1,6 +1,7 @@
 import type { ChannelDeps, ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import { shortHash } from '../../src/core/ids.ts';
+import { manifestCommands } from './in/slash-commands.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { SlackSettings } from './settings.ts';
 
@@ -9,6 +10,7 @@ export const channel: ChannelDescriptor<SlackSettings> = {
   platformLimits: PLATFORM_LIMITS,
   settings: SlackSettings,
   groupId: /^[CG]/,
+  manifest: manifestCommands,
   guarantee: {
     inbound: 'A',
     inboundHow: 'acknowledged after the commit, with a catch-up over the history after each outage',

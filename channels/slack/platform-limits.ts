@@ -7,6 +7,9 @@ const BUTTON = 'https://docs.rs/crate/slack-messaging/latest/source/src/blocks/e
 const MEASURED = 'https://github.com/openclaw/openclaw/pull/115027';
 const BLOCKS = 'https://github.com/slackapi/bolt-js/issues/2509';
 
+const manifest = (words: string) =>
+  pagesReadOn('2026-11-28')('https://app.unpkg.com/@slack/web-api@7.10.0/files/dist/types/request/manifest.d.ts', words);
+
 export const PLATFORM_LIMITS = {
   updateText: {
     what: 'text of an edit, rendered and escaped; the pages say characters',
@@ -63,6 +66,30 @@ export const PLATFORM_LIMITS = {
   placeholder: { what: 'what a menu says before a choice', value: 150, unit: 'characters' },
   optionText: { what: 'the text of an option', value: 75, unit: 'characters' },
   optionValue: { what: 'what an option sends back', value: 150, unit: 'characters' },
+  slashCommands: {
+    what: 'commands of an app',
+    value: 50,
+    unit: 'commands',
+    ...manifest('A maximum of 50 slash commands can be included in this array'),
+  },
+  slashName: {
+    what: 'the name of a command, with its slash',
+    value: 32,
+    unit: 'characters',
+    ...manifest('Maximum length is 32 characters, and should include the leading `/` character'),
+  },
+  slashDescription: {
+    what: 'the description of a command',
+    value: 2_000,
+    unit: 'characters',
+    ...manifest('a description of the slash command that will be displayed to users. Maximum length is 2000 characters'),
+  },
+  slashHint: {
+    what: 'the usage hint of a command',
+    value: 1_000,
+    unit: 'characters',
+    ...manifest('a short usage hint about the slash command for users. Maximum length is 1000 characters'),
+  },
   chatRate: {
     what: 'messages in one conversation, with short bursts',
     value: 1,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { AnyChannelDescriptor, ChannelGuarantee } from '../core/channel.ts';
+import { COMMAND_MENU } from '../gateway/commands/index.ts';
 
 /** A page with its generated tables as they should be. */
 export interface ChannelPage {
@@ -13,24 +14,40 @@ export interface ChannelPage {
 
 /**
  * The pages whose tables come from the channels' descriptors: the list of channels in channels/README.md, and the settings in the
- * page of each channel that has any. Rejects for a page without the marks that say where its table goes.
+ * page of each channel that has any, and the commands where its manifest has them. Rejects for a page without the marks that say where its table goes.
  */
 export async function renderChannelPages(root: string): Promise<readonly ChannelPage[]> {
   const descriptors = await Promise.all(Object.values(CHANNELS).map((load) => load()));
   const pages = [await page(root, 'channels/README.md', 'channels', channelTable(descriptors))];
-  for (const { type, settings } of descriptors) {
+  for (const { type, settings, manifest } of descriptors) {
+    const path = `channels/${type}/README.md`;
     const table = settingsTable(settings);
-    if (table !== undefined) pages.push(await page(root, `channels/${type}/README.md`, 'settings', table));
+    const settled = table === undefined ? undefined : await page(root, path, 'settings', table);
+    const told = manifest ? withCommands(settled ?? (await unchanged(root, path)), manifest(COMMAND_MENU)) : settled;
+    if (told) pages.push(told);
   }
   return pages;
 }
 
+async function unchanged(root: string, path: string): Promise<ChannelPage> {
+  return { path, text: await readFile(join(root, path), 'utf8') };
+}
+
 async function page(root: string, path: string, mark: string, table: string): Promise<ChannelPage> {
-  const [from, to] = [`<!-- ${mark} -->\n`, `<!-- /${mark} -->`];
-  const text = await readFile(join(root, path), 'utf8');
-  const [start, end] = [text.indexOf(from), text.indexOf(to)];
-  if (start < 0 || end < start) throw new Error(`${path} does not say where its table goes: ${from.trim()} ${to}`);
-  return { path, text: `${text.slice(0, start)}${from}${table}\n${text.slice(end)}` };
+  return filled(await unchanged(root, path), [`<!-- ${mark} -->`, `<!-- /${mark} -->`], table);
+}
+
+/** Within a manifest, where a comment of Markdown would be shown; as deep as the marks stand there. */
+function withCommands(before: ChannelPage, commands: string): ChannelPage {
+  const [mark, indent = ''] = /^( *)# commands$/m.exec(before.text) ?? ['# commands'];
+  return filled(before, [mark, `${indent}# /commands`], commands.replace(/^/gm, indent));
+}
+
+/** Throws where the page has no such marks. */
+function filled({ path, text }: ChannelPage, [from, to]: readonly [string, string], table: string): ChannelPage {
+  const [start, end] = [text.indexOf(`${from}\n`), text.indexOf(to)];
+  if (start < 0 || end < start) throw new Error(`${path} does not say where its table goes: ${from.trim()} ${to.trim()}`);
+  return { path, text: `${text.slice(0, start)}${from}\n${table}\n${text.slice(end)}` };
 }
 
 function channelTable(descriptors: readonly AnyChannelDescriptor[]): string {

@@ -252,6 +252,11 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly guarantee: ChannelGuarantee;
   /** What its platform takes, for docs/limits.md. Absent where the operator's own server decides. */
   readonly platformLimits?: PlatformLimits;
+  /**
+   * The commands in the form in which the operator gives them to the platform; stands in the channel's
+   * README.md. Absent where the adapter tells the platform itself, or there is no menu.
+   */
+  readonly manifest?: (commands: readonly CommandEntry[]) => string;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;
   /**

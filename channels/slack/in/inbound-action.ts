@@ -6,6 +6,7 @@ import { label } from '../../kit/senders-words.ts';
 import { emojiFromName } from '../wire/emoji.ts';
 import { answerContext, authorId, type InboundContext, isGroup, TS, toMs } from './inbound-fields.ts';
 import { plainText } from './inbound-text.ts';
+import { typedCommand } from './slash-commands.ts';
 
 /**
  * A command has no time of its own. Its answer is looked for from here on: ours may be ahead of the
@@ -46,7 +47,7 @@ export function toCommand(body: JsonObject, context: InboundContext): InboundMes
   const trigger = str(body['trigger_id']);
   if (!command?.startsWith('/') || chatId === undefined || senderId === undefined || trigger === undefined) return undefined;
   // The platform passes the words as they were typed, with the same entities as in a message.
-  const text = `${command} ${plainText(str(body['text']) ?? '')}`.trim();
+  const text = `${typedCommand(command, context.commands)} ${plainText(str(body['text']) ?? '')}`.trim();
   return inboundMessage(context, {
     chatId,
     platformId: `command:${trigger}`,

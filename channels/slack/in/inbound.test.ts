@@ -379,6 +379,16 @@ test('a slash command is a message that begins with it', () => {
   expect(asked).toBe((context.now / 1_000 - 600).toFixed(6));
 });
 
+test('a command whose name Slack has itself comes by another one, and a command of another name is not touched', () => {
+  const read = (command: string) => {
+    const body = { command, text: 'words', user_id: 'U1', team_id: 'T1', channel_id: 'D1', trigger_id: 't1' };
+    return toInbound({ kind: 'command', body }, context)?.text;
+  };
+  expect(read('/gatehouse-status')).toBe('/status words');
+  expect(read('/gatehouse-cook')).toBe('/gatehouse-cook words');
+  expect(read('/gatehouse')).toBe('/gatehouse words');
+});
+
 test('A45 10,000 mutated payloads: nothing throws, nobody is impersonated, and every message has a key and a chat', () => {
   const seeds: readonly SlackPayload[] = [
     payload({
