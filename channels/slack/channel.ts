@@ -11,7 +11,7 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import type { ChatRef, EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
@@ -180,7 +180,7 @@ export class SlackChannel implements Channel {
     return await earlierMessages(message, limit, { ...reading, call, signal });
   }
 
-  async about({ chatId }: InboundMessage, signal: AbortSignal): Promise<string> {
+  async about({ chatId }: ChatRef, signal: AbortSignal): Promise<string> {
     return await aboutChannel(chatId, (method, args) => this.#call(method, args, signal));
   }
 

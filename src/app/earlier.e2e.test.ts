@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import { UNTRUSTED } from '../core/authority.ts';
 import { systemClock } from '../lib/clock.ts';
-import { tempDir } from '../testing/fakes.ts';
+import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -82,6 +82,25 @@ test('the first turn is given what the members say that the group is about, once
   const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
   await at.daemon.close();
   expect((await store.load('_main:test:chat-1'))?.messages.every(({ taint = 0 }) => taint === UNTRUSTED)).toBe(true);
+});
+
+test('a task that is begun in a group is told what the group is about, as words of others', async () => {
+  await using dir = await tempDir();
+  const { channel, rules } = group({});
+  channel.about = async () => 'Topic: the move to Bern';
+  const model = scriptedModel(() => 'ok');
+  await using at = await testDaemon({ dataDir: dir.path, model, channel, entry: rules });
+  const command = { senderId: 'ada', senderName: 'Ada', isGroup: true, mentionsBot: true, text: '/task Find a van' };
+  await channel.deliver(command);
+  await until('the task was worked on', () => model.requests.length === 1);
+  const [asked = ''] = (model.requests[0]?.messages ?? []).filter(({ role }) => role === 'user').map(({ content }) => content);
+  expect(asked).toMatch(/^\[this group, as its members describe it: Topic: the move to Bern\]\n\[Task "[\s\S]*Find a van/);
+  await until('it is over', () => channel.texts('chat-1').some((text) => text.includes('is done')));
+  const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
+  await at.daemon.close();
+  const sessions = await Promise.all((await store.list()).map(({ key }) => store.load(key)));
+  const lines = sessions.flatMap((session) => session?.messages ?? []);
+  expect(lines.find(({ content }) => content.includes('Find a van'))?.taint).toBe(UNTRUSTED);
 });
 
 test('a group whose platform cannot be asked what it is about is answered all the same', async () => {

@@ -2,7 +2,7 @@
 import type { ZodType } from 'zod';
 import type { ChannelLimits } from './channel-limits.ts';
 import type { CommandEntry } from './command-entry.ts';
-import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from './message.ts';
+import type { ChatRef, EarlierMessage, InboundMessage, MediaRef, OutboundPart } from './message.ts';
 import type { PlatformLimits } from './platform-limits.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { Webhooks } from './webhooks.ts';
@@ -145,7 +145,7 @@ export interface Channel {
    * What the members of a group say that it is about, as a topic or a description; '' = nothing. Omit where
    * the platform has no such thing, or does not tell. Rejects as `earlier`.
    */
-  about?(message: InboundMessage, signal: AbortSignal): Promise<string>;
+  about?(chat: ChatRef, signal: AbortSignal): Promise<string>;
   /**
    * True where the account is a person's own: what they write to themselves comes from the sender `account`,
    * who is the operator, and no other person there is offered a pairing code. Absent: the account is the

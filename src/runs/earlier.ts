@@ -11,8 +11,6 @@ import { fromMark, mark, markedInMark } from '../lib/marks.ts';
 const MOST = 30;
 /** Longest line of one message, in UTF-16 units. */
 const LINE_CHARS = 500;
-/** Of what a group is about: as long as Slack's topic and description can be together, nearly. */
-const ABOUT_CHARS = 600;
 /** The turn waits for it. */
 const FETCH_MS = 10_000;
 
@@ -48,15 +46,7 @@ export class Earlier {
     if (message?.kind !== 'message' || !message.isGroup) return '';
     const channel = await this.#channel(message.channel, signal);
     if (!channel) return '';
-    const about = await this.#about(channel, message, signal);
-    return [about, await this.#said(channel, message, signal)].filter((text) => text !== '').join('\n');
-  }
-
-  /** In Slack the project is the channel: its topic and description say what the work is about (P53). */
-  async #about(channel: Channel, message: InboundMessage, signal: AbortSignal): Promise<string> {
-    if (!channel.about) return '';
-    const text = await this.#ask(message, (limit) => channel.about?.(message, limit) ?? Promise.resolve(''), signal);
-    return text === undefined || text.trim() === '' ? '' : mark(`this group, as its members describe it: ${text}`, ABOUT_CHARS);
+    return await this.#said(channel, message, signal);
   }
 
   async #said(channel: Channel, message: InboundMessage, signal: AbortSignal): Promise<string> {

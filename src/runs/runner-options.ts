@@ -22,6 +22,7 @@ import type { Choices } from './choices.ts';
 import type { Compaction } from './compaction.ts';
 import type { Earlier } from './earlier.ts';
 import type { End } from './ended.ts';
+import type { GroupAbout } from './group-about.ts';
 import type { Profiles } from './profile.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -42,6 +43,8 @@ export interface RunnerOptions {
   /** Whether messages of ours can be changed on this channel. */
   readonly edits: (channel: string) => boolean;
   readonly earlier: Pick<Earlier, 'of'>;
+  /** As `ToldOptions.about`. */
+  readonly about: Pick<GroupAbout, 'news'>;
   /**
    * What needs no agent, such as a command, once `ready` resolved. Undefined = the agent runs. Rejects with
    * the signal's reason.

@@ -11,6 +11,7 @@ import { toldTo } from './told.ts';
 import { Transcripts } from './transcripts.ts';
 
 const earlier = { of: async () => '' };
+const about = { news: async () => '' };
 const NEVER = new AbortController().signal;
 
 async function setup() {
@@ -31,7 +32,7 @@ async function setup() {
       await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
     },
     told: async (row: Awaited<ReturnType<typeof begin>>) =>
-      await toldTo(row, { journal, transcripts: { load: async () => [] }, maxHistory: () => 10, earlier }, NEVER),
+      await toldTo(row, { journal, transcripts: { load: async () => [] }, maxHistory: () => 10, earlier, about }, NEVER),
     [Symbol.asyncDispose]: async () => {
       await opened[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
@@ -67,7 +68,7 @@ test('a run that waited while more was said than is kept at hand sees the histor
   // The newest are at hand, as after another turn of the conversation.
   await transcripts.load(SESSION, 21);
   const row = { ...(await at.begin(1)), historyTo: 'l2' };
-  const told = () => toldTo(row, { journal: at.journal, transcripts, maxHistory: () => 10, earlier }, NEVER);
+  const told = () => toldTo(row, { journal: at.journal, transcripts, maxHistory: () => 10, earlier, about }, NEVER);
   const resumed = await told();
   expect(resumed.history.map(({ id }) => id)).toEqual(['l0', 'l1', 'l2']);
   expect(resumed.historyTo).toBe('l2');

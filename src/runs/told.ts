@@ -9,6 +9,7 @@ import type { ParkedRun, StoredWait, WaitKind } from '../core/wait.ts';
 import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 import type { Earlier } from './earlier.ts';
+import type { GroupAbout } from './group-about.ts';
 import { isOfRun } from './order-lines.ts';
 import { recentHistory } from './recent-history.ts';
 import type { Transcripts } from './transcripts.ts';
@@ -29,6 +30,8 @@ export interface ToldOptions {
   readonly maxHistory: () => number;
   /** What stood in the chat before a run whose session has no history. */
   readonly earlier: Pick<Earlier, 'of'>;
+  /** What the group of a run is about. */
+  readonly about: Pick<GroupAbout, 'news'>;
 }
 
 export interface Told {
@@ -62,7 +65,11 @@ export async function toldTo(row: RunRow, options: ToldOptions, signal: AbortSig
   const settled = historyTo === undefined ? [] : await waits.of(row.seq);
   const others = (await waits.parked(session, MOST_REQUESTS + 1)).filter((other) => other.key !== key);
   const quoted = others.slice(-MOST_REQUESTS);
-  const opening = history.length === 0 ? await options.earlier.of(row, signal) : '';
+  const [about, said] = await Promise.all([
+    options.about.news(row, history, signal),
+    history.length === 0 ? options.earlier.of(row, signal) : '',
+  ]);
+  const opening = [about, said].filter((text) => text !== '').join('\n');
   const own = (row.taint ?? 0) | (opening === '' ? 0 : UNTRUSTED);
   const taint = [...history, ...since, ...quoted].reduce((sum, told) => sum | (told.taint ?? 0), own);
   return {

@@ -10,6 +10,7 @@ import { mayWrite } from '../../operator/may-write.ts';
 import { Choices } from '../../runs/choices.ts';
 import { Compaction, type CompactionOptions } from '../../runs/compaction.ts';
 import { Earlier } from '../../runs/earlier.ts';
+import { GroupAbout } from '../../runs/group-about.ts';
 import { Runner } from '../../runs/runner.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
 import { sessionChange } from '../../runs/session-changes.ts';
@@ -76,6 +77,7 @@ export function composeRunner(turn: TurnParts, queue: QueueParts, waiting: () =>
     onAnswered: (row, ms) => queue.escalation.answered(row, ms),
     ...{ choices, compaction },
     earlier: earlierOf(turn),
+    about: new GroupAbout({ channel: (name, signal) => channels.working(name, signal), clock, logger: options.logger }),
     questions: operator.questions,
     instead: async (row, ready, signal) =>
       (await sessionChange(row, ready, transcripts)) ?? (await ownAnswers.of(row, ready, signal)),

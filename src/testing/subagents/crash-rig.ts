@@ -161,6 +161,7 @@ function runnerOn(journal: Journal, model: Model, dataDir: string): Runner {
     onParts: () => undefined,
     answers: { answer: (row) => placeOf(row, journal) },
     earlier: { of: async () => '' },
+    about: { news: async () => '' },
     compaction: { after: () => undefined, idle: async () => undefined },
     elsewhere: () => undefined,
     isThere: () => true,
