@@ -37,6 +37,8 @@ export class Replay {
   readonly compacted: StoredSummary | undefined;
   /** Absent: no answer is recorded, or only by a version that did not store it. */
   readonly input: StoredInput | undefined;
+  /** Bits of what the recorded answers were asked with. A later attempt may be told less, and reads it all. */
+  readonly taint: number;
   #nextN = 0;
 
   /** The input as the recorded answers were asked: what is fetched for it again may have become another. */
@@ -50,6 +52,7 @@ export class Replay {
   constructor(recorded: StepLog['recorded']) {
     let readable = true;
     let input: StoredInput | undefined;
+    let taint = 0;
     for (const step of recorded.toSorted((a, b) => a.n - b.n)) {
       if (step.callId === COMPACTED) {
         this.compacted = decodeCompacted(step.value) ?? this.compacted;
@@ -61,6 +64,7 @@ export class Replay {
       if (step.kind === 'model') {
         const stored = decodeAnswer(step.value);
         input ??= decodeInput(step.value);
+        taint |= step.taint ?? 0;
         // After an answer that cannot be read the model is asked again, and what followed the lost answer is another story.
         readable &&= stored !== undefined;
         if (readable && stored) this.#answers.push(stored);
@@ -71,6 +75,7 @@ export class Replay {
       if (step.state === 'DONE' || !this.#tools.has(key)) this.#tools.set(key, step);
     }
     this.input = input;
+    this.taint = taint;
   }
 
   /** The next recorded model answer; undefined once all were taken. */

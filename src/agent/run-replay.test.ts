@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { UNTRUSTED } from '../core/authority.ts';
 import type { StepRecord } from '../core/step.ts';
 import { agentRun, countingTool, line, MemoryStepLog, outboundFile } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
@@ -52,6 +53,16 @@ async function resume(recorded: readonly StepRecord[]) {
 const withoutTimes = (lines: readonly { timestamp: string }[]) => lines.map(({ timestamp: _, ...rest }) => rest);
 
 describe('replay', () => {
+  test('hostile: what the recorded answers were asked with taints a later attempt, which is told nothing of it any more', async () => {
+    const first = agentRun({ tools: Object.values(tools()), model: planner() });
+    await runAgent(first);
+    const [asked] = first.steps.writes;
+    if (!asked) throw new Error('nothing was recorded');
+    const { result, run } = await resume([{ ...asked, taint: UNTRUSTED }]);
+    expect(result).toMatchObject({ outcome: { kind: 'answered' }, taint: UNTRUSTED });
+    expect(run.steps.writes.length).toBeGreaterThan(0);
+  });
+
   test('F4 F5 F6 a crash after any number of steps gives the same lines, no second run of a tool that ended, no second paid call', async () => {
     const { run, result: whole } = await uninterrupted();
     const writes = run.steps.writes;

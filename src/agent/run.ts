@@ -80,7 +80,7 @@ class AgentLoop {
     const tools = toolsOfFirstStep(run.tools, this.#replay);
     this.#shelf = new ToolShelf(offered({ ...run, tools }));
     this.#run = { ...run, tools: [...tools, ...this.#shelf.own] };
-    this.#taint = run.access.taint;
+    this.#taint = run.access.taint | this.#replay.taint;
     this.#budget = new TokenBudget(run);
     this.#emit = agentEmit(run);
     this.#working = new WorkingMessages(run, this.#replay);

@@ -103,6 +103,34 @@ test('a task that is begun in a group is told what the group is about, as words 
   expect(lines.find(({ content }) => content.includes('Find a van'))?.taint).toBe(UNTRUSTED);
 });
 
+test('a run that goes on after a restart is tainted by what it was told before, though the platform says nothing now', async () => {
+  await using dir = await tempDir();
+  const { channel, rules } = group({});
+  channel.about = async () => 'Topic: the move to Bern';
+  channel.earlier = async () => [];
+  const look = { name: 'list_dir', arguments: { path: '.' } };
+  const first = scriptedModel([{ toolCalls: [look] }, { hang: true }]);
+  {
+    await using _at = await testDaemon({ dataDir: dir.path, model: first, channel, entry: rules });
+    await channel.deliver({ senderId: 'ada', senderName: 'Ada', isGroup: true, mentionsBot: true, text: 'When?' });
+    await until('the second call is made', () => first.requests.length === 2);
+  }
+  delete channel.about;
+  const second = scriptedModel(() => 'at nine');
+  {
+    await using at = await testDaemon({ dataDir: dir.path, model: second, channel, entry: rules });
+    await until('it is answered', () => channel.texts('chat-1').includes('at nine'));
+    await at.daemon.gateway.idle();
+  }
+  expect(second.requests).toHaveLength(1);
+  expect(second.requests[0]?.messages.some(({ content }) => content.includes('the move to Bern'))).toBe(true);
+  const store = openJsonlStore({ dir: dir.path, clock: systemClock, onDamage: () => undefined });
+  const lines = (await store.load('_main:test:chat-1'))?.messages ?? [];
+  expect(lines.map(({ role, taint = 0 }) => [role, taint & UNTRUSTED])).toEqual(
+    ['user', 'assistant', 'tool', 'assistant'].map((role) => [role, UNTRUSTED]),
+  );
+});
+
 test('a group whose platform cannot be asked what it is about is answered all the same', async () => {
   await using dir = await tempDir();
   const { channel, rules } = group({});
