@@ -8,6 +8,7 @@ import type { Clock } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import type { Runs } from '../core/runs.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
 import { LaneRows } from './lane-rows.ts';
 import { type Claimed, LaneStart, type LaneStartOptions } from './lane-start.ts';
@@ -20,6 +21,11 @@ import type { QueueRules } from './queue-mode.ts';
 const SUSPECT_AFTER = 2;
 /** Of a task: it is given up after the second one (`MOST_STARTS` in `src/journal/recovery.ts`). */
 const TASK_SUSPECT_AFTER = 1;
+/**
+ * So long it runs by itself. What brings the process down does so again soon, and a hundred tasks that a power
+ * cut interrupted must not wait for each other to end. ms.
+ */
+const TASK_ALONE_MS = 15_000;
 
 interface Lane {
   readonly key: string;
@@ -177,15 +183,25 @@ export class Lanes {
         lane: lane.key,
         depth: lane.rows.depth,
       });
-      const turn = () => this.#runRow(lane, row);
-      const suspectAfter = row.profile === 'task' ? TASK_SUSPECT_AFTER : SUSPECT_AFTER;
-      const careful = row.attempts >= suspectAfter ? () => this.#suspects.runExclusive('suspect', turn) : turn;
       // What runs beside the session's own turn waits for none of it.
-      await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, careful);
+      await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, () => this.#carefully(lane, row));
     }
     lane.rows.clear();
     this.#lanes.delete(lane.key);
     if (this.#lanes.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  async #carefully(lane: Lane, row: QueuedRow): Promise<void> {
+    const isTask = row.profile === 'task';
+    if (row.attempts < (isTask ? TASK_SUSPECT_AFTER : SUSPECT_AFTER)) return await this.#runRow(lane, row);
+    let turn = Promise.resolve();
+    await this.#suspects.runExclusive('suspect', async () => {
+      turn = this.#runRow(lane, row);
+      const over = new AbortController();
+      const alone = isTask ? [this.#options.clock.sleep(TASK_ALONE_MS, over.signal).catch(() => undefined)] : [];
+      await Promise.race([turn, ...alone]).finally(() => over.abort(NO_LONGER_NEEDED));
+    });
+    await turn;
   }
 
   /**
