@@ -15,7 +15,7 @@ import type { PersonalAnswer } from '../runs/linking.ts';
 import { stopOf } from '../runs/stop.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import type { PersonalCommand, PromptPorts } from './commands/command.ts';
-import { answerPrompt, isPrompt, parseCommand } from './commands/index.ts';
+import { answerPrompt, commandOf, isPrompt } from './commands/index.ts';
 
 export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
@@ -90,7 +90,7 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   if (access.kind === 'correction')
     return { kind: 'admit', message: correctionOf(message), ...place, onlyCorrects: 'not-mentioned' };
   if (message.kind === 'reaction') return { kind: 'refuse', message, reason: 'reaction' };
-  const command = parseCommand(message.text);
+  const command = commandOf(message);
   // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read
   // in their turn.
   if (command?.kind === 'stop' && message.kind !== 'delete') return stopOf(message, command, place, options);
@@ -120,7 +120,7 @@ async function answerOfQuestion(
   place: { readonly lane: string; readonly session: string },
   options: AdmitOptions,
 ): Promise<Admission | undefined> {
-  if (message.kind !== 'message' || parseCommand(message.text)) return undefined;
+  if (message.kind !== 'message' || commandOf(message)) return undefined;
   const decision = await options.decide?.(message);
   if (!decision) return undefined;
   const { outcome, answer, settled } = decision;
@@ -159,7 +159,7 @@ export async function areAnsweredAtOnce(
 async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitOptions, 'decide'>): Promise<boolean> {
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
-  const command = parseCommand(message.text);
+  const command = commandOf(message);
   // Words that look like a button may be words for the agent.
   const isAnswer =
     ['stop', 'help', 'why'].includes(command?.kind ?? '') || (isPrompt(command) && !['task', 'pick'].includes(command.kind));
@@ -168,5 +168,5 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
 
 /** Who makes an abort word of a message takes it back. */
 function correctionOf(message: InboundMessage): InboundMessage {
-  return parseCommand(message.text)?.kind === 'stop' ? { ...message, kind: 'delete', text: '', media: [] } : message;
+  return commandOf(message)?.kind === 'stop' ? { ...message, kind: 'delete', text: '', media: [] } : message;
 }

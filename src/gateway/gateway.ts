@@ -18,7 +18,7 @@ import { topicHolding } from '../runs/topic-output.ts';
 import type { Transcripts } from '../runs/transcripts.ts';
 import { type AdmitOptions, admit, areAnsweredAtOnce } from './admit.ts';
 import type { Backlog, Taken } from './backlog.ts';
-import { changesWhatFollows, parseCommand } from './commands/index.ts';
+import { changesWhatFollows, commandOf } from './commands/index.ts';
 import type { Lanes } from './lanes.ts';
 
 /** How long a channel waits before it offers a batch again that found the journal full. */
@@ -69,7 +69,7 @@ export class Gateway {
   ): Promise<Receipt> => {
     // What stands behind a command that changes the conversation or begins a task is judged by what it
     // changed.
-    const at = batch.findIndex(({ text }, n) => n < batch.length - 1 && changesWhatFollows(parseCommand(text)));
+    const at = batch.findIndex((message, n) => n < batch.length - 1 && changesWhatFollows(commandOf(message)));
     if (at < 0) return await this.#receive(source, batch, cursor);
     const receipt = await this.#receive(source, batch.slice(0, at + 1));
     return receipt.kind === 'busy' ? receipt : await this.receive(source, batch.slice(at + 1), cursor);

@@ -4,7 +4,7 @@ import type { Clock } from '../core/ports.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 import type { End } from '../runs/ended.ts';
 import type { CommandPorts } from './commands/command.ts';
-import { isPrompt, parseCommand, runCommand } from './commands/index.ts';
+import { commandOf, isPrompt, runCommand } from './commands/index.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
@@ -29,7 +29,7 @@ export class OwnAnswers {
     const { message } = row;
     const isMute = this.#options.model.demo && !this.#options.demoAllowed(channelOf(row));
     if (!message) return isMute ? { state: 'DONE', outcome: 'no-model' } : undefined;
-    const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
+    const command = message.kind === 'message' ? commandOf(message) : undefined;
     if (command) await ready;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };

@@ -5,7 +5,7 @@ import type { NewPart } from '../core/outbox.ts';
 import type { During, QueueMode, Taking } from '../core/queueing.ts';
 import type { ChatRow, RunRow } from '../core/run.ts';
 import { noteOf } from '../runs/prepare.ts';
-import { parseCommand } from './commands/index.ts';
+import { commandOf } from './commands/index.ts';
 
 /**
  * Spec A4: a turn in these modes begins so long after its message, so that the newest of a burst is known.
@@ -85,7 +85,7 @@ export function settleMs(
 
 function isJoinable(row: RunRow): row is ChatRow {
   const { message, generation } = row;
-  return message?.kind === 'message' && generation === 0 && !message.overheard && parseCommand(message.text) === undefined;
+  return message?.kind === 'message' && generation === 0 && !message.overheard && commandOf(message) === undefined;
 }
 
 function isSamePerson(row: ChatRow, other: ChatRow): boolean {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { abortAnswer } from './abort-words.ts';
-import { parseCommand } from './index.ts';
+import { commandOf, parseCommand } from './index.ts';
 
 it.each([
   ['stop', '🛑 Cancelled.'],
@@ -94,4 +94,25 @@ it('/help names every command', () => {
   expect(help?.kind).toBe('help');
   for (const command of ['/new', '/reset', '/s', '/sessions', '/back', '/delete', '/stop', '/model', '/think', '/help'])
     expect(help).toMatchObject({ answer: expect.stringContaining(command) });
+});
+
+const ABOVE = '[Subject: Re: plan]';
+const OTHERS = '[about another mail: not all of this is in the words of the sender]';
+
+it.each([
+  [ABOVE, '/stop', 'stop'],
+  [ABOVE, '/new plans\n\n-- \nAda', 'topic'],
+  [ABOVE, '/help\n\nSent from my phone', 'help'],
+  [ABOVE, 'stop', 'stop'],
+  [ABOVE, 'cancel\n\nmy order, please', undefined],
+  [ABOVE, 'please\n/new', undefined],
+  [`${ABOVE}\n${OTHERS}`, '/stop\n\n> quoted', 'stop'],
+  [`${ABOVE}\n${OTHERS}`, '/new', undefined],
+  ['[forwarded from Bob]', '/new', undefined],
+])('below %j a message that says %j is %s', (mark, said, kind) => {
+  expect(commandOf({ text: `${mark}\n${said}`, marks: [[0, mark.length]] })?.kind).toBe(kind);
+});
+
+it('a line that a person types like the one above a mail is no such line', () => {
+  expect(commandOf({ text: `${ABOVE}\n/new` })).toBeUndefined();
 });
