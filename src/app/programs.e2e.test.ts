@@ -50,6 +50,17 @@ async function workspaceIn(dir: string): Promise<string> {
   throw new Error('there is no workspace');
 }
 
+/** Made before the first tool is called. */
+async function workspaceOf(at: Awaited<ReturnType<typeof scene>>): Promise<string> {
+  await at.channel.deliver({ platformId: 'm1', text: 'hi' });
+  await at.daemon.gateway.idle();
+  return await workspaceIn(at.dir);
+}
+
+/** All that the model was told of tools, oldest first. */
+const toldIn = ({ model }: Pick<Awaited<ReturnType<typeof scene>>, 'model'>): readonly string[] =>
+  model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])) ?? [];
+
 async function processesWith(mark: string): Promise<readonly string[]> {
   const { stdout } = await promisify(execFile)('ps', ['-eo', 'args']);
   return stdout.split('\n').filter((line) => line.includes(mark));
@@ -93,6 +104,32 @@ test('grep searches the workspace, by expressions that cannot be flags, and leav
   expect(told[3]).toMatch(/^Error: .*unclosed group/s);
 });
 
+/** Keys of git whose value is run, or can lead to one that is. */
+const NAMING_PROGRAMS = [
+  ...[
+    'core.fsmonitor',
+    'core.pager',
+    'core.editor',
+    'core.sshCommand',
+    'core.askPass',
+    'core.gitProxy',
+    'core.alternateRefsCommand',
+  ],
+  ...['diff.external', 'diff.x.textconv', 'diff.x.command', 'filter.x.clean', 'filter.x.smudge', 'filter.x.process'],
+  ...[
+    'pager.status',
+    'pager.diff',
+    'pager.log',
+    'pager.show',
+    'pager.blame',
+    'alias.status',
+    'alias.log',
+    'interactive.diffFilter',
+  ],
+  ...['credential.helper', 'gpg.program', 'gpg.ssh.program', 'gpg.x509.program', 'gpg.ssh.defaultKeyCommand', 'sequence.editor'],
+  ...['remote.origin.uploadpack', 'remote.origin.vcs', 'uploadpack.packObjectsHook', 'trailer.x.command', 'merge.x.driver'],
+];
+
 test('git shows a repository of the workspace, and runs none of the programs that it names', async (context) => {
   needsSandbox(context);
   needs(context, 'git', '--version');
@@ -100,8 +137,13 @@ test('git shows a repository of the workspace, and runs none of the programs tha
   const make = [
     ...['git init -q -b main repo', 'cd repo', 'echo one > a.txt', 'git add .', `git ${author} commit -q -m First`],
     ...['echo two >> a.txt', `git ${author} commit -q -a -m Second`, 'echo three >> a.txt', 'echo new > b.txt'],
-    ...['for name in core.fsmonitor diff.external core.pager diff.x.textconv', 'do git config $name "touch ../ran #"; done'],
-    ...['echo "*.txt diff=x" > .git/info/attributes', "printf '#!/bin/sh\\ntouch ../ran\\n' > .git/hooks/post-index-change"],
+    ...[`for name in ${NAMING_PROGRAMS.join(' ')}`, 'do git config "$name" "touch /workspace/ran; cat #"; done'],
+    ...['echo "*.txt diff=x filter=x" > .git/info/attributes', 'cp .git/info/attributes .gitattributes'],
+    ...["printf '#!/bin/sh\\ntouch /workspace/ran\\n' > .git/hooks/post-index-change", 'chmod +x .git/hooks/post-index-change'],
+    ...['cp .git/config .git/config.worktree', 'cp .git/config .git/more', 'git config include.path more'],
+    ...['for name in extensions.worktreeConfig filter.x.required log.showSignature submodule.recurse status.submoduleSummary'],
+    ...['do git config "$name" true; done', 'git config diff.submodule log'],
+    ...['git config core.hooksPath .git/hooks', 'cp .git/config /workspace/.gitconfig'],
   ];
   const git = (action: string, more: Record<string, unknown> = {}) => ({
     toolCalls: [{ name: 'git', arguments: { action, path: 'repo', ...more } }],
@@ -120,8 +162,9 @@ test('git shows a repository of the workspace, and runs none of the programs tha
   ]);
   await at.channel.deliver({ platformId: 'm1', text: 'what changed?' });
   await at.daemon.gateway.idle();
-  const told = at.model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])) ?? [];
-  expect(told[1]).toBe('## main\n M a.txt\n?? b.txt');
+  const told = toldIn(at);
+  expect(told[10]).toBe('repo\nExit code: 0');
+  expect(told[1]).toBe('## main\n M a.txt\n?? .gitattributes\n?? b.txt');
   expect(told[2]).toContain('+three');
   expect(told[3]).toMatch(/^[0-9a-f]{7,} \d{4}-\d\d-\d\d A: Second$/);
   expect(told[4]).toContain('+one');
@@ -132,7 +175,84 @@ test('git shows a repository of the workspace, and runs none of the programs tha
     expect.stringContaining('Error: path "../.."'),
     'Error: blame needs the path of a file',
   ]);
-  expect(told[10]).toBe('repo\nExit code: 0');
+});
+
+test('git takes no repository that the model wrote itself, and no settings from the workspace', async (context) => {
+  needsSandbox(context);
+  needs(context, 'git', '--version');
+  const write = (path: string, content: string) => ({ toolCalls: [{ name: 'write_file', arguments: { path, content } }] });
+  const git = (action: string, path: string) => ({ toolCalls: [{ name: 'git', arguments: { action, path } }] });
+  // Its commit is missing, so git would fetch it from the remote.
+  const bare = [
+    ...['[core]', 'repositoryformatversion = 1', 'bare = true', 'sshCommand = "touch /workspace/ran; false"'],
+    ...['[extensions]', 'partialClone = origin', '[remote "origin"]', 'promisor = true', 'url = ssh://x/y', ''],
+  ].join('\n');
+  await using at = await scene(
+    [
+      ...['hello', write('r/HEAD', 'ref: refs/heads/main\n'), write('r/refs/heads/main', `${'a'.repeat(40)}\n`)],
+      ...[write('r/objects/k', ''), write('r/config', bare), git('show', 'r'), git('log', 'r'), git('status', 'r/objects')],
+      ...[write('.gitconfig', '[filter "x"]\nclean = touch /workspace/ran\n[core]\nfsmonitor = touch /workspace/ran\n')],
+      ...[write('.gitattributes', '* filter=x\n'), git('diff', 'real'), git('status', 'real/a.txt'), git('show', 'real')],
+      'done',
+    ],
+    { sandbox: {} },
+    { mode: 'guarded' },
+  );
+  const workspace = await workspaceOf(at);
+  // A clone that a person put there: the model could not have made it.
+  const real = join(workspace, 'real');
+  const author = ['-c', 'user.name=A', '-c', 'user.email=a@site.example'];
+  const run = promisify(execFile);
+  await run('git', ['init', '-q', '-b', 'main', real]);
+  for (const text of ['one\n', 'two\n']) {
+    await writeFile(join(real, 'a.txt'), text);
+    await writeFile(join(real, '.gitattributes'), '* filter=x\n');
+    if (text === 'one\n') await run('git', ['-C', real, 'add', '.']);
+    if (text === 'one\n') await run('git', ['-C', real, ...author, 'commit', '-q', '-m', 'First']);
+  }
+  await at.channel.deliver({ platformId: 'm2', text: 'look at both' });
+  await at.daemon.gateway.idle();
+  expect((await readdir(workspace)).toSorted()).toEqual(['.gitattributes', '.gitconfig', 'r', 'real']);
+  expect(at.channel.texts().join()).not.toContain('May I use');
+  const told = toldIn(at);
+  expect(told[4]).toBe('Error: not a git repository, and nor is a directory above it');
+  expect(told.slice(5, 7)).toEqual([told[4], told[4]]);
+  expect(told[9]).toContain('-one\n+two');
+  expect(told[10]).toBe('## main\n M a.txt');
+  expect(told[11]).toContain('First');
+});
+
+test('git follows the link of a worktree within the workspace, and none that leads out', async (context) => {
+  needsSandbox(context);
+  needs(context, 'git', '--version');
+  const author = '-c user.name=A -c user.email=a@site.example';
+  const make = [
+    ...['git init -q -b main repo', 'cd repo', 'echo one > a.txt', 'git add .', `git ${author} commit -q -m First`],
+    ...[
+      'git worktree add -q -b side ../tree',
+      'git config core.worktree /usr',
+      'cd ..',
+      'echo new > tree/b.txt',
+      'mkdir out link wrong sha',
+    ],
+    ...["echo 'gitdir: /usr' > out/.git", 'ln -s ../repo/.git link/.git', 'echo x > wrong/.git'],
+    ...['git init -q --object-format=sha256 sha', 'cd sha', 'echo x > x', 'git add x', `git ${author} commit -q -m Long`],
+  ];
+  const git = (action: string, path: string) => ({ toolCalls: [{ name: 'git', arguments: { action, path } }] });
+  const looks = [git('status', 'tree'), git('log', 'tree'), git('status', 'out'), git('status', 'link'), git('status', 'wrong')];
+  await using at = await scene([shell(make.join(' && ')), ...looks, git('log', 'sha'), 'done']);
+  await at.channel.deliver({ platformId: 'm1', text: 'look' });
+  await at.daemon.gateway.idle();
+  const told = toldIn(at);
+  expect(told[0]).toContain('Exit code: 0');
+  expect(told[1]).toBe('## side\n?? b.txt');
+  expect(told[2]).toMatch(/ A: First$/);
+  expect(told.slice(3, 6)).toEqual([
+    'Error: the repository lies outside the workspace',
+    'Error: .git is a symbolic link, which tools do not follow',
+    'Error: .git names no repository',
+  ]);
+  expect(told[6]).toMatch(/ A: Long$/);
 });
 
 test('a run that waits is parked, lets others of the chat through and goes on by itself', async () => {

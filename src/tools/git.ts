@@ -1,4 +1,4 @@
-// action, path, ref -> git, told to run nothing and to change nothing -> what it prints
+// action, path, ref -> git, with a config of our own in place of the repository's -> what it prints
 import { lstat } from 'node:fs/promises';
 import { z } from 'zod';
 import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
@@ -7,6 +7,7 @@ import type { ToolContext } from '../core/tool.ts';
 import { isErrno } from '../lib/errno.ts';
 import { openParent, splitWorkspacePath } from '../workspace/path.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
+import { GIT_SCRIPT } from './git-script.ts';
 
 const TIMEOUT_MS = 60_000;
 const OUTPUT_BYTES = 50_000;
@@ -46,20 +47,21 @@ async function look(args: Args, { callId, workspace: cwd, signal }: ToolContext,
   if (ref !== undefined && !/^[\w./@{}^~:#+-]+$/.test(ref)) throw new ToolFailure('this is no name of a commit, branch or tag');
   const at = await placeOf(cwd, args.path);
   if (action === 'blame' && at.name === '.') throw new ToolFailure('blame needs the path of a file');
-  const argv = ['git', ...SAFE, '-C', at.directory, ...commandOf(args), '--', at.name];
-  const exit = await spawner.run({ argv, cwd, callId, timeoutMs: TIMEOUT_MS, outputBytes: OUTPUT_BYTES }, signal);
+  const argv = ['sh', '-c', GIT_SCRIPT, 'git', at.directory, ...SAFE, ...commandOf(args), '--', at.name];
+  const program = { argv, cwd, callId, network: false, timeoutMs: TIMEOUT_MS, outputBytes: OUTPUT_BYTES };
+  const exit = await spawner.run(program, signal);
   if (exit.timedOut) throw new ToolFailure(`git took longer than ${TIMEOUT_MS / 1_000} s; name a path`);
   if (exit.code !== 0) throw new ToolFailure(exit.err.trim().replace(/^fatal: /, '') || 'git failed');
   return exit.out.trimEnd() || EMPTY[action];
 }
 
-/** A repository may name programs for each of these; they are not run. */
+/** What git does without being told: nothing that starts a program, and nothing that it writes. */
 const SAFE = [
   ...['--no-pager', '--no-optional-locks', '--literal-pathspecs', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null'],
-  // The workspace is that of its session, also where git takes another user for its owner.
-  ...['-c', 'safe.directory=*', '-c', 'log.showSignature=false', '-c', 'submodule.recurse=false', '-c', 'color.ui=false'],
+  ...['-c', 'protocol.allow=never', '-c', 'safe.bareRepository=explicit', '-c', 'diff.autoRefreshIndex=false'],
+  ...['-c', 'log.showSignature=false', '-c', 'submodule.recurse=false', '-c', 'color.ui=false'],
 ];
-const NO_PROGRAMS = ['--no-ext-diff', '--no-textconv'];
+const NO_PROGRAMS = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
 const LOG_LINE = '--format=%h %ad %an: %s';
 
 function commandOf({ action, ref, count }: Args): readonly string[] {
@@ -68,7 +70,7 @@ function commandOf({ action, ref, count }: Args): readonly string[] {
     case 'status':
       return ['status', '--short', '--branch', '--ignore-submodules=all'];
     case 'diff':
-      return ['diff', ...NO_PROGRAMS, '--ignore-submodules=all', ...at];
+      return ['diff', ...NO_PROGRAMS, ...at];
     case 'log':
       return ['log', `--max-count=${count}`, '--date=short', LOG_LINE, ...at];
     case 'show':
