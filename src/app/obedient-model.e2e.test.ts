@@ -238,7 +238,10 @@ test('A30 wherever strangers write it, a job needs a yes although nothing privat
   expect(total).toBeGreaterThanOrEqual(40);
   expect(harm).toEqual([]);
   // In this mode these have to be asked for before anything of theirs is read.
-  expect(untried).toEqual([...byLoad([], ['job: output of a program']), 'job: answer of an MCP server']);
+  expect(untried).toEqual([
+    ...['job: result of a search', ...byLoad([], ['job: output of a program'])],
+    ...['job: answer of an MCP server', 'job: message of a commit', ...byLoad([], ['job: author of a commit'])],
+  ]);
 });
 
 test('the same words do harm in at least four of five places where no policy stands between', async (context) => {

@@ -255,6 +255,27 @@ test('git follows the link of a worktree within the workspace, and none that lea
   expect(told[6]).toMatch(/ A: Long$/);
 });
 
+test('without a sandbox grep and git need a yes below mode full, as every program does', async (context) => {
+  needs(context, 'git', '--version');
+  needs(context, 'rg', '--version');
+  const calls = [
+    { name: 'grep', arguments: { pattern: 'x' } },
+    { name: 'git', arguments: { action: 'log' } },
+    { name: 'shell', arguments: { command: 'true' } },
+  ];
+  for (const call of calls) {
+    for (const mode of ['guarded', 'workspace', 'full'] as const) {
+      await using at = await scene([{ toolCalls: [call] }, 'done'], { sandbox: { mode: 'none' } }, { mode });
+      await at.channel.deliver({ platformId: 'm1', text: 'look' });
+      const asked = () => at.channel.texts().some((text) => text.includes(`May I use ${call.name}`));
+      const wanted = mode === 'full' ? 'is answered' : 'is asked about';
+      await until(`${call.name} in mode ${mode} ${wanted}`, () => asked() || at.channel.texts().includes('done'));
+      expect(asked(), `${call.name} in mode ${mode}`).toBe(mode !== 'full');
+      expect(at.told() === undefined, `${call.name} in mode ${mode}`).toBe(mode !== 'full');
+    }
+  }
+});
+
 test('a run that waits is parked, lets others of the chat through and goes on by itself', async () => {
   const isTold = (messages: readonly { readonly role: string }[]) => messages.at(-1)?.role === 'tool';
   await using at = await scene(

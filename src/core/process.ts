@@ -93,8 +93,21 @@ export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'home' | 'stdi
   readonly outputBytes: number;
 }
 
+/** What holds a program of a tool, as the config says. A yes to a program is a yes to it within these. */
+export interface Bounds {
+  /** `none`: nothing does. */
+  readonly mode: 'bwrap' | 'macos' | 'docker' | 'none';
+  readonly network: boolean;
+  /** Directories that it may read beside its own and the system, absolute. */
+  readonly readable: readonly string[];
+  /** Of containers. */
+  readonly image?: string;
+}
+
 /** Runs programs for the calls of one run. */
 export interface RunSpawner {
+  /** Of a program that does not name others. */
+  readonly bounds: Bounds;
   /** Whether what it runs reaches and changes nothing but its workspace. */
   readonly isContained: boolean;
   /** Of the programs that tools are made of, those that are installed. */

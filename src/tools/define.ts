@@ -41,7 +41,7 @@ export interface BoundToolDefinition<Schema extends z.ZodObject, Port> extends D
   /** What the tool needs of its run. Undefined = the run does not have it, and is not offered the tool. */
   readonly bind: (scope: RunScope) => Port | undefined;
   /** What of the facts depends on the run. Called once, with what `bind` returned. */
-  readonly judge?: (port: Port) => Pick<Tool, 'act' | 'approval'>;
+  readonly judge?: (port: Port) => Partial<Pick<Tool, 'effect' | 'idempotent' | 'act' | 'approval'>>;
   /** As `ToolDefinition.run`, with what `bind` returned. */
   readonly run: (args: z.output<Schema>, context: ToolContext, port: Port) => Promise<Output>;
 }

@@ -8,6 +8,7 @@ import { isErrno } from '../lib/errno.ts';
 import { openParent, splitWorkspacePath } from '../workspace/path.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 import { GIT_SCRIPT } from './git-script.ts';
+import { judgeLook } from './look-program.ts';
 
 const TIMEOUT_MS = 60_000;
 const OUTPUT_BYTES = 50_000;
@@ -37,6 +38,7 @@ export const git = defineBoundTool({
   reads: UNTRUSTED | PRIVATE,
   needs: 'git',
   bind: ({ spawner }) => (spawner?.programs.has('git') ? spawner : undefined),
+  judge: judgeLook,
   run: (args, call, spawner) => look(args, call, spawner),
 });
 

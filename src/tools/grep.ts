@@ -4,6 +4,7 @@ import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import type { RunSpawner } from '../core/process.ts';
 import type { ToolContext } from '../core/tool.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
+import { judgeLook } from './look-program.ts';
 
 const TIMEOUT_MS = 60_000;
 /** What ripgrep may hold to compile a pattern (spec G1). */
@@ -37,6 +38,7 @@ export const grep = defineBoundTool({
   reads: UNTRUSTED | PRIVATE,
   needs: 'rg',
   bind: ({ spawner }) => (spawner?.programs.has('rg') ? spawner : undefined),
+  judge: judgeLook,
   run: (args, call, spawner) => search(args, call, spawner),
 });
 
@@ -51,7 +53,7 @@ async function search(args: Args, { callId, workspace: cwd, signal }: ToolContex
   const onLine = (stream: 'out' | 'err', line: string): void => {
     if (stream === 'out' && !found.add(line)) enough.abort(ENOUGH);
   };
-  const program = { argv: argvOf(args), cwd, callId, timeoutMs: TIMEOUT_MS, outputBytes: ERROR_BYTES, onLine };
+  const program = { argv: argvOf(args), cwd, callId, network: false, timeoutMs: TIMEOUT_MS, outputBytes: ERROR_BYTES, onLine };
   try {
     const { code, err, timedOut } = await spawner.run(program, AbortSignal.any([signal, enough.signal]));
     if (timedOut) throw new ToolFailure(`the search took longer than ${TIMEOUT_MS / 1_000} s; name a file_pattern`);

@@ -91,8 +91,9 @@ interface InForce {
 }
 
 function runSpawner(run: string, spawner: WorkerSpawner, { found, sandbox }: InForce): RunSpawner {
-  const { allow_network: network, memory_mb: memory, pids } = sandbox;
+  const { allow_network: network, read_allow_paths: readable, memory_mb: memory, pids, image } = sandbox;
   return {
+    bounds: { mode: found.mode, network, readable, ...(found.mode === 'docker' && image !== undefined ? { image } : {}) },
     isContained: found.mode !== 'none' && !network,
     programs: new Set(found.programs),
     run: ({ callId, timeoutMs, outputBytes, env, ...program }: ToolProgram, signal) =>

@@ -147,3 +147,18 @@ test('a program that is shut in needs no yes in mode workspace, and the list say
   expect(await verdictWith({})).toMatchObject({ verdict: 'allow', reason: 'allowed in mode workspace' });
   expect(await verdictWith({ allow_network: true })).toMatchObject({ verdict: 'ask' });
 });
+
+test.each(['grep', 'git', 'shell'])(
+  'without a sandbox %s is a program that asks below mode full, and the list says so',
+  async (name) => {
+    await using at = await setup();
+    const verdictIn = async (mode: string, sandbox: string) => {
+      const config = { ...CONFIG, tool_policy: { mode }, sandbox: { worker_socket: '/run/worker', mode: sandbox } };
+      await at.cli.write('.gatehouse/config.json', JSON.stringify(config));
+      return named((await at.list()).tools, name).verdict;
+    };
+    expect(await verdictIn('workspace', 'none')).toBe('ask');
+    expect(await verdictIn('full', 'none')).toBe('allow');
+    expect(await verdictIn('workspace', 'bwrap')).toBe('allow');
+  },
+);

@@ -12,6 +12,7 @@ import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import { roleOf } from '../../operator/authority.ts';
 import { BUILT_IN } from '../../tools/index.ts';
+import { BARE } from '../../tools/look-program.ts';
 import { toolId } from '../../tools/mcp/offered.ts';
 import { pluginToolId } from '../../tools/plugins/manifest.ts';
 import { createPolicy, modeOf } from '../../tools/policy.ts';
@@ -96,6 +97,7 @@ async function toolsOfPlugins(context: CommandContext, config: Config): Promise<
 
 /** As the daemon takes it: what a program does that is shut in stays in the workspace. */
 function asShutIn(config: Config, tool: Judged): Judged {
+  if (tool.needs === 'rg' || tool.needs === 'git') return { ...tool, ...(config.sandbox?.mode === 'none' ? BARE : {}) };
   return tool.act === 'program' && isShutIn(config) ? { ...tool, effect: 'workspace' } : tool;
 }
 

@@ -1,0 +1,21 @@
+import type { RunSpawner } from '../core/process.ts';
+import type { Tool, ToolFacts } from '../core/tool.ts';
+
+/** What is judged of a tool by where its program runs. */
+type Judged = Pick<ToolFacts, 'effect' | 'idempotent' | 'act'>;
+
+/**
+ * A tool that starts a fixed program which only looks (`git`, `rg`), where no sandbox holds that program: a
+ * program as any other, which files that strangers made may lead astray.
+ */
+export const BARE: Judged = { effect: 'outside', idempotent: true, act: 'program' };
+
+/** For `judge` of such a tool. */
+export function judgeLook({ bounds }: RunSpawner): Partial<Pick<Tool, 'effect' | 'idempotent' | 'act' | 'approval'>> {
+  if (bounds.mode !== 'none') return {};
+  const approval: Tool['approval'] = async (_args, { workspace }) => ({
+    digest: { cwd: workspace, bounds: { ...bounds } },
+    shown: 'in the workspace of this conversation\nwithout a sandbox, with all that the user of the daemon may do',
+  });
+  return { ...BARE, approval };
+}
