@@ -31,9 +31,10 @@ async function scene(
   script: Script,
   sections: Record<string, unknown> = { sandbox: {} },
   policy: Record<string, unknown> = { mode: 'full' },
+  /** Default: a new one, which is removed after the test. */
+  dataDir?: string,
 ) {
-  const dir = await tempDir();
-  onTestFinished(() => dir[Symbol.asyncDispose]());
+  const dir = dataDir === undefined ? await newDirectory() : { path: dataDir };
   const model = scriptedModel(script);
   const rig = await testDaemon({ dataDir: dir.path, model, gateway: OWNER, policy, sections });
   return {
@@ -42,6 +43,12 @@ async function scene(
     told: () => model.requests.at(-1)?.messages.findLast(({ role }) => role === 'tool')?.content,
     [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose](),
   };
+}
+
+async function newDirectory() {
+  const dir = await tempDir();
+  onTestFinished(() => dir[Symbol.asyncDispose]());
+  return dir;
 }
 
 /** Of the one session there is. */
@@ -421,6 +428,30 @@ test('what changes in the workspace between the question and the yes makes the y
   await at.channel.deliver({ platformId: 'm2', text: `/allow ${code}` });
   await until('it is asked anew', () => asked().length === 2);
   expect(await readdir(workspace)).toEqual(['tidy.sh']);
+});
+
+test.for([
+  ['the network', { allow_network: true }, 'in a sandbox (bwrap) with the network'],
+  ['no sandbox', { mode: 'none' }, 'without a sandbox'],
+  ['more to read', { read_allow_paths: ['/opt'] }, 'where it may also read /opt'],
+] as const)('a yes to a program in a sandbox is void where a restart gave it %s', async ([_, sandbox, shown], context) => {
+  needsSandbox(context);
+  const { path } = await newDirectory();
+  const asked = (at: Awaited<ReturnType<typeof scene>>) =>
+    at.channel.sent.filter(({ text }) => text.includes('May I use shell')).map(({ text }) => text);
+  let question = '';
+  {
+    await using at = await scene([shell('touch made'), 'done'], { sandbox: {} }, { mode: 'guarded' }, path);
+    await at.channel.deliver({ platformId: 'm1', text: 'make it' });
+    await until('a question', () => asked(at).length === 1);
+    [question = ''] = asked(at);
+  }
+  await using at = await scene(['done'], { sandbox }, { mode: 'guarded' }, path);
+  await at.channel.deliver({ platformId: 'm2', text: `/allow ${/\/allow (\w+)/.exec(question)?.[1]}` });
+  await until('it is asked anew', () => asked(at).length === 1 || at.channel.texts().includes('done'));
+  expect(await readdir(await workspaceIn(path))).toEqual([]);
+  expect(question).toContain('in a sandbox (bwrap) without the network');
+  expect(asked(at)[0]).toContain(shown);
 });
 
 test('a second after the start that follows a kill -9 no program of before runs, and who has the id of one lives', async (context) => {

@@ -1,5 +1,6 @@
 import type { RunSpawner } from '../core/process.ts';
 import type { Tool, ToolFacts } from '../core/tool.ts';
+import { boundsFacts } from './program-bounds.ts';
 
 /** What is judged of a tool by where its program runs. */
 type Judged = Pick<ToolFacts, 'effect' | 'idempotent' | 'act'>;
@@ -13,9 +14,10 @@ export const BARE: Judged = { effect: 'outside', idempotent: true, act: 'program
 /** For `judge` of such a tool. */
 export function judgeLook({ bounds }: RunSpawner): Partial<Pick<Tool, 'effect' | 'idempotent' | 'act' | 'approval'>> {
   if (bounds.mode !== 'none') return {};
+  const held = boundsFacts(bounds);
   const approval: Tool['approval'] = async (_args, { workspace }) => ({
-    digest: { cwd: workspace, bounds: { ...bounds } },
-    shown: 'in the workspace of this conversation\nwithout a sandbox, with all that the user of the daemon may do',
+    digest: { cwd: workspace, bounds: held.digest },
+    shown: `in the workspace of this conversation\n${held.shown}`,
   });
   return { ...BARE, approval };
 }

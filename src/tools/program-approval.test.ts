@@ -1,6 +1,7 @@
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import type { Bounds } from '../core/process.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { programApproval } from './program-approval.ts';
 
@@ -15,8 +16,10 @@ async function workspace(): Promise<string> {
   return dir.path;
 }
 
-const digestOf = async (path: string, command = './run.sh') =>
-  (await programApproval(command, { workspace: path, signal })).digest;
+const BWRAP: Bounds = { mode: 'bwrap', network: false, readable: [] };
+
+const digestOf = async (path: string, command = './run.sh', bounds = BWRAP) =>
+  (await programApproval({ command, bounds }, { workspace: path, signal })).digest;
 
 it('the same workspace has the same digest', async () => {
   const path = await workspace();
@@ -37,16 +40,45 @@ it('a file that is changed, also with its time set back, one that is made, a lin
   }
 });
 
+it('another sandbox, the network, a readable directory and another image make another digest, are shown and end a rule', async () => {
+  const path = await workspace();
+  const all: readonly Bounds[] = [
+    ...([BWRAP, { ...BWRAP, mode: 'macos' }, { ...BWRAP, mode: 'none' }, { ...BWRAP, network: true }] as const),
+    ...[
+      { ...BWRAP, readable: ['/srv/a'] },
+      { ...BWRAP, readable: ['/srv/a', '/srv/b'] },
+    ],
+    ...([
+      { ...BWRAP, mode: 'docker', image: 'one' },
+      { ...BWRAP, mode: 'docker', image: 'two' },
+    ] as const),
+  ];
+  const facts = await Promise.all(all.map((bounds) => programApproval({ command: 'ls', bounds }, { workspace: path, signal })));
+  const rules = facts.flatMap(({ rule }) => (rule === undefined ? [] : [rule]));
+  for (const kinds of [facts.map(({ digest }) => JSON.stringify(digest)), facts.map(({ shown }) => shown), rules])
+    expect(new Set(kinds).size).toBe(kinds.length);
+  expect(facts.map(({ shown }) => shown.split('\n')[1])).toEqual([
+    'in a sandbox (bwrap) without the network',
+    'in a sandbox (macos) without the network',
+    'without a sandbox, with all that the user of the daemon may do',
+    'in a sandbox (bwrap) with the network',
+    'in a sandbox (bwrap) without the network, where it may also read /srv/a',
+    'in a sandbox (bwrap) without the network, where it may also read /srv/a, /srv/b',
+    'in a sandbox (docker, image one) without the network',
+    'in a sandbox (docker, image two) without the network',
+  ]);
+});
+
 it('a directory that is not there yet is an empty one', async () => {
   const path = join(await workspace(), 'later');
-  expect(await programApproval('ls', { workspace: path, signal })).toMatchObject({
+  expect(await programApproval({ command: 'ls', bounds: BWRAP }, { workspace: path, signal })).toMatchObject({
     shown: expect.stringContaining('its 0 files'),
   });
 });
 
 it('a yes for the session is offered for plain words, and not for a program that runs others', async () => {
   const path = await workspace();
-  const ruleOf = async (command: string) => (await programApproval(command, { workspace: path, signal })).rule;
+  const ruleOf = async (command: string) => (await programApproval({ command, bounds: BWRAP }, { workspace: path, signal })).rule;
   expect(await ruleOf('git status -s')).toContain('"git status"');
   expect(await ruleOf('ls -la')).toContain('"ls"');
   for (const command of [

@@ -2,8 +2,10 @@
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, opendir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import type { Bounds } from '../core/process.ts';
 import type { ApprovalFacts, ToolContext } from '../core/tool.ts';
 import { ToolFailure } from './define.ts';
+import { boundsFacts } from './program-bounds.ts';
 
 export type ApprovalCall = Pick<ToolContext, 'workspace' | 'signal'>;
 
@@ -52,19 +54,23 @@ const RUNS_OTHERS = new Set([
 ]);
 
 /**
- * The facts of a command that is run in the workspace. Any file there may be a script that the command runs, so
+ * The facts of a command that is run in the workspace, within these bounds. Any file there may be a script that the command runs, so
  * the digest covers all of them: by inode, size and the time of the last change, which no program can set back.
  * Throws `ToolFailure` for a workspace of more than 20,000 entries.
  */
-export async function programApproval(command: string, { workspace, signal }: ApprovalCall): Promise<ApprovalFacts> {
+export async function programApproval(
+  { command, bounds }: { readonly command: string; readonly bounds: Bounds },
+  { workspace, signal }: ApprovalCall,
+): Promise<ApprovalFacts> {
   // The daemon makes it with the first file.
   await mkdir(workspace, { recursive: true, mode: 0o700 });
   const { digest, entries } = await treeDigest(workspace, signal);
   const rule = ruleFor(command);
+  const held = boundsFacts(bounds);
   return {
-    digest: { cwd: workspace, files: digest },
-    shown: `in the workspace of this conversation, as its ${entries} files are now`,
-    ...(rule === undefined ? {} : { rule }),
+    digest: { cwd: workspace, files: digest, bounds: held.digest },
+    shown: `in the workspace of this conversation, as its ${entries} files are now\n${held.shown}`,
+    ...(rule === undefined ? {} : { rule: `${rule}, ${held.shown}` }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { ClaimDisk } from '../core/ports.ts';
 import type { Exit, RunSpawner } from '../core/process.ts';
 import type { RunScope, Tool, ToolContext } from '../core/tool.ts';
 import { defineBoundTool, type KnownKit, ToolFailure } from './define.ts';
-import { type ApprovalCall, programApproval } from './program-approval.ts';
+import { programApproval } from './program-approval.ts';
 import { ruleOn } from './shell-rules.ts';
 import { OutputSink, type Spilled } from './spill.ts';
 
@@ -40,17 +40,21 @@ const facts = {
   reads: UNTRUSTED | PRIVATE,
   needs: 'sh',
   rule: (args: unknown) => ruleOf(commandIn(args)),
-  approval: (args: unknown, call: ApprovalCall) => programApproval(commandIn(args), call),
   run: (args: Args, context: ToolContext, port: Port) => runShell(args, context, port),
 } as const;
 
+/** A yes is to the command within what holds it now. */
+const judge = ({ spawner: { bounds } }: Port): Pick<Tool, 'approval'> => ({
+  approval: async (args, call) => await programApproval({ command: commandIn(args), bounds }, call),
+});
+
 /** What no sandbox holds, or one with the network, may reach others. */
 const contained = defineBoundTool({
-  ...{ ...facts, effect: 'workspace' },
+  ...{ ...facts, judge, effect: 'workspace' },
   bind: ({ spawner, claimDisk }) => (spawner?.isContained ? { spawner, claimDisk } : undefined),
 });
 const open = defineBoundTool({
-  ...{ ...facts, effect: 'outside' },
+  ...{ ...facts, judge, effect: 'outside' },
   bind: ({ spawner, claimDisk }) => (spawner && !spawner.isContained ? { spawner, claimDisk } : undefined),
 });
 

@@ -155,10 +155,10 @@ test.each(['grep', 'git', 'shell'])(
     const verdictIn = async (mode: string, sandbox: string) => {
       const config = { ...CONFIG, tool_policy: { mode }, sandbox: { worker_socket: '/run/worker', mode: sandbox } };
       await at.cli.write('.gatehouse/config.json', JSON.stringify(config));
-      return named((await at.list()).tools, name).verdict;
+      return named((await at.list()).tools, name);
     };
-    expect(await verdictIn('workspace', 'none')).toBe('ask');
-    expect(await verdictIn('full', 'none')).toBe('allow');
-    expect(await verdictIn('workspace', 'bwrap')).toBe('allow');
+    expect(await verdictIn('workspace', 'none')).toMatchObject({ verdict: 'ask' });
+    expect(await verdictIn('full', 'none')).toMatchObject({ verdict: 'allow' });
+    expect(await verdictIn('workspace', 'bwrap')).toMatchObject({ verdict: 'allow' });
   },
 );

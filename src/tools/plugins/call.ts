@@ -59,7 +59,8 @@ export function pluginTool(plugin: UsablePlugin, tool: ManifestTool, deps: CallD
     needs: 'sh',
     outputBytes: 50_000,
     async approval(_args, call) {
-      const { digest: workspace, shown } = await programApproval('', call);
+      const bounds = { ...deps.spawner.bounds, network };
+      const { digest: workspace, shown } = await programApproval({ command: '', bounds }, call);
       const facts: Json = { plugin: digest, network, workspace };
       return { digest: facts, shown: `${manifest.version} of plugin ${name}${network ? ', with the network' : ''}\n${shown}` };
     },
