@@ -79,7 +79,7 @@ it('a directory that is not there yet is an empty one', async () => {
 it('a yes for the session is offered for plain words, and not for a program that runs others', async () => {
   const path = await workspace();
   const ruleOf = async (command: string) => (await programApproval({ command, bounds: BWRAP }, { workspace: path, signal })).rule;
-  expect(await ruleOf('git status -s')).toContain('"git status"');
+  expect(await ruleOf('cat a.txt -n')).toContain('"cat a.txt"');
   expect(await ruleOf('ls -la')).toContain('"ls"');
   for (const command of [
     'sh run.sh',
@@ -93,4 +93,52 @@ it('a yes for the session is offered for plain words, and not for a program that
     "ls 'a'",
   ])
     expect(await ruleOf(command), command).toBeUndefined();
+});
+
+it('a yes for the session is never about a program that an option or a file can make run or write more', async () => {
+  const path = await workspace();
+  const rules = async (command: string, bounds = BWRAP) =>
+    (await programApproval({ command, bounds }, { workspace: path, signal })).rule;
+  for (const command of [
+    ...[
+      '. run.sh',
+      'git status -s',
+      'rg --pre x y',
+      'tar --to-command x',
+      'stdbuf -o0 x',
+      'pytest',
+      'mawk -f x',
+      'sort -o x',
+      'uniq a b',
+    ],
+    ...[
+      'command ls',
+      'builtin ls',
+      'busybox ls',
+      'xargs ls',
+      'file -C',
+      'tree -o x',
+      'diff -l a b',
+      'date -s x',
+      'tee x',
+      'cp a b',
+      'gcc x',
+    ],
+    ...[
+      'less x',
+      'man x',
+      'ssh-keygen -D x',
+      'zip -T -TT x',
+      'openssl x',
+      'jq x',
+      'unknown',
+      '/bin/ls',
+      'bin/ls',
+      'LD_PRELOAD=x ls',
+    ],
+    ...['ls\nrm x', '\u00a0ls', 'ls & x', 'ls | x', 'ls *', 'ls ~', 'constructor'],
+  ])
+    expect(await rules(command), command).toBeUndefined();
+  expect(await rules('ls', { ...BWRAP, network: true })).toBeUndefined();
+  expect(await rules('ls', { ...BWRAP, mode: 'none' })).toBeUndefined();
 });

@@ -13,44 +13,16 @@ export type ApprovalCall = Pick<ToolContext, 'workspace' | 'signal'>;
 const MAX_ENTRIES = 20_000;
 /** Words alone, with nothing that a shell reads as more than words. */
 const PLAIN = /^[A-Za-z0-9_./=:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)*$/;
-/** Programs that run what their arguments or files say: a rule about how they begin would allow everything. */
-const RUNS_OTHERS = new Set([
-  ...[
-    'sh',
-    'bash',
-    'dash',
-    'zsh',
-    'busybox',
-    'env',
-    'xargs',
-    'find',
-    'nohup',
-    'setsid',
-    'timeout',
-    'nice',
-    'exec',
-    'eval',
-    'source',
-  ],
-  ...[
-    'python',
-    'python3',
-    'perl',
-    'ruby',
-    'node',
-    'npx',
-    'npm',
-    'deno',
-    'bun',
-    'php',
-    'lua',
-    'awk',
-    'gawk',
-    'sed',
-    'make',
-    'ssh',
-    'vim',
-  ],
+/**
+ * Programs that a yes for the session may be about: whatever follows, each of them only reads what the sandbox
+ * lets it read, writes to its output alone, and starts nothing. Most programs have an option that does more:
+ * `sort --compress-program` and `rg --pre` run one, `sort -o`, `uniq IN OUT` and `tree -o` write files, `diff -l`
+ * and `file -z` start others, `date -s` sets the clock. A new one is entered once its manual was read for that.
+ */
+const READS_ALONE = new Set([
+  ...['ls', 'pwd', 'stat', 'du', 'df', 'realpath', 'readlink', 'basename', 'dirname'],
+  ...['cat', 'tac', 'head', 'tail', 'wc', 'nl', 'cut', 'fold', 'comm', 'cmp', 'grep', 'base64'],
+  ...['cksum', 'md5sum', 'sha1sum', 'sha256sum', 'sha512sum'],
 ]);
 
 /**
@@ -65,7 +37,7 @@ export async function programApproval(
   // The daemon makes it with the first file.
   await mkdir(workspace, { recursive: true, mode: 0o700 });
   const { digest, entries } = await treeDigest(workspace, signal);
-  const rule = ruleFor(command);
+  const rule = ruleFor(command, bounds);
   const held = boundsFacts(bounds);
   return {
     digest: { cwd: workspace, files: digest, bounds: held.digest },
@@ -74,12 +46,16 @@ export async function programApproval(
   };
 }
 
-/** What a yes for the whole session would allow: commands that begin with the same two words. */
-function ruleFor(command: string): string | undefined {
-  const plain = command.trim();
+/**
+ * What a yes for the whole session would allow: commands that begin with the same two words. Undefined = a yes is
+ * for this command alone.
+ */
+function ruleFor(command: string, { mode, network }: Bounds): string | undefined {
+  if (mode === 'none' || network) return undefined;
+  const plain = command.replace(/^ +| +$/g, '');
   if (!PLAIN.test(plain)) return undefined;
   const [program = '', first = ''] = plain.split(/ +/);
-  if (program.includes('/') || program.includes('=') || RUNS_OTHERS.has(program)) return undefined;
+  if (!READS_ALONE.has(program)) return undefined;
   const prefix = first === '' || first.startsWith('-') ? program : `${program} ${first}`;
   return `commands that begin with "${prefix}", in the workspace of this conversation`;
 }
