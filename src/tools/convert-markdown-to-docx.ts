@@ -1,5 +1,6 @@
 // Markdown file and the pictures it shows -> documents -> a docx in the workspace
 import { z } from 'zod';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import type { Documents, DocxRequest } from '../core/document.ts';
 import type { ClaimDisk } from '../core/ports.ts';
 import type { ToolContext } from '../core/tool.ts';
@@ -34,6 +35,8 @@ export const convertMarkdownToDocx = defineBoundTool({
   }),
   tags: ['fs'],
   effect: 'workspace',
+  // As read_file: the addresses of pictures that are missing are words of the file.
+  reads: UNTRUSTED | PRIVATE,
   bind: ({ documents, claimDisk }) => (documents ? { documents, claimDisk } : undefined),
   run: (args, call, port) => convert(args, call, port),
 });

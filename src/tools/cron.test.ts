@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { PRIVATE } from '../core/authority.ts';
 import type { JobBook } from '../core/job.ts';
 import type { RunScope } from '../core/tool.ts';
 import { openJournal } from '../journal/open.ts';
@@ -139,11 +140,30 @@ test('list, disable, enable and remove', async () => {
 
 test('A30 what is told of a job brings in what its maker had read, wherever it is told', async () => {
   await using at = await setup();
-  await at.jobs.add({ id: 'one', text: 'call Mum', schedule: { everyMs: 3_600_000 }, authority: OWNER, taint: 1 });
+  const { session } = at.scope;
+  await at.jobs.add({ id: 'one', text: 'call Mum', schedule: { everyMs: 3_600_000 }, authority: OWNER, session, taint: 1 });
   expect(await at.call({ action: 'list' })).toMatchObject({ taint: 1 });
   expect(await at.call({ action: 'disable', job_id: 'one' })).toMatchObject({ taint: 1 });
   expect(await at.call({ action: 'remove', job_id: 'one' })).toMatchObject({ taint: 1 });
   expect(await at.call({ action: 'list' })).not.toHaveProperty('taint');
+});
+
+test('what is told of a job of another conversation or person is private, also where no job or more than one fits', async () => {
+  await using at = await setup();
+  const { session } = at.scope;
+  const schedule = { everyMs: 3_600_000 };
+  await at.jobs.add({ id: 'own', text: 'call Mum', schedule, authority: OWNER, session });
+  expect(await at.call({ action: 'list' })).not.toHaveProperty('taint');
+  expect(await at.call({ action: 'enable', job_id: 'own' })).not.toHaveProperty('taint');
+  expect(await at.call({ action: 'enable', job_id: 'gone' })).not.toHaveProperty('taint');
+  await at.jobs.add({ id: 'there', text: 'call Dad', schedule, authority: OWNER, session: '_main:test:c2' });
+  await at.jobs.add({ id: 'cli', text: 'backup', schedule, authority: OWNER });
+  await at.jobs.add({ id: 'theirs', text: 'tea', schedule, authority: MEMBER, session });
+  for (const job_id of ['there', 'cli', 'theirs'])
+    expect(await at.call({ action: 'disable', job_id }), job_id).toMatchObject({ ok: true, taint: PRIVATE });
+  for (const call of [{ action: 'list' }, { action: 'remove', job_id: 'call' }, { action: 'remove', job_id: 'gone' }])
+    expect(await at.call(call)).toMatchObject({ taint: PRIVATE });
+  expect(await at.call({ action: 'enable', job_id: 'own' })).not.toHaveProperty('taint');
 });
 
 test.each([

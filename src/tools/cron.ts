@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PRIVATE } from '../core/authority.ts';
 import { isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { Job, JobBook, JobRequest } from '../core/job.ts';
@@ -61,7 +62,8 @@ type Scope = { readonly jobs: JobBook; readonly taint: number; readonly origin: 
   'authority' | 'session'
 >;
 
-async function act(args: Args, key: string, { jobs, authority, origin, session, taint }: Scope): Promise<Told> {
+async function act(args: Args, key: string, scope: Scope): Promise<Told> {
+  const { jobs, authority, origin, session, taint } = scope;
   switch (args.action) {
     case 'add': {
       const { message: text, name, timezone, as_task: asTask = false } = args;
@@ -86,26 +88,38 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
       if (all.length === 0) return { output: 'There are no jobs.' };
       const more = all.length > MAX_LISTED ? [`[${all.length - MAX_LISTED} more]`] : [];
       const shown = all.slice(0, MAX_LISTED);
-      return told([...shown.map(lineOf), ...more].join('\n'), shown);
+      return { output: [...shown.map(lineOf), ...more].join('\n'), ...broughtBy(shown, scope) };
     }
     case 'remove':
-      return toldOf(await jobs.remove(authority, idOf(args)), 'Removed: ');
+      return await toldOf(jobs.remove(authority, idOf(args)), scope, 'Removed: ');
     case 'enable':
     case 'disable':
-      return toldOf(await jobs.enable(authority, idOf(args), args.action === 'enable'));
+      return await toldOf(jobs.enable(authority, idOf(args), args.action === 'enable'), scope);
   }
 }
 
 type Told = Pick<ToolResult, 'output' | 'taint'>;
 
-/** Their words may be those of strangers, whom another conversation had read when they were made. */
-function told(output: string, jobs: readonly Job[]): Told {
-  const taint = jobs.reduce((sum, job) => sum | job.taint, 0);
-  return taint === 0 ? { output } : { output, taint };
+/**
+ * Their words may be those of strangers, whom another conversation had read when they were made. Those of another
+ * conversation or person are private here whatever it had read.
+ */
+function broughtBy(jobs: readonly Job[], { session, authority }: Scope): Pick<ToolResult, 'taint'> {
+  const isOwn = (job: Job): boolean => job.payload.session === session && job.authority.principal === authority.principal;
+  const taint = jobs.reduce((sum, job) => sum | job.taint | (isOwn(job) ? 0 : PRIVATE), 0);
+  return taint === 0 ? {} : { taint };
 }
 
-function toldOf(job: Job, before = ''): Told {
-  return told(`${before}${lineOf(job)}`, [job]);
+async function toldOf(change: Promise<Job>, scope: Scope, before = ''): Promise<Told> {
+  try {
+    const job = await change;
+    return { output: `${before}${lineOf(job)}`, ...broughtBy([job], scope) };
+  } catch (error) {
+    if (!isGatehouseError(error) || error.code !== 'GH1003') throw error;
+    // It names the jobs that fit, and that none does tells of all of them.
+    const { taint } = broughtBy(await scope.jobs.list(scope.authority), scope);
+    throw new ToolFailure(`${error.message}; ${error.hint}`, taint);
+  }
 }
 
 /** Of several, the first one counts (spec E2). */

@@ -1,7 +1,7 @@
 // pattern -> the workspace walked where it can match, no link followed -> paths, sorted
 import { opendir } from 'node:fs/promises';
 import { z } from 'zod';
-import { UNTRUSTED } from '../core/authority.ts';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
@@ -27,8 +27,8 @@ export const globTool = defineTool({
   }),
   tags: ['search'],
   effect: 'none',
-  // People and programs outside chose the names.
-  reads: UNTRUSTED,
+  // As read_file: people and programs outside chose the names, and a run may have written what it read into one.
+  reads: UNTRUSTED | PRIVATE,
   async run({ pattern, limit }, { workspace, signal }) {
     const found = await findPaths(workspace, new GlobPattern(pattern), { ...LIMITS, signal });
     const paths = found.paths.toSorted((a, b) => (a < b ? -1 : 1));

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { z } from 'zod';
-import { UNTRUSTED } from '../core/authority.ts';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import { splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { defineTool } from './define.ts';
 import { printableName } from './printable-name.ts';
@@ -14,8 +14,8 @@ export const listDirTool = defineTool({
   schema: z.strictObject({ path: z.string().default('.').describe('In the workspace') }),
   tags: ['fs'],
   effect: 'none',
-  // People and programs outside chose the names.
-  reads: UNTRUSTED,
+  // As read_file: people and programs outside chose the names, and a run may have written what it read into one.
+  reads: UNTRUSTED | PRIVATE,
   async run({ path }, context) {
     await using directory = await WorkspaceDirectory.open(context.workspace, splitWorkspacePath(path));
     const entries = await readdir(directory.self, { withFileTypes: true });

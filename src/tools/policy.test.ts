@@ -349,3 +349,11 @@ test('a word to this chat goes out in the guarded mode; one to another chat, and
   expect(decide(mail, run('owner'), tainted).kind).toBe('ask');
   expect(decide(message, run('owner'), { ...tainted, args: { content: 'x' } }).kind).toBe('allow');
 });
+
+test('every tool that tells what lies in the workspace brings in that it is foreign and private', () => {
+  const tellers = [
+    ...['read_file', 'edit_file', 'diff_edit', 'list_dir', 'glob', 'grep', 'code_structure', 'git', 'shell'],
+    ...['read_document', 'convert_markdown_to_docx', 'synthesize_research'],
+  ];
+  expect(tellers.filter((name) => builtIn(name).reads !== BOTH)).toEqual([]);
+});
