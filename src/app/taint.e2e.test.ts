@@ -72,5 +72,14 @@ test.each([
     expect(asked()).toBe(true);
     const told = model.requests.at(-1)?.messages.findLast(({ role }) => role === 'tool')?.content;
     expect(told).toContain('x-SECRET');
+
+    const code = /\/allow (\w+)/.exec(channel.texts().join('\n'))?.[1];
+    await channel.deliver({ platformId: 'm4', text: `/allow ${code}` });
+    await until('it goes on', () => channel.texts().includes('sent'));
+    const effects = await rig.daemon.journal.record.effects(0);
+    expect(effects.map(({ tool, effect, allowedBy }) => [tool, effect, allowedBy])).toEqual([
+      ['write_file', 'workspace', undefined],
+      ['web_fetch', 'none', 'test:user-1'],
+    ]);
   },
 );

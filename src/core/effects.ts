@@ -1,4 +1,7 @@
-/** The ledger of what tools changed: calls with an effect on files of a session, or on what others see. */
+/**
+ * The ledger of what tools changed: calls with an effect on files of a session, or on what others see, and those
+ * that a person allowed, such as a request that only reads and whose address may carry out what was read.
+ */
 import type { Effect } from './tool.ts';
 
 export interface EffectEntry {
@@ -9,7 +12,8 @@ export interface EffectEntry {
   readonly principal?: string;
   readonly callId: string;
   readonly tool: string;
-  readonly effect: Exclude<Effect, 'none'>;
+  /** `none` = it changed nothing, and a person was asked all the same. */
+  readonly effect: Effect;
   /** Who said yes to it: a principal, or `cli`. Absent = no yes was needed, or the question is purged. */
   readonly allowedBy?: string;
   /** Epoch ms. */

@@ -19,7 +19,8 @@ export function effectsSince({ db }: Store, since: number): readonly EffectEntry
        coalesce(approval.given_by, wait.by) AS allowed_by
      FROM step LEFT JOIN run ON run.seq = step.run_seq
        LEFT JOIN wait ON wait.id = step.approved_by LEFT JOIN approval ON approval.id = step.approved_by
-     WHERE effect IN ('workspace', 'outside') AND step.tool IS NOT NULL AND started_at >= ? ORDER BY started_at, run_seq, n`,
+     WHERE (effect IN ('workspace', 'outside') OR step.approved_by IS NOT NULL) AND step.tool IS NOT NULL AND started_at >= ?
+     ORDER BY started_at, run_seq, n`,
     since,
   );
   return rows.map(({ key, session, principal, tool, effect, ...row }) => ({

@@ -20,6 +20,7 @@ async function scene() {
     await step('1', 'send_mail', 'outside', { startedAt: clock.now() - 3 * DAY_MS });
     await step('2', 'write_file', 'workspace');
     await step('3', 'read_file', 'none');
+    await step('5', 'web_fetch', 'none', { approvedBy: 'test/bot/m-1#5!' });
     await journal.finish(done(row));
     const { seq: paying, generation: of } = await begin(journal, 'other');
     await journal.step(paying, of, {
@@ -40,11 +41,19 @@ test('effects lists the calls of tools that can change something, the oldest fir
   const { code, stdout } = await cli.run('effects', '--since', '4d');
   expect(code).toBe(0);
   expect(stdout).toMatch(
-    /outside +send_mail +done +test:user-1 +- +test\/bot\/m-1\n.*workspace +write_file +done .*\n.*outside +pay +open/,
+    /outside +send_mail +done +test:user-1 +- +test\/bot\/m-1\n.*workspace +write_file +done .*\n.*none +web_fetch +done .*\n.*outside +pay +open/,
   );
   expect(stdout.split('\n')[0]?.split(/ {2,}/)).toEqual(['WHEN', 'EFFECT', 'TOOL', 'STATE', 'ASKED BY', 'ALLOWED BY', 'RUN']);
   expect(stdout).not.toContain('read_file');
   expect(stdout).not.toContain('canary');
+});
+
+test('effects lists a request that a person allowed, though it changed nothing, and none that needed no yes', async () => {
+  await using cli = await scene();
+  const { effects } = JSON.parse((await cli.run('effects', '--json')).stdout);
+  expect(effects.filter(({ effect }: { effect: string }) => effect === 'none')).toMatchObject([
+    { tool: 'web_fetch', state: 'done', run: 'test/bot/m-1', callId: '5' },
+  ]);
 });
 
 test('effects --json has them with run, session and person; by default those of today', async () => {
@@ -52,6 +61,7 @@ test('effects --json has them with run, session and person; by default those of 
   const { effects } = JSON.parse((await cli.run('effects', '--json')).stdout);
   expect(effects).toMatchObject([
     { tool: 'write_file', effect: 'workspace', state: 'done', run: 'test/bot/m-1', principal: 'test:user-1', callId: '2' },
+    { tool: 'web_fetch', effect: 'none', callId: '5' },
     { tool: 'pay', effect: 'outside', state: 'open', run: 'test/bot/m-other' },
   ]);
   expect(JSON.stringify(effects)).not.toContain('canary');
