@@ -23,12 +23,25 @@ import type { Wanted } from './wait.ts';
 export type Effect = 'none' | 'workspace' | 'outside';
 
 /**
- * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `files`: the
+ * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `look`: nor does
+ * this, but what is looked at can tell what of it was, and pass that on. `files`: the
  * session's own directory. `home`: words, files and signs that belong to the answer of its run. `program`: it
  * runs one. `network`: other systems. `chat`: other chats. `task`: work in the background that may do what
  * this run may, and no more. `job`, `memory`, `skill`, `setting`: what later runs act on.
  */
-export type Act = 'none' | 'files' | 'home' | 'program' | 'network' | 'chat' | 'job' | 'task' | 'memory' | 'skill' | 'setting';
+export type Act =
+  | 'none'
+  | 'look'
+  | 'files'
+  | 'home'
+  | 'program'
+  | 'network'
+  | 'chat'
+  | 'job'
+  | 'task'
+  | 'memory'
+  | 'skill'
+  | 'setting';
 
 /** What a yes to a call covers beside its name and its arguments. */
 export interface ApprovalFacts {

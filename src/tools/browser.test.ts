@@ -104,6 +104,24 @@ const SETTINGS = {
   channel: () => undefined,
 } as const;
 
+test.each(['get_text', 'get_html', 'find_elements', 'screenshot'])(
+  '%s of one element tells the page which one, so it is asked about once it could carry something out',
+  (action) => {
+    const { tool } = toolOn();
+    const decide = (mode: 'guarded' | 'full' | 'read-only', taint: number) => {
+      const authority = { principal: 'test:user-1', role: 'owner', mode, policies: [] } as const;
+      const args = { action, selector: 'text=secret' };
+      const policy = createPolicy(() => ({ ...SETTINGS, mode }));
+      return policy.decide({ tool, args, taint }, { authority, channel: 'test', model: 'm' }).kind;
+    };
+    for (const mode of ['guarded', 'full'] as const) {
+      expect(decide(mode, UNTRUSTED | PRIVATE)).toBe('ask');
+      expect([decide(mode, 0), decide(mode, UNTRUSTED), decide(mode, PRIVATE)]).toEqual(['allow', 'allow', 'allow']);
+    }
+    expect(decide('read-only', 0)).toBe('deny');
+  },
+);
+
 test.each([
   ['navigate', 'guarded', 0, 'ask'],
   ['navigate', 'full', UNTRUSTED, 'allow'],
@@ -113,7 +131,10 @@ test.each([
   ['evaluate', 'full', UNTRUSTED | PRIVATE, 'ask'],
   ['no such action', 'full', UNTRUSTED | PRIVATE, 'ask'],
   ['get_text', 'guarded', UNTRUSTED | PRIVATE, 'allow'],
-  ['find_elements', 'guarded', UNTRUSTED | PRIVATE, 'allow'],
+  ['get_html', 'guarded', UNTRUSTED | PRIVATE, 'allow'],
+  ['get_links', 'guarded', UNTRUSTED | PRIVATE, 'allow'],
+  ['find_elements', 'guarded', UNTRUSTED | PRIVATE, 'ask'],
+  ['find_elements', 'guarded', UNTRUSTED, 'allow'],
   ['screenshot', 'guarded', UNTRUSTED | PRIVATE, 'allow'],
   ['close', 'guarded', UNTRUSTED | PRIVATE, 'allow'],
   ['get_text', 'read-only', 0, 'deny'],

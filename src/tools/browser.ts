@@ -37,10 +37,13 @@ const NEEDED: Partial<Record<Args['action'], readonly (keyof Args)[]>> = {
   find_elements: ['selector'],
 };
 
-/** Those that look alone send nothing: the page does not even learn of them. */
+/**
+ * Those of the whole page send nothing: its scripts do not learn of them. An element is found and read, or scrolled
+ * to, among what the scripts of the page can replace and listen to.
+ */
 const ACTS: Readonly<Record<Args['action'], Act>> = {
   ...{ navigate: 'network', click: 'network', type: 'network', evaluate: 'network' },
-  ...{ get_text: 'none', get_html: 'none', find_elements: 'none', get_links: 'none', close: 'none' },
+  ...{ get_text: 'none', get_html: 'none', find_elements: 'look', get_links: 'none', close: 'none' },
   // A file of the workspace.
   screenshot: 'files',
 };
@@ -70,8 +73,9 @@ export const browser: KnownKit = Object.assign(
 
 /** Of arguments that nothing has checked: without an action, the farthest that one reaches. */
 function actOf(args: unknown): Act {
-  const { action } = (args ?? {}) as { readonly action?: unknown };
-  return typeof action === 'string' && Object.hasOwn(ACTS, action) ? ACTS[action as BrowserAction] : 'network';
+  const { action, selector } = (args ?? {}) as { readonly action?: unknown; readonly selector?: unknown };
+  const act = typeof action === 'string' && Object.hasOwn(ACTS, action) ? ACTS[action as BrowserAction] : 'network';
+  return act === 'network' || action === 'close' || selector === undefined ? act : 'look';
 }
 
 function approvalOf(args: unknown, page: string | undefined): ApprovalFacts {

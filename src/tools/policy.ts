@@ -146,6 +146,7 @@ const BOTH = UNTRUSTED | PRIVATE;
 
 const ACTS: Readonly<Record<Act, string>> = {
   none: 'a look',
+  look: 'a look that the page can notice',
   files: 'a change of files',
   home: 'a word in this chat',
   program: 'a program',
@@ -163,6 +164,7 @@ function neededMode({ effect }: ToolFacts, act: Act, role: Role): Mode {
   switch (act) {
     case 'none':
       return 'read-only';
+    case 'look':
     case 'files':
     case 'home':
     case 'task':

@@ -22,6 +22,27 @@ const PAGES: Readonly<Record<string, string>> = {
   '/moves': '<button>look</button><script>setTimeout(() => { location.href = "http://b.example/pay" }, 1500)</script>',
   '/baits': '<script>setTimeout(() => { location.href = "http://b.example/pay" }, 1500)</script>',
   '/pay': '<title>pay</title><button onclick="fetch(`/paid`)">pay</button>',
+  // Each way in which a script could learn that it is looked at, and as what.
+  '/watches': `<title>watches</title><p id=p>secret words</p><a href=/about>About</a><div style="height:5000px"></div><p id=end>end</p>
+    <script>
+      const tell = (what) => fetch('/saw-' + what);
+      const spy = (owner, name) => {
+        const { get, value } = Object.getOwnPropertyDescriptor(owner, name);
+        Object.defineProperty(owner, name, { configurable: true, ...(get
+          ? { get() { tell(name); return get.call(this); } }
+          : { value(...args) { tell(name); return value.apply(this, args); } }) });
+      };
+      for (const name of ['outerHTML', 'tagName', 'getAttribute', 'querySelectorAll', 'getBoundingClientRect', 'innerHTML'])
+        spy(Element.prototype, name);
+      for (const name of ['innerText']) spy(HTMLElement.prototype, name);
+      for (const name of ['textContent', 'childNodes', 'nodeName']) spy(Node.prototype, name);
+      for (const name of ['body', 'title', 'querySelectorAll', 'querySelector', 'fonts', 'documentElement']) spy(Document.prototype, name);
+      spy(HTMLAnchorElement.prototype, 'href');
+      spy(String.prototype, 'trim');
+      for (const name of ['scroll', 'resize', 'focus', 'blur', 'visibilitychange']) addEventListener(name, () => tell(name), true);
+      new MutationObserver(() => tell('mutation')).observe(document, { subtree: true, childList: true, attributes: true });
+      tell('begun');
+    </script>`,
   '/out':
     '<title>out</title><script>const at = (to) => { try { location.href = to } catch { /* refused */ } }; at("file:///etc/passwd"); at("data:text/html,x"); at("mailto:a@b.example"); at("chrome://settings"); print()</script>',
 };
@@ -158,6 +179,24 @@ test('windows, dialogs, downloads and files are refused and told, and no page le
     'scope',
   );
   await isWell();
+});
+
+test('a look at the whole page, and a picture of it, are not seen by the page', { timeout: 120_000 }, async (context) => {
+  needsBrowser(context);
+  const saw = () => peer.seen.flatMap(({ url = '' }) => (url.startsWith('/saw-') ? [url.slice('/saw-'.length)] : []));
+  await go('/watches');
+  await until('it watches', () => saw().length > 0);
+  expect(saidOf(await ask({ action: 'get_text' }))).toContain('secret words');
+  expect(saidOf(await ask({ action: 'get_html' }))).toContain('<p id="end">');
+  expect(saidOf(await ask({ action: 'get_links' }))).toContain('http://a.example/about About');
+  const shot = await ask({ action: 'screenshot' });
+  expect(shot.kind === 'done' && Buffer.from(shot.png ?? '').readUInt32BE(16)).toBe(1280);
+  // What it saw before would have come by then.
+  expect(saidOf(await ask({ action: 'evaluate', expression: 'tell("asked").then(() => 1)' }))).toContain('1');
+  expect(saw()).toEqual(['begun', 'asked']);
+  // Its eyes do see.
+  expect(saidOf(await ask({ action: 'get_text', selector: '#end' }))).toContain('end');
+  await until('it sees a look at one element', () => saw().includes('innerText'));
 });
 
 test('there are two browsers at most: a third one takes the place of the one that rested longest', {

@@ -1,7 +1,8 @@
 import type { Browser, CDPSession, Dialog, ElementHandle, Locator, Page as View } from 'playwright-core';
 import { MAX_NOTE_CHARS, MAX_NOTES, MAX_PNG_BYTES, MAX_TITLE_CHARS, MAX_URL_CHARS } from './limits.ts';
 import type { FromDriver, ToDriver } from './messages.ts';
-import { elementsOf, evaluate, htmlOf, linksOf, textOf } from './read-view.ts';
+import { within } from './own-world.ts';
+import { elementsOf, evaluate, htmlOf, linksOf, pageHtml, pageText, textOf } from './read-view.ts';
 
 const VIEWPORT = { width: 1280, height: 800 };
 /** For the first byte of a page, and then for all that it loads. */
@@ -101,16 +102,17 @@ export class Page {
       case 'navigate':
         return await this.#navigate(view, request.url ?? '');
       case 'get_text':
-        return { output: await plain(() => textOf(element ?? view.locator('body'))) };
+        return { output: await plain(async () => (element ? textOf(await pinned(element, stay)) : pageText(this.#cdp))) };
       case 'get_html':
-        return { output: await plain(() => htmlOf(element ?? view.locator('html'))) };
+        return { output: await plain(async () => (element ? htmlOf(await pinned(element, stay)) : pageHtml(this.#cdp))) };
       case 'find_elements':
+        stay();
         return { output: await plain(() => elementsOf(view, selector ?? 'body')) };
       case 'get_links':
-        return { output: await linksOf(view) };
+        return { output: await linksOf(this.#cdp) };
       case 'screenshot':
-        await element?.scrollIntoViewIfNeeded();
-        return await this.#screenshot(view);
+        if (element) await plain(() => scrollTo(element, stay));
+        return await this.#screenshot();
       case 'evaluate':
         stay();
         return await this.#settled(view, evaluate(this.#cdp, expression));
@@ -145,10 +147,11 @@ export class Page {
     return { output };
   }
 
-  async #screenshot(view: View): Promise<Shown> {
-    const bytes = await view.screenshot({ type: 'png', scale: 'css', timeout: LOAD_MS });
-    if (bytes.length > MAX_PNG_BYTES) throw new Error('the picture of this page is too large');
-    return { output: '', png: bytes.toString('base64') };
+  /** Of what is in the window now. Playwright's own would hide the caret by a style that the page sees. */
+  async #screenshot(): Promise<Shown> {
+    const { data } = await within(LOAD_MS, this.#cdp.send('Page.captureScreenshot', { format: 'png' }));
+    if (Buffer.byteLength(data, 'base64') > MAX_PNG_BYTES) throw new Error('the picture of this page is too large');
+    return { output: '', png: data };
   }
 
   #lose(reason: string): void {
@@ -215,6 +218,11 @@ async function pinned(element: Locator, stay: () => void): Promise<ElementHandle
   stay();
   if (!node) throw new Error('no such element');
   return node;
+}
+
+async function scrollTo(element: Locator, stay: () => void): Promise<string> {
+  await (await pinned(element, stay)).scrollIntoViewIfNeeded();
+  return '';
 }
 
 async function click(element: Locator | undefined, stay: () => void): Promise<string> {

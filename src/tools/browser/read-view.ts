@@ -1,6 +1,13 @@
-/** What a page says. Functions that are handed to it run there, and see nothing of this file. */
-import type { CDPSession, Locator, Page } from 'playwright-core';
+/**
+ * What a page says. Functions that are handed to it run there, and see nothing of this file.
+ *
+ * The whole page is read in a world of our own, which its scripts do not notice. What a selector names is found and
+ * read among their objects, so they can see the selector and each property that is read: a look at an element is a
+ * message to the page, and is judged as one (act `look`).
+ */
+import type { CDPSession, ElementHandle, Page } from 'playwright-core';
 import { MAX_ELEMENTS, MAX_LINKS, MAX_TEXT_CHARS } from './limits.ts';
+import { inOwnWorld } from './own-world.ts';
 
 const EVALUATE_MS = 10_000;
 
@@ -15,7 +22,38 @@ interface Element {
   checkVisibility?(): boolean;
 }
 
-export async function textOf(place: Locator): Promise<string> {
+/** Of a page: there is no DOM here to name its types by. */
+interface Looked {
+  readonly document: {
+    readonly body: Element | null;
+    readonly documentElement: Element | null;
+    querySelectorAll(selector: string): Iterable<unknown>;
+  };
+}
+
+export async function pageText(cdp: CDPSession): Promise<string> {
+  const text = await inOwnWorld(
+    cdp,
+    (max) => {
+      const { document } = globalThis as unknown as Looked;
+      const root = document.body ?? document.documentElement;
+      return (root?.innerText ?? root?.textContent ?? '').slice(0, max);
+    },
+    MAX_TEXT_CHARS + 1,
+  );
+  return cut(text.trim());
+}
+
+export async function pageHtml(cdp: CDPSession): Promise<string> {
+  const html = await inOwnWorld(
+    cdp,
+    (max) => ((globalThis as unknown as Looked).document.documentElement?.outerHTML ?? '').slice(0, max),
+    MAX_TEXT_CHARS + 1,
+  );
+  return cut(html);
+}
+
+export async function textOf(place: ElementHandle): Promise<string> {
   const text = await place.evaluate((node, max) => {
     const { innerText, textContent } = node as unknown as Element;
     return (innerText ?? textContent ?? '').slice(0, max);
@@ -23,7 +61,7 @@ export async function textOf(place: Locator): Promise<string> {
   return cut(text.trim());
 }
 
-export async function htmlOf(place: Locator): Promise<string> {
+export async function htmlOf(place: ElementHandle): Promise<string> {
   return cut(await place.evaluate((node, max) => (node as unknown as Element).outerHTML.slice(0, max), MAX_TEXT_CHARS + 1));
 }
 
@@ -48,16 +86,18 @@ export async function elementsOf(view: Page, selector: string): Promise<string> 
   return cut([...lines, ...more, `[select one by its number N: ${selector} >> nth=N]`].join('\n'));
 }
 
-export async function linksOf(view: Page): Promise<string> {
-  const found = await view.locator('a[href], area[href]').evaluateAll((nodes, most) => {
+export async function linksOf(cdp: CDPSession): Promise<string> {
+  const look = (most: number) => {
     const seen = new Set<string>();
-    for (const node of nodes as unknown as Element[]) {
+    const { document } = globalThis as unknown as Looked;
+    for (const node of document.querySelectorAll('a[href], area[href]') as Iterable<Element>) {
       const words = (node.innerText ?? node.textContent ?? '').trim().replace(/\s+/g, ' ').slice(0, 120);
       // Of SVG, it is an object.
       if (typeof node.href === 'string') seen.add(`${node.href.slice(0, 1_000)} ${words}`.trim());
     }
     return { count: seen.size, lines: [...seen].slice(0, most) };
-  }, MAX_LINKS);
+  };
+  const found = await inOwnWorld(cdp, look, MAX_LINKS);
   if (found.count === 0) return 'The page has no links';
   const more = found.count > MAX_LINKS ? [`[${MAX_LINKS} of ${found.count} links]`] : [];
   return cut([...found.lines, ...more].join('\n'));
