@@ -199,6 +199,19 @@ test('a look at the whole page, and a picture of it, are not seen by the page', 
   await until('it sees a look at one element', () => saw().includes('innerText'));
 });
 
+test('a look at one element is at the page that it was allowed for, and is not made on another one', {
+  timeout: 120_000,
+}, async (context) => {
+  needsBrowser(context);
+  const moved = 'the page has moved to http://b.example/pay since; look at it first';
+  for (const action of ['get_text', 'get_html', 'find_elements', 'screenshot'] as const) {
+    await go('/moves');
+    await sleep(2_000);
+    expect(saidOf(await ask({ action, selector: 'button' })), action).toBe(moved);
+    expect(saidOf(await ask({ action, selector: 'button' })), action).toContain('pay');
+  }
+});
+
 test('there are two browsers at most: a third one takes the place of the one that rested longest', {
   timeout: 120_000,
 }, async (context) => {
