@@ -8,15 +8,16 @@ import { planTurn, settleMs } from './queue-mode.ts';
 
 interface Given extends Partial<InboundMessage> {
   readonly generation?: number;
+  readonly acceptedAt?: number;
   readonly role?: Authority['role'];
 }
 
 /** Rows 1, 2, 3 … of one lane. */
 function rows(...given: readonly Given[]): readonly RunRow[] {
-  return given.map(({ generation = 0, role = 'member', ...message }, i) => {
+  return given.map(({ generation = 0, acceptedAt = 0, role = 'member', ...message }, i) => {
     const whole = inbound({ platformId: `m${i + 1}`, text: `text ${i + 1}`, ...message });
     const authority: Authority = { principal: `test:${whole.senderId}`, role, mode: 'guarded', policies: [] };
-    const facts = { seq: i + 1, key: whole.id, profile: 'session', lane: 'l', session: 's', attempts: 0, acceptedAt: 0 } as const;
+    const facts = { seq: i + 1, key: whole.id, profile: 'session', lane: 'l', session: 's', attempts: 0, acceptedAt } as const;
     return { ...facts, generation, authority, source: { kind: 'chat' }, message: whole };
   });
 }
@@ -72,6 +73,25 @@ describe('in a group', () => {
 
   it('a burst is of one person', () => {
     expect(plan('followup', group('ann', 'ann', 'ben', 'ann'), 500)).toEqual({ lead: 1, merged: [2], superseded: [] });
+  });
+});
+
+describe('what waits where the channel gathers bursts', () => {
+  const at = (...times: readonly number[]) => rows(...times.map((acceptedAt) => ({ acceptedAt })));
+
+  it('is one request only as far as each message follows the one before it within the pause', () => {
+    const merged = (...times: readonly number[]) => plan('followup', at(...times), 500)?.merged;
+    expect(merged(0, 500, 1_000, 1_501, 1_600)).toEqual([2, 3]);
+    expect(merged(0, 60_000, 60_100)).toEqual([]);
+    expect(plan('speculative', at(0, 60_000), 500)).toEqual(only(1));
+  });
+
+  it('is one request however far apart where the mode is collect', () => {
+    expect(plan('collect', at(0, 60_000, 3_600_000), 500)).toEqual({ lead: 1, merged: [2, 3], superseded: [] });
+  });
+
+  it('is one request too where the clock was set back between two messages', () => {
+    expect(plan('followup', at(60_000, 0, 100), 500)?.merged).toEqual([2, 3]);
   });
 });
 

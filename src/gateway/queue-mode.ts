@@ -48,7 +48,20 @@ export function planTurn({ mode, debounceMs }: QueueRules, rows: readonly RunRow
   const newest = own.at(-1);
   if (mode === 'steer' || mode === 'interrupt')
     return newest ? { lead: newest.seq, merged: [], superseded: seqs([first, ...own.slice(0, -1)]) } : alone;
-  return debounceMs > 0 ? { ...alone, merged: seqs(whileTrue(others, (row) => isSamePerson(row, first))) } : alone;
+  return debounceMs > 0 ? { ...alone, merged: seqs(burstBehind(first, others, debounceMs)) } : alone;
+}
+
+/**
+ * What one person wrote in one go. What waits behind a long turn for other reasons was not: each of it is a
+ * request of its own (spec A4).
+ */
+function burstBehind(first: ChatRow, others: readonly ChatRow[], debounceMs: number): readonly ChatRow[] {
+  let previous = first;
+  return whileTrue(others, (row) => {
+    const follows = isSamePerson(row, first) && row.acceptedAt - previous.acceptedAt <= debounceMs;
+    previous = row;
+    return follows;
+  });
 }
 
 /** Said of a message that comes while as many are worked on as may be. */
