@@ -121,6 +121,22 @@ test('/stop ends the tasks of its chat too', async () => {
   expect(await statusOf(rig)).toBe('cancelled');
 });
 
+test('/stop ends a task of the command line that answers in its chat and waits for sub-agents', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel((request) => (isTask(request) ? { text: '', toolCalls: CHILDREN } : { hang: true }));
+  await using rig = await start(dir.path, model);
+  const to = { channel: 'test', account: 'bot', chatId: 'chat-1' };
+  await beside(dir.path, (book) => book.add({ text: 'do it all', client: 'cli', key: 'k', authority: OPERATOR, replyTo: to }));
+  await until(
+    'its sub-agents are at work',
+    async () => (await statusOf(rig)) === 'waiting_subagents' && model.requests.length === 4,
+  );
+  await rig.channel.deliver({ text: 'stop', platformId: 'p2' });
+  await until('it is told', () => rig.channel.texts().at(-1)?.startsWith('🛑 Cancelled.'));
+  await until('nothing runs', () => rig.daemon.lanes.stats().running === 0);
+  expect(await statusOf(rig)).toBe('cancelled');
+});
+
 test('P49: a result that its chat does not take goes to the chat that its person prefers, and stands in the record anyway', async () => {
   await using dir = await tempDir();
   await using rig = await start(dir.path, scriptedModel(['the report']), {

@@ -227,17 +227,22 @@ export function childSessions(session: string): readonly [from: string, to: stri
 }
 
 /** What the session of a task begins with that no conversation asked for. */
-const OWN_TASKS = 'task:';
+export const TASK_SESSIONS = 'task:';
 const TASK = '#task:';
 
 /** The session of a task that was asked for in `session`; undefined = in no conversation. */
 export function taskSession(id: string, session: string | undefined): string {
-  return session === undefined ? `${OWN_TASKS}${id}` : `${session}${TASK}${id}`;
+  return session === undefined ? `${TASK_SESSIONS}${id}` : `${session}${TASK}${id}`;
+}
+
+/** The sessions of all tasks that were asked for in `session` lie between these. */
+export function tasksWithin(session: string): readonly [from: string, to: string] {
+  return [`${session}${TASK}`, `${session}${TASK.slice(0, -1)};`];
 }
 
 /** Whether a session is that of one task alone. That of a job is of all its runs. */
 export function isTaskSession(session: string): boolean {
-  return session.startsWith(OWN_TASKS) || session.includes(TASK);
+  return session.startsWith(TASK_SESSIONS) || session.includes(TASK);
 }
 
 /** Whether a session is that of one task or one sub-agent: seldom is it asked for once that has ended. */

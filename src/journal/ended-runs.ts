@@ -2,8 +2,9 @@
  * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
  * forgotten with them.
  */
-import { chatKey, childSessions, isLaneOf, sessionOfChat } from '../core/ids.ts';
+import { chatKey, chatOfLane, childSessions, isLaneOf, sessionOfChat, TASK_SESSIONS, tasksWithin } from '../core/ids.ts';
 import { JOB_SESSIONS } from '../core/job.ts';
+import type { Prompt } from '../core/new-run.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { noteJobEnd } from './jobs.ts';
@@ -20,10 +21,10 @@ interface FoundRecord extends RunRecord {
 }
 
 /**
- * Runs of jobs that answer in the chat and have a session of their own. `;` follows the `:` of these
- * sessions.
+ * Sessions of no chat, whose runs may answer in one: those of jobs, and of tasks that no conversation asked for.
+ * `;` follows the `:` of these sessions.
  */
-const OF_A_JOB = `session >= '${JOB_SESSIONS}' AND session < '${JOB_SESSIONS.slice(0, -1)};'`;
+const OF_NO_CHAT = [JOB_SESSIONS, TASK_SESSIONS].map((from) => [from, `${from.slice(0, -1)};`] as const);
 
 type Stop = Pick<Extract<Admission, { kind: 'answer' }>, 'message' | 'lane' | 'session'>;
 
@@ -142,7 +143,18 @@ function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
     ...parked(store, 'session = ? AND lane = ?', [session, lane]),
     ...parked(store, 'session = ? AND lane >= ? AND lane < ?', [session, ...beside]),
     ...subAgents(store, childSessions(session)),
+    ...tasksOf(store, chatOfLane(lane), session),
   ]);
+}
+
+/** Tasks that were asked for in this session. Their lanes are the chat's, whichever thread or topic that was in. */
+function tasksOf(store: Store, chat: string, session: string): readonly FoundRecord[] {
+  const [from, to] = tasksWithin(session);
+  const underWay = unfinished(store, 'lane >= ? AND lane < ?', tasksWithin(`${chat}/`));
+  return [
+    ...underWay.filter((record) => record.session >= from && record.session < to),
+    ...parked(store, 'session >= ? AND session < ?', [from, to]),
+  ];
 }
 
 /** Also those that no run waits for. A lane of theirs is called as its session is. */
@@ -160,10 +172,23 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
-    ...parked(store, `${OF_A_JOB} AND lane >= ? AND lane < ?`, [`${chat}/`, `${chat}0`]),
+    ...OF_NO_CHAT.flatMap((sessions) => answeringIn(store, chat, sessions)),
     // Of the chat, and of all its threads and topics.
     ...subAgents(store, [`${root}#`, `${root}$`]).filter(({ profile }) => profile === 'subagent'),
   ]);
+}
+
+/** Of these sessions, what waits in a lane of the chat, and sub-agents of whose results the chat is told. */
+function answeringIn(store: Store, chat: string, sessions: readonly [string, string]): readonly FoundRecord[] {
+  return [
+    ...parked(store, 'session >= ? AND session < ? AND lane >= ? AND lane < ?', [...sessions, `${chat}/`, `${chat}0`]),
+    ...subAgents(store, sessions).filter(({ input }) => isLaneOf(reportLane(input) ?? '', chat)),
+  ];
+}
+
+function reportLane(input: string): string | undefined {
+  const { child } = JSON.parse(input) as Partial<Prompt>;
+  return child?.report?.lane;
 }
 
 /**
