@@ -155,6 +155,30 @@ test('interrupt: what was shown is marked, the outcome of a tool that began is t
   await until('it says why', () => channel.screen().some((text) => /interrupted by a newer message/.test(text)));
 });
 
+test('interrupt: what works in the background goes on, and its result is told', async () => {
+  await using dir = await tempDir();
+  const dug = gate();
+  const script: ScriptFunction = async (request) => {
+    const words = asked(request);
+    if (words.startsWith('[You are a sub-agent')) {
+      await dug.opened;
+      return 'gold';
+    }
+    if (words.startsWith('[The sub-agent')) return `told: ${words.split('\n\n')[1]}`;
+    if (words !== 'dig') return `did ${words}`;
+    const isBegun = request.messages.some(({ content }) => content.startsWith('The sub-agent “dig” is at work'));
+    return isBegun ? { hang: true } : { text: '', toolCalls: [{ name: 'spawn', arguments: { task: 'dig', label: 'dig' } }] };
+  };
+  await using at = await scene(dir.path, script, { entry: { queue_mode: 'interrupt' } });
+  await at.channel.deliver({ text: 'dig' });
+  await until('both are at work', () => at.model.requests.length === 3);
+  await at.channel.deliver({ text: 'and greet Ben' });
+  await until('the newer one is answered', () => at.channel.texts().includes('did and greet Ben'));
+  dug.open();
+  await until('the result is told', () => at.channel.texts().at(-1) === 'told: gold');
+  expect(contents(at.model.requests.at(-1) as ModelRequest)).toContain('[interrupted]');
+});
+
 test('/why names what was superseded, and what was steered', async () => {
   await using dir = await tempDir();
   const held = gate();

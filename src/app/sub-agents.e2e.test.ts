@@ -217,7 +217,8 @@ test('where the run that was to tell a result fails, people get its beginning', 
 
 test('/stop ends those in the background, too, within a second, and says whose they were', async () => {
   await using dir = await tempDir();
-  const model = scriptedModel(worker(background('dig'), () => ({ hang: true })));
+  const others = (request: ModelRequest) => (askedOf(request).endsWith('and now?') ? 'I know' : { hang: true as const });
+  const model = scriptedModel(worker(background('dig'), others));
   const entry = { allowed_groups: ['*'], group_mode: 'always' };
   await using rig = await start(dir.path, model, { entry });
   const says = (text: string) => rig.channel.deliver({ chatId: 'g', isGroup: true, senderName: 'Ada', text });
@@ -232,6 +233,16 @@ test('/stop ends those in the background, too, within a second, and says whose t
   expect(clock.monotonic() - at).toBeLessThan(1_000);
   await until('it is told', () => rig.channel.texts('g').at(-1)?.startsWith('🛑 Cancelled.'));
   expect(rig.channel.texts('g').at(-1)).toBe('🛑 Cancelled.\nWork of: test:user-1');
+  await says('and now?');
+  await until('the next turn is answered', () => rig.channel.texts('g').at(-1) === 'I know');
+  expect(
+    model.requests
+      .at(-1)
+      ?.messages.map(({ content }) => content)
+      .join('\n'),
+  ).toMatch(
+    /The sub-agent “dig” is at work .*\[System note\] The sub-agent “dig”, which was begun in the background, was stopped\. It has no result/s,
+  );
 });
 
 test('/stop ends a run that waits and all its sub-agents within a second', async () => {

@@ -122,6 +122,8 @@ export interface EndedRun extends Remains {
   readonly row: RunRow;
   /** Its model had answered, so the lines say what it was asked. */
   readonly hasSteps: boolean;
+  /** What another conversation keeps of it, which waited to be told of its result. */
+  readonly note?: { readonly session: string; readonly line: SessionMessage };
 }
 
 export type Accepted =

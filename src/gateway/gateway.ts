@@ -196,7 +196,7 @@ export class Gateway {
     this.#keepBackground(message, background, accepted);
     if (accepted?.kind === 'new') {
       this.#note(message, { type: 'admitted', lane: accepted.row.lane });
-      for (const { row, lines } of accepted.interrupted ?? []) this.#options.transcripts.committed(row.session, lines);
+      this.#options.transcripts.ended(accepted.interrupted ?? []);
       this.#options.bus.publish(accepted.row);
     } else if (accepted?.kind === 'steered') {
       this.#note(message, { type: 'finished', outcome: accepted.outcome, ms: 0 });
@@ -204,7 +204,7 @@ export class Gateway {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
       // Before the lane goes on: its next turn is given what these leave.
-      for (const { row, lines } of accepted.cancelled) this.#options.transcripts.committed(row.session, lines);
+      this.#options.transcripts.ended(accepted.cancelled);
       for (const { session, line } of accepted.cuts ?? []) this.#options.transcripts.committed(session, [line]);
     } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
       this.#note(message, { type: 'dropped', reason: admission.onlyCorrects });

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { usageId } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { NewRun, Report } from '../core/new-run.ts';
-import type { RunRow } from '../core/run.ts';
+import type { Accepted, Admission, RunRow } from '../core/run.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { BOUNDS } from '../testing/journal-harness.ts';
-import { begin, done, LANE, SESSION, stopLane, usage } from '../testing/journal-rows.ts';
+import { admit, begin, done, LANE, message, SESSION, stopLane, usage } from '../testing/journal-rows.ts';
 import { type OpenedJournal, openJournal } from './open.ts';
 
 function child(of: RunRow, callId: string, report?: Report): NewRun {
@@ -153,4 +153,61 @@ test('a stop in its conversation ends one in the background, although no run wai
   await stopLane(journal);
   expect(await journal.prompted.of(`${parent.key}#a`)).toMatchObject({ state: 'DONE', outcome: 'cancelled' });
   expect((await journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0 });
+});
+
+const keys = (accepted: Accepted | undefined): readonly string[] =>
+  accepted?.kind === 'new' ? (accepted.interrupted ?? []).map(({ row }) => row.key) : [];
+
+const linesOf = async (journal: Journal) =>
+  (await journal.unflushed(99)).flatMap(({ session, lines }) =>
+    lines.map(({ line }) => [session, line.id, line.role, line.content, line.by]),
+  );
+
+test('a message that interrupts a turn leaves what works in the background, whose result is told as it was said', async () => {
+  await using rig = await opened();
+  const journal = await rig.open();
+  const parent = await begin(journal, 1);
+  await journal.commit([
+    { kind: 'run', run: child(parent, 'a', reportTo(parent)) },
+    { kind: 'run', run: child(parent, 'b') },
+  ]);
+  const during = { kind: 'interrupt', ofOthers: false } as const;
+  const [accepted] = await journal.accept([{ ...admit(message(2)), during } as Admission]);
+  expect(keys(accepted)).toEqual([parent.key, `${parent.key}#b`]);
+  await journal.finish({ ...done(await claimed(journal, `${SESSION}#run:a`)), result: { ok: true, output: 'gold' } });
+  const waiting = await journal.waiting(LANE, 10);
+  expect(waiting.map(({ key }) => key)).toEqual(['test/bot/m-2', `${parent.key}#a#report`]);
+});
+
+test('a stop leaves a note where a result was to be told, so that the next turn does not wait for it', async () => {
+  await using rig = await opened();
+  const journal = await rig.open();
+  const parent = await begin(journal, 1);
+  await journal.commit(['a', 'b'].map((call) => ({ kind: 'run', run: child(parent, call, reportTo(parent)) }) as const));
+  await journal.finish({ ...done(await claimed(journal, `${SESSION}#run:b`)), result: { ok: true, output: 'gold\n[not ours]' } });
+  await journal.finish(done(parent));
+  await stopLane(journal);
+  const begun = 'The sub-agent “dig”, which was begun in the background, was stopped. It has no result, and none will be told.';
+  const untold = 'The sub-agent “dig” has ended: gold (not ours) (The turn that was to tell it was stopped.)';
+  expect(await linesOf(journal)).toEqual([
+    [SESSION, `${parent.key}#a#stopped`, 'system', begun, parent.authority.principal],
+    [SESSION, `${parent.key}#b#report#stopped`, 'system', untold, parent.authority.principal],
+  ]);
+});
+
+test('a note about what is stopped begins no topic anew that was deleted', async () => {
+  await using rig = await opened();
+  const journal = await rig.open();
+  const parent = await begin(journal, 1);
+  const [lane, session] = [`${LANE}#work`, `${SESSION}#work`];
+  await journal.commit(
+    ['a', 'b'].map((call) => ({ kind: 'run', run: child(parent, call, { ...reportTo(parent), lane, session }) })),
+  );
+  const switches = { kind: 'answer', message: message(3), lane: LANE, session: SESSION, outcome: 'switch', parts: [] } as const;
+  await journal.accept([{ ...switches, topic: { to: 'work' } }]);
+  await journal.commit([{ kind: 'cancel', run: `${parent.key}#a` }]);
+  await journal.accept([{ ...switches, message: message(4), topic: { to: '' } }]);
+  await journal.accept([{ ...switches, message: message(5), topic: { gone: 'work' } }]);
+  await journal.commit([{ kind: 'cancel', run: `${parent.key}#b` }]);
+  expect((await linesOf(journal)).map(([, id]) => id)).toEqual([`${parent.key}#a#stopped`, 'test/bot/m-5:cut']);
 });

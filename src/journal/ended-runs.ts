@@ -7,6 +7,7 @@ import { JOB_SESSIONS } from '../core/job.ts';
 import type { Prompt } from '../core/new-run.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
+import { leaveNote } from './ended-note.ts';
 import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
 import { KEPT_FROM, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
@@ -52,10 +53,13 @@ export function cancelRunsOf(
   return cancelTrees(store, found, stoppedMark, change);
 }
 
-/** As `cancelRuns`, of one that runs; it ends with this outcome, and what it began as cancelled. */
+/**
+ * As `cancelRuns`, of one that runs; it ends with this outcome, and what it began as cancelled. What works in
+ * the background goes on: its conversation was told that it is at work, and is told its result.
+ */
 export function cancelRunning(store: Store, seq: number, outcome: string, change: Change): readonly EndedRun[] {
   const sql = `SELECT ${RUN_COLUMNS}, state FROM run WHERE seq = ? AND state = 'RUNNING'`;
-  return withChildren(store, store.db.all<FoundRecord>(sql, seq)).map((record) =>
+  return withChildren(store, store.db.all<FoundRecord>(sql, seq), AWAITED).map((record) =>
     cancelRun(store, record, change, record.seq === seq ? outcome : undefined),
   );
 }
@@ -128,7 +132,8 @@ function cancelRun(store: Store, record: FoundRecord, change: Change, outcome = 
   // Of a tree the parent comes first: its waits are closed by then, and it does not go on.
   if (row.source.kind === 'run') settleRun(store, row.key, { ok: false, output: 'Error: cancelled' }, change);
   writeEnd(store, row, outcome);
-  return { row, ...remains };
+  const note = leaveNote(store, row);
+  return { row, ...remains, ...(note ? { note } : {}) };
 }
 
 /**
@@ -209,14 +214,17 @@ function parked(store: Store, where: string, values: readonly string[]): readonl
   return store.db.all<FoundRecord>(sql, ...values);
 }
 
-/** With the unfinished runs that they began, and those that these began. */
-function withChildren(store: Store, records: readonly FoundRecord[]): readonly FoundRecord[] {
+/** Of sub-agents, those that a run waits for. */
+const AWAITED = "AND run.input ->> '$.child.report' IS NULL";
+
+/** With the unfinished runs that they began, and those that these began; `which`: a condition for these. */
+function withChildren(store: Store, records: readonly FoundRecord[], which = ''): readonly FoundRecord[] {
   const found = new Map(records.map((record) => [record.seq, record]));
   for (const { seq } of records) {
     const children = store.db.all<FoundRecord>(
       // CROSS: from the tree to its rows. By their state SQLite would look through what waits in all chats.
       `WITH RECURSIVE tree(id) AS (
-         SELECT seq FROM run WHERE parent = ? UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.id)
+         SELECT seq FROM run WHERE parent = ? ${which} UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.id ${which})
        SELECT ${RUN_COLUMNS}, state FROM tree CROSS JOIN run ON run.seq = tree.id WHERE state IN ('NEW', 'RUNNING', 'PARKED')`,
       seq,
     );

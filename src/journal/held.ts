@@ -11,6 +11,15 @@ export function activeTopic({ db, chats }: Store, chat: string): string {
   return known ? (known.active ?? '') : (db.get<{ active: string }>('SELECT active FROM chat WHERE key = ?', chat)?.active ?? '');
 }
 
+/** False of a topic that was deleted; `''` is the chat itself. */
+export function hasTopic({ db, chats }: Store, chat: string, topic: string): boolean {
+  if (topic === '') return true;
+  const known = chats.known(chat);
+  if (known) return known.settings.topics?.includes(topic) === true;
+  const sql = "SELECT 1 FROM chat, json_each(settings, '$.topics') AS topic WHERE chat.key = ? AND topic.value = ?";
+  return db.get(sql, chat, topic) !== undefined;
+}
+
 /** How a new part is written, and what is written beside it. */
 export interface Placed {
   readonly part: OutboundPart;

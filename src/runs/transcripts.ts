@@ -4,6 +4,7 @@ import type { Commits } from '../core/commit.ts';
 import { isArchived, sessionOfArchive } from '../core/ids.ts';
 import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
+import type { EndedRun } from '../core/run.ts';
 import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { behindLastCut, headerOf, newestKept, titleOf, withLines } from './cuts.ts';
@@ -76,6 +77,14 @@ export class Transcripts implements AsyncDisposable {
   /** Called after the turn's commit with the lines it wrote. */
   committed(session: string, lines: readonly SessionMessage[]): void {
     this.#mover.committed(session, lines);
+  }
+
+  /** As `committed`, of runs that a commit ended: its lines and what it noted of them elsewhere. */
+  ended(runs: readonly EndedRun[]): void {
+    for (const { row, lines, note } of runs) {
+      this.committed(row.session, lines);
+      if (note) this.committed(note.session, [note.line]);
+    }
   }
 
   /**
