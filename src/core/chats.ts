@@ -2,6 +2,7 @@
  * The chats that are known: what is needed to write there first, and what people chose for each (runs.md M7).
  */
 import type { Address } from './message.ts';
+import type { NewPart } from './outbox.ts';
 import type { QueueMode } from './queueing.ts';
 import type { ThinkingLevel } from './session.ts';
 
@@ -50,9 +51,12 @@ export const MOST_TOPICS = 50;
 /**
  * A change of the topics of a chat. `to` = this one is active from now on, and made where there is none of
  * this name; what was held of it is sent behind the parts of the same commit. `gone` = the topic ends with
- * its session, its runs and what is held of it; the active one cannot.
+ * its session, its runs and what is held of it; the active one cannot. Tasks and sub-agents in the background
+ * go on: `parts` is what is said then in place of the answer, for so many of them.
  */
-export type TopicChange = { readonly to: string } | { readonly gone: string };
+export type TopicChange =
+  | { readonly to: string }
+  | { readonly gone: string; readonly parts?: (goingOn: number) => readonly NewPart[] };
 
 export interface Chat {
   /**

@@ -15,4 +15,6 @@ export interface Restart {
 export interface SessionCut {
   readonly session: string;
   readonly line: SessionMessage;
+  /** Of a session that is gone: work in the background goes on in its directory. */
+  readonly isInUse?: boolean;
 }

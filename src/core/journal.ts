@@ -22,6 +22,7 @@
 import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import type { GoneTopics } from './gone-topics.ts';
 import type { Jobs } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
@@ -107,6 +108,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly jobs: Jobs;
   readonly processes: Processes;
   readonly children: Children;
+  readonly goneTopics: GoneTopics;
   readonly prompted: PromptedRuns;
   readonly record: EventRecord;
   readonly tasks: TaskRows;

@@ -37,8 +37,10 @@ export interface GatewayOptions {
   readonly people: Pick<People, 'audit'>;
   /** Something was written with an answer: links may be others now. */
   readonly wrote: () => void;
-  /** The session begins anew, or is gone: what is kept of it beside its lines is to be closed. */
+  /** The session begins anew, or is gone: what is kept of it beside its lines is to be closed, or removed. */
   readonly onCut: (session: string, isGone: boolean) => void;
+  /** Runs may have ended without a turn: what only they needed may go. */
+  readonly onEnded: () => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -131,6 +133,7 @@ export class Gateway {
     const { lanes, outboxLanes } = await this.#options.journal.work();
     this.#options.lanes.fetch(lanes);
     for (const { lane } of outboxLanes) this.#options.delivery.poke(lane);
+    this.#options.onEnded();
   }
 
   /** A person is erased: what they said in groups goes with no message any more, and their turns end. */
@@ -227,9 +230,11 @@ export class Gateway {
     const { message } = admission;
     const lanes = seqsByLane(accepted.cancelled);
     for (const [lane, seqs] of lanes) running.abort(lane, seqs);
+    if (lanes.length > 0) this.#options.onEnded();
     const { writes = [] } = admission;
     if (writes.length > 0) this.#options.wrote();
-    for (const { session, line } of accepted.cuts ?? []) this.#options.onCut(session, line.cut?.gone === true);
+    for (const { session, line, isInUse = false } of accepted.cuts ?? [])
+      this.#options.onCut(session, line.cut?.gone === true && !isInUse);
     if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
     const parts = [...admission.parts, ...writes.flatMap((write) => (write.kind === 'part' ? [write.part] : []))];
     const told = [...(admission.partsAfter ? [admission.lane] : []), ...parts.map((part) => part.lane)];

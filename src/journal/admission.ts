@@ -17,7 +17,7 @@ import { addParts } from './outbox.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import type { Store } from './store.ts';
-import { changeConversation, placeIn } from './topics.ts';
+import { changeConversation, goingOnParts, placeIn } from './topics.ts';
 import { settle } from './waits.ts';
 
 export interface CursorMove {
@@ -146,7 +146,7 @@ function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>,
   const seq = insertRow(store, placed, 'DONE', outcome);
   if (partsAfter) applyAll(store, writes, change);
   const ended = settles && cancelled.length === 0 ? answerQuestion(store, settles, change) : undefined;
-  const own = partsAfter ? partsAfter((key) => numberOf(store, key)) : ended?.parts;
+  const own = partsAfter ? partsAfter((key) => numberOf(store, key)) : (ended?.parts ?? goingOnParts(store, admission));
   const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : own;
   addParts(store, parts ?? admission.parts, `in${seq}`);
   if (!partsAfter && ended?.isOver !== true) applyAll(store, writes, change);

@@ -79,7 +79,17 @@ export function cancelConversation(
       ({ profile }) => profile === 'session',
     ),
   ];
-  return cancelTrees(store, inOrder(found), undefined, change);
+  return withChildren(
+    store,
+    found.filter((record) => !isUntold(record)),
+    AWAITED,
+  ).map((record) => cancelRun(store, record, change));
+}
+
+/** It tells what a sub-agent in the background came to, and has not begun. */
+function isUntold({ state, generation, profile, source, input }: FoundRecord): boolean {
+  const isWaiting = state === 'NEW' && generation === 0 && profile === 'session' && source === 'run';
+  return isWaiting && (JSON.parse(input) as Partial<Prompt>).tells !== undefined;
 }
 
 /** As `cancelRuns`, of the run with this key. */

@@ -4,6 +4,7 @@ import { inKeys, principalOf, senderOf } from '../core/ids.ts';
 import { redactAudit, writeAudit } from './audit.ts';
 import { escaped } from './erase-names.ts';
 import { About } from './erase-rows.ts';
+import { forgetGone } from './gone-topics.ts';
 import { erasedId, isErasedId } from './keyed-hash.ts';
 import { forgetMisses } from './links.ts';
 import type { Store } from './store.ts';
@@ -20,6 +21,7 @@ export function hashIds(store: Store, erasure: Erasure, counts: Readonly<Record<
   hashDedup(store, about, id);
   const entries = redactAudit(store, (text) => id.scrubbed(text), id.scrubbed(erasure.by));
   forgetMisses(store, about.principals);
+  forgetGone(store, (session) => about.isOwnSession(session));
   writeAudit(store, {
     kind: 'person.erased',
     subject: erasure.key,

@@ -32,7 +32,10 @@ export interface Placed {
 
 /** In a commit that adds a part: whether it is sent, held, or is one too many. */
 export function placePart(store: Store, { part, lane, expiresAt, topic }: NewPart): Placed {
-  if (!topic || activeTopic(store, chatOfLane(lane)) === topic.name) return { part, heldFor: null, before: [] };
+  const chat = chatOfLane(lane);
+  // Of a deleted topic, what work in the background came to: no one can go there to read it.
+  if (!topic || activeTopic(store, chat) === topic.name || !hasTopic(store, chat, topic.name))
+    return { part, heldFor: null, before: [] };
   const heldFor = inTopic(lane, topic.name);
   const held = heldParts(store, heldFor);
   // What was shown of it before the topic changed goes: a draft would say for ever that there is work.

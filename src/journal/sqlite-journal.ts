@@ -1,6 +1,7 @@
 import type { Chats } from '../core/chats.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
+import type { GoneTopics } from '../core/gone-topics.ts';
 import type { Jobs } from '../core/job.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
@@ -24,6 +25,7 @@ import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { eventRecordOf } from './event-record.ts';
+import { goneTopicsOf } from './gone-topics.ts';
 import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf, loadWithin } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
@@ -242,6 +244,10 @@ export class SqliteJournal implements Journal {
     counts: (run, session, except) => this.#queue.peek(() => childCounts(this.#store, run, session, except)),
     tokens: (run) => this.#queue.read(() => tokenUse(this.#store, run)),
   };
+
+  get goneTopics(): GoneTopics {
+    return goneTopicsOf(this.#store, this.#queue);
+  }
 
   readonly prompted: PromptedRuns = { of: (key) => this.#queue.read(() => promptedRun(this.#store, key)) };
 

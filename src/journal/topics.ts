@@ -6,11 +6,13 @@ import type { TopicChange } from '../core/chats.ts';
 import type { Restart, SessionCut } from '../core/conversation.ts';
 import { archivedSession, chatKey, inTopic, isLaneOf, laneKey, messageKey, sessionOfArchive } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import type { Admission, EndedRun } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { changeSettings, changeTopics } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { cancelConversation } from './ended-runs.ts';
+import { countBackground, markGone, unmarkGone } from './gone-topics.ts';
 import { endGrants } from './grants.ts';
 import { activeTopic, dropHeld, releaseHeld } from './held.ts';
 import { addLines } from './session-lines.ts';
@@ -52,16 +54,24 @@ export function changeConversation(store: Store, answer: Answer, change: Change)
   if (settings) changeSettings(store, message, settings);
   const restarted = restart ? [restartSession(store, answer, restart)] : [];
   if (!topic) return { cancelled: [], cuts: restarted };
-  if ('to' in topic) return { ...switchTopic(store, message, topic), cuts: restarted };
+  if ('to' in topic) return { ...switchTopic(store, message, { ...topic, session: answer.session }), cuts: restarted };
   const ended = deleteTopic(store, answer, topic, change);
   return { ...ended, cuts: [...restarted, ...ended.cuts] };
+}
+
+/** What is said in place of the answer that deletes a topic, where work of it goes on. */
+export function goingOnParts(store: Store, { topic, session }: Answer): readonly NewPart[] | undefined {
+  if (!topic || 'to' in topic) return undefined;
+  const count = countBackground(store, inTopic(session, topic.gone));
+  return count > 0 ? topic.parts?.(count) : undefined;
 }
 
 function switchTopic(
   store: Store,
   message: InboundMessage,
-  { to }: Extract<TopicChange, { to: string }>,
+  { to, session }: Extract<TopicChange, { to: string }> & Pick<Place, 'session'>,
 ): Pick<Changed, 'cancelled'> {
+  if (to !== '') unmarkGone(store, inTopic(session, to));
   changeTopics(store, message, { to });
   releaseHeld(store, inTopic(laneKey(message), to));
   return { cancelled: [] };
@@ -77,7 +87,8 @@ function deleteTopic(store: Store, answer: Answer, { gone }: Extract<TopicChange
   dropHeld(store, inTopic(laneKey(message), gone));
   endGrants(store, session);
   changeTopics(store, message, { gone });
-  return { cancelled, cuts: [addCut(store, session, message, { keep: 0, gone: true })] };
+  const isInUse = markGone(store, session, lane);
+  return { cancelled, cuts: [{ ...addCut(store, session, message, { keep: 0, gone: true }), isInUse }] };
 }
 
 function restartSession(store: Store, answer: Answer, { topic, keep }: Restart): SessionCut {

@@ -72,6 +72,8 @@ export interface RunnerOptions {
   readonly system: () => string;
   /** What a chat is shown with an answer. */
   readonly extras: AnswerExtras;
+  /** Called when the run of a turn is over, whatever became of it. */
+  readonly onEnded?: (row: RunRow) => void;
   /** Called when a turn was answered, on disk, with how long it took. ms. */
   readonly onAnswered?: (row: RunRow, ms: number) => void;
   /** What a turn leaves that fails within the gateway. */

@@ -128,7 +128,10 @@ export class Runner {
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const about = { at: clock.now(), messageId: row.key, session: row.session, channel: channelOf(row), ms };
     if (result.waits) emit({ ...about, type: 'parked', waits: result.waits.length, kinds: kindsOf(result.waits) });
-    else emit({ ...about, type: 'finished', outcome: result.outcome });
+    else {
+      emit({ ...about, type: 'finished', outcome: result.outcome });
+      this.#options.onEnded?.(row);
+    }
   }
 
   async #result(running: Running, signal: AbortSignal): Promise<Ended | undefined> {

@@ -117,6 +117,7 @@ export class MemoryJournal implements Journal {
     ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },
   };
   readonly children: Journal['children'] = { counts: outboxOnly, tokens: outboxOnly };
+  readonly goneTopics: Journal['goneTopics'] = { unused: outboxOnly, isGone: outboxOnly, removed: outboxOnly };
   readonly prompted: Journal['prompted'] = { of: outboxOnly };
   readonly processes: Journal['processes'] = { left: outboxOnly };
   readonly record: Journal['record'] = {

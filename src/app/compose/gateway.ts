@@ -14,12 +14,13 @@ import type { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
-import { removeWorkspace, sessionWorkspace } from '../../runs/workspace.ts';
+import { sessionWorkspace } from '../../runs/workspace.ts';
 import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import { closeBrowser } from './browser.ts';
 import { composeCommands } from './commands.ts';
+import { removeGoneTopic, removeGoneTopics } from './gone-topics.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { allowedSenders, closedToFriends } from './own-accounts.ts';
@@ -72,6 +73,7 @@ export function composeGateway(turn: TurnParts): GatewayParts {
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, people, clock, emit: events.emit },
     wrote: () => void base.linked.refresh().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) })),
+    onEnded: () => void removeGoneTopics(base),
     onCut: (session, isGone) => void endSession(base, session, isGone),
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), clock },
@@ -92,10 +94,7 @@ export function composeGateway(turn: TurnParts): GatewayParts {
 
 /** What a session has beside its lines. Never rejects. */
 async function endSession(base: Base, session: string, isGone: boolean): Promise<void> {
-  const { dataDir, logger } = base.options;
-  const ends = [closeBrowser(base, session), ...(isGone ? [removeWorkspace(dataDir, session)] : [])];
-  for (const end of await Promise.allSettled(ends))
-    if (end.status === 'rejected') logger.warn('session.files-left', { session, detail: errorText(end.reason) });
+  await Promise.all([closeBrowser(base, session), ...(isGone ? [removeGoneTopic(base, session)] : [])]);
 }
 
 function turnPermits({ options, channels, live }: Base): TurnPermits {

@@ -22,6 +22,7 @@ import { composeModelAccess } from './ask-model.ts';
 import { closeBrowser } from './browser.ts';
 import type { PlanAnswer } from './delivery.ts';
 import { composeExtras } from './extras.ts';
+import { removeGoneTopics } from './gone-topics.ts';
 import { composeHooks } from './hooks.ts';
 import { composeMessages } from './messages.ts';
 import { type Operator, provenOwner } from './operator.ts';
@@ -74,6 +75,9 @@ export function composeRunner(turn: TurnParts, queue: QueueParts, waiting: () =>
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
+    onEnded({ workspace, source }) {
+      if (workspace !== undefined || source.kind !== 'chat') void removeGoneTopics(base);
+    },
     onAnswered: (row, ms) => queue.escalation.answered(row, ms),
     ...{ choices, compaction },
     earlier: earlierOf(turn),

@@ -10,6 +10,7 @@ import type { RunnerOptions } from '../../runs/runner-options.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { TaskBook } from '../../tasks/book.ts';
+import { removeGoneTopics } from './gone-topics.ts';
 import type { Base, LiveConfig } from './options.ts';
 
 type TasksConfig = LiveConfig['tasks'];
@@ -76,11 +77,8 @@ function preferredChat(
  * Old rows go, and with a task what it left: its conversation, and its files where no other conversation has
  * them.
  */
-export function pruning(
-  { options, uploads }: Pick<Base, 'options' | 'uploads'>,
-  opened: OpenedJournal,
-  transcripts: Transcripts,
-) {
+export function pruning(base: Pick<Base, 'options' | 'uploads' | 'journal'>, opened: OpenedJournal, transcripts: Transcripts) {
+  const { options, uploads } = base;
   const forget = async ({ session, workspace }: Task): Promise<void> => {
     if (!isTaskSession(session)) return;
     await transcripts.remove(session);
@@ -89,5 +87,6 @@ export function pruning(
   return async (): Promise<void> => {
     await opened.prune(forget);
     await uploads.prune();
+    await removeGoneTopics(base);
   };
 }

@@ -202,6 +202,14 @@ async function listed({ message, base, topic, topics }: Conversation, ports: Pro
   return { parts, choices };
 }
 
+function goesOnText(name: string, count: number): string {
+  const what =
+    count === 1
+      ? '1 task or sub-agent in the background goes on: its result comes here, and the files of the topic are removed when it ends.'
+      : `${count} tasks and sub-agents in the background go on: their results come here, and the files of the topic are removed with the last of them.`;
+  return `Topic ${quoted(name)} was deleted, with its history. ${what} \`/stop\` ends this work too.`;
+}
+
 function deleteTopic(given: string, { topic, topics }: Conversation, say: Say): Prompted {
   const name = findListed(given, topics);
   if (name === undefined) return say('no-topic', unknownText(given));
@@ -209,6 +217,6 @@ function deleteTopic(given: string, { topic, topics }: Conversation, say: Say): 
   if (name === topic) return say('active-topic', `You are in topic ${quoted(name)}. Go to another one first: /s, or /back.`);
   return {
     ...say('delete', `Topic ${quoted(name)} was deleted. What was worked on there has ended, and what was kept for it is gone.`),
-    topic: { gone: name },
+    topic: { gone: name, parts: (goingOn) => say('delete', goesOnText(name, goingOn)).parts },
   };
 }
