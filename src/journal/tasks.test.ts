@@ -109,6 +109,28 @@ test('a task is kept from its end on for as many days as it says, whether it is 
   expect((await at.journal.counts()).inbox).toMatchObject({ DEAD: 0 });
 });
 
+test('a task is kept beyond its days while something that it began is under way, because that works in its files', async () => {
+  await using at = await setup();
+  const child = (of: string, call: string): NewRun => ({
+    ...task(`${of}#${call}`, { lane: `task:a#run:${call}`, session: `task:a#run:${call}`, workspace: 'task:a' }),
+    ...{
+      key: `api/task.cli/${of}#${call}`,
+      source: { kind: 'run', parent: `api/task.cli/${of}`, callId: call },
+      profile: 'subagent',
+    },
+  });
+  await at.add(task('a', { record: { title: 'A', keepDays: 1 } }), child('a', 'x'), child('a#x', 'report'));
+  await at.end(1, 'DONE');
+  await at.pass(3);
+  expect(await at.journal.tasks.get(1)).toBeDefined();
+  await at.end(2, 'DONE');
+  await at.pass(3);
+  expect(await at.journal.tasks.get(1)).toBeDefined();
+  await at.end(3, 'DONE');
+  await at.pass(1);
+  expect(await at.journal.tasks.get(1)).toBeUndefined();
+});
+
 test('a dead task is resumed once, as if it had not been tried, and no other run is', async () => {
   await using at = await setup();
   await at.add(task('a'), { ...task('s'), profile: 'session' });

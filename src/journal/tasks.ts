@@ -53,8 +53,15 @@ export function readTasks(store: Store, queue: CommitQueue): TaskRows {
 
 /** Those whose time to be kept is over: by aging time, so that a clock that is ahead takes nothing. */
 export function expiredTasks(store: Store, limit: number): readonly Task[] {
-  return select(store, `${TASKS} AND ${OVER} AND run.keep_until < ? ${LIMIT}`, store.aging.cut(0), limit);
+  const where = `${TASKS} AND ${OVER} AND run.keep_until < ? AND NOT EXISTS (${UNDER_WAY}) ${LIMIT}`;
+  return select(store, where, store.aging.cut(0), limit);
 }
+
+/** Of what a task began, and what tells of it: sub-agents in the background outlive it and work in its files. */
+const UNDER_WAY = `WITH RECURSIVE tree(id) AS (
+    SELECT child.seq FROM run AS child WHERE child.parent = run.seq UNION
+    SELECT child.seq FROM run AS child JOIN tree ON child.parent = tree.id)
+  SELECT 1 FROM tree CROSS JOIN run AS begun ON begun.seq = tree.id WHERE begun.state IN ('NEW', 'RUNNING', 'PARKED')`;
 
 function listTasks(store: Store, { principal, chat, isOpen = false, limit }: TaskQuery): readonly Task[] {
   const [where, values] = [[TASKS], [] as (string | number)[]];
