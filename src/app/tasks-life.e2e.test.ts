@@ -151,6 +151,8 @@ test('P49: a result that its chat does not take goes to the chat that its person
     ),
   ]);
   expect(await taskOf(rig)).toMatchObject({ status: 'completed', result: { ok: true, output: 'the report' } });
+  const key = (await taskOf(rig))?.key;
+  expect(await rig.daemon.journal.part(`${key}#elsewhere#0`)).toMatchObject({ part: { messageId: key } });
 });
 
 test('P49: where the channel it was asked on is gone, the owner is told in their own chat', async () => {

@@ -1,4 +1,4 @@
-import { delayKey, isDelay, laneKey } from '../core/ids.ts';
+import { delayKey, isDelay, isElsewhere, laneKey } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart, SentFor } from '../core/message.ts';
 import type { NewPart, OutboxRow } from '../core/outbox.ts';
 
@@ -9,7 +9,8 @@ const EXPIRES_MS = 3_600_000;
 /** Parts of one answer share this. */
 export function answerOf({ key, messageId, sentFor }: OutboundPart): string {
   const own = key.replace(/#[^#]*$/, '');
-  return sentFor ? own : (messageId ?? own);
+  // What is told elsewhere is another answer of the same run: each of them may be undelivered.
+  return sentFor || isElsewhere(own) ? own : (messageId ?? own);
 }
 
 /**

@@ -2,7 +2,7 @@
 //   Each step may be repeated: what it removed it does not find again.
 import { basename } from 'node:path';
 import { ERASED, type Erasure, type WordsRule } from '../core/erasure.ts';
-import { chatOfLane, principalOf } from '../core/ids.ts';
+import { chatOfLane, principalOf, runOfPart } from '../core/ids.ts';
 import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { isRelayed } from '../core/relayed.ts';
@@ -109,13 +109,18 @@ function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): stri
     // The owner is asked, and told, on account of them.
     const isAboutThem = part.key.startsWith(OWNER_PARTS) && about.names(part.text);
     const isForThem = part.sentFor?.readers.some((reader) => about.principals.has(reader)) ?? false;
-    if (!about.isOwnLane(lane) && !isForThem && !isAboutThem && !(part.messageId !== undefined && runs.has(part.messageId)))
-      continue;
+    if (!about.isOwnLane(lane) && !isForThem && !isAboutThem && !isOfRun(part, runs)) continue;
     files.push(...filesOf(part));
     store.db.run('DELETE FROM outbox WHERE seq = ?', seq);
     if (state !== 'PENDING' && state !== 'SENDING') countPurged(store, 'outbox', state, 1);
   }
   return files;
+}
+
+/** Whether it tells what one of these runs came to, in whichever chat. */
+export function isOfRun(part: Pick<OutboundPart, 'messageId'>, runs: ReadonlySet<string>): boolean {
+  const run = runOfPart(part);
+  return run !== undefined && runs.has(run);
 }
 
 /** Also those of the parts that would be sent in its place. */

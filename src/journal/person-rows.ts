@@ -1,9 +1,9 @@
 /** Every row about a person, as it is stored, for an export. */
 import type { Erasure, PersonRows } from '../core/erasure.ts';
-import type { InboundMessage, Json } from '../core/message.ts';
+import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
 import type { PersonRef } from '../core/people.ts';
 import { foundOf } from './erase-begin.ts';
-import { About, runsOf } from './erase-rows.ts';
+import { About, isOfRun, runsOf } from './erase-rows.ts';
 import type { Store } from './store.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
@@ -65,10 +65,8 @@ function toldIn({ input, accepted_at: at = null }: Row, about: About): readonly 
 }
 
 function partIsTheirs(text: string, about: About, keys: ReadonlySet<string>): boolean {
-  const { messageId, sentFor } = JSON.parse(text) as { messageId?: string; sentFor?: { readers: readonly string[] } };
-  return (
-    (messageId !== undefined && keys.has(messageId)) || (sentFor?.readers.some((reader) => about.principals.has(reader)) ?? false)
-  );
+  const part = JSON.parse(text) as Pick<OutboundPart, 'messageId' | 'sentFor'>;
+  return isOfRun(part, keys) || (part.sentFor?.readers.some((reader) => about.principals.has(reader)) ?? false);
 }
 
 function startsWithAny({ line }: Row, keys: ReadonlySet<string>): boolean {

@@ -3,6 +3,7 @@
  */
 
 import { isBackground } from '../core/awaited.ts';
+import { elsewhereId } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { type RunRow, targetOf } from '../core/run.ts';
@@ -100,7 +101,9 @@ export function endParts(row: RunRow, end: End, { parts, elsewhere, isThere }: P
   if (row.profile !== 'task') return ofTopic(parts(target, `${lateMark(row.session)}${text}`, files, choices), row, target);
   const told = taskText(row, end);
   const other = elsewhere(row.authority, target);
-  const inOther = other ? parts({ id: `${row.key}#elsewhere`, ...other }, `${NOT_DELIVERED}\n\n${told}`, files, choices) : [];
+  const planned = other ? parts({ id: elsewhereId(row.key), ...other }, `${NOT_DELIVERED}\n\n${told}`, files, choices) : [];
+  // Their keys are their own. They belong to the run, as the others do: what ends or erases it finds them by that.
+  const inOther = planned.map(({ part, ...rest }) => ({ ...rest, part: { ...part, messageId: row.key } }));
   if (other && !isThere(target.channel)) return inOther;
   const [first, ...rest] = parts(target, told, files, choices);
   if (!first) return [];
