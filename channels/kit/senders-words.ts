@@ -15,11 +15,6 @@ export function bracketNote(kind: string, ...words: readonly (string | null | un
   return inner.trim() === '' ? mark(label(kind)) : mark(`${label(kind)}: ${inner}`);
 }
 
-/** The `origin` of a quotation that another person than the sender wrote. */
-export function writtenBy(name: string): string {
-  return `written by ${label(name)}, not by the sender`;
-}
-
 /** Lines that the adapter wrote. */
 export interface Ours {
   readonly marks: string;

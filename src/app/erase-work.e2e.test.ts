@@ -79,6 +79,14 @@ async function fill(at: PeopleRig): Promise<void> {
   await sees(at, 'chat', 'group', 'is done');
   await at.ask('chat', eve('chat', { ...GROUP, text: call(dispatch(call(write('d.txt', canary('GROUPCHILD'))))) }));
   await sees(at, 'chat', 'group', 'came:');
+  // What others quote of her, which the agent never saw before: in a message and in a task.
+  const quoted = (text: string) => ({
+    ...{ platformId: 'elsewhere', fromBot: false, senderId: IDS.chat, text },
+    origin: `written by ${NAMES.chat}, not by the sender`,
+  });
+  await at.ask('chat', { ...ADA, ...GROUP, text: 'QUIET what is that?', replyTo: quoted(canary('QUOTED')) });
+  await shared.deliver({ ...ADA, ...GROUP, text: '/task QUIET sum it up', replyTo: quoted(canary('ASKED')) });
+  await sees(at, 'chat', 'group', '“QUIET sum it up” is done');
   // A conversation of a group that is compacted.
   for (let n = 0; n < 21; n += 1)
     await at.ask(

@@ -58,7 +58,8 @@ export interface QuotedMessage {
   readonly isRepeated?: true;
   /**
    * Immutable id of its author: set where the adapter fetched the message because the agent was called in.
-   * The gateway then leaves words and files out unless its author may write to the agent, or is the agent.
+   * The gateway then leaves words and files out unless its author may write to the agent, or is the agent. It
+   * is stored with the words, so that they are erased with their author.
    */
   readonly senderId?: string;
   /**

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import type { Erasure } from '../core/erasure.ts';
+import { ERASED, type Erasure } from '../core/erasure.ts';
+import type { InboundMessage, QuotedMessage } from '../core/message.ts';
+import type { RunRow } from '../core/run.ts';
+import { FakeClock, inbound, outbound, tempDir } from '../testing/fakes.ts';
 import { About } from './erase-rows.ts';
+import { openJournal } from './open.ts';
 
 test('a text names a person by their whole id: rows about another one, whose id begins so, stay', () => {
   const about = new About({ ids: [{ channel: 'telegram', senderId: '42' }], chats: [], sessions: [] } as unknown as Erasure);
@@ -8,3 +12,117 @@ test('a text names a person by their whole id: rows about another one, whose id 
     expect(about.names(text), text).toBe(true);
   for (const text of ['telegram:421', 'xtelegram:42', 'telegram:4', '']) expect(about.names(text), text).toBe(false);
 });
+
+const EVE = { channel: 'test', senderId: 'eve42' };
+const LANE = 'test/bot/group';
+const SESSION = '_main:test:group';
+
+function said(n: number, senderId: string, text: string, replyTo?: QuotedMessage): InboundMessage {
+  const senderName = senderId === EVE.senderId ? 'Eve Example' : senderId;
+  const group = { id: `test/bot/p${n}`, platformId: `p${n}`, chatId: 'group', isGroup: true, mentionsBot: true };
+  return inbound({ ...group, senderId, senderName, text, ...(replyTo && { replyTo }) });
+}
+
+const authority = (senderId: string) =>
+  ({ principal: `test:${senderId}`, role: 'member', mode: 'guarded', policies: [] }) as const;
+
+async function journalOf(dir: string, messages: readonly InboundMessage[]) {
+  const opened = await openJournal({ dir, clock: new FakeClock() });
+  for (const message of messages)
+    await opened.journal.accept([
+      { kind: 'admit', message, lane: LANE, session: SESSION, authority: authority(message.senderId) },
+    ]);
+  const task = async (id: string, senderId: string, from?: InboundMessage): Promise<void> => {
+    const prompt = { text: from?.text ?? id, media: [], at: '2026-01-01T00:00:00.000Z', ...(from && { from }) };
+    await opened.journal.commit([
+      {
+        kind: 'run',
+        run: {
+          ...{ key: `api/task.chat/${id}`, source: { kind: 'api', client: 'task.chat' }, profile: 'task' },
+          ...{ lane: `${LANE}/#task:${id}`, session: `${SESSION}#task:${id}`, prompt, authority: authority(senderId) },
+          record: { title: id, keepDays: 30 },
+        },
+      },
+    ]);
+  };
+  const erase = async (): Promise<void> => {
+    await opened.journal.commit([{ kind: 'erase', who: EVE, by: 'cli' }]);
+    for (const erasure of await opened.people.erasures.open())
+      await opened.people.erasures.eraseRows(erasure, () => ({ line: () => undefined, text: (text) => text }));
+  };
+  return { ...opened, task, erase };
+}
+
+const messageOf = (row: RunRow): InboundMessage | undefined => row.message ?? row.prompt.from;
+
+const quote = (text: string, more: Partial<QuotedMessage> = {}): QuotedMessage => ({
+  ...{ platformId: 'elsewhere', fromBot: false, text },
+  ...more,
+});
+
+test.each<[string, QuotedMessage]>([
+  ['whose author’s id came with it', quote('ok 1', { senderId: EVE.senderId })],
+  ['of a message that the agent was sent', quote('ok 1', { platformId: 'p1' })],
+  ['that names them as its author', quote('ok 1', { origin: 'written by Eve Example, not by the sender' })],
+  ['that shows the id of its author', quote('ok 1', { origin: 'written by eve42, not by the sender' })],
+  ['that repeats what they said there', quote('words of Eve')],
+])(
+  'short words of an erased person are taken out of a quotation %s, in messages and in tasks of others',
+  async (_which, replyTo) => {
+    await using dir = await tempDir();
+    const at = await journalOf(dir.path, [said(1, EVE.senderId, 'words of Eve'), said(2, 'ben', 'what is that?', replyTo)]);
+    await using _closed = at.journal;
+    await at.task('ben', 'ben', said(3, 'ben', 'sum it up', replyTo));
+    await at.erase();
+    const [message] = await at.journal.waiting(LANE, 5);
+    const [task] = await at.journal.waiting(`${LANE}/#task:ben`, 5);
+    const erased = { platformId: replyTo.platformId, fromBot: false, text: ERASED };
+    expect(message).toMatchObject({ message: { text: 'what is that?' } });
+    expect(message?.message?.replyTo).toEqual(erased);
+    expect(task && messageOf(task)?.replyTo).toEqual(erased);
+  },
+);
+
+test('a quotation of another person stays, also where its words are as short', async () => {
+  await using dir = await tempDir();
+  const replyTo = quote('ok 1', { senderId: 'ada', origin: 'written by Ada, not by the sender' });
+  const at = await journalOf(dir.path, [said(1, EVE.senderId, 'words of Eve'), said(2, 'ben', 'what is that?', replyTo)]);
+  await using _closed = at.journal;
+  await at.task('ben', 'ben', said(3, 'ben', 'sum it up', replyTo));
+  await at.erase();
+  for (const lane of [LANE, `${LANE}/#task:ben`]) {
+    const [row] = await at.journal.waiting(lane, 5);
+    expect(row && messageOf(row)?.replyTo).toEqual(replyTo);
+  }
+});
+
+test('an export has what others quote of a person, in messages and in tasks, and no word of those', async () => {
+  await using dir = await tempDir();
+  const replyTo = quote('ok 1', { senderId: EVE.senderId });
+  const at = await journalOf(dir.path, [said(2, 'ben', 'what is that?', replyTo)]);
+  await using _closed = at.journal;
+  await at.task('ben', 'ben', said(3, 'ben', 'sum it up', { ...replyTo, text: 'ok 2' }));
+  const rows = await at.people.rows([EVE]);
+  expect(rows['toldToOthers']).toMatchObject([{ text: 'ok 1' }, { text: 'ok 2' }]);
+  expect(JSON.stringify(rows)).not.toContain('sum it up');
+});
+
+test.each(['', '#elsewhere'])(
+  'what tells the end of a task of an erased person in another chat goes, and its files (%s)',
+  async (end) => {
+    await using dir = await tempDir();
+    const at = await journalOf(dir.path, []);
+    await using _closed = at.journal;
+    await at.task('eve', EVE.senderId);
+    const key = 'api/task.chat/eve';
+    const part = outbound({
+      ...{ key: `${key}#elsewhere#0`, messageId: `${key}${end}`, channel: 'mail', chatId: 'eve@example.org', text: 'her result' },
+      file: { path: '/data/outgoing/f.txt', name: 'f.txt', mime: 'text/plain', kind: 'document', bytes: 1 },
+    });
+    await at.journal.commit([{ kind: 'part', part: { part, lane: 'mail/bot/eve@example.org', expiresAt: 9e15 } }]);
+    expect(JSON.stringify((await at.people.rows([EVE]))['outbox'])).toContain('her result');
+    await at.erase();
+    expect(await at.journal.part(`${key}#elsewhere#0`)).toBeUndefined();
+    expect((await at.people.erasures.open())[0]?.files).toContain('f.txt');
+  },
+);

@@ -1,17 +1,17 @@
 // an erasure that was begun -> rows of theirs go, words of theirs in rows of others become `[erased]`.
 //   Each step may be repeated: what it removed it does not find again.
 import { basename } from 'node:path';
-import { ERASED, type Erasure, type WordsRule } from '../core/erasure.ts';
+import type { Erasure, WordsRule } from '../core/erasure.ts';
 import { chatOfLane, principalOf, runOfPart } from '../core/ids.ts';
-import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
+import type { Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
-import { isRelayed } from '../core/relayed.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { wholeId, withoutNames } from './erase-names.ts';
 import { eraseWaits, hashedIn } from './erase-waits.ts';
 import { erasedId } from './keyed-hash.ts';
 import { countPurged } from './prune.ts';
-import { readJson, readMessage, readPart, type Store } from './store.ts';
+import { readJson, readPart, type Store } from './store.ts';
+import { inputWith, isQuoted, messageIn, originsOf, sentKey, type TheirWords, toldIn, withoutTold } from './told-words.ts';
 
 /** Who it is about, ready for questions about rows. */
 export class About {
@@ -71,10 +71,12 @@ export function runsOf({ db }: Pick<Store, 'db'>, erasure: Erasure): readonly Ow
 export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): readonly string[] {
   const about = new About(erasure);
   const runs = runsOf(store, erasure);
-  const shared = sharedWith(store, about, runs);
-  const { line, text } = rule(shared.said);
+  const keys = new Set(runs.map(({ key }) => key));
+  const theirs = { about, runs: keys, answers: answersOf(store, keys), origins: originsOf(erasure) };
+  const shared = sharedWith(store, theirs, runs);
+  const { line, text } = rule([...shared.said]);
   const unnamed = withoutNames(erasure);
-  const files = eraseParts(store, about, new Set(runs.map(({ key }) => key)));
+  const files = eraseParts(store, about, keys);
   eraseLines(store, about, line);
   eraseWaits(store, about, { runs: new Set(runs.map(({ seq }) => seq)), unnamed });
   eraseEvents(store, about, runs);
@@ -86,7 +88,7 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): read
     store.db.run('DELETE FROM run WHERE seq = ?', seq);
     countPurged(store, 'run', state, 1);
   }
-  eraseInputs(store, about);
+  eraseInputs(store, theirs, shared);
   eraseRepeated(store, shared.chats, text, unnamed);
   for (const principal of about.principals) {
     const hash = erasedId(store, principal);
@@ -172,66 +174,64 @@ function eraseEvents(store: Store, about: About, runs: readonly OwnRun[]): void 
   }
 }
 
-/** What others were told with their message: lines that were said in the group, and what they quote. */
-function eraseInputs({ db }: Store, about: About): void {
-  const rows = db.all<{ seq: number; input: string }>(
-    "SELECT seq, input FROM run WHERE source = 'chat' AND (input ->> '$.background' IS NOT NULL OR input ->> '$.queued' IS NOT NULL OR input ->> '$.replyTo' IS NOT NULL)",
-  );
-  for (const { seq, input } of rows) {
-    const message = readMessage(input, seq);
-    const erased = withoutWords(message, about);
-    if (erased !== message) db.run('UPDATE run SET input = ? WHERE seq = ?', JSON.stringify(erased), seq);
+/** What others were told with their message, or with that of a task: see `told-words.ts`. */
+function eraseInputs({ db }: Store, theirs: TheirWords, { chats, said }: Shared): void {
+  const isSaid = (text: string, chat: string): boolean => chats.has(chat) && said.has(text);
+  for (const { seq, source, input: text } of db.all<InputRow>(`SELECT seq, lane, source, input FROM run WHERE ${TELLS}`)) {
+    const input = readJson(text, `the input of run ${seq}`);
+    const message = messageIn(source, input);
+    const left = message && withoutTold(message, theirs, isSaid);
+    if (left && left !== message) db.run('UPDATE run SET input = ? WHERE seq = ?', inputWith(source, input, left), seq);
   }
 }
 
-function withoutWords(message: InboundMessage, about: About): InboundMessage {
-  const { channel, background = [], replyTo, queued = [] } = message;
-  const isTold = background.some(({ senderId }) => about.wrote(channel, senderId));
-  const isRelay = replyTo?.fromBot === true && isRelayed(replyTo.text ?? '') && about.names(replyTo.text ?? '');
-  const isQuoted = isRelay || about.wrote(channel, replyTo?.senderId);
-  const others = queued.filter(({ senderId }) => !about.wrote(channel, senderId)).map((one) => withoutWords(one, about));
-  const isQueued = others.length < queued.length || others.some((one, n) => one !== queued[n]);
-  if (!isTold && !isQuoted && !isQueued) return message;
-  const { senderId: _author, media: _files, ...quoted } = replyTo ?? { platformId: '', fromBot: false };
-  return {
-    ...message,
-    ...(isTold ? { background: background.filter(({ senderId }) => !about.wrote(channel, senderId)) } : {}),
-    ...(isQuoted ? { replyTo: { ...quoted, text: ERASED } } : {}),
-    ...(isQueued ? { queued: others } : {}),
-  };
+interface InputRow {
+  readonly seq: number;
+  readonly lane: string;
+  readonly source: string;
+  readonly input: string;
+}
+
+const TELLS = "coalesce(input ->> '$.background', input ->> '$.queued', input ->> '$.replyTo', input ->> '$.from') IS NOT NULL";
+
+/** What the agent sent in these runs. */
+function answersOf({ db }: Store, runs: ReadonlySet<string>): ReadonlySet<string> {
+  const sql = 'SELECT seq, lane, part, platform_id FROM outbox WHERE platform_id IS NOT NULL';
+  const rows = db.all<{ seq: number; lane: string; part: string; platform_id: string }>(sql);
+  const own = rows.filter(({ seq, part }) => isOfRun(readPart(part, seq), runs));
+  return new Set(own.map(({ lane, platform_id: id }) => sentKey(chatOfLane(lane), id)));
 }
 
 interface Shared {
   /** `chatKey`s of the groups they spoke in, and of chats that were written to on their wish. */
   readonly chats: ReadonlySet<string>;
   /** What they said there, as far as rows tell. */
-  readonly said: readonly string[];
+  readonly said: ReadonlySet<string>;
 }
 
 /** Where answers to others may repeat what they said. */
-function sharedWith({ db }: Store, about: About, runs: readonly OwnRun[]): Shared {
+function sharedWith({ db }: Store, theirs: TheirWords, runs: readonly OwnRun[]): Shared {
   const [chats, said] = [new Set<string>(), new Set<string>()];
   const own = new Set(runs.map(({ seq }) => seq));
-  const rows = db.all<{ seq: number; lane: string; input: string }>(
-    "SELECT seq, lane, input FROM run WHERE source = 'chat' AND input ->> '$.isGroup' = 1",
+  const rows = db.all<InputRow>(
+    "SELECT seq, lane, source, input FROM run WHERE coalesce(input ->> '$.isGroup', input ->> '$.from.isGroup') = 1",
   );
-  for (const { seq, lane, input } of rows) {
-    const message = readMessage(input, seq);
-    const beside = [...(message.background ?? []), ...(message.queued ?? [])];
-    const told = beside.filter(({ senderId }) => about.wrote(message.channel, senderId));
-    if (!own.has(seq) && told.length === 0 && !about.wrote(message.channel, message.replyTo?.senderId)) continue;
+  for (const { seq, lane, source, input } of rows) {
+    const message = messageIn(source, readJson(input, `the input of run ${seq}`));
+    if (!message) continue;
+    const told = toldIn(message, theirs);
+    if (!own.has(seq) && told.length === 0 && !isQuoted(message, theirs)) continue;
     chats.add(chatOfLane(lane));
-    for (const { text } of [...told, ...(own.has(seq) ? [message] : [])]) said.add(text);
+    for (const text of [...told, ...(own.has(seq) ? [message.text] : [])]) said.add(text);
   }
-  const keys = new Set(runs.map(({ key }) => key));
   const sent = "SELECT seq, lane, part FROM outbox WHERE part ->> '$.sentFor' IS NOT NULL";
-  for (const { seq, lane, part } of db.all<{ seq: number; lane: string; part: string }>(sent)) {
-    const { messageId, text } = readPart(part, seq);
-    if (messageId === undefined || !keys.has(messageId)) continue;
+  for (const { seq, lane, part: text } of db.all<{ seq: number; lane: string; part: string }>(sent)) {
+    const part = readPart(text, seq);
+    if (!isOfRun(part, theirs.runs)) continue;
     chats.add(chatOfLane(lane));
-    said.add(text);
+    said.add(part.text);
   }
-  return { chats, said: [...said] };
+  return { chats, said };
 }
 
 type Change = (text: string) => string;

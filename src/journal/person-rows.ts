@@ -1,10 +1,11 @@
 /** Every row about a person, as it is stored, for an export. */
 import type { Erasure, PersonRows } from '../core/erasure.ts';
-import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
+import type { Json, OutboundPart } from '../core/message.ts';
 import type { PersonRef } from '../core/people.ts';
 import { foundOf } from './erase-begin.ts';
 import { About, isOfRun, runsOf } from './erase-rows.ts';
 import type { Store } from './store.ts';
+import { messageIn, type TheirWords, toldIn } from './told-words.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
 
@@ -19,6 +20,8 @@ export function rowsOf(store: Store, ids: readonly PersonRef[]): PersonRows {
   const about = new About(scope);
   const runs = runsOf(store, scope);
   const [seqs, keys] = [new Set(runs.map(({ seq }) => seq)), new Set(runs.map(({ key }) => key))];
+  // Not by name: a namesake's words are none of theirs to read.
+  const theirs = { about, runs: keys, answers: new Set<string>(), origins: new Set<string>() };
   const all = (table: string, columns = '*'): readonly Row[] => store.db.all<Row>(`SELECT ${columns} FROM ${table}`);
   const text = (row: Row, column: string): string => String(row[column] ?? '');
   const isOwn = (row: Row): boolean => about.principals.has(text(row, 'principal'));
@@ -29,7 +32,7 @@ export function rowsOf(store: Store, ids: readonly PersonRef[]): PersonRows {
   const tables: Record<string, readonly Row[]> = {
     scope: [{ chats: JSON.stringify(scope.chats), sessions: JSON.stringify(scope.sessions), names: JSON.stringify(scope.names) }],
     run: all('run').filter((row) => seqs.has(Number(row['seq']))),
-    toldToOthers: all('run').flatMap((row) => (seqs.has(Number(row['seq'])) ? [] : toldIn(row, about))),
+    toldToOthers: all('run').flatMap((row) => (seqs.has(Number(row['seq'])) ? [] : toldTo(row, theirs))),
     step: all('step').filter((row) => seqs.has(Number(row['run_seq']))),
     wait: all('wait').filter((row) => seqs.has(Number(row['run'])) || about.chats.has(text(row, 'chat')) || names(row)),
     outbox: all('outbox').filter((row) => about.isOwnLane(text(row, 'lane')) || partIsTheirs(text(row, 'part'), about, keys)),
@@ -55,13 +58,12 @@ export function rowsOf(store: Store, ids: readonly PersonRef[]): PersonRows {
   return tables as unknown as Readonly<Record<string, readonly Json[]>>;
 }
 
-/** What a request of another was told of them, and no word of the other. */
-function toldIn({ input, accepted_at: at = null }: Row, about: About): readonly Row[] {
-  if (typeof input !== 'string' || !input.includes('"senderId"')) return [];
-  const { channel, background = [], replyTo } = JSON.parse(input) as Partial<InboundMessage>;
-  if (channel === undefined) return [];
-  const said = [...background, ...(replyTo ? [replyTo] : [])].filter(({ senderId }) => about.wrote(channel, senderId));
-  return said.map(({ text = '' }) => ({ at, channel, text }));
+/** What a request of another was told or quotes of them, and no word of the other. */
+function toldTo({ input, source, accepted_at: at = null }: Row, theirs: TheirWords): readonly Row[] {
+  if (typeof input !== 'string') return [];
+  const message = messageIn(String(source), JSON.parse(input) as Json);
+  if (!message?.channel) return [];
+  return toldIn(message, theirs).map((text) => ({ at, channel: message.channel, text }));
 }
 
 function partIsTheirs(text: string, about: About, keys: ReadonlySet<string>): boolean {

@@ -102,6 +102,11 @@ export function fromMark(name: string): string {
   return `[from ${nameInMark(name)}]`;
 }
 
+/** The `origin` of a quotation that another person than the sender wrote. */
+export function writtenBy(name: string): string {
+  return `written by ${nameInMark(name)}, not by the sender`;
+}
+
 function roundBrackets(text: string): string {
   return text.replace(/[[\uff3b\ufe47]/g, '(').replace(/[\]\uff3d\ufe48]/g, ')');
 }

@@ -50,7 +50,8 @@ it.each<[string, QuotedMessage, readonly string[], boolean]>([
 ])('a fetched message of %s comes along with its files', async (_name, quoted, allowed, approve) => {
   const { media, replyTo } = await decide(quoted, allowed, approve);
   expect(media).toEqual([OWN, PICTURE]);
-  expect(replyTo).toEqual({ platformId: 'C1:1.0', fromBot: quoted.fromBot, text: 'look', origin: 'written by Bob' });
+  const { fromBot, senderId } = quoted;
+  expect(replyTo).toEqual({ platformId: 'C1:1.0', fromBot, senderId, text: 'look', origin: 'written by Bob' });
 });
 
 it('S3 a fetched message of a person who is blocked stays out, also where everybody may write', async () => {

@@ -118,3 +118,31 @@ test('words that were answered with those of others go, also where they are in r
   const [left] = erased([line('test/bot/3:in', 'user', said('[from Eve] second'), { by: 'test:ada' })]);
   expect(left?.content).toBe('[from Ada] first\n---\nQueued #1:\n[erased]\n---\nQueued #2:\n[from Ben] third');
 });
+
+test('what others quote of theirs goes by the author that the line names, also where they never said it in this session', () => {
+  const quoting = (whose: string, words = 'ok 1') => `[in reply to ${whose}: “${words}”]\n[from Ada] what is that?`;
+  const by = { by: 'test:ada' };
+  const lines = [
+    line('test/bot/2:in', 'user', quoting('another message (written by Eve, not by the sender)'), by),
+    line('test/bot/3:in', 'user', quoting('another message (written by eve, not by the sender), as the sender repeats it'), by),
+    line('test/bot/4:in', 'user', quoting('another message (written by Evelyn, not by the sender)'), by),
+  ];
+  const gone = quoting('another message', ERASED);
+  expect(erased(lines)).toEqual([{ ...lines[0], content: gone }, { ...lines[1], content: gone }, lines[2]]);
+});
+
+test('what others quote of an answer to them goes, and the same words elsewhere stay', () => {
+  const lines = [
+    line('test/bot/1:in', 'user', '[from Eve] and the code?', { by: 'test:eve' }),
+    line('test/bot/1#a1', 'assistant', 'It is 1234.'),
+    line('test/bot/2:in', 'user', '[in reply to you: “It is 1234.”]\n[from Ada] It is 1234. Why?', { by: 'test:ada' }),
+  ];
+  expect(erased(lines)[2]?.content).toBe('[in reply to you: “[erased]”]\n[from Ada] It is 1234. Why?');
+});
+
+test('a long quotation that names them as its author goes whole', () => {
+  const head = '[in reply to another message (written by Eve, not by the sender), quoted below:';
+  const content = [head, '  > first', '  >', '  > second', ']', '[from Ada] what is that?'].join('\n');
+  const [left] = erased([line('test/bot/3:in', 'user', content, { by: 'test:ada' })]);
+  expect(left?.content).toBe('[in reply to another message: “[erased]”]\n[from Ada] what is that?');
+});

@@ -1,7 +1,7 @@
 // lines of a session that others have a part in -> which are a person's who is erased -> `[erased]`
 import { ERASED, type Theirs, type WordsRule } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { fromMark, QUOTED_LINE } from '../lib/marks.ts';
+import { fromMark, QUOTED_LINE, writtenBy } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 
 /** Shorter words are everybody's: they are taken out only where they are quoted. */
@@ -13,6 +13,8 @@ const MOST_PHRASES = 5_000;
 const INNER_END = /[\v\f\r\u0085\p{Zl}\p{Zp}]+/u;
 /** Below the last line of a quotation that was cut (`blockMark`). */
 const CUT = /^ {2}\(\d+ more characters of it are left out\)$/;
+/** How the head of such a quotation ends. */
+const BELOW = ', quoted below:';
 const INPUT = ':in';
 /** How ids of summaries begin. No key of a message does: no channel has such a name. */
 const SUMMARY = 'compacted:';
@@ -39,7 +41,7 @@ export function eraseRule(theirs: Theirs, hash: string, lines: readonly SessionM
   const isOwn = ({ id, by }: SessionMessage): boolean => isTheirs(by) || isOfRun(id, runs);
   const own = lines.filter((line) => isOwn(line) && line.content !== ERASED);
   const hasOwn = lines.some(isOwn);
-  const scrub = scrubber(own, marks);
+  const scrub = scrubber(own, theirs);
   return {
     own,
     change(line) {
@@ -66,7 +68,7 @@ function withoutSummary(line: SessionMessage): SessionMessage | undefined {
 /** For rows: what they said is known from there. */
 export function wordsRule(theirs: Theirs, hash: string, said: readonly string[]): ReturnType<WordsRule> {
   const rule = eraseRule(theirs, hash, []);
-  const text = withoutWords(said.flatMap(wordsIn), theirs.names.map(fromMark));
+  const text = withoutWords({ said: said.flatMap(wordsIn), answered: [], ...namesOf(theirs) });
   return { text, line: (line) => rule.change(line) ?? scrubbed(line, text) };
 }
 
@@ -98,13 +100,29 @@ function erased(line: SessionMessage, hash: string): SessionMessage | undefined 
   return JSON.stringify(left) === JSON.stringify(line) ? undefined : left;
 }
 
+/** How they are named in what is told and quoted of them. */
+interface Named {
+  /** `[from NAME]` */
+  readonly marks: readonly string[];
+  /** As in `in reply to another message (written by NAME, not by the sender)`; some channels show the id there. */
+  readonly origins: readonly string[];
+}
+
+function namesOf({ names, principals }: Theirs): Named {
+  const shown = [...names, ...[...principals].map((principal) => principal.slice(principal.indexOf(':') + 1))];
+  return { marks: names.map(fromMark), origins: shown.map((name) => `(${writtenBy(name)})`) };
+}
+
 /** Takes out of lines of others what they repeat. */
-function scrubber(own: readonly SessionMessage[], marks: readonly string[]): LineRule['change'] {
-  const text = withoutWords(
-    // Also what was written to others on their wish: it may be quoted there.
-    own.filter(({ role, by }) => role === 'user' || by !== undefined).flatMap(({ content }) => wordsIn(content)),
-    marks,
-  );
+function scrubber(own: readonly SessionMessage[], theirs: Theirs): LineRule['change'] {
+  // Also what was written to others on their wish: it may be quoted there.
+  const isSaid = ({ role, by }: SessionMessage): boolean => role === 'user' || by !== undefined;
+  const wordsOf = (lines: readonly SessionMessage[]): string[] => lines.flatMap(({ content }) => wordsIn(content));
+  const text = withoutWords({
+    said: wordsOf(own.filter(isSaid)),
+    answered: wordsOf(own.filter((line) => line.role === 'assistant' && !isSaid(line))),
+    ...namesOf(theirs),
+  });
   return (line) => scrubbed(line, text);
 }
 
@@ -128,21 +146,26 @@ function scrubbed(line: SessionMessage, text: (text: string) => string): Session
   };
 }
 
+interface Words extends Named {
+  readonly said: readonly string[];
+  /** By the agent, to them: others may quote it, and it may be anyone's where it only stands in a text. */
+  readonly answered: readonly string[];
+}
+
 /** Takes out what is told under their name, their longer sentences, and what is quoted of theirs. */
-function withoutWords(said: readonly string[], marks: readonly string[]): (text: string) => string {
-  const phrases = [...new Set(said)].sort((a, b) => b.length - a.length).slice(0, MOST_PHRASES);
+function withoutWords({ said, answered, marks, origins }: Words): (text: string) => string {
+  const phrases = longestFirst(said);
   const long = phrases.filter((words) => words.length >= PHRASE_CHARS);
+  const quoted = [...phrases, ...longestFirst(answered)];
   return (text) => {
     let left = withoutQueued(text, marks);
     if (marks.some((mark) => left.includes(mark)))
-      left = left
-        .split('\n')
-        .map((row) => (marks.some((mark) => row.startsWith(`  ${mark} `)) ? `  ${ERASED}` : row))
-        .join('\n');
+      left = eachRow(left, (row) => (marks.some((mark) => row.startsWith(`  ${mark} `)) ? `  ${ERASED}` : row));
+    if (origins.some((origin) => left.includes(origin))) left = withoutOrigins(left, origins);
     for (const mark of marks) left = left.replaceAll(mark, ERASED);
     for (const words of long) if (left.includes(words)) left = left.replaceAll(words, ERASED);
-    if (left.includes(`\n${QUOTED_LINE}`)) left = withoutQuoted(left, phrases);
-    if (left.includes('“')) for (const words of phrases) left = left.replaceAll(`“${words}”`, `“${ERASED}”`);
+    if (left.includes(`\n${QUOTED_LINE}`)) left = withoutQuoted(left, quoted);
+    if (left.includes('“')) for (const words of quoted) left = left.replaceAll(`“${words}”`, `“${ERASED}”`);
     return left;
   };
 }
@@ -158,6 +181,30 @@ function withoutQuoted(text: string, phrases: readonly string[]): string {
     return whole.has(said) || (isCut && said !== '' && phrases.some((words) => words.startsWith(said)));
   };
   return rows.map((row, n) => (isErased(row, n) ? `${QUOTED_LINE}${ERASED}` : row)).join('\n');
+}
+
+function longestFirst(words: readonly string[]): readonly string[] {
+  return [...new Set(words)].sort((a, b) => b.length - a.length).slice(0, MOST_PHRASES);
+}
+
+function eachRow(text: string, change: (row: string) => string): string {
+  return text.split('\n').map(change).join('\n');
+}
+
+/** What lines of requests that name the author are a reply to (`prepare.ts`), with all that is quoted below. */
+function withoutOrigins(text: string, origins: readonly string[]): string {
+  let isBelow = false;
+  return text
+    .split('\n')
+    .flatMap((row) => {
+      const isQuoted = isBelow && (row === ']' || row.startsWith('  '));
+      isBelow = isQuoted && row !== ']';
+      if (isQuoted) return [];
+      if (!origins.some((origin) => row.startsWith(`[in reply to another message ${origin}`))) return [row];
+      isBelow = row.endsWith(BELOW);
+      return [`[in reply to another message: “${ERASED}”]`];
+    })
+    .join('\n');
 }
 
 /** Words of several people that were one request: each of them, but for the first, has a head of its own. */

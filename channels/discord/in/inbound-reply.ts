@@ -3,8 +3,9 @@
  * began with.
  */
 import { type MediaRef, type QuotedMessage, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import { writtenBy } from '../../../src/lib/marks.ts';
 import { type JsonObject, list, num, obj, objects } from '../../kit/json.ts';
-import { bracketNote, composed, type Ours, ours, writtenBy } from '../../kit/senders-words.ts';
+import { bracketNote, composed, type Ours, ours } from '../../kit/senders-words.ts';
 import { snowflake } from '../wire/ids.ts';
 import type { Post, Surroundings } from './called-in.ts';
 import { isForward, mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';

@@ -8,9 +8,10 @@ import {
   UNKNOWN_SENDER,
 } from '../../../src/core/message.ts';
 import { isRelayed } from '../../../src/core/relayed.ts';
+import { writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
-import { composed, ours, writtenBy } from '../../kit/senders-words.ts';
+import { composed, ours } from '../../kit/senders-words.ts';
 import type { BotIdentity } from '../wire/client.ts';
 import { toEmoji } from '../wire/emoji.ts';
 import { stringOf } from '../wire/fields.ts';

@@ -5,10 +5,10 @@
  * not be where the message of the other kind stands. Pure; nothing throws for any JSON.
  */
 import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
-import { mark } from '../../../src/lib/marks.ts';
+import { mark, writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, str } from '../../kit/json.ts';
-import { composed, label, ours, writtenBy } from '../../kit/senders-words.ts';
+import { composed, label, ours } from '../../kit/senders-words.ts';
 import { mediaOf } from './inbound-content.ts';
 import { authorId, type InboundContext, TS, toMs } from './inbound-fields.ts';
 import { authorOf, isOwn, quotedWords } from './inbound-quoted.ts';

@@ -1,12 +1,12 @@
 /** The first message of a thread, for those who call the agent into it: events carry the reply alone. */
 import type { InboundMessage, QuotedMessage } from '../../../src/core/message.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { writtenBy } from '../../../src/lib/marks.ts';
 import { oneLine } from '../../../src/lib/one-line.ts';
 import { apiFailureOf, CallError } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { RecentMap, RecentSet } from '../../kit/recent.ts';
-import { writtenBy } from '../../kit/senders-words.ts';
 import type { SlackClient } from '../wire/client.ts';
 import type { InboundContext } from './inbound-fields.ts';
 import { isPaneRoot, quotedParent } from './inbound-quoted.ts';

@@ -2,7 +2,8 @@
 import type { Message } from 'grammy/types';
 import type { MediaRef, QuotedMessage } from '../../../src/core/message.ts';
 import { isRelayed } from '../../../src/core/relayed.ts';
-import { label, writtenBy } from '../../kit/senders-words.ts';
+import { writtenBy } from '../../../src/lib/marks.ts';
+import { label } from '../../kit/senders-words.ts';
 import { authorOf, chatName, originName } from './authors.ts';
 import { mediaOf } from './inbound-content.ts';
 import { noteOf } from './inbound-note.ts';

@@ -2,8 +2,9 @@
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
+import { writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
-import { composed, label, ours, writtenBy } from '../../kit/senders-words.ts';
+import { composed, label, ours } from '../../kit/senders-words.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { kindsIn, readContent, type Said } from './inbound-content.ts';
 import { SILENT } from './kind-words.ts';
