@@ -123,8 +123,8 @@ export interface Erasures {
   /** Puts keyed hashes in place of their ids in ledger, dedup and audit, and notes the decision. */
   hashIds(erasure: Erasure, counts: Readonly<Record<string, number>>): Promise<void>;
   /**
-   * Gives free pages back, empties the log, and ends the erasure. False = another process holds the log:
-   * again.
+   * Writes all pages anew, empties the log, and ends the erasure. False = another process holds the log:
+   * again. Rejects where there is no room for it.
    */
   clean(erasure: Erasure): Promise<boolean>;
 }

@@ -9,6 +9,8 @@ import type { Store } from './store.ts';
 
 export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
   const { db } = store;
+  // By key, so that a log that another process holds is waited for without all of it again.
+  const rewritten = new Set<string>();
   return {
     open: () => queue.read(() => openErasures(store)),
     isTelling: (erasure) =>
@@ -35,7 +37,10 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
     async clean({ key }) {
       await queue.write(() => dropAllCopies(store));
       const isClean = await queue.read(() => {
-        db.exec('PRAGMA incremental_vacuum');
+        // Also `secure_delete` leaves behind what SQLite moved from a page to another: only pages that are written anew
+        // hold nothing of it.
+        if (!rewritten.has(key)) db.exec('VACUUM');
+        rewritten.add(key);
         return emptiesLog(store);
       });
       if (!isClean) return false;
