@@ -1,3 +1,4 @@
+import { callKey } from '../core/call-key.ts';
 import { shortHash } from '../core/ids.ts';
 import type { ModelAnswer } from '../core/model.ts';
 import type { ToolCall } from '../core/session.ts';
@@ -227,7 +228,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
   emit({ type: 'tool.started', tool: call.name, callId: call.id });
   const context = {
     callId: call.id,
-    idempotencyKey: `${run.runId}#${call.id}`,
+    idempotencyKey: callKey(run.runId, call.id),
     workspace: run.workspace,
     clock: run.clock,
     taint: batch.taint,

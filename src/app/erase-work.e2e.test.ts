@@ -79,6 +79,11 @@ async function fill(at: PeopleRig): Promise<void> {
   await sees(at, 'chat', 'group', 'is done');
   await at.ask('chat', eve('chat', { ...GROUP, text: call(dispatch(call(write('d.txt', canary('GROUPCHILD'))))) }));
   await sees(at, 'chat', 'group', 'came:');
+  // An answer of a sub-agent that is a file of the group's workspace.
+  await at.ask('chat', eve('chat', { ...GROUP, text: call(dispatch(`${'x '.repeat(600)}${canary('SPILLED')}`)) }));
+  await sees(at, 'chat', 'group', 'All of it is in .gatehouse/outputs/subagent-');
+  const [spilled] = await filesHolding(join(at.dataDir, 'workspaces'), ['CANARYSPILLED']);
+  expect(spilled).toContain('.gatehouse/outputs/subagent-');
   // What others quote of her, which the agent never saw before: in a message and in a task.
   const quoted = (text: string) => ({
     ...{ platformId: 'elsewhere', fromBot: false, senderId: IDS.chat, text },

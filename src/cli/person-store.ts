@@ -2,12 +2,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.ts';
+import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
 import type { PersonRows, Theirs } from '../core/erasure.ts';
 import { principalOf } from '../core/ids.ts';
 import type { Json } from '../core/message.ts';
 import type { People, PersonRef } from '../core/people.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
+import { filesOfCalls } from '../runs/call-files.ts';
 import { eraseRule } from '../runs/erase-lines.ts';
 import { uploadsOf, workspaceOf, writtenAlone } from '../runs/erasure.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
@@ -53,18 +55,61 @@ export async function storedOf(dataDir: string, people: Pick<People, 'rows'>, id
         for (const file of await filesBelow(workspaceOf(dataDir, session)))
           if (file === join(workspaceOf(dataDir, session), path)) found.files.add(relative(dataDir, file));
       for (const path of await uploadsOf(session, rule.own, keys, dataDir)) found.files.add(relative(dataDir, path));
+      const calls = rule.own.flatMap(callsOf);
+      for (const path of await leftByCalls(dataDir, session, calls)) found.files.add(path);
     }
   }
   for (const session of own) {
     const dir = splitKey(session).topic === undefined ? userWorkspaces(dataDir, session) : sessionWorkspacePath(dataDir, session);
     for (const path of await filesBelow(dir)) found.files.add(relative(dataDir, path));
   }
+  for (const [session, calls] of callsOfRows(rows))
+    for (const path of await leftByCalls(dataDir, session, calls)) found.files.add(path);
   for (const path of await outgoingOf(dataDir, JSON.stringify([rows['outbox'], rows['step']]))) found.files.add(path);
   return {
     ...{ rows, sessions: found.sessions, shared: found.shared, files: [...found.files].sort() },
     count: Object.values(rows).reduce((sum, all) => sum + all.length, 0),
     lines: found.shared.reduce((sum, { lines }) => sum + lines.length, 0),
   };
+}
+
+/** Below the data directory. */
+async function leftByCalls(dataDir: string, session: string, calls: readonly string[]): Promise<readonly string[]> {
+  const workspace = workspaceOf(dataDir, session);
+  const found: string[] = [];
+  for (const path of await filesOfCalls(workspace, calls)) {
+    const within = await filesBelow(join(workspace, path));
+    found.push(...(within.length > 0 ? within : [join(workspace, path)]));
+  }
+  return found.map((path) => relative(dataDir, path));
+}
+
+/** `callKey`s that steps and lines in the journal name, by session. */
+function callsOfRows(rows: PersonRows): ReadonlyMap<string, readonly string[]> {
+  const runs = new Map((rows['run'] as unknown as readonly RunOf[] | undefined)?.map((run) => [run.seq, run]));
+  const keys = new Set([...runs.values()].map(({ key }) => key));
+  const steps = (rows['step'] ?? []) as unknown as readonly { readonly run_seq: number; readonly call_id: string | null }[];
+  const lines = (rows['session_line'] ?? []) as unknown as readonly { readonly session: string; readonly line: string }[];
+  const of = [
+    ...steps.flatMap(({ run_seq: seq, call_id: id }) => {
+      const run = runs.get(seq);
+      return run && id ? [{ session: run.workspace ?? run.session, call: callKey(run.key, id) }] : [];
+    }),
+    // A line of another is among them where it names the person.
+    ...lines.flatMap(({ session, line }) => {
+      const calls = callsOf(JSON.parse(line) as SessionMessage);
+      return calls.filter((call) => keys.has(runOfCall(call))).map((call) => ({ session, call }));
+    }),
+  ];
+  const by = Map.groupBy(of, ({ session }) => session);
+  return new Map([...by].map(([session, calls]) => [session, calls.map(({ call }) => call)]));
+}
+
+interface RunOf {
+  readonly seq: number;
+  readonly key: string;
+  readonly session: string;
+  readonly workspace: string | null;
 }
 
 function read(scope: Json | undefined): { readonly sessions: readonly string[]; readonly names: readonly string[] } {

@@ -63,6 +63,12 @@ export interface EraseWrite {
   readonly parts?: readonly NewPart[];
 }
 
+/** A call of a tool, by its `callKey`, and the session whose workspace it worked in. */
+export interface CallOf {
+  readonly session: string;
+  readonly call: string;
+}
+
 /** An erasure that was begun. What it speaks of is not erased before its row is gone. */
 export interface Erasure {
   /** A keyed hash. */
@@ -82,6 +88,8 @@ export interface Erasure {
   readonly runs: readonly string[];
   /** Names of files in `outgoing/` that nothing needs any more. */
   readonly files: readonly string[];
+  /** Calls of theirs that may have left files in a workspace, as far as only rows tell. Absent = none. */
+  readonly calls?: readonly CallOf[];
   readonly by: string;
   /** Epoch ms. */
   readonly at: number;

@@ -31,6 +31,7 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
   for (const one of counts) for (const [name, count] of Object.entries(one)) sum[name] = (sum[name] ?? 0) + count;
   const begun: Erasure = {
     ...{ key, ids, by, at: store.clock.now(), until, stage: 'words', counts: sum, runs: [], files: before?.files ?? [] },
+    ...(before?.calls ? { calls: before.calls } : {}),
     names: merged(before?.names, found.names),
     chats: merged(before?.chats, found.chats),
     sessions: merged(before?.sessions, found.sessions),

@@ -27,7 +27,7 @@ const authority = (senderId: string) =>
   ({ principal: `test:${senderId}`, role: 'member', mode: 'guarded', policies: [] }) as const;
 
 async function journalOf(dir: string, messages: readonly InboundMessage[]) {
-  const opened = await openJournal({ dir, clock: new FakeClock() });
+  const opened = await openJournal({ dir, clock: new FakeClock(), remains: () => ({ lines: [], tools: [] }) });
   for (const message of messages)
     await opened.journal.accept([
       { kind: 'admit', message, lane: LANE, session: SESSION, authority: authority(message.senderId) },
@@ -126,3 +126,21 @@ test.each(['', '#elsewhere'])(
     expect((await at.people.erasures.open())[0]?.files).toContain('f.txt');
   },
 );
+
+test('calls whose lines are in no file yet are known by their steps, each with its workspace', async () => {
+  await using dir = await tempDir();
+  const at = await journalOf(dir.path, [said(1, EVE.senderId, 'words of Eve'), said(2, 'ben', 'words of Ben')]);
+  await using _closed = at.journal;
+  await at.task('eve', EVE.senderId);
+  for (const lane of [LANE, `${LANE}/#task:eve`]) {
+    const [first] = await at.journal.waiting(lane, 5);
+    const { seq, key, generation } = (first && (await at.journal.claim(first.seq))) ?? expect.fail('nothing to claim');
+    const call = { n: 1, kind: 'tool', callId: `of ${key}` } as const;
+    expect(await at.journal.step(seq, generation, { ...call, state: 'STARTED' })).toBe(true);
+  }
+  await at.erase();
+  expect((await at.people.erasures.open())[0]?.calls).toEqual([
+    { session: SESSION, call: 'test/bot/p1#of test/bot/p1' },
+    { session: `${SESSION}#task:eve`, call: 'api/task.chat/eve#of api/task.chat/eve' },
+  ]);
+});

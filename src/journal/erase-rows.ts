@@ -1,7 +1,8 @@
 // an erasure that was begun -> rows of theirs go, words of theirs in rows of others become `[erased]`.
 //   Each step may be repeated: what it removed it does not find again.
 import { basename } from 'node:path';
-import type { Erasure, WordsRule } from '../core/erasure.ts';
+import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
+import type { CallOf, Erasure, WordsRule } from '../core/erasure.ts';
 import { chatOfLane, principalOf, runOfPart } from '../core/ids.ts';
 import type { Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
@@ -117,6 +118,26 @@ function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): stri
     if (state !== 'PENDING' && state !== 'SENDING') countPurged(store, 'outbox', state, 1);
   }
   return files;
+}
+
+/** Calls whose steps, or whose lines that are on their way, say that they left something in a workspace, or may. */
+export function callsOfRows(store: Store, erasure: Erasure): readonly CallOf[] {
+  const about = new About(erasure);
+  const runs = runsOf(store, erasure);
+  const sql = `SELECT call_id AS id, coalesce(workspace, session) AS session FROM step JOIN run ON run.seq = run_seq
+    WHERE run_seq = ? AND kind = 'tool' AND (value IS NULL OR value LIKE '%.gatehouse/outputs/%' OR value LIKE '%research/%')`;
+  const steps = runs.flatMap(({ seq, key }) =>
+    store.db.all<{ id: string; session: string }>(sql, seq).map(({ id, session }) => ({ session, call: callKey(key, id) })),
+  );
+  const keys = new Set(runs.map(({ key }) => key));
+  const rows = store.db.all<{ seq: number; session: string; line: string }>('SELECT seq, session, line FROM session_line');
+  const moving = rows.filter(({ session }) => !about.isOwnSession(session));
+  const lines = moving.flatMap(({ seq, session, line }) => {
+    const message = readJson(line, `session line ${seq}`) as unknown as SessionMessage;
+    const own = callsOf(message).filter((call) => keys.has(runOfCall(call)));
+    return own.map((call) => ({ session, call }));
+  });
+  return [...steps, ...lines];
 }
 
 /** Whether it tells what one of these runs came to, in whichever chat. */

@@ -3,7 +3,7 @@ import type { Erasures } from '../core/erasure.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { ERASURES, keepErasure, openErasures } from './erase-begin.ts';
 import { hashIds } from './erase-ids.ts';
-import { About, eraseRows, outboxFiles, stepFiles } from './erase-rows.ts';
+import { About, callsOfRows, eraseRows, outboxFiles, stepFiles } from './erase-rows.ts';
 import { dropAllCopies } from './kept-copies.ts';
 import type { Store } from './store.ts';
 
@@ -21,8 +21,9 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
       }),
     eraseRows: (erasure, rule) =>
       queue.write(() => {
+        const calls = [...(erasure.calls ?? []), ...callsOfRows(store, erasure)];
         const files = eraseRows(store, erasure, rule);
-        const left = { ...erasure, files: [...new Set([...erasure.files, ...files])] };
+        const left = { ...erasure, calls, files: [...new Set([...erasure.files, ...files])] };
         keepErasure(store, left);
         return left;
       }),
@@ -31,7 +32,7 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
       queue.write(() => {
         hashIds(store, erasure, counts);
         const { key, at, stage: _, ...rest } = erasure;
-        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], until: 0, by: '' };
+        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], calls: [], until: 0, by: '' };
         keepErasure(store, { ...rest, ...none, key, at, stage: 'clean', counts });
       }),
     async clean({ key }) {

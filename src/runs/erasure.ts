@@ -4,6 +4,7 @@
 import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeName, splitKey, userDirectory, userWorkspaces } from '../../sessions/file-name.ts';
+import { callsOf } from '../core/call-key.ts';
 import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
 import { principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
@@ -12,6 +13,7 @@ import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
 import { storedStem } from '../media/fetch-file.ts';
 import { openParent, PathRefusal } from '../workspace/path.ts';
+import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, wordsRule } from './erase-lines.ts';
 import { MAX_FILES } from './prepare.ts';
 import { sessionWorkspacePath } from './workspace.ts';
@@ -74,6 +76,11 @@ type Counts = { readonly sessions: number; readonly lines: number; readonly file
 async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise<Counts> {
   const { store, dataDir, apart, signal } = options;
   const sum = { sessions: 0, lines: 0, files: 0 };
+  for (const [session, calls] of Map.groupBy(erasure.calls ?? [], (one) => one.session))
+    sum.files += await eraseFilesOfCalls(
+      workspaceOf(dataDir, session),
+      calls.map(({ call }) => call),
+    );
   const isOwn = (session: string): boolean => erasure.sessions.some((own) => session === own || session.startsWith(`${own}#`));
   const known = (await store.list()).map(({ key }) => key);
   // Their own last: whatever was copied out of them is known by the lines that are there.
@@ -91,6 +98,7 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
         const rule = eraseRule(theirs, erasure.key, lines);
         sum.files += await eraseUploads(session, rule.own, erasure, dataDir);
         sum.files += await eraseWritten(workspaceOf(dataDir, session), lines, new Set(rule.own));
+        sum.files += await eraseFilesOfCalls(workspaceOf(dataDir, session), rule.own.flatMap(callsOf));
         return rule.change;
       });
       sum.lines += changed;

@@ -1,8 +1,8 @@
 // query -> a search engine -> the pages it found, some at once -> Markdown files below research/ -> an index of them
 import { z } from 'zod';
 import { UNTRUSTED } from '../core/authority.ts';
+import { searchEnding } from '../core/call-key.ts';
 import type { SearchHit, WebSearch } from '../core/egress.ts';
-import { shortHash } from '../core/ids.ts';
 import type { ClaimDisk } from '../core/ports.ts';
 import type { ToolContext } from '../core/tool.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
@@ -61,7 +61,7 @@ export const deepSearch = defineBoundTool({
     if (found.kind === 'failed') throw new ToolFailure(`no search engine answered: ${found.reason}`);
     const hits = distinct(found.hits);
     if (hits.length === 0) return `${found.source} found nothing`;
-    const dir = `research/${slugOf(query)}-${shortHash(call.idempotencyKey, 8)}`;
+    const dir = `research/${slugOf(query)}${searchEnding(call.idempotencyKey)}`;
     const pages = await saveAll(hits, { dir, maxChars }, call, port);
     const saved = pages.filter(({ file }) => file).length;
     if (saved === 0) throw new ToolFailure(`none of the pages could be read.\n${pages.map(entry).join('\n')}`);

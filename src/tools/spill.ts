@@ -1,8 +1,8 @@
 // bytes of an output -> head and tail in memory, the whole in a file of the workspace as soon as it is too large
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import { outputEnding } from '../core/call-key.ts';
 import { isGatehouseError } from '../core/errors.ts';
-import { shortHash } from '../core/ids.ts';
 import type { ClaimDisk, DiskClaim } from '../core/ports.ts';
 import type { ToolContext, ToolResult } from '../core/tool.ts';
 import { syncDirectory } from '../lib/atomic-file.ts';
@@ -158,7 +158,7 @@ class StoredFile implements AsyncDisposable {
 
   static async create({ name, context, claimDisk }: SpillOptions): Promise<StoredFile> {
     const { workspace, idempotencyKey, signal } = context;
-    const file = `${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 40)}-${shortHash(idempotencyKey)}.txt`;
+    const file = `${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 40)}${outputEnding(idempotencyKey)}`;
     await using parts = new AsyncDisposableStack();
     const folder = parts.use(await WorkspaceDirectory.open(workspace, OUTPUTS, { create: true }));
     await pruneOutputs(folder);
