@@ -198,3 +198,30 @@ test('an erasure that was begun is finished by the next start, and a message tha
   await at.rig.daemon.gateway.idle();
   expect(at.model.requests).toEqual([]);
 });
+
+test('a summary of a group is made anew after an erase, without a word of the person, and the next turn has it', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({
+    dir: dir.path,
+    script: ({ messages, context }) => (context.purpose === 'summary' ? `SUMMARY of ${messages.at(-1)?.content}` : 'noted'),
+  });
+  for (let n = 0; n < 20; n += 1)
+    await at.ask(
+      'chat',
+      n % 2 === 0 ? eve('chat', { ...GROUP, text: `CANARYLONG${n}` }) : { ...ADA, ...GROUP, text: `words of Ada ${n}` },
+    );
+  const summaries = () => at.model.requests.filter(({ context }) => context.purpose === 'summary');
+  await until('it is compacted', () => summaries().length === 1);
+  await at.settled();
+  expect((await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes')).code).toBe(0);
+  await at.ask('chat', { ...ADA, ...GROUP, text: 'go on' });
+  await until('it is made anew', () => summaries().length === 2);
+  const asked = JSON.stringify(summaries()[1]?.messages);
+  expect(asked).toContain('words of Ada 1');
+  expect(asked).not.toContain('CANARYLONG');
+  await until('the next turn has it', async () => {
+    await at.ask('chat', { ...ADA, ...GROUP, text: 'and on' });
+    return JSON.stringify(at.model.requests.at(-1)?.messages).includes('SUMMARY of');
+  });
+  expect(await filesHolding(at.dataDir, ['CANARYLONG', 'Eve Example'])).toEqual([]);
+});

@@ -48,6 +48,9 @@ async function scene(reply: () => ModelReply | Promise<ModelReply>, held: readon
     flush: () => transcripts.flush(),
     replace: (...args: Parameters<Transcripts['replace']>) => transcripts.replace(...args),
     sessions: transcripts.sessions,
+    get erased() {
+      return transcripts.erased;
+    },
   };
   const compaction = new Compaction({
     ...{ transcripts: counting, clock, logger, models: () => models },

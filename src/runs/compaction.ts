@@ -1,5 +1,6 @@
 // answer committed -> enough lines? -> summary of the older ones -> session's mutex -> archive, rewrite
 import {
+  type CompactionPlan,
   compactedId,
   messagesIn,
   planCompaction,
@@ -10,12 +11,14 @@ import {
 } from '../agent/compact.ts';
 import type { ModelAccess } from '../core/ask-model.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { isArchived } from '../core/ids.ts';
+import { archivedSession, isArchived } from '../core/ids.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Waits } from '../core/wait.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { isEmptied, type Part, withArchived } from './emptied-summary.ts';
+import { orderLines } from './order-lines.ts';
 import type { Transcripts } from './transcripts.ts';
 
 /** Summaries that are made at once in the background: conversations come first. */
@@ -44,7 +47,7 @@ export type Compacted =
   | Exclude<Summary, { readonly kind: 'summary' }>;
 
 export interface CompactionOptions {
-  readonly transcripts: Pick<Transcripts, 'load' | 'flush' | 'replace' | 'sessions'>;
+  readonly transcripts: Pick<Transcripts, 'load' | 'flush' | 'replace' | 'sessions' | 'erased'>;
   readonly waits: Pick<Waits, 'heldHistory'>;
   /** Whether it happens by itself; asked after each turn. */
   readonly isOn: () => boolean;
@@ -65,7 +68,8 @@ interface Failure {
  * Keeps stored histories short. No answer waits for it: the model is asked once the answer is committed and
  * beside the session's mutex, which is held while the lines are replaced alone. Nothing of it is in the
  * journal: what a kill or a failure ends has changed nothing, and a later turn does it again. While others
- * wait for their turn it is left to a later one as well, up to a few lines more.
+ * wait for their turn it is left to a later one as well, up to a few lines more. A summary that an erasure
+ * emptied is made anew in the same way, from what the archive has of its messages by then.
  */
 export class Compaction implements AsyncDisposable {
   readonly #options: CompactionOptions;
@@ -76,6 +80,7 @@ export class Compaction implements AsyncDisposable {
   readonly #failed = new Map<string, Failure>();
   /** By session: its lines, about. Spares reading all of them after each turn. */
   readonly #counted = new Map<string, number>();
+  #erased = 0;
 
   constructor(options: CompactionOptions) {
     this.#options = options;
@@ -106,12 +111,14 @@ export class Compaction implements AsyncDisposable {
     if (done >= 0) return doneWith(lines, done);
     const rule = { ...SESSION_COMPACTION, from: 0 };
     const held = await this.#held(row.session, lines);
-    const plan = planCompaction(lines, rule, held);
+    const plan = planCompaction(lines, rule, held) ?? emptiedIn(lines, held);
     if (!plan) return { kind: 'nothing', isHeld: held > 0 && planCompaction(lines, rule) !== undefined };
-    const replaced = lines.slice(plan.begin, plan.end);
-    const summary = await summarise({ messages: replaced, kind: 'session', name: row.key }, models(row), signal);
+    const part = { ...plan, lines };
+    const messages = await this.#sourceOf(row.session, part);
+    if (messages.every(isEmptied)) return { kind: 'nothing', isHeld: false };
+    const summary = await summarise({ messages, kind: 'session', name: row.key }, models(row), signal);
     if (summary.kind !== 'summary') return summary;
-    if (!(await this.#replace(row.session, replaced, summary.line))) return { kind: 'nothing', isHeld: false };
+    if (!(await this.#replace(row.session, { part, messages }, summary.line))) return { kind: 'nothing', isHeld: false };
     this.#failed.delete(row.session);
     return doneWith(withSummary(lines, plan, summary.line), plan.begin);
   }
@@ -134,6 +141,9 @@ export class Compaction implements AsyncDisposable {
 
   /** False also where it is not known. */
   #isShort(session: string, more: number): boolean {
+    const { erased } = this.#options.transcripts;
+    if (erased !== this.#erased) this.#counted.clear();
+    this.#erased = erased;
     const counted = this.#counted.get(session);
     if (counted === undefined) return false;
     const now = counted + Math.max(more, LEAST_OF_TURN);
@@ -169,31 +179,52 @@ export class Compaction implements AsyncDisposable {
     const { transcripts, models } = this.#options;
     const { session, key } = row;
     const from = this.#options.isBusy() ? FROM_WHILE_BUSY : SESSION_COMPACTION.from;
-    const count = (await transcripts.load(session, from)).length;
-    this.#count(session, count);
-    if (count < from) return undefined;
+    const newest = await transcripts.load(session, from);
+    this.#count(session, newest.length);
+    if (newest.length < from && !newest.some(isEmptied)) return undefined;
+    // So that one which cannot be made now is not left until there are enough lines.
+    this.#counted.delete(session);
     const lines = await transcripts.load(session);
-    const plan = planCompaction(lines, SESSION_COMPACTION, await this.#held(session, lines));
+    const held = await this.#held(session, lines);
+    const plan = planCompaction(lines, SESSION_COMPACTION, held) ?? emptiedIn(lines, held);
     if (!plan) return undefined;
-    const replaced = lines.slice(plan.begin, plan.end);
-    const name = replaced.at(-1)?.id ?? key;
+    const part = { ...plan, lines };
+    const messages = await this.#sourceOf(session, part);
+    if (messages.every(isEmptied)) {
+      // What it stood for is in no archive: it stays as it is.
+      this.#count(session, newest.length);
+      return undefined;
+    }
+    const name = messages.at(-1)?.id ?? key;
     const { signal } = this.#closing;
     const summary = await this.#queue.run(() =>
-      summarise({ messages: replaced, kind: 'session', name }, models(row, `${key}#compact`), signal),
+      summarise({ messages, kind: 'session', name }, models(row, `${key}#compact`), signal),
     );
     if (summary.kind !== 'summary') return summary;
     // So that the mutex is held for the rewriting alone.
     await transcripts.flush();
-    const isDone = await transcripts.sessions.runExclusive(session, () => this.#replace(session, replaced, summary.line));
+    const isDone = await transcripts.sessions.runExclusive(session, () =>
+      this.#replace(session, { part, messages }, summary.line),
+    );
     return isDone ? doneWith(withSummary(lines, plan, summary.line), plan.begin) : { kind: 'nothing', isHeld: false };
+  }
+
+  /** What the summary of this part is made of. Of what was erased since, the archive has nothing any more. */
+  async #sourceOf(session: string, part: Part): Promise<readonly SessionMessage[]> {
+    const replaced = part.lines.slice(part.begin, part.end);
+    if (!replaced.some(isEmptied)) return replaced;
+    return withArchived(part, orderLines(await this.#options.transcripts.load(archivedSession(session))));
   }
 
   /**
    * False where these lines are no longer there side by side, say something else since they were read,
    * because words were erased, or a run was parked that needs them.
    */
-  async #replace(session: string, replaced: readonly SessionMessage[], summary: SessionMessage): Promise<boolean> {
+  async #replace(session: string, { part, messages }: Made, summary: SessionMessage): Promise<boolean> {
     const { transcripts, waits } = this.#options;
+    const replaced = part.lines.slice(part.begin, part.end);
+    const source = await this.#sourceOf(session, part);
+    if (source.length !== messages.length || !messages.every((line, n) => saysSame(line, source[n]))) return false;
     const needed = new Set(await waits.heldHistory(session));
     let isDone = false;
     await transcripts.replace(session, (lines) => {
@@ -224,6 +255,18 @@ export class Compaction implements AsyncDisposable {
     const hint = 'nothing was changed; it is tried again after a later turn';
     logger.warn('session.not-compacted', { session, detail: reason, nextInMs: waitMs, hint });
   }
+}
+
+/** What is summarised, and what of it the model was shown. */
+interface Made {
+  readonly part: Part;
+  readonly messages: readonly SessionMessage[];
+}
+
+/** The first summary that says nothing any more, behind lines that must stay. */
+function emptiedIn(lines: readonly SessionMessage[], held: number): CompactionPlan | undefined {
+  const begin = lines.findIndex((line, n) => n >= held && isEmptied(line));
+  return begin < 0 ? undefined : { begin, end: begin + 1 };
 }
 
 /** What a summary is made of. */

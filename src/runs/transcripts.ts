@@ -30,10 +30,16 @@ export class Transcripts implements AsyncDisposable {
   readonly #options: TranscriptsOptions;
   readonly #parts = new AsyncDisposableStack();
   readonly #mover: LineMover;
+  #erased = 0;
 
   constructor(options: TranscriptsOptions) {
     this.#options = options;
     this.#mover = new LineMover(options);
+  }
+
+  /** How often lines were taken out of files while this works: what was counted before may be otherwise. */
+  get erased(): number {
+    return this.#erased;
   }
 
   /**
@@ -172,6 +178,7 @@ export class Transcripts implements AsyncDisposable {
     await this.flush();
     await this.#mover.inRound(async () => {
       await work();
+      this.#erased += 1;
       for (const session of sessions) this.#mover.forget(session);
     });
   }
