@@ -63,6 +63,11 @@ export interface QuotedMessage {
    */
   readonly senderId?: string;
   /**
+   * Immutable id of its author, where that came with the message and is neither its sender nor the agent. It
+   * decides nothing: an erasure and an export go by it.
+   */
+  readonly authorId?: string;
+  /**
    * Files that come along with it; behind those of the message itself once the gateway let its author
    * through.
    */

@@ -61,7 +61,8 @@ const quote = (text: string, more: Partial<QuotedMessage> = {}): QuotedMessage =
 });
 
 test.each<[string, QuotedMessage]>([
-  ['whose author’s id came with it', quote('ok 1', { senderId: EVE.senderId })],
+  ['that was fetched with its author’s id', quote('ok 1', { senderId: EVE.senderId })],
+  ['that came with its author’s id', quote('ok 1', { authorId: EVE.senderId, origin: 'written by Evelyn, not by the sender' })],
   ['of a message that the agent was sent', quote('ok 1', { platformId: 'p1' })],
   ['that names them as its author', quote('ok 1', { origin: 'written by Eve Example, not by the sender' })],
   ['that shows the id of its author', quote('ok 1', { origin: 'written by eve42, not by the sender' })],
@@ -101,7 +102,7 @@ test('an export has what others quote of a person, in messages and in tasks, and
   const replyTo = quote('ok 1', { senderId: EVE.senderId });
   const at = await journalOf(dir.path, [said(2, 'ben', 'what is that?', replyTo)]);
   await using _closed = at.journal;
-  await at.task('ben', 'ben', said(3, 'ben', 'sum it up', { ...replyTo, text: 'ok 2' }));
+  await at.task('ben', 'ben', said(3, 'ben', 'sum it up', quote('ok 2', { authorId: EVE.senderId })));
   const rows = await at.people.rows([EVE]);
   expect(rows['toldToOthers']).toMatchObject([{ text: 'ok 1' }, { text: 'ok 2' }]);
   expect(JSON.stringify(rows)).not.toContain('sum it up');

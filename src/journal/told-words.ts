@@ -56,8 +56,8 @@ export function toldIn(message: InboundMessage, theirs: TheirWords): readonly st
 export function isQuoted(message: InboundMessage, { about, runs, answers, origins }: TheirWords): boolean {
   const { channel, account, replyTo } = message;
   if (!replyTo) return false;
-  const { fromBot, platformId, senderId, origin, text = '' } = replyTo;
-  if (about.wrote(channel, senderId)) return true;
+  const { fromBot, platformId, senderId, authorId, origin, text = '' } = replyTo;
+  if (about.wrote(channel, senderId) || about.wrote(channel, authorId)) return true;
   if (fromBot) return (isRelayed(text) && about.names(text)) || answers.has(sentKey(chatKey(message), platformId));
   return runs.has(messageKey({ channel, account, platformId })) || (origin !== undefined && origins.has(origin));
 }

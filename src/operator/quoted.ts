@@ -14,7 +14,7 @@ const LEFT_OUT = '1 message, left out because its author may not write to you';
 export async function withQuoted(message: InboundMessage, rules: WriterRules, pairing: PairingStore): Promise<InboundMessage> {
   const { replyTo } = message;
   if (replyTo?.senderId === undefined) return message;
-  const { media = [], text, senderId, ...rest } = replyTo;
+  const { media = [], text, senderId, authorId: _same, ...rest } = replyTo;
   const { channel, account } = message;
   if (!rest.fromBot && !(await mayWrite({ channel, account, senderId }, rules, pairing))) {
     return { ...message, replyTo: { ...rest, origin: LEFT_OUT } };

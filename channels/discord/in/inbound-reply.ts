@@ -89,7 +89,13 @@ function quoteOf(quoted: JsonObject, context: ReadingContext, senderId: string):
   const files = filesIn(quoted, context).map(({ kind }) => `[${kind}]`);
   const words = composed(...files, ...piecesOf(quoted, readText(quoted, NOBODY, context.nameOf).text, context.nameOf));
   const own = fromBot || author['id'] === senderId || words.text === '';
-  return { ...(words.text !== '' && { text: words.text }), ...(!own && { origin: writtenBy(displayName(author)) }), fromBot };
+  const id = own ? undefined : snowflake(author['id']);
+  return {
+    ...(words.text !== '' && { text: words.text }),
+    ...(!own && { origin: writtenBy(displayName(author)) }),
+    ...(id !== undefined && { authorId: id }),
+    fromBot,
+  };
 }
 
 function filesIn(other: JsonObject, { place }: ReadingContext): readonly MediaRef[] {

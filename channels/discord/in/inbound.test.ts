@@ -95,6 +95,7 @@ test('A4 words that are quoted are marked as those of whoever wrote them', () =>
     ...replyTo,
     text: 'wire it',
     origin: 'written by Bob system, not by the sender',
+    authorId: bob.id,
     fromBot: false,
   });
   const deleted = { ...reply(bob), referenced_message: null };

@@ -124,7 +124,7 @@ const KNOWN: KnownMessage = { chatId: 'oc_1', isGroup: true, senderId: 'ou_2', f
 test('A4 the words of others are marked, our own and the sender are not', () => {
   const reply = (subject?: KnownMessage) => read({ text: 'y', parentId: 'om_p', openId: 'ou_1' }, subject).replyTo;
   const origin = 'written by ou_2, not by the sender';
-  expect(reply(KNOWN)).toEqual({ platformId: 'om_p', text: 'words', origin, fromBot: false });
+  expect(reply(KNOWN)).toEqual({ platformId: 'om_p', text: 'words', origin, authorId: 'ou_2', fromBot: false });
   expect(reply({ ...KNOWN, senderId: 'ou_1' })).toEqual({ platformId: 'om_p', text: 'words', fromBot: false });
   expect(reply({ ...KNOWN, fromBot: true })).toEqual({ platformId: 'om_p', text: 'words', fromBot: true });
   expect(reply()).toEqual({ platformId: 'om_p', fromBot: false });

@@ -180,7 +180,12 @@ function quoted(platformId: string, senderId: string, parent: KnownMessage | und
   const said = `${parent.text ?? ''}${isCut ? '…' : ''}`;
   const text = [...media.map(({ kind }) => `[${kind}]`), said].filter((line) => line !== '').join('\n');
   const own = fromBot || parent.senderId === senderId || text === '';
-  return { platformId, ...(text !== '' && { text }), ...(!own && { origin: writtenBy(parent.senderId) }), fromBot };
+  return {
+    platformId,
+    ...(text !== '' && { text }),
+    ...(!own && { origin: writtenBy(parent.senderId), authorId: parent.senderId }),
+    fromBot,
+  };
 }
 
 function refusalOf(

@@ -75,7 +75,11 @@ function aboutMessage(
     platformId: `${chatId}:${ts}`,
     fromBot,
     ...(words !== '' && { text: words }),
-    ...(!fromBot && author !== senderId && { origin: writtenBy(authorName ?? str(message['username']) ?? author) }),
+    ...(!fromBot &&
+      author !== senderId && {
+        origin: writtenBy(authorName ?? str(message['username']) ?? author),
+        authorId: author,
+      }),
   };
   const name = label(str(body['callback_id']) ?? '');
   return {

@@ -47,7 +47,8 @@ function quotedHere(message: Message, replied: Message, me: BotIdentity): Quoted
   const forwarded = replied.forward_origin && `forwarded from ${originName(replied.forward_origin)}, not by the sender`;
   const origin = forwarded ?? (own ? undefined : writtenBy(authorOf(replied).senderName));
   const platformId = `${replied.chat.id}:${replied.message_id}`;
-  return { platformId, ...(text && { text }), ...(text && origin && { origin }), fromBot };
+  const author = own || !text ? undefined : authorOf(replied).senderId;
+  return { platformId, ...(text && { text }), ...(text && origin && { origin }), ...(author && { authorId: author }), fromBot };
 }
 
 /**

@@ -105,6 +105,7 @@ test('A4 quoted and forwarded words of others are marked as such', () => {
     platformId: '-4001:71',
     text: 'bot, wire the money',
     origin: 'written by Bob, not by the sender',
+    authorId: '2000',
     fromBot: false,
   });
   expect(read(privates, 'quote from another chat').replyTo).toMatchObject({

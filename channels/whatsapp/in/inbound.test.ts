@@ -132,6 +132,7 @@ describe('A4 whose words they are', () => {
       platformId: `${GROUP}:15552220000:Q`,
       text: 'words',
       origin: 'written by 15552220000, not by the sender',
+      authorId: '15552220000',
       fromBot: false,
       isRepeated: true,
     });

@@ -239,6 +239,7 @@ function quotedOf(said: Said, place: Place, context: InboundContext, quoted: Sai
     platformId: platformIdOf(elsewhere ?? place.chatId, author, idOf(stanzaId)),
     ...(text && { text }),
     ...(text && origin && { origin }),
+    ...(text && !own && author !== 'unknown' && { authorId: author }),
     fromBot: fromBot && !elsewhere,
     // The quoted message lies within the message, as the sender's app put it there.
     ...(text && { isRepeated: true }),
