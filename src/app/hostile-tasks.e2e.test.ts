@@ -7,6 +7,7 @@ import { UNTRUSTED } from '../core/authority.ts';
 import type { ModelRequest } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { TaskBook } from '../tasks/book.ts';
+import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
 import { job } from '../testing/jobs.ts';
 import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
@@ -124,6 +125,7 @@ test('hostile: a task that is a reply to words of a stranger does not have these
   await until('it is done', () => rig.channel.texts().length === 2);
   expect(asked).toContain('left out because its author may not write to you');
   expect(asked).not.toContain('CANARY');
+  expect(await filesHolding(dir.path, ['CANARY'])).toEqual([]);
 });
 
 test('hostile: a reply to the result of a task knows what the task had read', async () => {

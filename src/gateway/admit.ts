@@ -49,11 +49,10 @@ export interface AdmitOptions {
  */
 export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const judged = await judge(message, options);
-  const admission =
-    judged.kind === 'admit'
-      ? { ...judged, message: await withQuoted(judged.message, options.rules(message.channel), options.pairing) }
-      : judged;
-  if (!options.standing || admission.kind === 'refuse') return admission;
+  if (judged.kind === 'refuse') return judged;
+  // What is answered at once is stored with its message, as what is let in.
+  const admission = { ...judged, message: await withQuoted(judged.message, options.rules(message.channel), options.pairing) };
+  if (!options.standing) return admission;
   if (admission.kind === 'admit') return { ...admission, ...(await options.standing(admission.message)) };
   const { settles, outcome } = admission;
   // Words of a guest stay words of a guest when they answer a question. A yes or no is none of theirs.
