@@ -3,6 +3,7 @@ import { shortHash } from './ids.ts';
 import type { SessionMessage } from './session.ts';
 
 const SEARCH_CHARS = 8;
+const PICTURE_CHARS = 12;
 
 /** `ToolContext.idempotencyKey`; also the key of the run of a sub-agent that the call began. */
 export function callKey(run: string, callId: string): string {
@@ -22,6 +23,11 @@ export function outputEnding(call: string): string {
 /** The end of the name of the directory that holds the pages of a search. */
 export function searchEnding(call: string): string {
   return `-${shortHash(call, SEARCH_CHARS)}`;
+}
+
+/** The name of the picture that a call of the browser took. */
+export function pictureName(call: string): string {
+  return `${shortHash(call, PICTURE_CHARS)}.png`;
 }
 
 /** `callKey`s of all calls that a stored line speaks of. Its id begins with the key of its run. */

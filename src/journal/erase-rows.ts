@@ -125,7 +125,7 @@ export function callsOfRows(store: Store, erasure: Erasure): readonly CallOf[] {
   const about = new About(erasure);
   const runs = runsOf(store, erasure);
   const sql = `SELECT call_id AS id, coalesce(workspace, session) AS session FROM step JOIN run ON run.seq = run_seq
-    WHERE run_seq = ? AND kind = 'tool' AND (value IS NULL OR value LIKE '%.gatehouse/outputs/%' OR value LIKE '%research/%')`;
+    WHERE run_seq = ? AND kind = 'tool' AND (value IS NULL OR value LIKE '%.gatehouse/outputs/%' OR value LIKE '%research/%' OR value LIKE '%screenshots/%')`;
   const steps = runs.flatMap(({ seq, key }) =>
     store.db.all<{ id: string; session: string }>(sql, seq).map(({ id, session }) => ({ session, call: callKey(key, id) })),
   );

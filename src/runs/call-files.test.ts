@@ -1,7 +1,7 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { callKey, callsOf, outputEnding, searchEnding } from '../core/call-key.ts';
+import { callKey, callsOf, outputEnding, pictureName, searchEnding } from '../core/call-key.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { eraseFilesOfCalls, filesOfCalls } from './call-files.ts';
@@ -14,17 +14,24 @@ async function fill(workspace: string): Promise<void> {
     await writeFile(join(workspace, `.gatehouse/outputs/shell${outputEnding(call)}`), 'long');
     await mkdir(join(workspace, `research/words${searchEnding(call)}`), { recursive: true });
     await writeFile(join(workspace, `research/words${searchEnding(call)}`, '1.md'), 'a page');
+    await mkdir(join(workspace, 'screenshots'), { recursive: true });
+    await writeFile(join(workspace, 'screenshots', pictureName(call)), 'a picture');
   }
 }
 
 test('files that a call left are found by the call, and those of other calls stay', async () => {
   await using dir = await tempDir();
   await fill(dir.path);
-  const own = [`.gatehouse/outputs/shell${outputEnding(EVES)}`, `research/words${searchEnding(EVES)}`];
+  const own = [
+    `.gatehouse/outputs/shell${outputEnding(EVES)}`,
+    `research/words${searchEnding(EVES)}`,
+    `screenshots/${pictureName(EVES)}`,
+  ];
   expect(await filesOfCalls(dir.path, [EVES])).toEqual(own);
-  expect(await eraseFilesOfCalls(dir.path, [EVES])).toBe(2);
+  expect(await eraseFilesOfCalls(dir.path, [EVES])).toBe(3);
   expect(await readdir(join(dir.path, '.gatehouse/outputs'))).toEqual([`shell${outputEnding(BENS)}`]);
   expect(await readdir(join(dir.path, 'research'))).toEqual([`words${searchEnding(BENS)}`]);
+  expect(await readdir(join(dir.path, 'screenshots'))).toEqual([pictureName(BENS)]);
   expect(await eraseFilesOfCalls(dir.path, [EVES])).toBe(0);
 });
 

@@ -1,6 +1,6 @@
-/** Files of a workspace that calls of tools left there under a name of their own: long outputs, pages of searches. */
+/** Files of a workspace that calls of tools left there under a name of their own: long outputs, pages of searches, pictures. */
 import { readdir, rm } from 'node:fs/promises';
-import { outputEnding, searchEnding } from '../core/call-key.ts';
+import { outputEnding, pictureName, searchEnding } from '../core/call-key.ts';
 import { isErrno } from '../lib/errno.ts';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
 import { OUTPUTS } from '../workspace/stored-outputs.ts';
@@ -8,6 +8,7 @@ import { OUTPUTS } from '../workspace/stored-outputs.ts';
 const PLACES = [
   { names: OUTPUTS, ending: outputEnding },
   { names: ['research'], ending: searchEnding },
+  { names: ['screenshots'], ending: pictureName },
 ] as const;
 
 /** Paths in the workspace, of files and of directories. `calls`: by `callKey`. Rejects as the disk does. */

@@ -25,6 +25,7 @@ const LOOK_MS = 100;
 const CLEAN_TRIES = 50;
 /** Tools that write the file that their argument `path` names. */
 const WRITING = ['write_file', 'edit_file', 'diff_edit'];
+const CONVERTING = 'convert_markdown_to_docx';
 /** A copy for an answer that a turn has just made is named by no row yet. */
 const YOUNG_MS = 3_600_000;
 
@@ -199,16 +200,25 @@ export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<
 
 function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
   return calls.flatMap(({ name, arguments: text }) => {
-    if (!WRITING.includes(name)) return [];
-    const path = pathIn(text);
+    const path = name === CONVERTING ? convertedPath(text) : WRITING.includes(name) ? argumentIn(text, 'path') : undefined;
     return path === undefined ? [] : [path];
   });
 }
 
+/** Where it names no target, the document lies beside its source. */
+function convertedPath(text: string): string | undefined {
+  return (
+    argumentIn(text, 'target_path') ??
+    argumentIn(text, 'source_path')
+      ?.replace(/\.[^./]*$/, '')
+      .concat('.docx')
+  );
+}
+
 /** The arguments are as the model wrote them: they may be anything. */
-function pathIn(text: string): string | undefined {
+function argumentIn(text: string, name: string): string | undefined {
   try {
-    const { path } = JSON.parse(text) as { readonly path?: unknown };
+    const { [name]: path } = JSON.parse(text) as { readonly [name: string]: unknown };
     return typeof path === 'string' ? path : undefined;
   } catch {
     return undefined;

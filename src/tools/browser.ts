@@ -1,8 +1,8 @@
 // action -> what it changes -> the browser of the session -> what the page says, marked as foreign
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import { BROWSER_ACTIONS, type BrowserAction, type BrowserOutcome, type BrowserPort } from '../core/browser.ts';
+import { pictureName } from '../core/call-key.ts';
 import type { ClaimDisk } from '../core/ports.ts';
 import type { Act, ApprovalFacts, RunScope, ToolContext, ToolResult } from '../core/tool.ts';
 import { oneLine } from '../lib/one-line.ts';
@@ -100,14 +100,9 @@ async function use(
   const taint = before || port.isPrivate || action === 'type' || action === 'evaluate' ? { taint: PRIVATE } : {};
   if (outcome.kind === 'failed') throw new ToolFailure(`${action} failed: ${oneLine(outcome.reason, 2_000)}`, taint.taint);
   if (!outcome.png) return { output: told(outcome, outcome.output), ...taint };
-  const path = `screenshots/${nameOf(context)}.png`;
+  const path = `screenshots/${pictureName(context.idempotencyKey)}`;
   await writeWholeFile({ path, context, claimDisk }, outcome.png);
   return { output: told(outcome, `The picture is in ${path}`), media: [path], ...taint };
-}
-
-/** The same on every attempt at the call, and of no other call. */
-function nameOf({ idempotencyKey }: ToolContext): string {
-  return createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 12);
 }
 
 type Done = Extract<BrowserOutcome, { readonly kind: 'done' }>;
