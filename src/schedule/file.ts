@@ -62,7 +62,12 @@ const entry = z.object({
     channel: z.string().nullish(),
     chat_id: z.string().nullish(),
     thread_id: z.string().nullish(),
+    account: z.string().nullish(),
+    is_group: z.boolean().nullish(),
+    reply_context: z.record(z.string(), z.json()).nullish(),
     session: z.string().nullish(),
+    /** Each run is a task. Files of earlier versions do not say it. */
+    task: z.boolean().default(false),
   }),
   state: z
     .object({ next_run_at_ms: ms.nullish(), last_run_at_ms: ms.nullish(), last_status: z.string().max(500).nullish() })
@@ -142,7 +147,10 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
 }
 
 /** What an export has in a payload; other keys change nothing here, and are named. */
-const PAYLOAD = ['message', 'deliver', 'channel', 'chat_id', 'thread_id', 'session', 'kind'];
+const PAYLOAD = [
+  ...['message', 'deliver', 'channel', 'chat_id', 'thread_id', 'account', 'is_group', 'reply_context'],
+  ...['session', 'task', 'kind'],
+];
 
 function notesOf(usual: unknown, left: readonly string[], isUndelivered: boolean): readonly string[] {
   const payload = recordOf(recordOf(usual)['payload']);
@@ -166,15 +174,14 @@ export function metJob(id: string, text: string | undefined, message: string): E
 
 async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typeof readJobs>[1]): Promise<Job> {
   const { payload, state } = from;
-  const named = payload.channel && payload.chat_id ? { channel: payload.channel, chatId: payload.chat_id } : undefined;
-  const thread = named && payload.thread_id ? { threadId: payload.thread_id } : {};
-  const deliver = payload.deliver ? (named ? { ...named, ...thread } : fallback) : undefined;
+  const deliver = payload.deliver ? (addressOf(payload) ?? fallback) : undefined;
   const job = await jobOf(
     {
       ...{ name: from.name, text: payload.message, schedule: from.schedule, missed: from.missed, taint: from.taint },
       ...{ deleteAfterRun: from.delete_after_run, authority: from.authority ?? OPERATOR },
       ...(from.timezone ? { timezone: from.timezone } : {}),
       ...(payload.session ? { session: payload.session } : {}),
+      ...(payload.task ? { profile: 'task' as const } : {}),
       ...(deliver ? { deliver } : {}),
     },
     ownId(from) ?? newId(),
@@ -198,6 +205,19 @@ async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typ
   };
 }
 
+/** Undefined where the entry names no chat. */
+function addressOf(from: Entry['payload']): JobAddress | undefined {
+  const { channel, chat_id: chatId, thread_id: threadId, account, is_group: isGroup, reply_context: replyContext } = from;
+  if (!channel || !chatId) return undefined;
+  return {
+    ...{ channel, chatId },
+    ...(threadId ? { threadId } : {}),
+    ...(account ? { account } : {}),
+    ...(typeof isGroup === 'boolean' ? { isGroup } : {}),
+    ...(replyContext ? { replyContext } : {}),
+  };
+}
+
 function anchoredDue(schedule: Job['schedule'], anchor: number | null | undefined, now: number): number | undefined {
   if (schedule.kind !== 'every' || typeof anchor !== 'number') return undefined;
   return now < anchor ? anchor : anchor + (Math.floor((now - anchor) / schedule.ms) + 1) * schedule.ms;
@@ -210,14 +230,16 @@ export function writeJobs(jobs: readonly Job[]): Readonly<Record<string, unknown
 
 function toEntry(job: Job): Record<string, unknown> {
   const { id, name, enabled, timezone, missed, authority: who, taint } = job;
-  const { deliver, text, session } = job.payload;
+  const { deliver, text, session, profile } = job.payload;
   return {
     ...{ id, name, enabled, schedule: toSchedule(job.schedule) },
     payload: {
       ...{ message: text, deliver: deliver !== undefined },
-      ...(deliver ? { channel: deliver.channel, chat_id: deliver.chatId } : {}),
-      ...(deliver?.threadId === undefined ? {} : { thread_id: deliver.threadId }),
-      ...(session === undefined ? {} : { session }),
+      // What is undefined is in no file.
+      ...(deliver ? { channel: deliver.channel, chat_id: deliver.chatId, thread_id: deliver.threadId } : {}),
+      ...(deliver ? { account: deliver.account, is_group: deliver.isGroup, reply_context: deliver.replyContext } : {}),
+      session,
+      ...(profile === 'task' ? { task: true } : {}),
     },
     state: {
       ...(job.nextDue === undefined ? {} : { next_run_at_ms: job.nextDue }),

@@ -156,6 +156,7 @@ test('what export prints, import reads, and the same file again changes nothing'
   await using at = await setup();
   const now = at.cli.clock.now();
   const deliver = { channel: 'telegram', chatId: '7', threadId: 't' };
+  const inGroup = { ...deliver, account: '4711', isGroup: true, replyContext: { messageId: 9, of: ['a', null] } };
   const all = [
     job({
       nextDue: now + HOUR,
@@ -188,6 +189,10 @@ test('what export prints, import reads, and the same file again changes nothing'
       createdAt: now,
     }),
     job({ id: 'off00000', schedule: { kind: 'every', ms: HOUR, from: now - 1 }, enabled: false, createdAt: now + 1 }),
+    job({
+      ...{ id: 'task0000', nextDue: now + HOUR, createdAt: now + 2 },
+      payload: { text: 'read the logs', profile: 'task', session: 's', deliver: inGroup },
+    }),
   ];
   await at.put(...all);
   const before = await at.jobs();
