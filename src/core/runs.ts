@@ -40,7 +40,7 @@ export interface Runs {
   load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string, principal?: string): Load;
   cursor(channel: string, account: string): Promise<string | undefined>;
 
-  /** NEW rows of a lane that are due, oldest first, after `afterSeq`. Does not claim them. */
+  /** NEW rows of a lane, oldest first, after `afterSeq`. Does not claim them. */
   waiting(lane: string, limit: number, afterSeq?: number): Promise<readonly RunRow[]>;
   /**
    * NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled,

@@ -52,8 +52,7 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
     store.bootId,
   );
   if (stoppedMark) markDrafts(store, stopped, stoppedMark);
-  // A retry's delay was kept by a timer of the process that is gone; nothing would wake the lane when it
-  // ends.
+  // Earlier versions kept the delay of a retry here. No run is delayed any more: its row is due at once.
   store.db.run("UPDATE run SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
   // The operator may have mended the login meanwhile, and what is behind such a part in its lane waits for
   // it.

@@ -23,7 +23,6 @@ export interface RunRecord {
   readonly authority: string;
   readonly attempts: number;
   readonly generation: number;
-  readonly not_before: number;
   readonly accepted_at: number;
   readonly taint: number;
   readonly ran_ms: number;
@@ -32,7 +31,7 @@ export interface RunRecord {
 }
 
 export const RUN_COLUMNS = `seq, key, source, origin, profile, lane, session, workspace, input, reply_to, principal, authority, attempts,
-  generation, not_before, accepted_at, taint, ran_ms, history_to, title`;
+  generation, accepted_at, taint, ran_ms, history_to, title`;
 
 /**
  * In the UPDATE that ends a row at `?3`: until then its `keep_until` is as far behind its beginning as it is
@@ -75,10 +74,6 @@ function authorityOf({ authority, principal }: RunRecord, where: string): Author
   return { principal, role: 'member', mode: 'guarded', policies: [], ...stored };
 }
 
-/**
- * Due rows up to the first that is not: a message that waits for its retry is not overtaken by the ones after
- * it.
- */
 export function waitingRows(store: Store, lane: string, limit: number, afterSeq: number): readonly RunRow[] {
   const records = store.db.all<RunRecord>(
     `SELECT ${RUN_COLUMNS} FROM run WHERE state = 'NEW' AND lane = ? AND seq > ? ORDER BY seq ${LIMIT}`,
@@ -86,9 +81,7 @@ export function waitingRows(store: Store, lane: string, limit: number, afterSeq:
     afterSeq,
     limit,
   );
-  const now = store.clock.now();
-  const blocked = records.findIndex((record) => record.not_before > now);
-  return (blocked < 0 ? records : records.slice(0, blocked)).map(toRunRow);
+  return records.map(toRunRow);
 }
 
 export function claimRow(store: Store, seq: number, taken: () => void = () => undefined): RunRow | undefined {
