@@ -49,10 +49,11 @@ export type Write =
   /** An open question stands in this chat from now on. */
   | { readonly kind: 'asked-in'; readonly id: string; readonly chat: string }
   /**
-   * `was` is the job as the caller read it; without it there must be none of this id. Where that is no longer
-   * so, because an edit and a firing met, nothing of the commit is written.
+   * `was` is the job as the caller read it; without it there must be none of this id. `most`: jobs that its
+   * principal may have, a new one included. Where that is no longer so, because an edit and a firing or two
+   * new jobs met, nothing of the commit is written.
    */
-  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job }
+  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job; readonly most?: number }
   /** The session is begun anew: no yes for it holds any more. */
   | { readonly kind: 'end-grants'; readonly session: string }
   /** Runs from now on, or is gone. */
@@ -104,8 +105,8 @@ export interface Park {
 export interface Commits {
   /**
    * All or nothing, in order, on disk when it resolves; what it made is told to `Wakeup` then. `false` = the
-   * claim no longer stands, or a job is not as it was, and nothing was written. Rejects as every write does
-   * (`journal.ts`).
+   * claim no longer stands, or a job is not as it was or one too many, and nothing was written. Rejects as
+   * every write does (`journal.ts`).
    */
   commit(writes: readonly Write[], claim?: Claim): Promise<boolean>;
 }

@@ -91,6 +91,8 @@ export interface JobRequest {
   readonly deleteAfterRun?: boolean;
   readonly authority: Authority;
   readonly taint?: number;
+  /** Jobs that this person may have, this one included. Default: as many as their role allows. */
+  readonly most?: number;
 }
 
 /**

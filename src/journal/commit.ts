@@ -28,7 +28,7 @@ import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
 import { addQuestion, moveQuestion, remind, setBack, settle } from './waits.ts';
 
-/** `false` = the claim no longer stands, or a job is not as it was, and nothing was written. */
+/** `false` = the claim no longer stands, a job is not as it was or one too many, and nothing was written. */
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
   // Before anything is written: what returns false must have changed nothing.
   if (!writes.every((write) => write.kind !== 'job' || jobStands(store, write))) return false;

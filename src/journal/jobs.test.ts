@@ -3,7 +3,7 @@ import type { Job } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import { runOf } from '../schedule/job-run.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
-import { job } from '../testing/jobs.ts';
+import { job, MEMBER } from '../testing/jobs.ts';
 import { LANE, message, SESSION } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
@@ -88,6 +88,18 @@ test('an edit that meets a firing writes nothing of its commit, nor does a firin
   expect(await journal.jobs.fired('ab12cd34', 600_000)).toBe(true);
   expect(await journal.jobs.fired('ab12cd34', 1_200_000)).toBe(false);
   expect([await journal.jobs.fired('ab12cd34'), await journal.jobs.fired('ab12cd3')]).toEqual([true, false]);
+});
+
+test('a new job that would be one too many of its person is not written, nor is anything of its commit', async () => {
+  await using at = await opened();
+  const { journal } = at;
+  const add = (id: string, more: Partial<Job> = {}) => journal.commit([{ kind: 'job', job: job({ id, ...more }), most: 2 }]);
+  expect(await Promise.all(['a', 'b', 'c'].map((id) => add(id)))).toEqual([true, true, false]);
+  expect(await add('d', { authority: MEMBER })).toBe(true);
+  const [was] = await journal.jobs.list();
+  // One that is there already is changed all the same.
+  expect(was && (await journal.commit([{ kind: 'job', job: { ...was, enabled: false }, was, most: 2 }]))).toBe(true);
+  expect((await journal.jobs.list()).map(({ id }) => id).sort()).toEqual(['a', 'b', 'd']);
 });
 
 test('how a run ended stands in its job with the commit that ended it, and an edit keeps it', async () => {

@@ -47,10 +47,14 @@ function toJob(record: JobRecord): Job {
 
 type JobWrite = Extract<Write, { readonly kind: 'job' }>;
 
-/** Whether the job is still as the writer read it. What became of its newest run is no part of that. */
-export function jobStands(store: Store, { job, was }: JobWrite): boolean {
+/**
+ * Whether the job is still as the writer read it, and none too many. What became of its newest run is no part
+ * of that.
+ */
+export function jobStands(store: Store, { job, was, most }: JobWrite): boolean {
   const id = 'gone' in job ? job.gone : job.id;
   const stands = getJob(store, id);
+  if (most !== undefined && !stands && 'authority' in job && countJobsOf(store, job.authority.principal) >= most) return false;
   if (!was || !stands) return was === undefined && (stands === undefined || 'gone' in job);
   const { lastStatus: _now, ...now } = stands;
   const { lastStatus: _before, ...before } = was;
@@ -87,6 +91,10 @@ export function noteJobEnd(store: Store, { id, due }: { readonly id: string; rea
 
 export function listJobs({ db }: Store): readonly Job[] {
   return db.all<JobRecord>(`SELECT ${COLUMNS} FROM job ORDER BY created_at, id`).map(toJob);
+}
+
+function countJobsOf({ db }: Store, principal: string): number {
+  return db.get<{ n: number }>('SELECT count(*) AS n FROM job WHERE principal = ?', principal)?.n ?? 0;
 }
 
 export function getJob({ db }: Store, id: string): Job | undefined {

@@ -70,6 +70,16 @@ test('A34 a member makes twenty jobs and no more, and none more often than once 
   await at.book.add(request('one more', MEMBER));
 });
 
+test('A34 of eight jobs that a member adds at once, those beyond twenty are refused', async () => {
+  await using at = await setup();
+  for (let n = 0; n < 19; n += 1) await at.book.add(request(`job ${n}`, MEMBER));
+  const added = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => at.book.add(request(`at once ${n}`, MEMBER))));
+  expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  const refused = added.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  expect(refused.map(({ code, message }) => [code, message])).toEqual(Array(7).fill(['GH1702', 'a person has at most 20 jobs']));
+  expect(await at.book.list(MEMBER)).toHaveLength(20);
+});
+
 test('people see and change their own jobs, the owner all of them', async () => {
   await using at = await setup();
   const theirs = await at.book.add(request('water the plants', MEMBER));

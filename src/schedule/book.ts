@@ -48,10 +48,11 @@ export class Book implements JobBook {
       // A time that counts from now would come a second time.
       if (request.id !== undefined && !before && (await journal.jobs.fired(request.id)))
         throw new GatehouseError('GH1701', 'this job was made before, and has fired', { hint: 'add another one' });
-      await this.#assertAllowed(request.authority);
+      const most = mostOf(request);
+      await this.#assertRoom(request.authority, most);
       const job = await jobOf(request, before ? newId() : (request.id ?? newId()), now);
-      // Of another job of this id, nothing is written.
-      if (await journal.commit([{ kind: 'job', job }])) return job;
+      // Where there is another job of this id, or others took the room meanwhile, nothing is written.
+      if (await journal.commit([{ kind: 'job', job, ...(most === undefined ? {} : { most }) }])) return job;
     }
     throw met();
   }
@@ -101,13 +102,19 @@ export class Book implements JobBook {
     throw new GatehouseError('GH1003', `${fitting.length} jobs fit: ${list.join(', ')}${more}`, { hint: 'name one by its id' });
   }
 
-  /** A34: who is let in by `*` makes none, a member a few. */
-  async #assertAllowed(who: Authority): Promise<void> {
-    if (who.role === 'owner') return;
-    if (who.role === 'guest') throw new GatehouseError('GH1702', 'guests have no jobs', { hint: 'ask the owner' });
-    if ((await this.list(who)).length >= MOST_OF_A_MEMBER)
-      throw new GatehouseError('GH1702', `a person has at most ${MOST_OF_A_MEMBER} jobs`, { hint: 'remove one first' });
+  async #assertRoom({ principal, role }: Authority, most: number | undefined): Promise<void> {
+    if (most === undefined) return;
+    const all = await this.#options.journal.jobs.list();
+    if (all.filter(({ authority }) => authority.principal === principal).length < most) return;
+    const hint = role === 'owner' ? 'remove some, or use `gatehouse cron add`' : 'remove one first';
+    throw new GatehouseError('GH1702', `a person has at most ${most} jobs`, { hint });
   }
+}
+
+/** A34: a guest makes none, a member a few. Undefined = any number. */
+function mostOf({ authority: { role }, most }: JobRequest): number | undefined {
+  if (role === 'guest') throw new GatehouseError('GH1702', 'guests have no jobs', { hint: 'ask the owner' });
+  return role === 'owner' ? most : Math.min(MOST_OF_A_MEMBER, most ?? MOST_OF_A_MEMBER);
 }
 
 /**

@@ -118,6 +118,15 @@ test('hostile: a model that adds without end, or a job that adds jobs, comes to 
   expect(await at.jobs.list(OWNER)).toHaveLength(100);
 });
 
+test('hostile: eight calls of one answer that add at once come to a hundred as well', async () => {
+  await using at = await setup();
+  const add = (n: number) => at.call({ action: 'add', message: `job ${n}`, every_seconds: 60 }, `run#${n}`);
+  for (let n = 0; n < 97; n += 1) await add(n);
+  const results = await Promise.all(Array.from({ length: 8 }, (_, n) => add(97 + n)));
+  expect(results.filter((result) => result?.ok)).toHaveLength(3);
+  expect(await at.jobs.list(OWNER)).toHaveLength(100);
+});
+
 test('of several schedules the interval counts, then the expression', async () => {
   await using at = await setup();
   const all = { every_seconds: 90, cron: '0 8 * * *', at: '2027-01-01' };
