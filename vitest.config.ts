@@ -22,7 +22,8 @@ const BROWSER = ['src/app/browser.e2e.test.ts', 'src/tools/browser/{hostile,name
 
 export default defineConfig(({ mode }) => ({
   test: {
-    include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts}/**/*.test.ts'],
+    include:
+      mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts,bench}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...(isFullLoad() ? [] : BROWSER)],
     globalSetup: ['src/testing/test-files.ts', ...(mode === 'quick' ? [] : ['src/testing/built-daemon.ts'])],
     // For a machine that is slow and busy: what passes takes milliseconds.

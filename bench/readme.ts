@@ -54,7 +54,7 @@ the real platform's 30 messages a second would hide everything; all else is as a
 - **ledger**: a million paid calls of a year. **record**: what the record of a message costs, and \`trace last\` over 30 days of
   10,000 messages.
 - **scale**: a million messages of the last six days over 100,000 chats, as version 4 left them. The first start migrates them; the
-  starts after that are compared with those of an empty directory, the cold ones with an empty page cache (root only). Then half of
+  starts after that are compared with those of an empty directory, the cold ones with an empty page cache (without root they say so). Then half of
   the rows become too old, and messages come in while they are deleted. Last, 50,000 answers wait for a channel that is down.
 - **slow-disk**: an fsync of 30 ms, and ten messages a second; how long the event loop is held up.
 - **soak**: 20,000 messages in ten waves; growth is fitted from the end of the first fifth on. Some of it is wanted: conversations stay

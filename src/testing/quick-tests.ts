@@ -18,7 +18,7 @@ const NODE = 'process.execPath';
  */
 export function quickTests(root: string): readonly string[] {
   const graph = new ImportGraph(root);
-  const files = globSync('{src,channels,config,sessions}/**/*.test.ts', { cwd: root });
+  const files = globSync('{src,channels,config,sessions,bench}/**/*.test.ts', { cwd: root });
   return files.filter((file) => !file.endsWith('.e2e.test.ts') && graph.isQuick(file)).sort();
 }
 
