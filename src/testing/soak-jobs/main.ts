@@ -5,6 +5,7 @@ import { tempDir } from '../fakes.ts';
 import { makeJobs, randomFrom } from './jobs.ts';
 import { soakJobs } from './soak.ts';
 import { compareWithSystemd } from './systemd.ts';
+import { missingOf } from './whole.ts';
 
 const HELP = `Jobs of two cities from 2 to 31 October 2026, in which both set their clocks, on virtual time and a real journal file.
 
@@ -13,8 +14,9 @@ const HELP = `Jobs of two cities from 2 to 31 October 2026, in which both set th
   --seed N    other jobs, other kills (default 1)
   --help      this text
 
-Due times are judged by croner, and by systemd-analyze calendar where that is installed. Exit code 1 when a due time fired
-twice, or did not fire and should have.
+Due times are judged by croner, and by systemd-analyze calendar, which has to be installed. Exit code 1 when a due time fired
+twice, or did not fire and should have, and when the soak was not whole: without systemd, with fewer kills than asked for, or
+with a number of firings that a month of so many jobs does not have.
 `;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
@@ -53,8 +55,9 @@ async function main(): Promise<number> {
       { at: 0.9, by: 45_000 },
     ],
   });
-  const { wrong, ...figures } = soaked;
   const systemd = compareWithSystemd(makeJobs(40, SPAN, randomFrom(seed)), SPAN);
+  const { wrong: misfired, ...figures } = soaked;
+  const wrong = [...missingOf({ ...figures, systemd }, { kills }), ...misfired];
   const seconds = Math.round((performance.now() - began) / 100) / 10;
   process.stdout.write(`${JSON.stringify({ ...figures, seconds, wrong: wrong.length, systemd }, undefined, 2)}\n`);
   for (const line of [...wrong, ...(systemd?.wrong ?? [])].slice(0, 50)) process.stdout.write(`${line}\n`);

@@ -4,6 +4,7 @@ import { needs } from '../needs.ts';
 import { makeJobs, randomFrom } from './jobs.ts';
 import { soakJobs } from './soak.ts';
 import { compareWithSystemd } from './systemd.ts';
+import { missingOf } from './whole.ts';
 
 const HOUR = 3_600_000;
 
@@ -41,4 +42,16 @@ test('systemd reads the same due times from the same schedules', (context) => {
   const compared = compareWithSystemd(kinds, span);
   expect(compared).toMatchObject({ jobs: 5, wrong: [] });
   expect(compared?.times).toBeGreaterThan(80);
+});
+
+test('a soak without systemd, with fewer kills or with too few firings is not whole', () => {
+  const systemd = { jobs: 34, times: 850, wrong: [] };
+  const whole = { jobs: 1_000, firings: 22_364, kills: 50, systemd };
+  expect(missingOf(whole, { kills: 50 })).toEqual([]);
+  expect(missingOf({ ...whole, jobs: 40, firings: 100 }, { kills: 50 })).toEqual([]);
+  const wrong = [
+    ...[{ systemd: undefined }, { systemd: { ...systemd, times: 0 } }],
+    ...[{ kills: 49 }, { firings: 14_999 }, { firings: 25_001 }],
+  ];
+  expect(wrong.map((one) => missingOf({ ...whole, ...one }, { kills: 50 }).length)).toEqual([1, 1, 1, 1, 1]);
 });
