@@ -137,7 +137,7 @@ describe('the loop', () => {
 
   test('of an answer with thousands of calls the first 64 run, and the others leave nothing behind', async () => {
     const echo = countingTool();
-    const toolCalls = Array.from({ length: 5_000 }, (_, n) => call('echo', { n }));
+    const toolCalls = Array.from({ length: 8_000 }, (_, n) => call('echo', { n }));
     const steps = new MemoryStepLog();
     const result = await runAgent(agentRun({ tools: [echo], model: scriptedModel([{ toolCalls }, 'ok']), steps }));
     expect([echo.runs, result.outcome.kind, result.lines.length]).toEqual([64, 'answered', 64 + 3]);

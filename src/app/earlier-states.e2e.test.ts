@@ -1,4 +1,4 @@
-// Directories of versions 3 and 4 with a message in each state that a kill can leave: every row ends as it would
+// Directories of versions 1 to 4 with a message in each state that a kill can leave: every row ends as it would
 // have under its own version, once, and the chat goes on with its history.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { DoublePlatform } from '../simulator/double/server.ts';
 import { countingTool } from '../testing/agent-run.ts';
 import { doubleChannel } from '../testing/double/channel.ts';
 import { tempDir, until } from '../testing/fakes.ts';
-import { leaveOldData, OLD_CALLS, OLD_STATES, type OldState } from '../testing/old-journal.ts';
+import { leaveOldData, OLD_CALLS, OLD_STATES, OLD_VERSIONS, type OldState } from '../testing/old-journal.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
@@ -27,12 +27,15 @@ const UNKNOWN = expect.stringMatching(/^Error: outcome unknown/);
 const ENDS: Readonly<Record<OldState, End>> = {
   NEW: { shown: ['pay and post'], sent: ['answer 1'], inbox: 'DONE', outbox: 'SENT' },
   RUNNING: { shown: ['pay and post', 'On it.', 'paid 9 EUR', UNKNOWN], sent: ['answer 1'], inbox: 'DONE', outbox: 'SENT' },
+  PENDING: { sent: ['old answer'], inbox: 'DONE', outbox: 'SENT' },
   SENDING: { sent: [], inbox: 'DONE', outbox: 'UNKNOWN' },
+  SENT: { sent: [], inbox: 'DONE', outbox: 'SENT' },
   UNKNOWN: { sent: [], inbox: 'DONE', outbox: 'UNKNOWN' },
   DEAD: { sent: [], inbox: 'DEAD', outbox: 'DEAD' },
+  EXPIRED: { sent: [], inbox: 'DONE', outbox: 'EXPIRED' },
 };
 
-const CASES = ([3, 4] as const).flatMap((version) => OLD_STATES.map((state) => [version, state] as const));
+const CASES = OLD_VERSIONS.flatMap((version) => OLD_STATES.map((state) => [version, state] as const));
 
 /** Without the system prompt. */
 function shown(request: ModelRequest | undefined): readonly string[] {
@@ -69,7 +72,7 @@ test.each(CASES)('version %i: a message that is %s ends as it would have, and th
   expect(rig.channel.texts()).toHaveLength(end.sent.length + 1);
 });
 
-test.each([3, 4] as const)('version %i: a dead letter is replayed after the upgrade, message and answer', async (version) => {
+test.each(OLD_VERSIONS)('version %i: a dead letter is replayed after the upgrade, message and answer', async (version) => {
   await using dir = await tempDir();
   await leaveOldData(dir.path, version, 'DEAD');
   const model = scriptedModel(() => 'better late');
@@ -89,12 +92,7 @@ test.each([3, 4] as const)('version %i: a dead letter is replayed after the upgr
   expect((await journal.counts()).inbox).toMatchObject({ DONE: 1, DEAD: 0 });
 });
 
-test.each([
-  [3, 'had not arrived', 0],
-  [3, 'had arrived', 1],
-  [4, 'had not arrived', 0],
-  [4, 'had arrived', 1],
-] as const)(
+test.each(OLD_VERSIONS.flatMap((version) => [[version, 'had not arrived', 0] as const, [version, 'had arrived', 1] as const]))(
   'version %i: a part that was being sent and %s is there once, where the platform knows its key',
   async (version, _how, repeats) => {
     await using dir = await tempDir();

@@ -32,8 +32,8 @@ export async function ofVersion3(dir: string, rows: number): Promise<string> {
   return path;
 }
 
-/** What a kill can leave of one message and its answer. */
-export const OLD_STATES = ['NEW', 'RUNNING', 'SENDING', 'UNKNOWN', 'DEAD'] as const;
+/** What a kill can leave of one message and its answer: every state of either row. */
+export const OLD_STATES = ['NEW', 'RUNNING', 'PENDING', 'SENDING', 'SENT', 'UNKNOWN', 'DEAD', 'EXPIRED'] as const;
 export type OldState = (typeof OLD_STATES)[number];
 
 /** Of the turn that was killed: the first came to its end, the second only began. */
@@ -42,11 +42,15 @@ export const OLD_CALLS = [
   { id: 'call_2', name: 'post', arguments: '{"to":"ada"}' },
 ];
 
+export const OLD_VERSIONS = [1, 2, 3, 4] as const;
+type OldVersion = (typeof OLD_VERSIONS)[number];
+
 /**
- * A data directory of version 3 or 4: a conversation in its session file, and message `m-2` in one state.
- * `RUNNING` stands in the middle of its tools. Of `DEAD` the message is given up, and so is an older answer.
+ * A data directory of an early version: a conversation in its session file, and message `m-2` in one state.
+ * `NEW` waits for a retry, as such a version could say. `RUNNING` stands in the middle of its tools. Of
+ * `DEAD` the message is given up, and so is an older answer.
  */
-export async function leaveOldData(dataDir: string, version: 3 | 4, state: OldState): Promise<void> {
+export async function leaveOldData(dataDir: string, version: OldVersion, state: OldState): Promise<void> {
   await leaveConversation(dataDir);
   const path = join(dataDir, 'journal.db');
   await createPrivateFile(path);
@@ -57,21 +61,36 @@ export async function leaveOldData(dataDir: string, version: 3 | 4, state: OldSt
   const isOver = state !== 'NEW' && state !== 'RUNNING';
   const [inbox, outcome] = isOver ? (state === 'DEAD' ? ['DEAD', 'failed:GH2103'] : ['DONE', 'answered']) : [state, null];
   db.run(
-    `INSERT INTO inbox (seq, key, lane, session, message, state, attempts, generation, boot_id, accepted_at, aged_from, finished_at, outcome)
-     VALUES (2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[id, LANE, SESSION, JSON.stringify({ id, ...rest }), inbox, state === 'NEW' ? 0 : 1, state === 'NEW' ? 0 : 1],
+    `INSERT INTO inbox (seq, key, lane, session, message, state, attempts, generation, not_before, boot_id, accepted_at, aged_from,
+       finished_at, outcome)
+     VALUES (2, ?, ?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?)`,
+    ...[id, LANE, SESSION, JSON.stringify({ id, ...rest }), inbox, state === 'NEW' ? now + 3_600_000 : 0],
     ...[state === 'RUNNING' ? 'an earlier boot' : null, now, now, isOver ? now : null, outcome],
   );
   db.run('INSERT INTO dedup (kind, key, accepted_at) VALUES (0, ?, 0)', id);
   if (state === 'RUNNING') leaveSteps(db, now);
-  if (!isOver) return;
+  if (isOver) leaveAnswer(db, { id, version, state, now });
+}
+
+interface OldAnswer {
+  /** Of the message that it answers. */
+  readonly id: string;
+  readonly version: OldVersion;
+  readonly state: OldState;
+  readonly now: number;
+}
+
+function leaveAnswer(db: Database, { id, version, state, now }: OldAnswer): void {
   const { part: answer } = part(`${id}#0`, { part: { ...part('').part, key: `${id}#0`, messageId: id, text: 'old answer' } });
+  const isOpen = state === 'PENDING' || state === 'SENDING';
   db.run(
-    `INSERT INTO outbox (seq, key, lane, part, state, attempts, boot_id, created_at, expires_at, settled_at, reason, doubt_since)
-     VALUES (5, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)`,
-    ...[answer.key, LANE, JSON.stringify(answer), state, state === 'SENDING' ? 'an earlier boot' : null, now, now + 3_600_000],
-    ...(state === 'SENDING' ? [null, null, now] : [now, 'as it was', null]),
+    `INSERT INTO outbox (seq, key, lane, part, state, attempts, boot_id, created_at, expires_at, settled_at, reason)
+     VALUES (5, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[answer.key, LANE, JSON.stringify(answer), state, state === 'PENDING' ? 0 : 1],
+    ...[state === 'SENDING' ? 'an earlier boot' : null, now, now + 3_600_000],
+    ...(isOpen ? [null, null] : [now, 'as it was']),
   );
+  if (version >= 3 && state === 'SENDING') db.run('UPDATE outbox SET doubt_since = ?', now);
 }
 
 async function leaveConversation(dataDir: string): Promise<void> {
