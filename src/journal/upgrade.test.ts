@@ -1,9 +1,12 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { needs } from '../testing/needs.ts';
 import { ofVersion3 } from '../testing/old-journal.ts';
+import { byLoad } from '../testing/sample.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 import { MIGRATIONS, migrate, schemaVersion } from './schema.ts';
@@ -79,24 +82,65 @@ it('a new file gives freed pages back as well', async () => {
   expect(look(`${dir.path}/journal.db`, 'PRAGMA auto_vacuum')).toEqual({ auto_vacuum: 2 });
 });
 
-it('F47 killed at any moment, an upgrade is done again by the next start and no message is missing', async () => {
-  for (let round = 0; round < 5; round += 1) {
+/** Where a database has it. https://www.sqlite.org/fileformat2.html */
+const USER_VERSION = 60;
+const CALLS = 'openat,write,pwrite64,ftruncate,fsync,fdatasync,link,linkat,rename,renameat,renameat2,unlink,unlinkat';
+
+/**
+ * Upgrades the file in a process of its own, which notes in `trace` what it asks of the files there. It ends
+ * with status 7, unless it is killed: instead of the last call of `until`, which begins as the calls of an
+ * upgrade that is not killed.
+ */
+async function upgradeApart(dir: string, trace: string, until: readonly string[] = []) {
+  const path = join(dir, 'journal.db');
+  const program = `
+    const { Database } = await import('${new URL('./database.ts', import.meta.url).href}');
+    const { migrate } = await import('${new URL('./schema.ts', import.meta.url).href}');
+    migrate(new Database(${JSON.stringify(path)}, { busyMs: 0 }));
+    process.exit(7);`;
+  const ends = ['', '-journal', '-wal', '-shm', '.upgrade', '.upgrade-journal', '.v3.bak', '.v3.bak.partial'];
+  const paths = [dir, ...ends.map((end) => `${path}${end}`)].flatMap((each) => ['-P', each]);
+  // strace counts the calls of each name by themselves.
+  const name = until.at(-1);
+  const kill =
+    name === undefined ? [] : ['-e', `inject=${name}:signal=SIGKILL:when=${until.filter((one) => one === name).length}`];
+  const traced = ['-f', '-qq', '-o', trace, ...paths, '-e', `trace=${CALLS}`, ...kill];
+  const { status, signal } = spawnSync('strace', [...traced, process.execPath, '--input-type=module', '-e', program]);
+  const calls = [...(await readFile(trace, 'utf8')).matchAll(/^\d+ +(\w+)\(/gm)].map(([, name = '']) => name);
+  return { status, signal, calls };
+}
+
+it('F47 killed at any moment, an upgrade is done again by the next start and no message is missing', {
+  timeout: 600_000,
+}, async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using made = await tempDir();
+  await using notes = await tempDir();
+  const trace = join(notes.path, 'trace');
+  const old = await ofVersion3(made.path, 20);
+  const file = await readFile(old);
+  const { status, calls } = await upgradeApart(made.path, trace);
+  expect([status, look(old, 'PRAGMA user_version')]).toEqual([7, { user_version: NEWEST }]);
+  const every = byLoad(Math.ceil(calls.length / 15), 1);
+  // From where files get other names, each call decides what a start finds.
+  const renames = calls.indexOf('link');
+  const points = calls.flatMap((_name, n) => (n % every === 0 || n >= renames ? [n + 1] : []));
+  const left = new Set<unknown>();
+  for (const n of points) {
     await using dir = await tempDir();
-    const path = await ofVersion3(dir.path, 1_000);
-    const program = `
-      const { Database } = await import('${new URL('./database.ts', import.meta.url).href}');
-      const { migrate } = await import('${new URL('./schema.ts', import.meta.url).href}');
-      const db = new Database(${JSON.stringify(path)}, { busyMs: 0 });
-      console.log('begin');
-      migrate(db);`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const ended = once(child, 'exit');
-    child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), round * 15));
-    await ended;
+    const path = join(dir.path, 'journal.db');
+    await writeFile(path, file, { mode: 0o600 });
+    const until = calls.slice(0, n);
+    expect(await upgradeApart(dir.path, trace, until)).toEqual({ status: null, signal: 'SIGKILL', calls: until });
+    // From the file itself: SQLite would have to undo first what was being written.
+    left.add((await readFile(path)).readUInt32BE(USER_VERSION));
     upgrade(path);
-    expect([rowsOf(path, 'run'), rowsOf(`${path}.v3.bak`, 'inbox')]).toEqual([1_000, 1_000]);
+    expect([rowsOf(path, 'run'), rowsOf(`${path}.v3.bak`, 'inbox')]).toEqual([20, 20]);
+    expect(look(path, 'PRAGMA quick_check')).toEqual({ quick_check: 'ok' });
     expect((await readdir(dir.path)).sort()).toEqual(['journal.db', 'journal.db.v3.bak']);
   }
+  // Before the new file has its name, and after it.
+  expect([...left]).toEqual([3, NEWEST]);
 });
 
 it('while another process has the file open nothing is changed (GH1301), and afterwards it goes on', async () => {
