@@ -22,9 +22,14 @@ export const waitingTools: ToolKit = (scope) => [
     ...BASE,
     name: 'ask_person',
     description: 'Asks the person of this chat, or the owner.',
-    schema: z.strictObject({ question: z.string(), answer: z.enum(['approve', 'text']).default('approve') }),
-    run: async ({ question, answer }) => {
-      const about = { text: question, answer, to: scope.origin ?? 'owner', by: [], expiresAt: Date.now() + 3_600_000 } as const;
+    schema: z.strictObject({
+      question: z.string(),
+      answer: z.enum(['approve', 'text']).default('approve'),
+      of: z.enum(['chat', 'owner']).default('chat'),
+    }),
+    run: async ({ question, answer, of }) => {
+      const to = (of === 'chat' ? scope.origin : undefined) ?? 'owner';
+      const about = { text: question, answer, to, by: [], expiresAt: Date.now() + 3_600_000 } as const;
       return { output: '', wait: { kind: 'person', about } };
     },
   }),
