@@ -78,6 +78,36 @@ test('hostile: a member who has twenty tasks cannot resume another one', async (
   held.open();
 });
 
+test('hostile: a member with nineteen tasks who resumes many, in one batch of the chat or side by side, has twenty', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  let isDown = true;
+  await using rig = await start(dir.path, async () => {
+    if (isDown) throw new Error('no model');
+    await held.opened;
+    return 'done';
+  });
+  const authority = { principal: 'test:user-2', role: 'member', mode: 'guarded', policies: [] } as const;
+  const { journal } = rig.daemon;
+  const book = new TaskBook({ journal, clock: systemClock, keepDays: () => 30, reserve: 0 });
+  const add = (text: string) => book.add({ text, client: 'cli', key: text, authority });
+  const failed = await Promise.all([0, 1, 2, 3].map((n) => add(`fails ${n}`)));
+  await until('they have failed', async () => (await journal.tasks.countOpen('test:user-2')) === 0);
+  isDown = false;
+  const [open] = await Promise.all(Array.from({ length: 19 }, (_, n) => add(`task ${n}`)));
+  const batch = failed.map(({ number }, n) =>
+    inbound({ ...MEMBER, channel: 'test', text: `/tasks resume ${number}`, platformId: `b${n}` }),
+  );
+  await rig.channel.host?.receive(batch, 'c');
+  await until('all are answered', () => rig.channel.texts('chat-2').length === 4);
+  expect(rig.channel.texts('chat-2').filter((text) => text.startsWith('A person has at most 20 tasks at once'))).toHaveLength(3);
+  expect(await journal.tasks.countOpen('test:user-2')).toBe(20);
+  await book.cancel(authority, String(open?.number));
+  await Promise.allSettled(failed.slice(1).map(({ number }) => book.resume(authority, String(number))));
+  expect(await journal.tasks.countOpen('test:user-2')).toBe(20);
+  held.open();
+});
+
 test('hostile: a model that begins tasks without end has twenty of them at once, also for the owner', async () => {
   await using dir = await tempDir();
   const held = gate();

@@ -88,6 +88,8 @@ export interface Tasks {
   show(who: Authority, words: string): Promise<{ readonly task: Task; readonly children: readonly Task[] }>;
   /** With all that it began. One that is over stays as it is, and is the answer. */
   cancel(who: Authority, words: string): Promise<Task>;
+  /** That this one may be resumed, and nothing is written: for a commit that does more than this. */
+  planResume(who: Authority, words: string): Promise<Task>;
   /** Goes on with a failed one from its recorded steps. Rejects with GH1711 where it did not fail. */
   resume(who: Authority, words: string): Promise<Task>;
   /**

@@ -85,14 +85,21 @@ export class TaskBook implements Tasks {
     return await this.#find(who, String(task.number));
   }
 
-  async resume(who: Authority, words: string): Promise<Task> {
-    const { journal } = this.#options;
+  async planResume(who: Authority, words: string): Promise<Task> {
     const task = await this.#find(who, words);
     assertMayResume(task);
     // One that is resumed is at work as a new one is.
     if (who.role !== 'owner') await this.#assertFewOpen(task.principal);
-    await journal.commit([{ kind: 'resume', run: task.key }]);
-    return await this.#find(who, String(task.number));
+    return task;
+  }
+
+  async resume(who: Authority, words: string): Promise<Task> {
+    const { principal } = await this.#find(who, words);
+    return await this.#adding.runExclusive(principal, async () => {
+      const task = await this.planResume(who, words);
+      await this.#options.journal.commit([{ kind: 'resume', run: task.key }]);
+      return await this.#find(who, String(task.number));
+    });
   }
 
   async *follow(who: Authority, words: string, options: FollowHow): AsyncIterable<RecordedEvent> {

@@ -16,6 +16,7 @@ export const NO_COMMANDS: PromptPorts = {
   toolSettings: { current: {}, change: async () => undefined },
   tasks: {
     plan: () => Promise.reject(new Error('no task in this test')),
+    planResume: () => Promise.reject(new Error('no task in this test')),
     list: async () => [],
     show: () => Promise.reject(new Error('no task in this test')),
   },

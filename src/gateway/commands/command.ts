@@ -135,7 +135,7 @@ export interface PromptPorts {
   /** Undefined: there is none. */
   readonly router: () => { mode: RoutingMode; snapshot(): readonly SlotStatus[] } | undefined;
   readonly toolSettings: ToolSettings;
-  readonly tasks: Pick<Tasks, 'plan' | 'list' | 'show'>;
+  readonly tasks: Pick<Tasks, 'plan' | 'planResume' | 'list' | 'show'>;
   /** For whom the message speaks, and what it brings in. */
   readonly standing: (message: InboundMessage) => Promise<Standing>;
   /** Which queue mode holds. */

@@ -120,10 +120,11 @@ export function parseCommand(text: string): Command | undefined {
 
 /** Whether what comes behind it, in the same batch, is judged by what it changed. */
 export function changesWhatFollows(command: Command | undefined): boolean {
+  if (command?.kind === 'tasks') return command.act === 'resume';
   return command !== undefined && CHANGING_KINDS.has(command.kind);
 }
 
-/** A task counts towards those that its person may have. */
+/** A task counts towards those that its person may have, and so does one that is resumed. */
 const CHANGING_KINDS: ReadonlySet<Command['kind']> = new Set(['new', 'topic', 'switch', 'pick', 'back', 'delete', 'task']);
 
 /** Undefined = it takes its turn in the lane, or is none that this answers. */

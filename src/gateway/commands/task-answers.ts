@@ -78,7 +78,8 @@ async function asked(
   if (act === 'show') return { parts: answer(message, showText(task, children)) };
   if (act === 'resume') {
     if (task.status !== 'failed') return { parts: answer(message, `${name} is ${said(task)}, and did not fail.`) };
-    return { parts: answer(message, `${name} goes on where it stopped.`), writes: [{ kind: 'resume', run: task.key }] };
+    const { key } = await tasks.planResume(authority, number);
+    return { parts: answer(message, `${name} goes on where it stopped.`), writes: [{ kind: 'resume', run: key }] };
   }
   return {
     parts: answer(message, `${name} is over already: ${said(task)}.`),
