@@ -45,6 +45,8 @@ export class Browsers implements AsyncDisposable {
   readonly #options: BrowsersOptions;
   readonly #open = new Map<string, Open>();
   readonly #turns = new KeyedMutex();
+  /** Two that begin at once must not close the same one and both count its place. */
+  readonly #starts = new KeyedMutex();
   #isClosed = false;
 
   constructor(options: BrowsersOptions) {
@@ -108,6 +110,10 @@ export class Browsers implements AsyncDisposable {
     const before = this.#open.get(session);
     if (before && !before.process.isOver) return before;
     if (!mayStart) return { reason: 'no page is open; navigate first' };
+    return await this.#starts.runExclusive('', () => this.#started(session));
+  }
+
+  async #started(session: string): Promise<Open | { readonly reason: string }> {
     if (this.#isClosed) return { reason: 'the daemon is being stopped' };
     if (this.#open.size >= MAX_BROWSERS && !(await this.#makeRoom()))
       return { reason: `${MAX_BROWSERS} browsers are at work for other conversations; try again later` };
