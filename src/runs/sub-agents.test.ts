@@ -95,6 +95,24 @@ test('calls side by side count each other, and no limit is passed together', asy
   expect(planned.map(({ kind }) => kind)).toEqual(['run', 'run', 'refused']);
 });
 
+test('calls side by side in the background count each other as well, and those that have begun but once', async () => {
+  const begun: unknown[] = [];
+  const counts = {
+    ...NONE,
+    get open() {
+      return 8 + begun.length;
+    },
+  };
+  const { agents } = subAgents(chatRow(), { counts, limits: { atOnce: 11 } });
+  const plan = async (callId: string): Promise<string> => {
+    const planned = await agents.plan({ ...REQUEST, isBackground: true }, call(callId), 'spawn');
+    if (planned.kind === 'run' && (await agents.begin(planned.run))) begun.push(planned.run.key);
+    return planned.kind;
+  };
+  expect(await Promise.all([plan('call_x_1_0'), plan('call_x_1_1')])).toEqual(['run', 'run']);
+  expect(await Promise.all([plan('call_x_2_0'), plan('call_x_2_1')])).toEqual(['run', 'refused']);
+});
+
 test('one answer begins at most five, and the next may begin more', async () => {
   const { agents } = subAgents(chatRow(), { limits: { tokensOfTree: 0 } });
   const first = await Promise.all([0, 1, 2, 3, 4, 5].map((n) => agents.plan(REQUEST, call(`call_x_1_${n}`), 'spawn')));
