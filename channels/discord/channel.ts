@@ -12,7 +12,8 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import type { EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import type { EarlierMessage } from '../../src/core/earlier-message.ts';
+import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
 import { CALL_TIMEOUT_MS } from '../kit/deadline.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';

@@ -8,8 +8,9 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
+import type { EarlierMessage } from '../../src/core/earlier-message.ts';
 import { errorText } from '../../src/core/errors.ts';
-import type { EarlierMessage, InboundMessage, MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { InboundMessage, MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';

@@ -11,7 +11,8 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import type { ChatRef, EarlierMessage, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import type { EarlierMessage } from '../../src/core/earlier-message.ts';
+import type { ChatRef, InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';

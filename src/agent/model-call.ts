@@ -1,10 +1,10 @@
 import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
-import { usageId } from '../core/ids.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelCallContext, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { AgentRun } from '../core/turn.ts';
+import { usageId } from '../core/usage-ids.ts';
 import type { Wanted } from '../core/wait.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import type { AgentEmit } from './agent-emit.ts';

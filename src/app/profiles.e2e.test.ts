@@ -55,7 +55,7 @@ function busy(calls = 1): ScriptFunction {
 }
 
 test.each([
-  ['session', 50, undefined],
+  ['session', 50, 40],
   ['task', 10, 8],
   ['subagent', 15, 12],
   ['node', 30, undefined],

@@ -178,7 +178,7 @@ test.concurrent('A23 whatever an attachment is called, it is stored under a name
     .map((path) => path.slice(at.dir.length + 1));
   for (const path of others)
     expect(path).toMatch(
-      /^(config\.json|data\/(config-path|daemon\.json|lock\.(db(-journal)?|json)|journal\.db(-wal|-shm)?|upload-days\/[-\d]{10}|upload-days\/walked))$/,
+      /^(config\.json|data\/(config-path|daemon\.json|lock\.(db(-journal)?|json)|journal\.db(-wal|-shm)?|upload-days\/[-\d]{10}|upload-days\/walked|channels\/telegram\/menu\.json))$/,
     );
 });
 

@@ -2,7 +2,8 @@
 import type { ZodType } from 'zod';
 import type { ChannelLimits } from './channel-limits.ts';
 import type { CommandEntry } from './command-entry.ts';
-import type { ChatRef, EarlierMessage, InboundMessage, MediaRef, OutboundPart } from './message.ts';
+import type { EarlierMessage } from './earlier-message.ts';
+import type { ChatRef, InboundMessage, MediaRef, OutboundPart } from './message.ts';
 import type { PlatformLimits } from './platform-limits.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { Webhooks } from './webhooks.ts';

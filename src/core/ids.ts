@@ -197,22 +197,6 @@ export function heldKey(messageId: string): string {
   return `${messageId}${HELD}`;
 }
 
-const ELSEWHERE = '#elsewhere';
-
-/** The id of what tells the end of a run in another chat than the one that asked for it. */
-export function elsewhereId(key: string): string {
-  return `${key}${ELSEWHERE}`;
-}
-
-export function isElsewhere(id: string): boolean {
-  return id.endsWith(ELSEWHERE);
-}
-
-/** Key of the run that a part belongs to. Parts of an earlier version named what tells its end elsewhere. */
-export function runOfPart({ messageId }: { readonly messageId?: string }): string | undefined {
-  return messageId !== undefined && isElsewhere(messageId) ? messageId.slice(0, -ELSEWHERE.length) : messageId;
-}
-
 export function isDelay(key: string): boolean {
   return key.endsWith(DELAY);
 }
@@ -269,21 +253,6 @@ export function isOfOneRun(session: string): boolean {
 /** The key of the run that tells what this one came to. */
 export function reportKey(run: string): string {
   return `${run}#report`;
-}
-
-/** The row of the ledger for the model call of a run whose answer is step `n`. */
-export function usageId(run: string, n: number): string {
-  return `${run}#u${n}`;
-}
-
-/** All rows of the ledger for the model calls of this run lie between these. */
-export function ownUsage(run: string): readonly [from: string, to: string] {
-  return [`${run}#u`, `${run}#v`];
-}
-
-/** Those of the run and of all runs that it led to: the key of each begins with the key of its parent. */
-export function usageOfTree(run: string): readonly [from: string, to: string] {
-  return [`${run}#`, `${run}$`];
 }
 
 const PROGRESS = '#progress/';

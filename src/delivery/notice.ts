@@ -1,4 +1,5 @@
-import { delayKey, isDelay, isElsewhere, laneKey } from '../core/ids.ts';
+import { isElsewhere } from '../core/elsewhere.ts';
+import { delayKey, isDelay, laneKey } from '../core/ids.ts';
 import type { AnswerTarget, OutboundPart, SentFor } from '../core/message.ts';
 import type { NewPart, OutboxRow } from '../core/outbox.ts';
 

@@ -14,7 +14,7 @@ import { withQuoted } from '../operator/quoted.ts';
 import type { PersonalAnswer } from '../runs/linking.ts';
 import { stopOf } from '../runs/stop.ts';
 import { type AccessRules, decideAccess } from './access.ts';
-import type { PersonalCommand, PromptPorts } from './commands/command.ts';
+import type { PersonalCommand, PlaceOfMessage, PromptPorts } from './commands/command.ts';
 import { answerPrompt, commandOf, isPrompt } from './commands/index.ts';
 
 export interface AdmitOptions {
@@ -114,24 +114,19 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
  * Also of words in a group that address the agent by nothing else: who was asked there is told to answer
  * there. A question for words takes the next message, but no command. Undefined: the message answers none.
  */
-async function answerOfQuestion(
-  message: InboundMessage,
-  place: { readonly lane: string; readonly session: string },
-  options: AdmitOptions,
-): Promise<Admission | undefined> {
+async function answerOfQuestion(message: InboundMessage, place: PlaceOfMessage, options: AdmitOptions) {
   if (message.kind !== 'message' || commandOf(message)) return undefined;
   const decision = await options.decide?.(message);
   if (!decision) return undefined;
   const { outcome, answer, settled } = decision;
-  const over = (wait: StoredWait) => options.answer(message, overText(wait));
-  const settles = settled ? { settles: { settled, over } } : {};
-  return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles };
+  const settles = settled ? { settles: { settled, over: (wait: StoredWait) => options.answer(message, overText(wait)) } } : {};
+  return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles } as const;
 }
 
 function personalAdmission(
   message: InboundMessage,
   { text, keptAs, writes, settled }: PersonalAnswer,
-  place: { readonly lane: string; readonly session: string; readonly outcome: string },
+  place: PlaceOfMessage & { readonly outcome: string },
   { answer }: AdmitOptions,
 ): Admission {
   const parts = answer(message, text).map((row) => (keptAs === undefined ? row : { ...row, part: { ...row.part, keptAs } }));

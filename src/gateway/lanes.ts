@@ -1,6 +1,7 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) ->
 //   turn
 import type { InboundBus, QueuedRow } from '../bus/inbound-bus.ts';
+import { Suspects } from '../bus/suspects.ts';
 import type { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
 import { isOverflowLane } from '../core/ids.ts';
@@ -8,24 +9,10 @@ import type { Clock } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import type { Runs } from '../core/runs.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
 import { LaneRows } from './lane-rows.ts';
 import { type Claimed, LaneStart, type LaneStartOptions } from './lane-start.ts';
 import type { QueueRules } from './queue-mode.ts';
-
-/**
- * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that
- * the next crash counts for one of them only: the others are not buried together with the culprit (F38).
- */
-const SUSPECT_AFTER = 2;
-/** Of a task: it is given up after the second one (`MOST_STARTS` in `src/journal/recovery.ts`). */
-const TASK_SUSPECT_AFTER = 1;
-/**
- * So long it runs by itself. What brings the process down does so again soon, and a hundred tasks that a power
- * cut interrupted must not wait for each other to end. ms.
- */
-const TASK_ALONE_MS = 15_000;
 
 interface Lane {
   readonly key: string;
@@ -64,7 +51,7 @@ export class Lanes {
   readonly #options: LanesOptions;
   readonly #lanes = new Map<string, Lane>();
   readonly #sessions: KeyedMutex;
-  readonly #suspects = new KeyedMutex();
+  readonly #suspects: Suspects;
   readonly #start: LaneStart;
   readonly #stopping = new AbortController();
   #idleWaiters: (() => void)[] = [];
@@ -73,6 +60,7 @@ export class Lanes {
     this.#options = options;
     this.#sessions = options.sessions ?? new KeyedMutex();
     this.#start = new LaneStart(options);
+    this.#suspects = new Suspects(options.clock);
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 
@@ -184,24 +172,13 @@ export class Lanes {
         depth: lane.rows.depth,
       });
       // What runs beside the session's own turn waits for none of it.
-      await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, () => this.#carefully(lane, row));
+      await this.#sessions.runExclusive(isOverflowLane(lane.key) ? lane.key : row.session, () =>
+        this.#suspects.run(row, () => this.#runRow(lane, row)),
+      );
     }
     lane.rows.clear();
     this.#lanes.delete(lane.key);
     if (this.#lanes.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
-  }
-
-  async #carefully(lane: Lane, row: QueuedRow): Promise<void> {
-    const isTask = row.profile === 'task';
-    if (row.attempts < (isTask ? TASK_SUSPECT_AFTER : SUSPECT_AFTER)) return await this.#runRow(lane, row);
-    let turn = Promise.resolve();
-    await this.#suspects.runExclusive('suspect', async () => {
-      turn = this.#runRow(lane, row);
-      const over = new AbortController();
-      const alone = isTask ? [this.#options.clock.sleep(TASK_ALONE_MS, over.signal).catch(() => undefined)] : [];
-      await Promise.race([turn, ...alone]).finally(() => over.abort(NO_LONGER_NEEDED));
-    });
-    await turn;
   }
 
   /**

@@ -51,10 +51,7 @@ export function planTurn({ mode, debounceMs }: QueueRules, rows: readonly RunRow
   return debounceMs > 0 ? { ...alone, merged: seqs(burstBehind(first, others, debounceMs)) } : alone;
 }
 
-/**
- * What one person wrote in one go. What waits behind a long turn for other reasons was not: each of it is a
- * request of its own (spec A4).
- */
+/** What one person wrote in one go: what waits behind a long turn for other reasons was not (spec A4). */
 function burstBehind(first: ChatRow, others: readonly ChatRow[], debounceMs: number): readonly ChatRow[] {
   let previous = first;
   return whileTrue(others, (row) => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { usageId } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { NewRun, Report } from '../core/new-run.ts';
 import type { Accepted, Admission, RunRow } from '../core/run.ts';
+import { usageId } from '../core/usage-ids.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { BOUNDS } from '../testing/journal-harness.ts';
 import { admit, begin, done, LANE, message, SESSION, stopLane, usage } from '../testing/journal-rows.ts';

@@ -1,9 +1,10 @@
 /** Sub-agents: how many there are, and who is told when one ends that no run waits for. */
 
-import { childSessions, ownUsage, reportKey, usageOfTree } from '../core/ids.ts';
+import { childSessions, reportKey } from '../core/ids.ts';
 import type { NewRun, Prompt } from '../core/new-run.ts';
 import type { ChildCounts, TokenUse } from '../core/sub-agents.ts';
 import type { ToolResult } from '../core/tool.ts';
+import { ownUsage, usageOfTree } from '../core/usage-ids.ts';
 import type { Change } from './commit-queue.ts';
 import { addRun } from './runs.ts';
 import { readJson, type Store } from './store.ts';

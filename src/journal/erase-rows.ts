@@ -2,8 +2,9 @@
 //   Each step may be repeated: what it removed it does not find again.
 import { basename } from 'node:path';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
+import { runOfPart } from '../core/elsewhere.ts';
 import type { CallOf, Erasure, WordsRule } from '../core/erasure.ts';
-import { chatOfLane, principalOf, runOfPart } from '../core/ids.ts';
+import { chatOfLane, principalOf } from '../core/ids.ts';
 import type { Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { SessionMessage } from '../core/session.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { EarlierMessage, InboundMessage } from '../core/message.ts';
+import type { EarlierMessage } from '../core/earlier-message.ts';
+import type { InboundMessage } from '../core/message.ts';
 import { runOf } from '../testing/delivery-setup.ts';
 import { FakeClock, inbound, MemoryLogger } from '../testing/fakes.ts';
 import { TestChannel } from '../testing/test-channel.ts';

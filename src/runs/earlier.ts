@@ -1,7 +1,8 @@
 // the agent is called into a group or thread -> what the platform has of it -> lines the agent may read
 import type { Channel } from '../core/channel.ts';
+import type { EarlierMessage } from '../core/earlier-message.ts';
 import { errorText } from '../core/errors.ts';
-import type { EarlierMessage, InboundMessage } from '../core/message.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import { withTimeLimit } from '../delivery/attempt.ts';

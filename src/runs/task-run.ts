@@ -3,7 +3,7 @@
  */
 
 import { isBackground } from '../core/awaited.ts';
-import { elsewhereId } from '../core/ids.ts';
+import { elsewhereId } from '../core/elsewhere.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { type RunRow, targetOf } from '../core/run.ts';

@@ -1,7 +1,8 @@
 /** Places that platforms, the web and repositories bring with them; see `injections.ts`. */
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
-import type { EarlierMessage, InboundMessage } from '../core/message.ts';
+import type { EarlierMessage } from '../core/earlier-message.ts';
+import type { InboundMessage } from '../core/message.ts';
 import { png } from './pictures.ts';
 
 /** What is delivered to one chat, whose workspace holds `files`. */

@@ -3,7 +3,8 @@
  * (https://docs.discord.com/developers/resources/message#get-channel-messages). How a thread began comes with
  * the message itself.
  */
-import type { EarlierMessage, InboundMessage } from '../../../src/core/message.ts';
+import type { EarlierMessage } from '../../../src/core/earlier-message.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
 import { objects } from '../../kit/json.ts';
 import { compareIds, snowflake } from '../wire/ids.ts';
 import { toMessage } from './inbound.ts';

@@ -2,7 +2,8 @@
  * What stood in a topic, or in a chat, before a message that calls the agent in
  * (https://open.feishu.cn/document/server-docs/im-v1/message/list).
  */
-import type { EarlierMessage, InboundMessage } from '../../../src/core/message.ts';
+import type { EarlierMessage } from '../../../src/core/earlier-message.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
 import { type JsonObject, obj } from '../../kit/json.ts';
 import type { FeishuClient } from '../wire/client.ts';
 import { stringOf } from '../wire/fields.ts';

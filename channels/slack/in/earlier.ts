@@ -2,7 +2,8 @@
  * What stood in a thread, or in a channel, before a message that calls the agent in
  * (https://docs.slack.dev/reference/methods/conversations.replies, …/conversations.history).
  */
-import type { EarlierMessage, InboundMessage } from '../../../src/core/message.ts';
+import type { EarlierMessage } from '../../../src/core/earlier-message.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
 import { type JsonObject, list, obj } from '../../kit/json.ts';
 import { toInbound } from './inbound.ts';
 import { type InboundContext, TS } from './inbound-fields.ts';
