@@ -12,6 +12,7 @@ import { parseArguments, runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
 import { type Gate, gateCall, mayStillRun } from './approve.ts';
 import { guardResult } from './guard.ts';
+import { holdWorkspace } from './hold-workspace.ts';
 import { askBeforeCall, tellAfterCall } from './hooks.ts';
 import { offered, usable } from './offered.ts';
 import type { Replay } from './replay.ts';
@@ -151,7 +152,8 @@ async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
   if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, offered(run)), 'not-run'), batch);
   const refusal = batch.refused.get(call);
   if (refusal !== undefined) return recordDone(call, { ...step, effect: 'none' }, notEnded(batch, refusal, 'not-run'), batch);
-  const { call: final, gate } = await gateFinal(call, recorded, { ...batch, tool });
+  using hold = await holdWorkspace(tool, call, batch);
+  const { call: final, gate } = hold.late ?? (await gateFinal(call, recorded, { ...batch, tool }));
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
   if (gate.kind === 'changed' || (gate.kind !== 'run' && going)) return await unknown(call, step, batch);
   if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });

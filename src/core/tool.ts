@@ -247,6 +247,11 @@ export interface Tool {
    * no more. Changes nothing. Absent = the arguments are all there is. Rejects = the call is refused.
    */
   readonly approval?: (args: unknown, call: Pick<ToolContext, 'workspace' | 'signal'>) => Promise<ApprovalFacts>;
+  /**
+   * A yes covers the files of the workspace as `approval` found them: from before that is compared until all
+   * that the call started has ended, no other call writes there.
+   */
+  readonly bindsWorkspace?: true;
   /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
   readonly outputBytes: number;
   /**

@@ -1,12 +1,16 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import type { MediaFile } from '../core/channel.ts';
 import type { MediaRef } from '../core/message.ts';
-import { gate, tempDir, until } from '../testing/fakes.ts';
+import { gate, inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
+import { workspaceLock } from '../workspace/workspace-lock.ts';
+import { fetchFile } from './fetch-file.ts';
 
 /** Heeds no abort: `download` never answers, or what it answers with ends in the middle of the file. */
 class DeafChannel extends TestChannel {
@@ -131,4 +135,26 @@ test('a message whose channel broke waits with its files until the next one is t
   const asked = JSON.stringify(model.requests[1]?.messages.at(-1)?.content);
   expect(asked).toContain('File: uploads/');
   expect(asked).not.toContain('GH1505');
+});
+
+test('a new file is stored while a program runs that was allowed, and one that replaces another waits for its end', async () => {
+  await using dir = await tempDir();
+  const channel = new TestChannel('test');
+  const { signal } = new AbortController();
+  const fetchOf = async (id: string, words: string) => {
+    channel.files.set('f', Buffer.from(words));
+    const message = inbound({ id });
+    return await fetchFile(message, { kind: 'document', ref: 'f', name: 'a.sh' }, 0, {
+      ...{ channel: async () => channel, workspace: dir.path, signal },
+    });
+  };
+  const { path } = await fetchOf('m1', 'one');
+  const program = await workspaceLock.alone({ workspace: dir.path, idempotencyKey: 'program', signal }, 60_000);
+  await fetchOf('m2', 'another');
+  const again = fetchOf('m1', 'two');
+  await sleep(100);
+  expect(await readFile(join(dir.path, path), 'utf8')).toBe('one');
+  program[Symbol.dispose]();
+  await again;
+  expect(await readFile(join(dir.path, path), 'utf8')).toBe('two');
 });

@@ -1,5 +1,5 @@
 // reference -> bytes of the platform, within the channel's limit -> a file of the workspace, named and judged by its bytes
-import { open, rename, rm } from 'node:fs/promises';
+import { lstat, open, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
@@ -9,6 +9,7 @@ import type { ClaimDisk } from '../core/ports.ts';
 import { syncDirectory } from '../lib/atomic-file.ts';
 import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
+import { workspaceLock } from '../workspace/workspace-lock.ts';
 import { FILE_HEAD_BYTES, isRecording, settleType } from './file-type.ts';
 import { IMAGE_SCAN_BYTES, imageFault } from './image-size.ts';
 import { extensionOf } from './media-types.ts';
@@ -97,6 +98,9 @@ export async function fetchFile(
     await handle.close();
     const judged = judge(head.bytes, total, ref);
     const name = `${stem}${judged.ending}`;
+    using _ = (await isThere(folder.child(name)))
+      ? await workspaceLock.write({ workspace, idempotencyKey: `${UPLOADS}/${name}`, signal })
+      : undefined;
     await rename(partial, folder.child(name));
     room?.stored(total);
     await syncDirectory(folder.self);
@@ -129,6 +133,14 @@ async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSign
     // file.
     await settledOrAborted(Promise.resolve(source.return?.()), signal).catch(() => undefined);
   }
+}
+
+/** A file that is replaced may be one that a person allowed a program to run. */
+async function isThere(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** What the names of all that is stored for one file of a message begin with; a dot follows. */

@@ -1,13 +1,13 @@
-// path -> not in .git -> one change of a file at a time -> judged -> room claimed -> written beside it, renamed over it
+// path -> not in .git -> no approved call beside it, one change of a file at a time -> judged -> room claimed -> written beside it, renamed over it
 import { isUtf8 } from 'node:buffer';
 import { type FileHandle, lstat } from 'node:fs/promises';
 import { isGatehouseError } from '../core/errors.ts';
 import type { ClaimDisk } from '../core/ports.ts';
-import type { ToolContext } from '../core/tool.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { openParent, splitWorkspacePath, type WorkspaceDirectory } from '../workspace/path.ts';
+import { type Writer, workspaceLock } from '../workspace/workspace-lock.ts';
 import { ToolFailure } from './define.ts';
 
 /** Spec G1, for reading and for writing. */
@@ -18,7 +18,7 @@ const changes = new KeyedMutex();
 
 export interface FileChange {
   readonly path: string;
-  readonly context: Pick<ToolContext, 'workspace' | 'signal'>;
+  readonly context: Writer;
   /** Absent = no limit. */
   readonly claimDisk: ClaimDisk | undefined;
   /** Called once the file is written, where there was none before. */
@@ -87,6 +87,7 @@ async function alone<T>(
   const names = splitWorkspacePath(path);
   // A22: git runs what lies in there (hooks, core.fsmonitor), also for a mere `git status`.
   if (names.some(isGitDirectory)) throw new ToolFailure('files in a .git directory cannot be written');
+  using _hold = await workspaceLock.write(context);
   return await changes.runExclusive([context.workspace, ...names].join('/'), async () => {
     context.signal.throwIfAborted();
     const place = await openParent(context.workspace, path, options);

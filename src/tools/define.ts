@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RunScope, Tool, ToolContext, ToolFacts, ToolKit, ToolResult } from '../core/tool.ts';
 import { PathRefusal } from '../workspace/path.ts';
+import { WorkspaceBusy } from '../workspace/workspace-lock.ts';
 
 interface Described<Schema extends z.ZodObject>
   extends Pick<
@@ -17,6 +18,7 @@ interface Described<Schema extends z.ZodObject>
     | 'rule'
     | 'reads'
     | 'approval'
+    | 'bindsWorkspace'
   > {
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;
@@ -63,7 +65,8 @@ export class ToolFailure extends Error {
 
 /** What a failure says to the model; undefined = it was not written for it. */
 export function failureText(error: unknown): string | undefined {
-  return error instanceof ToolFailure || error instanceof PathRefusal ? error.message : undefined;
+  const isForModel = error instanceof ToolFailure || error instanceof PathRefusal || error instanceof WorkspaceBusy;
+  return isForModel ? error.message : undefined;
 }
 
 /**

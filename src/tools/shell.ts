@@ -3,6 +3,7 @@ import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
 import type { ClaimDisk } from '../core/ports.ts';
 import type { Exit, RunSpawner } from '../core/process.ts';
 import type { RunScope, Tool, ToolContext } from '../core/tool.ts';
+import { workspaceLock } from '../workspace/workspace-lock.ts';
 import { defineBoundTool, type KnownKit, ToolFailure } from './define.ts';
 import { programApproval } from './program-approval.ts';
 import { ruleOn } from './shell-rules.ts';
@@ -39,6 +40,7 @@ const facts = {
   // It prints any file of the workspace, and with the network anything at all.
   reads: UNTRUSTED | PRIVATE,
   needs: 'sh',
+  bindsWorkspace: true,
   rule: (args: unknown) => ruleOf(commandIn(args)),
   run: (args: Args, context: ToolContext, port: Port) => runShell(args, context, port),
 } as const;
@@ -80,6 +82,7 @@ async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }
   if (command.includes('\0')) throw new ToolFailure('the command holds a NUL character');
   const seconds = Math.min(MOST_SECS, Math.max(1, timeout_secs));
   const { callId, workspace: cwd, signal } = context;
+  using _ = await workspaceLock.write(context);
   const argv = [spawner.programs.has('bash') ? 'bash' : 'sh', '-c', command];
   await using whole = new OutputSink({ name: 'shell', context, claimDisk, outputBytes: OUTPUT_BYTES });
   let taken = Promise.resolve();

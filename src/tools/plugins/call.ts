@@ -8,7 +8,8 @@ import type { Json } from '../../core/message.ts';
 import type { Exit, RunSpawner } from '../../core/process.ts';
 import type { Tool, ToolContext } from '../../core/tool.ts';
 import { visibleText } from '../../lib/visible-text.ts';
-import { ToolFailure } from '../define.ts';
+import { workspaceLock } from '../../workspace/workspace-lock.ts';
+import { failureText, ToolFailure } from '../define.ts';
 import { programApproval } from '../program-approval.ts';
 import { type ManifestTool, pluginToolId } from './manifest.ts';
 import type { PluginState } from './state.ts';
@@ -57,6 +58,7 @@ export function pluginTool(plugin: UsablePlugin, tool: ManifestTool, deps: CallD
     // As of shell: it prints any file of the workspace.
     reads: UNTRUSTED | PRIVATE,
     needs: 'sh',
+    bindsWorkspace: true,
     outputBytes: 50_000,
     async approval(_args, call) {
       const bounds = { ...deps.spawner.bounds, network };
@@ -68,8 +70,9 @@ export function pluginTool(plugin: UsablePlugin, tool: ManifestTool, deps: CallD
       try {
         return await call(plugin, tool, { ...deps, network }, args, context);
       } catch (error) {
-        if (error instanceof ToolFailure) return { ok: false, output: `Error: ${error.message}` };
-        throw error;
+        const text = failureText(error);
+        if (text === undefined) throw error;
+        return { ok: false, output: `Error: ${text}` };
       }
     },
   };
@@ -80,14 +83,16 @@ async function call(
   tool: ManifestTool,
   deps: CallDeps & { readonly network: boolean },
   args: unknown,
-  { callId, workspace: cwd, signal, progress }: ToolContext,
+  context: ToolContext,
 ): Promise<{ readonly ok: boolean; readonly output: string }> {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
     throw new ToolFailure('the arguments must be one JSON object');
+  const { callId, workspace: cwd, signal, progress } = context;
   const { spawner, network, redact } = deps;
   const { manifest, executable = '' } = code;
   const env = environmentOf(manifest.env, deps.secret);
   const timeoutMs = manifest.timeout_secs * 1_000;
+  using _ = await workspaceLock.write(context);
   // The last thing before it runs: what came before may have taken its time.
   const problem = await deps.problem();
   if (problem !== undefined) throw new ToolFailure(problem);

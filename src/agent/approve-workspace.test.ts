@@ -1,0 +1,148 @@
+// The tools `shell` and `write_file` themselves, in a directory on disk: what was allowed is what runs.
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Authority } from '../core/authority.ts';
+import type { Bounds, Exit, RunSpawner } from '../core/process.ts';
+import type { StepRecord } from '../core/step.ts';
+import type { RunScope } from '../core/tool.ts';
+import type { AgentResult, AgentRun, ToolAccess } from '../core/turn.ts';
+import { agentRun, anyAccess, MemoryStepLog } from '../testing/agent-run.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
+import { builtInTools } from '../tools/index.ts';
+import { createPolicy } from '../tools/policy.ts';
+import { workspaceLock } from '../workspace/workspace-lock.ts';
+import { runAgent } from './run.ts';
+
+const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full', policies: [], home: 'test/bot/chat-1' };
+const HOME = { channel: 'test', account: 'bot', chatId: 'chat-1', isGroup: false };
+const SCRIPT = 'echo as allowed >> ../effect\n';
+const HARM = 'echo as harmful >> ../effect\n';
+
+const shell = (command: string): ScriptedCall => ({ name: 'shell', arguments: { command } });
+const writes = (content: string): ScriptedCall => ({ name: 'write_file', arguments: { path: 'run.sh', content } });
+
+interface Attempt extends Partial<Pick<AgentRun, 'runId' | 'limits' | 'signal'>> {
+  readonly calls: readonly ScriptedCall[];
+  readonly verdicts?: ToolAccess['verdicts'];
+  readonly steps?: MemoryStepLog;
+  readonly recorded?: readonly StepRecord[];
+}
+
+/** A workspace with a script, and runs that work there with the real tools in mode `guarded`, without a sandbox. */
+async function scene() {
+  const dir = await tempDir();
+  onTestFinished(() => dir[Symbol.asyncDispose]());
+  const workspace = join(dir.path, 'workspace');
+  const ran: string[] = [];
+  const run: RunSpawner['run'] = async ({ argv: [program = '', ...args], cwd }) => {
+    ran.push(args.at(-1) ?? '');
+    return await new Promise<Exit>((resolve) => {
+      execFile(program, args, { cwd }, (error, out, err) => resolve({ code: error ? 1 : 0, timedOut: false, cut: 0, out, err }));
+    });
+  };
+  const bounds: Bounds = { mode: 'bwrap', network: false, readable: [] };
+  const spawner = { bounds, isContained: true, programs: new Set(['sh']), run };
+  const scope: RunScope = { session: 's', authority: OWNER, channel: 'test', spawner };
+  const tools = builtInTools(scope).filter(({ name }) => ['shell', 'write_file'].includes(name));
+  const rules = { allow: [], deny: [], mode: 'guarded', members: [], guests: [], senders: {}, byProvider: {} } as const;
+  const policy = createPolicy(() => ({ ...rules, contextFilter: [], channel: () => undefined }));
+  const attempt = async ({ calls, verdicts = new Map(), recorded = [], ...more }: Attempt) => {
+    const steps = more.steps ?? new MemoryStepLog(recorded);
+    const asked = recorded.some(({ kind }) => kind === 'model') ? [] : [{ toolCalls: calls }];
+    const access = anyAccess({ policy, authority: OWNER, asks: HOME, verdicts });
+    const model = scriptedModel([...asked, 'done']);
+    return [await runAgent(agentRun({ tools, workspace, access, model, ...more, steps })), steps] as const;
+  };
+  await mkdir(join(workspace, 'lib'), { recursive: true });
+  await writeFile(join(workspace, 'run.sh'), SCRIPT);
+  await writeFile(join(workspace, 'lib/part.sh'), SCRIPT);
+  const effect = () => readFile(join(dir.path, 'effect'), 'utf8').catch(() => '');
+  return { outside: dir.path, workspace, ran, attempt, effect };
+}
+
+/** A yes to all that an attempt asks for. */
+function yesTo({ outcome }: AgentResult): ToolAccess['verdicts'] {
+  if (outcome.kind !== 'parked') throw new Error(`no question: ${JSON.stringify(outcome)}`);
+  return new Map(
+    outcome.waits.flatMap(({ callId, ...wait }) => {
+      if (wait.kind !== 'person' || wait.about.digest === undefined) return [];
+      return [[callId, { wait: `w ${callId}`, isAllowed: true, digest: wait.about.digest, text: 'allow' }] as const];
+    }),
+  );
+}
+
+const resultsIn = ({ lines }: AgentResult) => lines.filter(({ role }) => role === 'tool').map(({ content }) => content);
+
+const CALLS = [shell('sh run.sh; sh lib/part.sh')];
+
+test('a command whose files nothing has changed runs after its yes', async () => {
+  const at = await scene();
+  const [asking, { writes: recorded }] = await at.attempt({ calls: CALLS });
+  const [result] = await at.attempt({ calls: CALLS, recorded, verdicts: yesTo(asking) });
+  expect([result.outcome.kind, await at.effect()]).toEqual(['answered', 'as allowed\nas allowed\n']);
+});
+
+test('A25 a file that another run swaps after the files were compared, while the call is written down, is not what runs', async () => {
+  const at = await scene();
+  const [asking, { writes: recorded }] = await at.attempt({ calls: CALLS });
+  const others: Promise<unknown>[] = [];
+  const steps = new (class extends MemoryStepLog {
+    override async record(step: StepRecord): Promise<void> {
+      if (step.kind === 'tool' && step.state === 'STARTED') {
+        others.push(at.attempt({ runId: 'sub-agent', calls: [writes(HARM)] }));
+        await sleep(100);
+      }
+      await super.record(step);
+    }
+  })(recorded);
+  const [result] = await at.attempt({ calls: CALLS, recorded, steps, verdicts: yesTo(asking) });
+  expect([result.outcome.kind, await at.effect()]).toEqual(['answered', 'as allowed\nas allowed\n']);
+  await Promise.all(others);
+  expect([others.length, await readFile(join(at.workspace, 'run.sh'), 'utf8')]).toEqual([1, HARM]);
+});
+
+test('of two commands of one answer that were both allowed, the second is asked about anew when the first changed a file', async () => {
+  const at = await scene();
+  const calls = [shell(`printf '${HARM.trim()}' > run.sh`), shell('sh run.sh')];
+  const [asking, { writes: recorded }] = await at.attempt({ calls });
+  const [again] = await at.attempt({ calls, recorded, verdicts: yesTo(asking) });
+  expect([again.outcome.kind, at.ran.length, await at.effect()]).toEqual(['parked', 1, '']);
+});
+
+test('two commands of one answer that were both allowed and change nothing run one after the other', async () => {
+  const at = await scene();
+  const calls = [shell('sh run.sh'), shell('sh lib/part.sh')];
+  const [asking, { writes: recorded }] = await at.attempt({ calls });
+  const [result] = await at.attempt({ calls, recorded, verdicts: yesTo(asking) });
+  expect([result.outcome.kind, await at.effect()]).toEqual(['answered', 'as allowed\nas allowed\n']);
+});
+
+test('a command whose workspace others do not leave in time does not run, and the model is told', async () => {
+  const at = await scene();
+  const [asking, { writes: recorded }] = await at.attempt({ calls: CALLS });
+  const { signal } = new AbortController();
+  using _other = await workspaceLock.write({ workspace: at.workspace, idempotencyKey: 'other', signal });
+  const limits = { ...agentRun().limits, toolTimeoutMs: 50 };
+  const [result, steps] = await at.attempt({ calls: CALLS, recorded, limits, verdicts: yesTo(asking) });
+  expect([at.ran, resultsIn(result)]).toEqual([[], [expect.stringContaining('did not end in time, so nothing was run')]]);
+  expect(steps.writes.filter(({ kind }) => kind === 'tool')).toMatchObject([{ state: 'DONE', effect: 'none' }]);
+});
+
+test('a command that waits for its workspace ends with its run, and keeps nothing from the next one', async () => {
+  const at = await scene();
+  const [asking, { writes: recorded }] = await at.attempt({ calls: CALLS });
+  const stop = new AbortController();
+  const other = await workspaceLock.write({ workspace: at.workspace, idempotencyKey: 'other', signal: stop.signal });
+  const waiting = at.attempt({ calls: CALLS, recorded, signal: stop.signal, verdicts: yesTo(asking) });
+  await until('it waits', () => workspaceLock.size === 1);
+  await sleep(20);
+  stop.abort(new Error('/stop'));
+  const [result] = await waiting;
+  other[Symbol.dispose]();
+  expect([result.outcome.kind, at.ran, workspaceLock.size]).toEqual(['aborted', [], 0]);
+  await rm(at.workspace, { recursive: true });
+});
