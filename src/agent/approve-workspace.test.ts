@@ -1,6 +1,6 @@
 // The tools `shell` and `write_file` themselves, in a directory on disk: what was allowed is what runs.
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readFile, rename, rm, stat, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,6 +11,7 @@ import type { RunScope } from '../core/tool.ts';
 import type { AgentResult, AgentRun, ToolAccess } from '../core/turn.ts';
 import { agentRun, anyAccess, MemoryStepLog } from '../testing/agent-run.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { byLoad } from '../testing/sample.ts';
 import { type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
 import { builtInTools } from '../tools/index.ts';
 import { createPolicy } from '../tools/policy.ts';
@@ -21,6 +22,8 @@ const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full'
 const HOME = { channel: 'test', account: 'bot', chatId: 'chat-1', isGroup: false };
 const SCRIPT = 'echo as allowed >> ../effect\n';
 const HARM = 'echo as harmful >> ../effect\n';
+/** Two changes of a file have the same time where they are closer together than the clock of the kernel ticks. ms. */
+const TICK_MS = 12;
 
 const shell = (command: string): ScriptedCall => ({ name: 'shell', arguments: { command } });
 const writes = (content: string): ScriptedCall => ({ name: 'write_file', arguments: { path: 'run.sh', content } });
@@ -77,7 +80,74 @@ function yesTo({ outcome }: AgentResult): ToolAccess['verdicts'] {
 
 const resultsIn = ({ lines }: AgentResult) => lines.filter(({ role }) => role === 'tool').map(({ content }) => content);
 
+type Swap = (workspace: string, outside: string) => Promise<void>;
+
+const SWAPS: Readonly<Record<string, Swap>> = {
+  'other words of the same length': (at) => writeFile(join(at, 'run.sh'), HARM),
+  'another file under its name': async (at, outside) => {
+    await writeFile(join(outside, 'new'), HARM);
+    await rename(join(outside, 'new'), join(at, 'run.sh'));
+  },
+  'other words, and back, with the time set back': async (at) => {
+    const { atime, mtime } = await stat(join(at, 'run.sh'));
+    await writeFile(join(at, 'run.sh'), HARM);
+    await writeFile(join(at, 'run.sh'), SCRIPT);
+    await utimes(join(at, 'run.sh'), atime, mtime);
+  },
+  'another file, and the first one back': async (at, outside) => {
+    await rename(join(at, 'run.sh'), join(outside, 'aside'));
+    await writeFile(join(at, 'run.sh'), HARM);
+    await rename(join(outside, 'aside'), join(at, 'run.sh'));
+  },
+  'the file removed, and the same words anew': async (at) => {
+    await unlink(join(at, 'run.sh'));
+    await writeFile(join(at, 'run.sh'), SCRIPT);
+  },
+  'other words by another name of the file': async (at, outside) => {
+    await link(join(at, 'run.sh'), join(outside, 'linked'));
+    await writeFile(join(outside, 'linked'), HARM);
+    await unlink(join(outside, 'linked'));
+  },
+  'a hard link to another file': async (at, outside) => {
+    await writeFile(join(outside, 'harm'), HARM);
+    await unlink(join(at, 'run.sh'));
+    await link(join(outside, 'harm'), join(at, 'run.sh'));
+  },
+  'a symbolic link to another file': async (at, outside) => {
+    await writeFile(join(outside, 'harm'), HARM);
+    await unlink(join(at, 'run.sh'));
+    await symlink(join(outside, 'harm'), join(at, 'run.sh'));
+  },
+  'another mode': (at) => chmod(join(at, 'run.sh'), 0o755),
+  'another directory under its name': async (at, outside) => {
+    await rename(join(at, 'lib'), join(outside, 'lib'));
+    await mkdir(join(at, 'lib'));
+    await writeFile(join(at, 'lib/part.sh'), HARM);
+  },
+  'a symbolic link in place of the directory': async (at, outside) => {
+    await rename(join(at, 'lib'), join(outside, 'lib'));
+    await symlink(join(outside, 'lib'), join(at, 'lib'));
+  },
+  'a file more': (at) => writeFile(join(at, '.npmrc'), HARM),
+};
+
 const CALLS = [shell('sh run.sh; sh lib/part.sh')];
+
+test('A25 a thousand swaps of a real file between the question and the yes: no command runs, each is asked about anew', async () => {
+  const kinds = Object.entries(SWAPS);
+  let swaps = 0;
+  for (const of = byLoad(3 * kinds.length, 1_000); swaps < of; swaps += 1) {
+    const [kind, swap] = kinds[swaps % kinds.length] ?? [];
+    const at = await scene();
+    const [asking, { writes: recorded }] = await at.attempt({ calls: CALLS });
+    const verdicts = yesTo(asking);
+    await sleep(TICK_MS);
+    await swap?.(at.workspace, at.outside);
+    const [again] = await at.attempt({ calls: CALLS, recorded, verdicts });
+    expect([kind, again.outcome.kind, at.ran, await at.effect()]).toEqual([kind, 'parked', [], '']);
+    expect([...yesTo(again).values()][0]?.digest).not.toBe([...verdicts.values()][0]?.digest);
+  }
+}, 120_000);
 
 test('a command whose files nothing has changed runs after its yes', async () => {
   const at = await scene();
