@@ -22,6 +22,8 @@ export const CONTROL_EVERY_OF_SAMPLE = 30;
 export const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
 /** Where runs with five tools are killed. */
 export const HANDS: readonly string[] = [...WAITING, 'email'];
+/** Where they are also killed between the question for a yes, the yes and its use. */
+export const ALLOWED: readonly string[] = ['telegram', 'double'];
 /**
  * The known-bad design that must be caught, and where: a platform with calls of its own between the two
  * commits hides it.

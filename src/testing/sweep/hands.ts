@@ -6,12 +6,25 @@ import { DatabaseSync } from 'node:sqlite';
 
 /** A request for which the model calls `write_file`, `shell`, `cron` and `count` at once, and then `edit_file`. */
 export const HANDS_QUESTION = 'hands 1';
-/** Of an undisturbed run, as `effectsIn` and the counting tool tell them: a file that was not written is not edited. */
-export const HANDS_EFFECTS = 4;
+/** The same where `shell` needs a yes: the model calls it alone, once the others are done. */
+export const ALLOWED_QUESTION = 'allowed 1';
+
+export interface Hands {
+  readonly mode: 'full' | 'guarded';
+  /** Of an undisturbed run, as `effectsIn` and the counting tool tell them: a file that was not written is not edited. */
+  readonly effects: number;
+}
+
+const HANDS: Readonly<Record<string, Hands>> = {
+  [HANDS_QUESTION]: { mode: 'full', effects: 4 },
+  // One more: the use of the yes.
+  [ALLOWED_QUESTION]: { mode: 'guarded', effects: 5 },
+};
 
 /** For `RunSpec`. */
-export function handsOf(questions: readonly string[]): { readonly hands?: true } {
-  return questions.includes(HANDS_QUESTION) ? { hands: true } : {};
+export function handsOf(questions: readonly string[]): { readonly hands?: Hands } {
+  const hands = HANDS[questions.find((question) => HANDS[question]) ?? ''];
+  return hands ? { hands } : {};
 }
 
 /** Who writes, where they own the gateway: others have no programs and no jobs. By the type of the channel. */
@@ -22,30 +35,36 @@ const OWNERS: Readonly<Record<string, { readonly chat_id: string; readonly sende
   double: { chat_id: 'owner', sender_ids: ['person-0'] },
 };
 
-/** Sections of the config. */
+/** Of the section `gateway`. */
 export function handsConfig(channel: string): Readonly<Record<string, unknown>> {
   const owner = OWNERS[channel];
   if (!owner) throw new Error(`no owner is known for ${channel}`);
   return { owner: [{ channel, ...owner }] };
 }
 
-export const HANDS_SECTIONS = { sandbox: {}, tool_policy: { mode: 'full' } } as const;
+/** Other sections. */
+export function handsSections({ mode }: Hands): Readonly<Record<string, unknown>> {
+  return { sandbox: {}, tool_policy: { mode } };
+}
 
 type Call = readonly [name: string, args: Readonly<Record<string, unknown>>];
 
-/** What the model asks for, by how many answers came before. The shell leaves something running that must not stay. */
-export function handsCalls(n: string, results: number): readonly Call[] {
+const write: Call = ['write_file', { path: 'note', content: 'one\n' }];
+const edit: Call = ['edit_file', { path: 'note', old_string: 'one', new_string: 'one two' }];
+/** Leaves something running that must not stay. */
+const shell = (n: string): Call => ['shell', { command: `echo "shell ${n}" >> marks; sleep 4711 & sleep 0.03` }];
+const cron = (n: string): Call => ['cron', { action: 'add', name: `job ${n}`, message: 'later', in_seconds: 86_400 }];
+const count = (n: string): Call => ['count', { n: Number(n) }];
+
+/** What the model asks for, by how many results came before. */
+export function handsCalls(kind: string, n: string, results: number): readonly Call[] {
   if (results > 4) return [];
-  if (results === 4) return [['edit_file', { path: 'note', old_string: 'one', new_string: 'one two' }]];
-  return [
-    ['write_file', { path: 'note', content: 'one\n' }],
-    ['shell', { command: `echo "shell ${n}" >> marks; sleep 4711 & sleep 0.03` }],
-    ['cron', { action: 'add', name: `job ${n}`, message: 'later', in_seconds: 86_400 }],
-    ['count', { n: Number(n) }],
-  ];
+  if (results === 4) return [edit];
+  if (kind === 'hands') return [write, shell(n), cron(n), count(n)];
+  return results === 3 ? [shell(n)] : [write, cron(n), count(n)];
 }
 
-/** Every effect as often as it is found, as `toolRuns` has those of the counting tool. */
+/** Every effect, and every use of a yes, as often as it is found; as `toolRuns` has those of the counting tool. */
 export async function effectsIn(dataDir: string): Promise<readonly string[]> {
   const effects: string[] = [];
   for await (const path of glob('workspaces/*/*/{marks,note}', { cwd: dataDir })) {
@@ -59,6 +78,10 @@ export async function effectsIn(dataDir: string): Promise<readonly string[]> {
       .prepare('SELECT name FROM job')
       .all()
       .map(({ name }) => String(name)),
+    ...db
+      .prepare('SELECT approved_by AS id FROM step WHERE approved_by IS NOT NULL')
+      .all()
+      .map(({ id }) => `the yes ${String(id)}`),
   );
   return effects;
 }

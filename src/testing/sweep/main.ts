@@ -3,7 +3,8 @@
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
 //                    that parks on three children, a person and a timer; subagents = one that parks on three
 //                    sub-agents and begins one in the background; hands = a run with five tools that change
-//                    something; the last three on the channels of WAITING and HANDS
+//                    something, on those of ALLOWED also one of them after a yes; the last three on the
+//                    channels of WAITING and HANDS
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all); of further modes every 3Nth where all are swept
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
@@ -23,9 +24,9 @@ import { freePort } from '../../simulator/free-port.ts';
 import { MODES, OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
 import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
 import { seeded } from '../load/traffic.ts';
-import { CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
+import { ALLOWED, CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
 import { startEmailByToken } from './email-oauth.ts';
-import { HANDS_EFFECTS, HANDS_QUESTION, handsOf } from './hands.ts';
+import { ALLOWED_QUESTION, HANDS_QUESTION, handsOf } from './hands.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { killsAt, spread } from './kills.ts';
 import { SweepModel } from './model.ts';
@@ -112,8 +113,9 @@ async function baseline(bench: Bench, questions: readonly string[]): Promise<Bas
   if (!record.finished || record.answers.some((parts) => parts.length === 0)) {
     throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
   }
-  if (handsOf(questions).hands && record.toolRuns.size !== HANDS_EFFECTS)
-    throw new Error(`of ${HANDS_EFFECTS} effects these are there: ${[...record.toolRuns.keys()].join(', ')}\n${record.log}`);
+  const { hands } = handsOf(questions);
+  if (hands && record.toolRuns.size !== hands.effects)
+    throw new Error(`of ${hands.effects} effects these are there: ${[...record.toolRuns.keys()].join(', ')}\n${record.log}`);
   if (bench.platform.grown?.() === 0) throw new Error('no answer was seen growing: this sweep would prove nothing');
   return { answers: record.answers, modelCalls: record.modelCalls, points: record.points };
 }
@@ -249,6 +251,8 @@ const waitingRows = (name: string) =>
 const subagentRows = (name: string) => scenarioRows(name, 'sub-agents', SUBAGENTS_QUESTION);
 /** Five tools that change something: each effect is there at most once, and nothing runs on. */
 const handsRows = (name: string) => scenarioRows(name, 'five tools', HANDS_QUESTION);
+/** The same where one of them needs a yes, which is used at most once. */
+const allowedRows = (name: string) => scenarioRows(name, 'five tools, one with a yes', ALLOWED_QUESTION);
 
 const whole =
   flags.every === '1' &&
@@ -268,6 +272,7 @@ for (const name of flags.channel) {
     ...(flags.scenario.includes('waits') && flags.from === undefined && WAITING.includes(name) ? [waitingRows] : []),
     ...(flags.scenario.includes('subagents') && flags.from === undefined && WAITING.includes(name) ? [subagentRows] : []),
     ...(flags.scenario.includes('hands') && flags.from === undefined && HANDS.includes(name) ? [handsRows] : []),
+    ...(flags.scenario.includes('hands') && flags.from === undefined && ALLOWED.includes(name) ? [allowedRows] : []),
   ];
   for (const scenario of scenarios) {
     const result = await scenario(name);

@@ -13,7 +13,8 @@ interface ChatMessage {
  * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a message must end in
  * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N`
  * first asks for three children, a person and a timer, `subagents N` for three sub-agents and one in the
- * background, `hands N` for five tools in two steps, anything else is answered in one.
+ * background, `hands N` for five tools in two steps, `allowed N` for the same in three, anything else is
+ * answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   /**
@@ -76,18 +77,21 @@ interface Asked {
   readonly n: string;
   /** What the tools of this request came to. */
   readonly results: readonly string[];
+  /** Calls of the model that came before, in this request. */
+  readonly before: number;
 }
 
 function readQuestion(messages: readonly ChatMessage[]): Asked {
   const asked = messages.findLastIndex(({ role, content }) => role === 'user' && !content?.startsWith('[System note]'));
   const [kind = 'plain', n = '0'] = questionIn(messages[asked]?.content ?? '') ?? [];
-  const results = messages.slice(asked).flatMap(({ role, content }) => (role === 'tool' ? [content ?? ''] : []));
-  return { kind, n, results };
+  const since = messages.slice(asked);
+  const results = since.flatMap(({ role, content }) => (role === 'tool' ? [content ?? ''] : []));
+  return { kind, n, results, before: since.filter(({ role }) => role === 'assistant').length };
 }
 
 function nameOf(messages: readonly ChatMessage[]): string {
-  const { kind, n, results } = readQuestion(messages);
-  return `${kind} ${n}:${results.length > 0 ? 1 : 0}`;
+  const { kind, n, before } = readQuestion(messages);
+  return `${kind} ${n}:${before}`;
 }
 
 const WAITING = (n: string): readonly (readonly [name: string, args: string])[] => [
@@ -103,7 +107,8 @@ const SUBAGENTS = (n: string): readonly (readonly [name: string, args: string])[
 
 /** What is asked for next; nothing = the answer comes. */
 function toolsOf(kind: string, n: string, results: number): readonly (readonly [name: string, args: string])[] {
-  if (kind === 'hands') return handsCalls(n, results).map(([name, args]) => [name, JSON.stringify(args)]);
+  if (kind === 'hands' || kind === 'allowed')
+    return handsCalls(kind, n, results).map(([name, args]) => [name, JSON.stringify(args)]);
   if (results > 0) return [];
   return kind === 'tool' ? [['count', `{"n":${n}}`]] : kind === 'waits' ? WAITING(n) : kind === 'subagents' ? SUBAGENTS(n) : [];
 }

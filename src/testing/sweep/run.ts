@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
 import { builtDaemon } from '../built-daemon.ts';
 import { toAnswers } from './answers.ts';
-import { effectsIn, HANDS_SECTIONS, handsConfig, leftRunning } from './hands.ts';
+import { effectsIn, type Hands, handsConfig, handsSections, leftRunning } from './hands.ts';
 import type { SweepModel } from './model.ts';
 import { Answering, recordedCalls, type Waiting } from './waiting.ts';
 
@@ -39,7 +39,7 @@ export interface RunSpec {
   /** The request waits, for a person or for sub-agents. */
   readonly waits?: Waiting;
   /** Five tools change something: see `hands.ts`. */
-  readonly hands?: true;
+  readonly hands?: Hands;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
   readonly faults?: readonly FaultKind[];
   /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
@@ -127,7 +127,7 @@ async function writeConfig(dir: string, { platform, webhookPort, modelUrl, hands
     api_key_env: 'SWEEP_KEY',
     gateway: { channels: [platform.channel], max_attempts: 10, http: { port: 0 }, webhooks: { port: webhookPort }, ...owner },
     log: { level: 'warn' },
-    ...(hands ? HANDS_SECTIONS : {}),
+    ...(hands ? handsSections(hands) : {}),
   };
   await writeFile(join(dir, 'config.json'), JSON.stringify(config));
   await writeFile(join(dir, 'count'), '');
@@ -277,7 +277,7 @@ async function journalRecord(
 }
 
 /** Each effect of a tool with how often it is there. */
-async function toolRuns(dir: string, hands: boolean | undefined): Promise<ReadonlyMap<string, number>> {
+async function toolRuns(dir: string, hands: Hands | undefined): Promise<ReadonlyMap<string, number>> {
   const counted = (await readFile(join(dir, 'count'), 'utf8')).split('\n').filter(Boolean);
   const effects = hands ? await effectsIn(join(dir, 'data')) : [];
   const runs = new Map<string, number>();

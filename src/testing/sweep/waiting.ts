@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Platform, SeenMessage } from '../../simulator/platforms/platform.ts';
+import { ALLOWED_QUESTION } from './hands.ts';
 
 /** A request that parks on three children, a person and a timer; see `SweepModel`. */
 export const WAITING_QUESTION = 'waits 1';
@@ -21,9 +22,13 @@ export interface Waiting {
   readonly known: (seen: readonly SeenMessage[]) => readonly SeenMessage[];
 }
 
+const withoutChance = (seen: readonly SeenMessage[]) => seen.map((one) => ({ ...one, text: withoutCodes(one.text) }));
+
 const WAITING: Readonly<Record<string, Waiting>> = {
   // Its own, three children, and the answer of the person.
-  [WAITING_QUESTION]: { rows: 5, known: (seen) => seen.map((one) => ({ ...one, text: withoutCodes(one.text) })) },
+  [WAITING_QUESTION]: { rows: 5, known: withoutChance },
+  // Its own, and the yes of the person.
+  [ALLOWED_QUESTION]: { rows: 2, known: withoutChance },
   // Its own, three that it waits for, the one in the background, and the run that tells of that one.
   [SUBAGENTS_QUESTION]: { rows: 6, known: inAnyOrder },
 };
@@ -49,13 +54,16 @@ function withoutProgress(text: string): string {
 
 /** The kind and the number of a question, in whatever a run is asked. */
 export function questionIn(text: string): readonly [kind: string, n: string] | undefined {
-  const [, kind, n] = /\b(plain|tool|long|waits|hands|subagents|report) (\d+)/.exec(text) ?? [];
+  const [, kind, n] = /\b(plain|tool|long|waits|hands|allowed|subagents|report) (\d+)/.exec(text) ?? [];
   return kind === undefined || n === undefined ? undefined : [kind, n];
 }
 
-/** A code is new each time, and time passes. */
+/** A code is new each time, time passes, and a write that was cut off may have left its file. */
 function withoutCodes(text: string): string {
-  return text.replaceAll(/\/(allow|deny) [A-Z2-9]{6}/g, '/$1 CODE').replaceAll(/within \d+ minutes/g, 'within N minutes');
+  return text
+    .replaceAll(/\/(allow|deny) [A-Z2-9]{6}/g, '/$1 CODE')
+    .replaceAll(/within \d+ (minutes|hours)/g, 'within N $1')
+    .replaceAll(/as its \d+ files are now/g, 'as its N files are now');
 }
 
 /** The person whom a run asks: answers each question once, and again what the platform lost. */
@@ -89,6 +97,9 @@ function openCodes(path: string): readonly string[] {
   }
 }
 
+/** Of one run. */
+const MOST_CALLS = 4;
+
 /**
  * The model calls that were on disk when the daemon was killed, as `SweepModel` names them: none of them may
  * be made again. Read from a copy, which leaves the files as the kill left them.
@@ -108,7 +119,10 @@ export async function recordedCalls(dataDir: string): Promise<ReadonlySet<string
     return new Set(
       rows.flatMap(({ text, state, calls }) =>
         // The steps of what is over are not kept.
-        Array.from({ length: state === 'DONE' ? 2 : Number(calls) }, (_, n) => `${questionIn(String(text))?.join(' ')}:${n}`),
+        Array.from(
+          { length: state === 'DONE' ? MOST_CALLS : Number(calls) },
+          (_, n) => `${questionIn(String(text))?.join(' ')}:${n}`,
+        ),
       ),
     );
   } catch {
