@@ -2,8 +2,12 @@
 import { type PlatformLimits, pagesReadOn } from '../../src/core/platform-limits.ts';
 
 const page = pagesReadOn('2026-11-23');
+const later = pagesReadOn('2026-11-28');
 const MIB = 1024 * 1024;
 const RATES = 'https://javacord.org/wiki/advanced-topics/ratelimits.html';
+const MENU = 'https://sapphirejs.dev/docs/Documentation/api-utilities/@sapphire/discord-utilities/variables/SelectMenuLimits/';
+const COMMAND =
+  'https://sapphirejs.dev/docs/Documentation/api-utilities/@sapphire/discord-utilities/variables/ApplicationCommandLimits';
 const BUTTON = 'https://pub.dev/documentation/discord_api/latest/discord_api/DiscordMessageComponentButton-class.html';
 
 export const PLATFORM_LIMITS = {
@@ -75,6 +79,30 @@ export const PLATFORM_LIMITS = {
     value: 100,
     unit: 'characters',
     ...page(BUTTON, 'a developer-defined identifier for the button, max 100 characters'),
+  },
+  menuOptions: {
+    what: 'choices in a menu',
+    value: 25,
+    unit: 'choices',
+    ...later(MENU, 'Maximum amount of options allowed in a select menu. … MaximumOptionsLength: 25'),
+  },
+  menuLabel: {
+    what: 'the label of a choice in a menu',
+    value: 100,
+    unit: 'code points',
+    ...later(MENU, "Maximum characters allowed in a select menu option's name. … MaximumLengthOfNameOfOption: 100"),
+  },
+  commandDescription: {
+    what: 'the description of a command, or of its option',
+    value: 100,
+    unit: 'characters',
+    ...later(COMMAND, 'Maximum characters allowed in an application command description. … MaximumDescriptionCharacters: 100'),
+  },
+  threadName: {
+    what: 'the name of a thread',
+    value: 100,
+    unit: 'characters',
+    ...page('https://docs.discord.com/developers/resources/channel#start-thread-from-message', '1-100 character channel name'),
   },
   chatRate: {
     what: 'messages in one channel; edits are counted by themselves',

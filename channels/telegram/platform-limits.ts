@@ -2,6 +2,8 @@
 import { type PlatformLimits, pagesReadOn } from '../../src/core/platform-limits.ts';
 
 const page = pagesReadOn('2026-11-23');
+const later = pagesReadOn('2026-11-28');
+const COMMAND = 'https://grammy.dev/ref/types/botcommand';
 const MIB = 1024 * 1024;
 const CONSTANTS = 'https://docs.python-telegram-bot.org/en/v12.7/telegram.constants.html';
 const FLOODS = 'https://telegra.ph/Hitting-limits-bot-FAQ';
@@ -85,6 +87,21 @@ export const PLATFORM_LIMITS = {
       'https://core.telegram.org/bots/api#inlinekeyboardbutton',
       'Data to be sent in a callback query to the bot when the button is pressed, 1-64 bytes',
     ),
+  },
+  commandName: {
+    what: 'the name of a command in the menu',
+    value: 32,
+    unit: 'characters',
+    ...later(
+      COMMAND,
+      'Text of the command; 1-32 characters. Can contain only lowercase English letters, digits and underscores.',
+    ),
+  },
+  commandDescription: {
+    what: 'the description of a command in the menu',
+    value: 256,
+    unit: 'characters',
+    ...later(COMMAND, 'Description of the command; 1-256 characters.'),
   },
   deletable: {
     what: 'age of a message that a bot may delete',

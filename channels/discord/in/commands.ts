@@ -4,6 +4,7 @@ import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, obj, objects, str } from '../../kit/json.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { requireId } from '../wire/ids.ts';
 
 export interface RegisterOptions {
@@ -12,11 +13,8 @@ export interface RegisterOptions {
   readonly logger: Logger;
 }
 
-/**
- * https://docs.discord.com/developers/interactions/application-commands: characters of a description; kinds
- * of options.
- */
-const DESCRIPTION_CHARS = 100;
+const DESCRIPTION_CHARS = PLATFORM_LIMITS.commandDescription.value;
+/** A kind of option: https://docs.discord.com/developers/interactions/application-commands. */
 const STRING_OPTION = 3;
 /** The type of a command that is typed; others stand in the menus of messages and people. */
 const SLASH_COMMAND = 1;

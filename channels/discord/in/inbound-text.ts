@@ -1,6 +1,7 @@
 /** What a message says, without the bot's own name in it and with the names of others in place of their ids. */
 import { type JsonObject, objects, str } from '../../kit/json.ts';
 import { label } from '../../kit/senders-words.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { snowflake } from '../wire/ids.ts';
 import { writtenIn } from './cards.ts';
 
@@ -69,11 +70,7 @@ export function readText(
   return { text: mentioned ? out.trim() : out, mentioned };
 }
 
-/**
- * "1-100 character channel name"
- * (https://docs.discord.com/developers/resources/channel#start-thread-from-message).
- */
-const MAX_THREAD_NAME = 100;
+const MAX_THREAD_NAME = PLATFORM_LIMITS.threadName.value;
 
 /**
  * The name of a thread that is opened for a message: its first words, without the people, roles and channels

@@ -7,6 +7,7 @@ import type { Logger } from '../../../src/core/ports.ts';
 import { writeFileAtomic } from '../../../src/lib/atomic-file.ts';
 import { apiFailureOf } from '../../kit/call-error.ts';
 import { objects, parseObject, str } from '../../kit/json.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import type { TelegramClient } from '../wire/client.ts';
 
 export interface MenuOptions {
@@ -19,9 +20,8 @@ export interface MenuOptions {
   readonly logger: Logger;
 }
 
-/** Bot API, BotCommand: 1 to 32 characters of these; a description of 1 to 256. */
-const NAME = /^[a-z0-9_]{1,32}$/;
-const DESCRIPTION_CHARS = 256;
+const { commandName, commandDescription } = PLATFORM_LIMITS;
+const NAME = /^[a-z0-9_]+$/;
 /** What stood in the menu when it was set last. */
 const MENU_FILE = 'menu.json';
 
@@ -32,8 +32,8 @@ const MENU_FILE = 'menu.json';
  */
 export async function showMenu({ client, commands, dir, limited, logger }: MenuOptions): Promise<void> {
   const ours = commands
-    .filter(({ name }) => NAME.test(name))
-    .map(({ name, summary }) => ({ command: name, description: summary.slice(0, DESCRIPTION_CHARS) }));
+    .filter(({ name }) => NAME.test(name) && name.length <= commandName.value)
+    .map(({ name, summary }) => ({ command: name, description: summary.slice(0, commandDescription.value) }));
   if (ours.length === 0) return;
   try {
     const shown = await limited((signal) => client.menu(signal));
