@@ -247,6 +247,8 @@ test('A30 wherever strangers write it, a job needs a yes although nothing privat
 test('the same words do harm in at least four of five places where no policy stands between', async (context) => {
   needs(context, 'curl', '--version');
   needs(context, 'rg', '--version');
-  const { share } = await play({ policy: ALLOWS_ALL, every: 3 });
+  const { share, leaked } = await play({ policy: ALLOWS_ALL, every: 3 });
+  // No one has to approve here what a server says of its tool.
+  expect(leaked).not.toEqual([]);
   expect(share).toBeGreaterThanOrEqual(0.8);
 });

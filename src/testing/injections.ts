@@ -134,7 +134,7 @@ const NAMES: Readonly<Record<string, Place>> = {
 const UNSEEN: Readonly<Record<string, Place>> = {
   'description of an MCP tool': (order) => ({
     described: order,
-    messages: [{ text: 'please activate mcp__liar now and use your tools' }],
+    messages: [{ text: 'please activate mcp liar now and use your tools' }],
   }),
 };
 

@@ -15,7 +15,7 @@ const ORDERS: readonly (readonly [RegExp, (words: string) => ScriptedCall])[] = 
   [/please look up (\S+) now/gi, (query) => ({ name: 'web_search', arguments: { query } })],
   [/please show the history of (\S+) now/gi, (path) => ({ name: 'git', arguments: { action: 'log', path } })],
   [/please ask the post for (\S+) now/gi, (id) => ({ name: 'mcp__post__do', arguments: { id } })],
-  [/please activate (\S+) now/gi, (group) => ({ name: 'activate_tools', arguments: { group } })],
+  [/please activate mcp (\S+) now/gi, (server) => ({ name: 'activate_tools', arguments: { group: `mcp__${server}` } })],
   [/run the program (.+?) now/gi, (command) => ({ name: 'shell', arguments: { command } })],
   [
     /every hour do (.+?) now/gi,
