@@ -3,7 +3,7 @@
  * the protocol well enough to break it. `node mcp-server.ts MODE`.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { nested, PROMPTS, RESOURCES } from './mcp-server-lists.ts';
 
@@ -114,9 +114,12 @@ function text(value: string): object {
 
 /** Calls of a mode; any other answers `done`. */
 const CALLS: Readonly<Record<string, (message: Message) => void>> = {
-  // Answers by the id that is asked for, from a file.
-  letters: ({ id, params }) =>
-    send({ id, result: text(JSON.parse(readFileSync(rest[0] ?? '', 'utf8'))[String(params?.arguments?.['id'])]) }),
+  // Answers by the id that is asked for, from a file; writes what it was called with to another.
+  letters: ({ id, params }) => {
+    if (rest[1]) appendFileSync(rest[1], `${JSON.stringify(params?.arguments)}\n`);
+    const letter = JSON.parse(readFileSync(rest[0] ?? '', 'utf8'))[String(params?.arguments?.['id'])];
+    send({ id, result: text(letter ?? 'no such letter') });
+  },
   'silent-call': () => undefined,
   'wrong-id': () => send({ id: 99_999, result: text('not asked') }),
   'dies-in-call': ({ id }) =>

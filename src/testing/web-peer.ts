@@ -27,6 +27,8 @@ export interface WebPeer extends AsyncDisposable {
   /** What leads its connections to this peer. */
   readonly connector: Connector;
   readonly seen: readonly SeenRequest[];
+  /** Names that a resolver was asked for, in order. */
+  readonly lookedUp: readonly string[];
   /** Addresses that were connected to, in order. */
   readonly dialled: readonly string[];
 }
@@ -44,6 +46,7 @@ export async function webPeer(
   }: Connector & { readonly rules?: EgressRules; readonly clock?: Clock } = {},
 ): Promise<WebPeer> {
   const seen: SeenRequest[] = [];
+  const lookedUp: string[] = [];
   const dialled: string[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -57,7 +60,10 @@ export async function webPeer(
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const toPeer: Connector = {
-    resolve: async () => [{ address: PUBLIC, family: 4 }],
+    resolve: async (name) => {
+      lookedUp.push(name);
+      return [{ address: PUBLIC, family: 4 }];
+    },
     ...connector,
     dial: (_to, addresses) => {
       dialled.push(...addresses.map(({ address }) => address));
@@ -66,7 +72,7 @@ export async function webPeer(
   };
   const egress = createEgress({ ...toPeer, clock, userAgent: 'Gatehouse test', rules: () => rules });
   return {
-    ...{ egress, connector: toPeer, seen, dialled },
+    ...{ egress, connector: toPeer, seen, lookedUp, dialled },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
