@@ -1,6 +1,6 @@
 /**
- * What `npm test` plays of a large corpus: a fixed share that has each kind of case. `.ci/run` plays all of
- * it with `GATEHOUSE_TEST_LOAD=full`.
+ * What `npm test` plays of a large corpus: a fixed share that has each kind of case. All of it is played with
+ * `GATEHOUSE_TEST_LOAD=full`, by `.ci/run` for the files that it names.
  */
 import { type TestContext, test } from 'vitest';
 import { isFullLoad } from './full-load.ts';
