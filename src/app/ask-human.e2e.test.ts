@@ -94,8 +94,12 @@ test('in a group that must name the agent, answers to an open question need not,
   await says(BEN, `/answer ${codeIn(text)} green`);
   await sees('room', 'came: green');
   await says(BEN, 'no question is open now');
-  expect((await daemon.journal.counts()).refused).toMatchObject([{ reason: 'not-mentioned', count: 2 }]);
-  expect(asked.requests).toHaveLength(4);
+  await asks('Colour 3?');
+  await says(BEN, '/weather@otherbot Berlin');
+  await says(BEN, '/answer K7M2QP blue');
+  expect((await daemon.journal.counts()).refused).toMatchObject([{ reason: 'not-mentioned', count: 4 }]);
+  expect(channel.texts('room').filter((said) => said.startsWith('No '))).toEqual([]);
+  expect(asked.requests).toHaveLength(5);
 });
 
 test('in its owner’s group a typed yes counts without a mention, by the id of the owner alone', async () => {

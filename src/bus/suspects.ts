@@ -11,10 +11,11 @@ const SUSPECT_AFTER = 2;
 /** Of a task: it is given up after the second one (`MOST_STARTS` in `src/journal/recovery.ts`). */
 const TASK_SUSPECT_AFTER = 1;
 /**
- * So long it runs by itself. What brings the process down does so again soon, and a hundred tasks that a power
- * cut interrupted must not wait for each other to end. ms.
+ * So long it runs by itself, unless it ends or parks before. What brings the process down mostly does so again
+ * sooner; were there no bound, one task of hours would hold up all others that a power cut interrupted. A task
+ * that goes on beyond it is given up together with the next one that brings the process down. ms.
  */
-const TASK_ALONE_MS = 15_000;
+const TASK_ALONE_MS = 300_000;
 
 /** Lets what may bring the process down run by itself. */
 export class Suspects {

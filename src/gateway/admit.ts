@@ -66,7 +66,7 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   const access = await decideAccess(message, options.rules(message.channel), options.pairing, options.clock);
   const place = { lane: laneKey(message), session: sessionKey(message, await options.firstAccount?.(message.channel)) };
   if (access.kind === 'refused') {
-    const answered = access.reason === 'not-mentioned' ? await answerOfQuestion(message, place, options) : undefined;
+    const answered = access.reason === 'not-mentioned' ? await answerOfQuestion(message, place, options, true) : undefined;
     return answered ?? { kind: 'refuse', message, reason: access.reason };
   }
   if (access.kind === 'pair') {
@@ -111,13 +111,13 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
 }
 
 /**
- * Also of words in a group that address the agent by nothing else: who was asked there is told to answer
- * there. A question for words takes the next message, but no command. Undefined: the message answers none.
+ * `isUncalled`: nothing addresses the agent but that it asked; what may be another bot's is not for us then.
+ * A question for words takes the next message, but no command. Undefined: the message answers none.
  */
-async function answerOfQuestion(message: InboundMessage, place: PlaceOfMessage, options: AdmitOptions) {
+async function answerOfQuestion(message: InboundMessage, place: PlaceOfMessage, options: AdmitOptions, isUncalled = false) {
   if (message.kind !== 'message' || commandOf(message)) return undefined;
   const decision = await options.decide?.(message);
-  if (!decision) return undefined;
+  if (!decision || (isUncalled && decision.isStray)) return undefined;
   const { outcome, answer, settled } = decision;
   const settles = settled ? { settles: { settled, over: (wait: StoredWait) => options.answer(message, overText(wait)) } } : {};
   return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles } as const;

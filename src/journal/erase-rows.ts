@@ -121,7 +121,7 @@ function eraseParts(store: Store, about: About, runs: ReadonlySet<string>): stri
   return files;
 }
 
-/** Calls whose steps, or whose lines that are on their way, say that they left something in a workspace, or may. */
+/** Calls of which steps, or lines on their way, say that they may have left something in a workspace. */
 export function callsOfRows(store: Store, erasure: Erasure): readonly CallOf[] {
   const about = new About(erasure);
   const runs = runsOf(store, erasure);

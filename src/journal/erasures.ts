@@ -1,11 +1,13 @@
 /** For `People.erasures`: see `core/erasure.ts`. */
 import type { Erasures } from '../core/erasure.ts';
 import type { CommitQueue } from './commit-queue.ts';
+import { journalError } from './database.ts';
 import { ERASURES, keepErasure, openErasures } from './erase-begin.ts';
 import { hashIds } from './erase-ids.ts';
 import { About, callsOfRows, eraseRows, outboxFiles, stepFiles } from './erase-rows.ts';
 import { dropAllCopies } from './kept-copies.ts';
 import type { Store } from './store.ts';
+import { writeAnew } from './write-anew.ts';
 
 export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
   const { db } = store;
@@ -38,10 +40,14 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
     async clean({ key }) {
       await queue.write(() => dropAllCopies(store));
       const isClean = await queue.read(() => {
-        // Also `secure_delete` leaves behind what SQLite moved from a page to another: only pages that are written anew
-        // hold nothing of it.
-        if (!rewritten.has(key)) db.exec('VACUUM');
-        rewritten.add(key);
+        try {
+          if (!rewritten.has(key)) writeAnew(db);
+          rewritten.add(key);
+        } catch (error) {
+          // What was written by then fills the disk no longer.
+          emptiesLog(store);
+          throw journalError(error);
+        }
         return emptiesLog(store);
       });
       if (!isClean) return false;

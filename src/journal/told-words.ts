@@ -1,7 +1,7 @@
-/** What requests of others hold of a person: lines that they were told, what they quote, what was merged with theirs. */
+/** What requests of others hold of a person: lines they were told, what they quote, what was merged with theirs. */
 import { ERASED, type Erasure } from '../core/erasure.ts';
 import { chatKey, messageKey } from '../core/ids.ts';
-import type { InboundMessage, Json } from '../core/message.ts';
+import type { InboundMessage, Json, QuotedMessage } from '../core/message.ts';
 import type { Prompt } from '../core/new-run.ts';
 import { isRelayed } from '../core/relayed.ts';
 import { writtenBy } from '../lib/marks.ts';
@@ -62,6 +62,11 @@ export function isQuoted(message: InboundMessage, { about, runs, answers, origin
   return runs.has(messageKey({ channel, account, platformId })) || (origin !== undefined && origins.has(origin));
 }
 
+/** Whether a quotation whose author is not known repeats what they said. */
+function isUnsigned({ fromBot, senderId, authorId, text = '' }: QuotedMessage, isSaid: (text: string) => boolean): boolean {
+  return !fromBot && senderId === undefined && authorId === undefined && text !== '' && isSaid(text);
+}
+
 /**
  * The message of another without their words. `isSaid`: whether they said this text in that chat. The same
  * message where nothing of it is theirs.
@@ -75,7 +80,7 @@ export function withoutTold(
   const isTheirs = ({ senderId }: { readonly senderId?: string }): boolean => theirs.about.wrote(channel, senderId);
   const isTold = background.some(isTheirs);
   const isQuoting =
-    replyTo !== undefined && (isQuoted(message, theirs) || (!replyTo.fromBot && isSaid(replyTo.text ?? '', chatKey(message))));
+    replyTo !== undefined && (isQuoted(message, theirs) || isUnsigned(replyTo, (text) => isSaid(text, chatKey(message))));
   const others = queued.filter((one) => !isTheirs(one)).map((one) => withoutTold(one, theirs, isSaid));
   const isQueued = others.length < queued.length || others.some((one, n) => one !== queued[n]);
   if (!isTold && !isQuoting && !isQueued) return message;

@@ -38,6 +38,8 @@ export interface Decision {
   readonly answer: string;
   /** The end of the wait, to be written with the message. Absent: the question is over, or there is none. */
   readonly settled?: Settled;
+  /** It may be meant for another bot: a code of no question in this chat, or a command that we do not know. */
+  readonly isStray?: true;
 }
 
 /** Reads answers of people to open questions. */
@@ -58,7 +60,10 @@ export class Answers {
   async decide(message: InboundMessage): Promise<Decision | undefined> {
     const [word, code = '', ...words] = firstLine(message.text).trim().split(/\s+/);
     const command = word?.toLowerCase();
-    if (command !== '/allow' && command !== '/deny' && command !== '/answer') return await this.#readTyped(message);
+    if (command !== '/allow' && command !== '/deny' && command !== '/answer') {
+      const meant = await this.#readTyped(message);
+      return meant && command?.startsWith('/') ? { ...meant, isStray: true } : meant;
+    }
     const isWhole = command === '/answer' ? words.length > 0 : words.length === 0 || isSession(command, words);
     const wait = code === '' ? undefined : await this.#options.journal.waits.byCode(code.toUpperCase());
     const may = wait !== undefined && this.#mayAnswer(wait, message);
@@ -66,13 +71,18 @@ export class Answers {
     if (meant) return meant;
     if (may && isSession(command, words)) return { outcome: 'unclear', answer: ONCE };
     const named = { wait, code: code.toUpperCase(), isWhole, may };
-    if (this.#owner.isOwnersChat(message)) return { outcome: VERBS[command], answer: this.#forOwner(named, message) };
+    const stray = this.#isHere(wait, message) ? {} : ({ isStray: true } as const);
+    if (this.#owner.isOwnersChat(message)) return { outcome: VERBS[command], answer: this.#forOwner(named, message), ...stray };
     const answer = refusalOf(named, message);
-    return answer === undefined ? undefined : { outcome: 'unclear', answer };
+    return answer === undefined ? undefined : { outcome: 'unclear', answer, ...stray };
   }
 
   get #owner(): AnswersOptions['owner'] {
     return this.#options.owner;
+  }
+
+  #isHere(wait: StoredWait | undefined, message: InboundMessage): boolean {
+    return wait?.chat === chatKey(message) || (wait?.question?.to === OWNER && this.#owner.isOwnersChat(message));
   }
 
   #forOwner({ wait, isWhole, may }: Named, message: InboundMessage): string {

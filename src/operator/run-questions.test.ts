@@ -95,8 +95,8 @@ test('hostile: the wrong person, and the right one in another chat, answer nothi
   const told = async (more: Partial<InboundMessage>) => await at.decide(words, more);
   expect(await told({ senderId: 'eve' })).toEqual({ outcome: 'unclear', answer: NONE });
   const elsewhere = 'This question stands in another chat: answer it there.';
-  expect(await told({ senderId: 'ada', chatId: 'elsewhere' })).toEqual({ outcome: 'unclear', answer: elsewhere });
-  expect(await told({ senderId: 'ada', channel: 'other' })).toEqual({ outcome: 'unclear', answer: NONE });
+  expect(await told({ senderId: 'ada', chatId: 'elsewhere' })).toEqual({ outcome: 'unclear', answer: elsewhere, isStray: true });
+  expect(await told({ senderId: 'ada', channel: 'other' })).toEqual({ outcome: 'unclear', answer: NONE, isStray: true });
   expect(await told({ senderId: 'eve', senderName: 'ada' })).toEqual({ outcome: 'unclear', answer: NONE });
   const reply = { replyTo: { platformId: 'q', fromBot: true, text: `May I? ${words}` } };
   expect(await at.decide('1', { senderId: 'eve', ...reply })).toEqual({ outcome: 'unclear', answer: OTHERS });

@@ -1,4 +1,4 @@
-/** Files of a workspace that calls of tools left there under a name of their own: long outputs, pages of searches, pictures. */
+/** Files that calls of tools left in a workspace under their own names: long outputs, pages, pictures. */
 import { readdir, rm } from 'node:fs/promises';
 import { outputEnding, pictureName, searchEnding } from '../core/call-key.ts';
 import { isErrno } from '../lib/errno.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, renameSync, statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionHash } from '../core/ids.ts';
 
@@ -17,6 +17,8 @@ export function sessionWorkspace(dataDir: string, session: string): string {
   return path;
 }
 
+const GONE = '.gone-';
+
 /** Where it is, or would be. */
 export function sessionWorkspacePath(dataDir: string, session: string): string {
   return join(userWorkspaces(dataDir, session), sessionHash(session));
@@ -28,8 +30,9 @@ export function sessionWorkspacePath(dataDir: string, session: string): string {
  */
 export async function removeWorkspace(dataDir: string, session: string): Promise<void> {
   const path = sessionWorkspacePath(dataDir, session);
-  const gone = `${path}.gone-${randomUUID()}`;
-  if (!statSync(path, { throwIfNoEntry: false })) return;
-  renameSync(path, gone);
-  await rm(gone, { recursive: true, force: true });
+  if (statSync(path, { throwIfNoEntry: false })) renameSync(path, `${path}${GONE}${randomUUID()}`);
+  // Also what an earlier call could not remove, or was killed at.
+  const siblings = await readdir(dirname(path)).catch(() => []);
+  for (const name of siblings)
+    if (name.startsWith(`${basename(path)}${GONE}`)) await rm(join(dirname(path), name), { recursive: true, force: true });
 }

@@ -103,6 +103,9 @@ it.each([
   [ABOVE, '/stop', 'stop'],
   [ABOVE, '/new plans\n\n-- \nAda', 'topic'],
   [ABOVE, '/help\n\nSent from my phone', 'help'],
+  [ABOVE, '/new\n\nplease do more', undefined],
+  [ABOVE, '/stop\n\nall of it, please', 'stop'],
+  [ABOVE, '/task write\n\nthe whole text\n-- \nAda', 'task'],
   [ABOVE, 'stop', 'stop'],
   [ABOVE, 'cancel\n\nmy order, please', undefined],
   [ABOVE, 'please\n/new', undefined],
@@ -111,6 +114,11 @@ it.each([
   ['[forwarded from Bob]', '/new', undefined],
 ])('below %j a message that says %j is %s', (mark, said, kind) => {
   expect(commandOf({ text: `${mark}\n${said}`, marks: [[0, mark.length]] })?.kind).toBe(kind);
+});
+
+it('a task that comes by mail is all that the mail says, without its signature', () => {
+  const text = `${ABOVE}\n/task write\n\nthe whole text\n-- \nAda`;
+  expect(commandOf({ text, marks: [[0, ABOVE.length]] })).toEqual({ kind: 'task', text: 'write\n\nthe whole text' });
 });
 
 it('a line that a person types like the one above a mail is no such line', () => {

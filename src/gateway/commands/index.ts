@@ -93,20 +93,26 @@ const HELP = COMMANDS.map(({ name, args = '', summary }) => {
 /** What the mail channel puts above the words of a mail, as one mark of its own. */
 const ABOVE_MAIL = /^\[Subject: .*\](\n\[about another mail: .*\])?$/;
 
+/** What mail programs put below: the line of RFC 3676 4.3, and what phones add. */
+const SIGNATURE = /(?:^|\n\s*)(?:-- ?(?:\n|$)|Sent from my )/;
+
 /**
- * Reads the command that a message is. Of a mail that is what it says first, under its subject and up to a
- * blank line: greetings and signatures follow. In one about another mail, as a reply to a mail of one's own is,
- * the first words may be quoted, so that they do no more than stop a turn. Behind any other mark stand words of
- * others, which are no command.
+ * Reads the command that a message is. Of a mail that is all that it says under its subject, but for a
+ * signature: what stands below a command is not for the agent, so that it would be lost. `/stop` counts
+ * whatever follows. In a mail about another one, as a reply to a mail of one's own is, the first words may be
+ * quoted, so that they do no more than stop a turn. Behind any other mark stand words of others, which are no
+ * command.
  */
 export function commandOf({ text, marks = [] }: Pick<InboundMessage, 'text' | 'marks'>): Command | undefined {
   const [first, second] = marks;
   const above = first?.[0] === 0 ? ABOVE_MAIL.exec(text.slice(...first).trim()) : null;
   if (!first || !above) return parseCommand(text);
   const said = text.slice(first[1], second?.[0]).trim();
-  // A word without a stroke is a command only where nothing follows.
-  const command = parseCommand(said.startsWith('/') ? (said.split(/\n\s*\n/, 1)[0] ?? '') : said);
-  return above[1] === undefined || command?.kind === 'stop' ? command : undefined;
+  if (/^\/stop\s*(?:\n|$)/.test(said)) return parseCommand('/stop');
+  const command = parseCommand(said.split(SIGNATURE, 1)[0]?.trim() ?? '');
+  if (command?.kind === 'stop') return command;
+  const takesLines = command?.kind === 'task' || !/\n\s*\n/.test(said.split(SIGNATURE, 1)[0]?.trim() ?? '');
+  return above[1] === undefined && takesLines ? command : undefined;
 }
 
 /** Reads a command (spec A5, A6). An unknown `/word` is text for the agent. */
