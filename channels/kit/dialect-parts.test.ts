@@ -36,6 +36,12 @@ test('rows are aligned by what is shown, up to a width, and only where no addres
   expect(alignedRowsWithoutLinks(tableOf(['a', 'b', 'c'], ['1', '2', '3']), 60)).toBe('a | b | c\n--|---|--\n1 | 2 | 3');
 });
 
+test('rows that one long cell would make much longer are not aligned', () => {
+  const rows = Array.from({ length: 60 }, (_, n) => [`${n}`, 'run', 'ok']);
+  expect(alignedRows(tableOf(['a', 'b', 'c'], ...rows), 60)).toBeDefined();
+  expect(alignedRows(tableOf(['a', 'b', 'c'], ...rows, ['x'.repeat(40), 'run', 'ok']), 60)).toBeUndefined();
+});
+
 test.each([
   ['abc', 3],
   ['数据库', 6],

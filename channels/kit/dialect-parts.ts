@@ -28,9 +28,15 @@ export function tableLines(strong: (cell: string) => string): Dialect['table'] {
   };
 }
 
+/** One long cell pads all rows: beyond this share an answer of one message could become two. */
+const MOST_PADDED = 1.5;
+/** In UTF-16 units: up to this size padding does no harm. */
+const SMALL_TABLE = 600;
+
 /**
  * Cells below each other, for a block whose letters all have one width. Undefined where it would be wider than
- * `most`, since a line that is broken is no row, and of two columns, which read better as pairs.
+ * `most`, since a line that is broken is no row, where it would be much longer than its cells, and of two
+ * columns, which read better as pairs.
  */
 export function alignedRows({ header, words }: TableText, most: number): string | undefined {
   if (header.length === 2) return undefined;
@@ -44,6 +50,8 @@ export function alignedRows({ header, words }: TableText, most: number): string 
       .join(' | ')
       .trimEnd(),
   );
+  const plain = cells.map((row) => row.join(' | ')).join('\n').length;
+  if (lines.join('\n').length > Math.max(MOST_PADDED * plain, SMALL_TABLE)) return undefined;
   lines.splice(1, 0, widths.map((each) => '-'.repeat(each)).join('-|-'));
   return lines.join('\n');
 }

@@ -1,4 +1,5 @@
-// path -> not in .git -> no approved call beside it, one change of a file at a time -> judged -> room claimed -> written beside it, renamed over it
+// path -> not in .git -> no approved call beside it, one change of a file at a time -> judged -> room claimed
+//   -> written beside it, renamed over it
 import { isUtf8 } from 'node:buffer';
 import { type FileHandle, lstat } from 'node:fs/promises';
 import { isGatehouseError } from '../core/errors.ts';

@@ -37,7 +37,8 @@ function toCommand({ name, args, summary }: CommandEntry): JsonObject {
 /**
  * Adds those that are missing, and says anew what changed: one of the same name takes the place of the old one
  * (https://docs.discord.com/developers/interactions/application-commands#create-global-application-command).
- * Commands that another program put there stay. Never rejects: typing a command works without.
+ * Commands of other names, and those with options of their own, stay: another program put them there. Never
+ * rejects: typing a command works without.
  */
 export async function registerCommands({ call, commands, logger }: RegisterOptions): Promise<void> {
   try {

@@ -81,6 +81,8 @@ function inlineWords(part: JsonObject): string {
       return `<!${id('range')}>`;
     case 'emoji':
       return `:${id('name')}:`;
+    case 'color':
+      return escaped(str(part['value']) ?? '');
     case 'date':
       return escaped(str(part['fallback']) ?? '');
     default:

@@ -55,15 +55,15 @@ test('of a thread its first message and the newest replies are told, from howeve
   expect(await at.texts(about, 3)).toEqual(['how it began', 'reply 448', 'reply 449']);
 });
 
-/** A thread with a reply at each of these seconds, and a call behind them. */
-async function longThread(seconds: readonly number[]) {
+/** A thread with a reply at each of these seconds, and a call so many seconds behind them. */
+async function longThread(seconds: readonly number[], quiet = 5) {
   const at = await scene();
   const ts = (second: number) => `${1_700_000_000 + second}.000001`;
   at.say('how it began', { user: PERSON, ts: ts(0) });
   seconds.forEach((second, n) => {
     at.say(`reply ${n}`, { thread_ts: ts(0), ts: ts(second) });
   });
-  const call = at.say(`<@${BOT_USER}> well?`, { thread_ts: ts(0), ts: ts((seconds.at(-1) ?? 0) + 5) });
+  const call = at.say(`<@${BOT_USER}> well?`, { thread_ts: ts(0), ts: ts((seconds.at(-1) ?? 0) + quiet) });
   at.server.calls.length = 0;
   const found = await at.earlier({ platformId: `${CHANNEL}:${call.ts}`, threadId: ts(0) });
   const calls = at.server.calls.filter(({ method }) => method === 'conversations.replies').length;
@@ -82,6 +82,17 @@ test.each<[string, readonly number[]]>([
   const { found, texts, calls } = await longThread(seconds);
   expect(texts).toEqual(['how it began', ...last(29, seconds.length)]);
   expect(found?.flatMap(({ gap }, n) => (gap ? [[n, gap]] : []))).toEqual([[1, 'before']]);
+  expect(calls).toBeLessThanOrEqual(8);
+});
+
+test.each([
+  [3_000, 10_800, 1],
+  [500, 1_800, 30],
+  [2_000, DAY, 60],
+])('of a thread of %i replies within %i s that has been quiet for %i days, the newest are told', async (count, within, days) => {
+  const seconds = Array.from({ length: count }, (_, n) => Math.floor((within * (n + 1)) / count) + 1);
+  const { texts, calls } = await longThread(seconds, days * DAY);
+  expect(texts).toEqual(['how it began', ...last(29, count)]);
   expect(calls).toBeLessThanOrEqual(8);
 });
 

@@ -86,6 +86,16 @@ test.each<[string, JsonObject, string]>([
     '*Disk full* on db1',
   ],
   [
+    'words that stand within other words alone',
+    { text: 'Error', message_blocks: copyOf({ type: 'section', text: { type: 'mrkdwn', text: 'No errors today' } }) },
+    'Error\nNo errors today',
+  ],
+  [
+    'numbers that differ by a sign',
+    { text: 'Total: 5', message_blocks: copyOf({ type: 'section', text: { type: 'mrkdwn', text: 'Total: -5' } }) },
+    'Total: 5\nTotal: -5',
+  ],
+  [
     'rich text of every kind',
     {
       message_blocks: copyOf({

@@ -91,9 +91,10 @@ function sharedWords(attachment: JsonObject): string {
   return kept.length > 0 ? kept.join('\n') : plainText(str(attachment['fallback']) ?? '').trim();
 }
 
-/** Letters and digits alone: `*bold*` of a text is `bold` in a block. */
+/** Whole words without marks and signs of lists: `*bold*` of a text is `bold` in a block. '' where there is none. */
 function bare(text: string): string {
-  return text.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase();
+  const words = text.replace(/^\s*(?:[•◦▪▫-]|\p{N}+[.)]|\p{L}[.)])\s+/gmu, '').replace(/[*_~`]/g, '');
+  return /[\p{L}\p{N}]/u.test(words) ? ` ${words.replace(/\s+/g, ' ').trim().toLowerCase()} ` : '';
 }
 
 interface Files {

@@ -10,6 +10,8 @@ const PAGE = 200;
 const MOST_CALLS = 8;
 /** A window that held too few is followed by one that is longer by this. */
 const WIDER = 4;
+/** How much of what is expected at the pace of what was read a guess passes by. */
+const PASSED = 0.8;
 /** Shortest window. */
 const LEAST_S = 1;
 
@@ -49,7 +51,8 @@ export async function threadTail(options: TailOptions): Promise<ThreadTail> {
   let [floor, below] = [timeOf(head.replies.at(-1)) ?? Number(ts), head.replies];
   let [to, latest] = [Number(before ?? now), before];
   let found: readonly JsonObject[] = [];
-  const left = (num(first?.['reply_count']) ?? MOST_CALLS * PAGE) - head.replies.length;
+  let [left, pace] = [(num(first?.['reply_count']) ?? MOST_CALLS * PAGE) - head.replies.length, paceOf(head.replies)];
+  let isGuessed = false;
   // All of it where one page holds what is left; else what holds twice as many as are wanted, if they come evenly.
   let span = left < PAGE ? to - floor : ((to - floor) * 2 * wanted) / left;
   for (let calls = 1; calls < MOST_CALLS && found.length < wanted; calls += 1) {
@@ -59,11 +62,17 @@ export async function threadTail(options: TailOptions): Promise<ThreadTail> {
       found = distinct([...page.replies, ...found]);
       if (from === floor) return tail(distinct([...below, ...found]), false);
       // More than a page stands right above the floor, so all the way down is too far.
-      span = Math.min(span * WIDER, (from - floor) / 2);
+      span = page.replies.length === 0 ? (from - floor) / 2 : Math.min(span * WIDER, (from - floor) / 2);
+      // The thread became quiet: its last replies are where those that are left end at the pace of those before.
+      if (page.replies.length === 0 && !isGuessed) span = Math.max(span, from - floor - pace * left * PASSED);
+      isGuessed = true;
       [to, latest] = [from, from.toFixed(6)];
     } else {
-      [floor, below] = [timeOf(page.replies.at(-1)) ?? from, page.replies];
-      span = (to - floor) / 2;
+      const end = timeOf(page.replies.at(-1)) ?? from;
+      // What was passed over came at about the same pace.
+      left = Math.max(left - (end - floor) / Math.max(pace, Number.EPSILON), wanted);
+      [floor, below, pace, isGuessed] = [end, page.replies, paceOf(page.replies), true];
+      span = Math.max((to - floor) / 2, to - floor - pace * left * PASSED);
     }
   }
   return tail(found, false);
@@ -95,6 +104,12 @@ async function readPage(
 function distinct(replies: readonly JsonObject[]): readonly JsonObject[] {
   const byTime = new Map(replies.map((reply) => [reply['ts'], reply]));
   return [...byTime.values()].sort((a, b) => (timeOf(a) ?? 0) - (timeOf(b) ?? 0));
+}
+
+/** Seconds between two replies. */
+function paceOf(replies: readonly JsonObject[]): number {
+  const [from = 0, to = 0] = [timeOf(replies[0]), timeOf(replies.at(-1))];
+  return (to - from) / Math.max(replies.length - 1, 1);
 }
 
 /** Epoch seconds. */

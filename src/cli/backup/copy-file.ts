@@ -3,8 +3,8 @@ import { NoCopy, ofSource, ofTarget } from './no-copy.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
 const EMPTY = Buffer.alloc(CHUNK_BYTES);
-/** Up to this size, zeros are read: some 15 s. */
-const LARGE_BYTES = 64 * 2 ** 30;
+/** Up to this size, zeros are read: some seconds. */
+const LARGE_BYTES = 2 ** 30;
 
 /**
  * Copies an open file to a new one, as far as it went at the beginning, with permissions and times. What is

@@ -34,7 +34,7 @@ const LAST = /\.(archive|quarantine)\.jsonl$/;
 const TOP = Buffer.alloc(0);
 
 /**
- * Copies what lies below a directory in use onto the disk, with permissions and times. A file that grows is
+ * Copies what lies below a directory in use onto the disk, files with permissions and times. One that grows is
  * copied up to where it was; one that goes meanwhile is left out. A link directly below `from` that leads to
  * a directory outside is followed, since an operator puts state on another disk by one; any other is copied
  * as a link where it leads to something below `from` or below that directory, and left where it leads
