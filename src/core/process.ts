@@ -88,6 +88,8 @@ export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'home' | 'stdi
   readonly env?: Readonly<Record<string, string>>;
   /** Default: as the config says for all programs. */
   readonly network?: boolean;
+  /** It writes what it likes: the room on the disk is watched while it runs. */
+  readonly writes?: true;
   readonly callId: string;
   readonly timeoutMs: number;
   readonly outputBytes: number;

@@ -54,7 +54,7 @@ export async function markedWith(id: string): Promise<readonly number[]> {
   return found.flat();
 }
 
-/** So often what was started between a look and the end of its parent is looked for again. */
+/** How often it looks again: a process may start another one between the look and its end. */
 const LOOKS = 5;
 
 /** Kills all processes that were started with this mark, also those that left the group and lost their parent. */

@@ -26,9 +26,9 @@ const READS_ALONE = new Set([
 ]);
 
 /**
- * The facts of a command that is run in the workspace, within these bounds. Any file there may be a script that the command runs, so
- * the digest covers all of them: by inode, size and the time of the last change, which no program can set back.
- * Throws `ToolFailure` for a workspace of more than 20,000 entries.
+ * The facts of a command that is run in the workspace, within these bounds. Any file there may be a script
+ * that the command runs, so the digest covers all of them: by inode, size and the time of the last change,
+ * which no program can set back. Throws `ToolFailure` for a workspace of more than 20,000 entries.
  */
 export async function programApproval(
   { command, bounds }: { readonly command: string; readonly bounds: Bounds },

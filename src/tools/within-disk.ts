@@ -15,23 +15,26 @@ export interface DiskWatch<Before> {
 }
 
 /**
- * Programs that write what they like, in files that no tool claims room for: one that goes beyond the limits of
- * the disk is ended with all that it started, and the model is told. What it wrote stays.
+ * Programs that write what they like (`ToolProgram.writes`), in files that no tool claims room for: one that
+ * goes beyond the limits of the disk is ended with all that it started, and the model is told. What it wrote
+ * stays.
  */
 export function withinDisk<Before>(spawner: RunSpawner, disk: DiskWatch<Before>, clock: Pick<Clock, 'sleep'>): RunSpawner {
   return {
     ...spawner,
     async run(program, signal) {
+      if (!program.writes) return await spawner.run(program, signal);
       const before = await disk.before(program.cwd);
       const [full, over] = [new AbortController(), new AbortController()];
       const watch = async (): Promise<void> => {
         while (!over.signal.aborted && !full.signal.aborted) {
           await clock.sleep(LOOK_EVERY_MS, over.signal);
-          const reason = await disk.overrun(program.cwd, before);
+          // What cannot be looked at now may be at the next look.
+          const reason = await disk.overrun(program.cwd, before).catch(() => undefined);
           if (reason) full.abort(reason);
         }
       };
-      // It ends with the program; a directory that is gone cannot be looked at.
+      // It ends with the program, by the reason of its sleep.
       watch().catch(() => undefined);
       try {
         return await spawner.run(program, AbortSignal.any([signal, full.signal]));

@@ -184,8 +184,8 @@ test('a claim that waits for the count ends with its signal', async () => {
   await expect(claim).rejects.toThrow('stopped');
 });
 
-test('what programs write without a claim is seen when the disk becomes fuller, and laid to who wrote it', async () => {
-  await using at = await scene();
+async function fillers() {
+  const at = await scene();
   at.limits = { person_mb: 50, total_mb: 90, reserve_mb: 100 };
   const [ada, bob] = [await at.workspace('ada'), await at.workspace('bob')];
   await at.quota.measureAll(signal);
@@ -194,16 +194,43 @@ test('what programs write without a claim is seen when the disk becomes fuller, 
     await writeFile(join(path, name), Buffer.alloc(mib * MIB));
     at.free -= mib * MIB;
   };
+  return { at, ada, bob, began, other, writes, [Symbol.asyncDispose]: () => at[Symbol.asyncDispose]() };
+}
+
+test('what programs write without a claim is seen when the disk becomes fuller, and laid to who wrote it', async () => {
+  await using scene = await fillers();
+  const { at, ada, bob, began, other, writes } = scene;
   await writes(ada, 'one', 40);
   expect(await at.quota.overrun(ada, began)).toBeUndefined();
   await writes(ada, 'two', 20);
-  expect(await at.quota.overrun(ada, began)).toMatchObject({ code: 'GH1508', message: expect.stringContaining('of this chat') });
   expect(await at.quota.overrun(bob, other)).toBeUndefined();
+  expect(await at.quota.overrun(ada, began)).toMatchObject({ code: 'GH1508', message: expect.stringContaining('of this chat') });
   await at.quota.after(ada, began);
   // Also a file that a tool would write is refused now.
   await expect(at.store(ada, MIB)).rejects.toMatchObject(refused('files of this chat may take up 50 MB'));
-  await writes(bob, 'three', 35);
+  await writes(bob, 'three', 45);
   expect(await at.quota.overrun(bob, other)).toMatchObject({ message: expect.stringContaining('files of all chats') });
-  at.limits = { person_mb: 500, total_mb: 900, reserve_mb: 950 };
-  expect(await at.quota.overrun(bob, other)).toMatchObject({ message: expect.stringContaining('less than 950 MB') });
+});
+
+test('while the disk is short a program that takes room is ended, also where no file shows it', async () => {
+  await using scene = await fillers();
+  const { at, ada, began } = scene;
+  // A file that was removed while it is open.
+  at.free = 99 * MIB;
+  expect(await at.quota.overrun(ada, began)).toMatchObject({ message: expect.stringContaining('less than 100 MB') });
+});
+
+test('two programs of one person at once are counted once, and what they removed counts no more', async () => {
+  await using scene = await fillers();
+  const { at, ada, bob, began, writes } = scene;
+  const second = await at.quota.before(ada);
+  await writes(ada, 'one', 40);
+  await at.quota.after(ada, began);
+  await at.quota.after(ada, second);
+  await at.store(bob, 45 * MIB);
+  await rm(join(ada, 'one'));
+  const third = await at.quota.before(ada);
+  at.free += 40 * MIB;
+  await at.quota.after(ada, third);
+  await at.store(await at.workspace('eve'), 40 * MIB);
 });

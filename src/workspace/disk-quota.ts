@@ -36,12 +36,12 @@ export interface DiskQuotaOptions {
   readonly free?: (directory: string) => Promise<number>;
 }
 
-/** What there was when a program began. */
+/** What there was when a program began, or was last found to have its room. */
 export interface DiskBefore {
   /** Bytes that were free. */
-  readonly free: number;
+  free: number;
   /** What files of the same person took up. Bytes. */
-  readonly bytes: number;
+  bytes: number;
 }
 
 interface Measured {
@@ -106,33 +106,30 @@ export class DiskQuota implements Disposable {
 
   /**
    * Why a program that began then must write no more, undefined while it may go on: what it writes is not
-   * claimed. Cheap while the disk has not become fuller by as much as a limit needs; then its files are walked,
-   * so that what others wrote is not laid to it.
+   * claimed. While the disk is short every program that writes is ended, since one may hold files open that
+   * have no name any more. Else its person's files are walked, once the disk has become fuller by as much as a
+   * limit needs, and `before` becomes what is found: what others wrote is not counted again.
    */
   async overrun(workspace: string, before: DiskBefore): Promise<GatehouseError | undefined> {
     const free = await this.#options.free(workspace);
     const taken = before.free - free;
     if (taken < UNSEEN_BYTES) return undefined;
     const { person_mb: person, total_mb: total, reserve_mb: reserve } = this.#options.limits();
-    const isShort = free < reserve * MIB;
-    if (!isShort && before.bytes + taken <= person * MIB && this.#total() + taken <= total * MIB) return undefined;
-    // What it wrote counts from now on.
-    this.#people.delete(dirname(workspace));
-    const { bytes } = await this.#of(dirname(workspace));
+    if (free < reserve * MIB) return overrunBy(`less than ${reserve} MB of the disk are free`);
+    if (before.bytes + taken <= person * MIB && this.#total() + taken <= total * MIB) return undefined;
+    const bytes = await this.#again(dirname(workspace));
     const grown = bytes - before.bytes;
+    Object.assign(before, { free, bytes });
     if (grown < UNSEEN_BYTES) return undefined;
-    if (isShort) return overrunBy(`less than ${reserve} MB of the disk are free`);
     if (bytes > person * MIB) return overrunBy(`files of this chat may take up ${person} MB together`);
-    return this.#total() + grown > total * MIB ? overrunBy(`files of all chats may take up ${total} MB together`) : undefined;
+    if (this.#total() > total * MIB && this.#isDue(RECOUNTED_AFTER_MS)) await this.#walkAll(this.#stop.signal);
+    return this.#total() > total * MIB ? overrunBy(`files of all chats may take up ${total} MB together`) : undefined;
   }
 
   /** After it: what it wrote counts, as far as it can be seen. */
   async after(workspace: string, before: DiskBefore): Promise<void> {
     const free = await this.#options.free(workspace);
-    if (Math.abs(before.free - free) < UNSEEN_BYTES) return;
-    this.#people.delete(dirname(workspace));
-    const { bytes } = await this.#of(dirname(workspace));
-    if (this.#all !== undefined) this.#all = Math.max(0, this.#all + bytes - before.bytes);
+    if (Math.abs(before.free - free) >= UNSEEN_BYTES) await this.#again(dirname(workspace));
   }
 
   /** Ends a walk that is under way. */
@@ -209,6 +206,12 @@ export class DiskQuota implements Disposable {
     }
   }
 
+  async #again(workspaces: string): Promise<number> {
+    const known = this.#people.get(workspaces);
+    if (known) this.#people.set(workspaces, { ...known, at: Number.NEGATIVE_INFINITY });
+    return (await this.#of(workspaces)).bytes;
+  }
+
   async #of(workspaces: string): Promise<Measured> {
     const now = this.#options.clock.now();
     const known = this.#people.get(workspaces);
@@ -217,6 +220,8 @@ export class DiskQuota implements Disposable {
     // Another claim may have measured meanwhile, and counted its own bytes.
     const newer = this.#people.get(workspaces);
     if (newer && newer !== known) return newer;
+    // What programs wrote and removed since; a walk of all that is under way finds it by itself.
+    if (known && this.#all !== undefined && !this.#walk) this.#all = Math.max(0, this.#all + measured.bytes - known.bytes);
     this.#people.delete(workspaces);
     this.#people.set(workspaces, measured);
     for (const oldest of this.#people.keys()) {

@@ -16,7 +16,7 @@ export async function bytesBelow(directory: string, signal?: AbortSignal): Promi
 
 /**
  * None where there is nothing any more, since turns and housekeeping remove files meanwhile, and where a path
- * is longer than the system takes: earlier versions made such directories, and one person's must not keep the
+ * is longer than the system takes or a program took away the right to look: one person's must not keep the
  * files of all out.
  */
 export async function entriesOf(directory: string) {
@@ -25,7 +25,7 @@ export async function entriesOf(directory: string) {
 
 function gone<T>(value: T): (error: unknown) => T {
   return (error) => {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG')) return value;
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'EPERM')) return value;
     throw error;
   };
 }

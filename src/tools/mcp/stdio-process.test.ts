@@ -51,15 +51,15 @@ test.runIf(process.platform === 'linux').each([
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   const program = new LineProcess({
-    argv: ['sh', '-c', `${stray} & sleep 0.1; echo begun; read go; ${goesOn}`],
+    argv: ['sh', '-c', `${stray} & echo begun; read go; ${goesOn}`],
     env: { PATH: process.env['PATH'] ?? '' },
     ...{ cwd: '/', maxLineBytes: 10_000, clock: systemClock },
     ...{ onLine: () => begun.resolve(), onError: () => undefined, onEnd: () => ended.resolve() },
   });
   await begun.promise;
-  expect(await running(seconds)).toBe(1);
+  await until('it runs', async () => (await running(seconds)) === 1);
   program.write('go');
   if (word === 'closed' || word === 'cleared') await program.close();
   await ended.promise;
-  await until('nothing is left', async () => (await running(seconds)) === 0, 1_000);
+  await until('nothing is left', async () => (await running(seconds)) === 0);
 });

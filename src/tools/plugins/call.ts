@@ -98,7 +98,16 @@ async function call(
   if (problem !== undefined) throw new ToolFailure(problem);
   const exit = await spawner.run(
     {
-      ...{ argv: [join(home, executable), tool.name], cwd, home, callId, network, timeoutMs, outputBytes: OUTPUT_BYTES },
+      ...{
+        argv: [join(home, executable), tool.name],
+        cwd,
+        home,
+        callId,
+        network,
+        timeoutMs,
+        outputBytes: OUTPUT_BYTES,
+        writes: true,
+      },
       env: { ...env, GATEHOUSE_WORK_DIR: cwd },
       stdin: JSON.stringify(args),
       onProgress: (line) => deps.onProgress(line, progress),
