@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { appendFile, glob, mkdir, readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { mcpServers } from '../../config/sections/mcp.ts';
@@ -373,7 +374,11 @@ test('servers and hooks of a plugin run once each was approved by itself, and en
   expect(await said('m2', 'something forbidden')).toContain('"entities"');
 
   await decide('hook/0');
-  await until('the hook is asked', async () => (await said(`h${Math.random()}`, 'forbidden'))?.includes('the plugin says no'));
+  await until('the hook is asked', async () => {
+    // Of twenty commands a minute each try takes one.
+    await sleep(200);
+    return (await said(`h${Math.random()}`, 'forbidden'))?.includes('the plugin says no');
+  });
   expect(await said('m3', 'allowed')).toContain('"entities"');
 
   await using opened = await openJournal({ dir: dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
