@@ -29,8 +29,10 @@ async function stopped() {
 test.each(['SIGINT', 'SIGTERM'] as const)('a backup that %s stops leaves nothing', async (signal) => {
   await using at = await stopped();
   // Gigabytes of zeros, which take no room, and seconds to read.
-  await writeFile(join(at.dataDir, 'history'), '');
-  await truncate(join(at.dataDir, 'history'), 60 * 2 ** 30);
+  for (let n = 0; n < 60; n += 1) {
+    await writeFile(join(at.dataDir, `history-${n}`), '');
+    await truncate(join(at.dataDir, `history-${n}`), 2 ** 30);
+  }
   const child = spawn(at.command, at.args, { cwd: at.dir, env: at.env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => {
