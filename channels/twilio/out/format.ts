@@ -1,6 +1,7 @@
 /** Markdown -> words alone: a text message has no markup, and the signs of it would be read as they stand. */
 import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
+import { WORDS_ALONE } from '../../kit/markdown-words.ts';
 
 /** Never rejects. */
 export function toPlainText(markdown: string): string {
@@ -30,16 +31,9 @@ export function toCheaper(text: string): string {
   return GSM.test(plain) ? plain : text;
 }
 
+/** Of a link the whole address, so that people see where it leads; every phone opens it. */
 const dialect: Dialect = {
-  text: (value) => value,
-  strong: (inner) => inner,
-  emphasis: (inner) => inner,
-  strike: (inner) => inner,
-  inlineCode: (value) => value,
-  codeBlock: (value) => value,
-  link: toLink,
-  image: (alt, url) => toLink(alt || url, url),
-  heading: (inner) => inner,
+  ...WORDS_ALONE,
   quote: (inner) => inner.replace(/^/gm, '> '),
   // Signs of the GSM alphabet only: one other would more than halve what fits into a segment.
   listItem: listLine('-', '  ', ['[x] ', '[ ] ']),
@@ -48,10 +42,3 @@ const dialect: Dialect = {
   rule: '---',
   lineBreak: '\n',
 };
-
-/** The whole address, so that people see where it leads; every phone opens it. Bare addresses stay as they are. */
-function toLink(inner: string, url: string): string {
-  const target = url.replace(/^(?:mailto|tel):/i, '');
-  if (inner === '' || inner === url || inner === target || `http://${inner}` === url) return inner || target;
-  return target === '' ? inner : `${inner} (${target})`;
-}

@@ -48,50 +48,50 @@ for (const procFd of process.platform === 'linux' ? [true, false] : [false]) {
 
   test(`a directory that becomes a link while it is copied brings in no file from outside, looked at ${by}`, async () => {
     await using at = await scene();
-    await at.write('data/work/a/file', 'inside');
+    await at.write('data/team/a/file', 'inside');
     await at.write('outside/a/file', 'of another user');
     const { left, files } = await at.copy({
       procFd,
       takes(path) {
-        if (path !== join('work', 'a', 'file')) return true;
-        renameSync(join(at.from, 'work'), join(at.dir.path, 'moved'));
-        symlinkSync(at.outside, join(at.from, 'work'));
+        if (path !== join('team', 'a', 'file')) return true;
+        renameSync(join(at.from, 'team'), join(at.dir.path, 'moved'));
+        symlinkSync(at.outside, join(at.from, 'team'));
         return true;
       },
     });
-    expect([left, files]).toEqual([expect.arrayContaining([expect.stringMatching(/^work\/a\/file \(became a link/)]), 0]);
-    expect(at.names()).toEqual(['work', 'work/a']);
+    expect([left, files]).toEqual([expect.arrayContaining([expect.stringMatching(/^team\/a\/file \(became a link/)]), 0]);
+    expect(at.names()).toEqual(['team', 'team/a']);
   });
 
   test(`a directory that became a link before it is read is named, and is no empty directory, looked at ${by}`, async () => {
     await using at = await scene();
-    await at.write('data/work/a/file', 'inside');
+    await at.write('data/team/a/file', 'inside');
     await at.write('outside/secret', 'of another user');
     const { left } = await at.copy({
       procFd,
       takes(path) {
-        if (path !== join('work', 'a')) return true;
-        renameSync(join(at.from, 'work/a'), join(at.dir.path, 'moved'));
-        symlinkSync(at.outside, join(at.from, 'work/a'));
+        if (path !== join('team', 'a')) return true;
+        renameSync(join(at.from, 'team/a'), join(at.dir.path, 'moved'));
+        symlinkSync(at.outside, join(at.from, 'team/a'));
         return true;
       },
     });
-    expect([left, at.names()]).toEqual([[expect.stringMatching(/^work\/a \(became a link/)], ['work']]);
+    expect([left, at.names()]).toEqual([[expect.stringMatching(/^team\/a \(became a link/)], ['team']]);
   });
 
   test(`a directory that another one replaced is named when files of it are gone, looked at ${by}`, async () => {
     await using at = await scene();
-    for (const name of ['a', 'b']) await at.write(`data/work/${name}`, 'inside');
+    for (const name of ['a', 'b']) await at.write(`data/team/${name}`, 'inside');
     const { left } = await at.copy({
       procFd,
       takes(path) {
-        if (path !== join('work', 'b')) return true;
-        renameSync(join(at.from, 'work'), join(at.dir.path, 'moved'));
-        mkdirSync(join(at.from, 'work'));
+        if (path !== join('team', 'b')) return true;
+        renameSync(join(at.from, 'team'), join(at.dir.path, 'moved'));
+        mkdirSync(join(at.from, 'team'));
         return true;
       },
     });
-    expect([left, at.names()]).toEqual([[expect.stringMatching(/^work \(became a link or was moved/)], ['work', 'work/a']]);
+    expect([left, at.names()]).toEqual([[expect.stringMatching(/^team \(became a link or was moved/)], ['team', 'team/a']]);
   });
 
   test(`a file that another one replaces at each look is copied, looked at ${by}`, async () => {
@@ -169,19 +169,19 @@ test('a file that is mostly empty takes no more room in the copy', async () => {
 test('state on another disk keeps its links within, and one that leads out of it is named', async () => {
   await using at = await scene();
   await at.write('data/users/ada', 'words');
-  await at.write('outside/work/a/file', 'on another disk');
+  await at.write('outside/team/a/file', 'on another disk');
   await at.write('secret', 'of another user');
-  await symlink(join(at.outside, 'work'), join(at.from, 'work'));
-  await symlink('file', join(at.outside, 'work/a/near'));
-  await symlink(join(at.outside, 'work/a'), join(at.outside, 'work/whole'));
-  await symlink(join(at.from, 'users/ada'), join(at.outside, 'work/back'));
-  await symlink('../../secret', join(at.outside, 'work/out'));
+  await symlink(join(at.outside, 'team'), join(at.from, 'team'));
+  await symlink('file', join(at.outside, 'team/a/near'));
+  await symlink(join(at.outside, 'team/a'), join(at.outside, 'team/whole'));
+  await symlink(join(at.from, 'users/ada'), join(at.outside, 'team/back'));
+  await symlink('../../secret', join(at.outside, 'team/out'));
   const { left } = await at.copy();
-  expect(left).toEqual(['work/out (a link to ../../secret)']);
+  expect(left).toEqual(['team/out (a link to ../../secret)']);
   expect(at.names()).toEqual(
-    ['users', 'users/ada', 'work', 'work/a', 'work/a/file', 'work/a/near', 'work/back', 'work/whole'].toSorted(),
+    ['users', 'users/ada', 'team', 'team/a', 'team/a/file', 'team/a/near', 'team/back', 'team/whole'].toSorted(),
   );
-  expect(await readlink(join(at.to, 'work/a/near'))).toBe('file');
+  expect(await readlink(join(at.to, 'team/a/near'))).toBe('file');
 });
 
 test('a link at the top that leads within is copied as a link, and one to a directory above is named', async () => {
@@ -196,16 +196,16 @@ test('a link at the top that leads within is copied as a link, and one to a dire
 
 test('a link whose name another thing has by now is judged by where it led when it was read', async () => {
   await using at = await scene();
-  await at.write('data/work/a', 'words');
-  await symlink(at.outside, join(at.from, 'work/z'));
+  await at.write('data/team/a', 'words');
+  await symlink(at.outside, join(at.from, 'team/z'));
   const takes = (path: string): boolean => {
-    if (path !== join('work', 'z')) return true;
+    if (path !== join('team', 'z')) return true;
     rmSync(join(at.from, path));
     mkdirSync(join(at.from, path));
     return true;
   };
-  expect((await at.copy({ takes })).left).toEqual([`work/z (a link to ${at.outside})`]);
-  expect(namesIn(at.to)).toEqual(['work', 'work/a']);
+  expect((await at.copy({ takes })).left).toEqual([`team/z (a link to ${at.outside})`]);
+  expect(namesIn(at.to)).toEqual(['team', 'team/a']);
 });
 
 test('a copy that lies in what is copied is no part of itself', async () => {

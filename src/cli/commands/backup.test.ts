@@ -128,11 +128,11 @@ test('a backup that cannot be written leaves nothing behind, and says why', asyn
 
 test('backup does not copy into state on another disk that a link leads to', async () => {
   await using at = await cliWithData();
-  await mkdir(join(at.cli.dir, 'other/work'), { recursive: true });
+  await mkdir(join(at.cli.dir, 'other/team'), { recursive: true });
   await symlink(join(at.cli.dir, 'other'), join(at.cli.dataDir, 'workspaces'));
-  for (const target of ['other/copy', 'other/work/copy', 'data/workspaces/copy'])
+  for (const target of ['other/copy', 'other/team/copy', 'data/workspaces/copy'])
     expect(await at.cli.run('backup', target)).toMatchObject({ code: 4, stderr: expect.stringMatching(/GH1005 .*workspaces/) });
-  expect(await readdir(join(at.cli.dir, 'other'))).toEqual(['work']);
+  expect(await readdir(join(at.cli.dir, 'other'))).toEqual(['team']);
 });
 
 test("a channel's database that is none, or is damaged, is named, and the rest is copied", async () => {
