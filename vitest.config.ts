@@ -5,7 +5,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { isFullLoad } from './src/testing/full-load.ts';
 import { quickTests } from './src/testing/quick-tests.ts';
 
-/** What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no times yet. */
+/**
+ * What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no
+ * times yet.
+ */
 class ProgramsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

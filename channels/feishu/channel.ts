@@ -1,4 +1,7 @@
-/** The adapter: one app. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+/**
+ * The adapter: one app. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are
+ * `client.ts`.
+ */
 import type {
   Channel,
   ChannelDeps,

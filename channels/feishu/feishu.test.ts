@@ -1,4 +1,7 @@
-/** Sending, editing and fetching, against the test server: what the contract suite cannot know about this platform. */
+/**
+ * Sending, editing and fetching, against the test server: what the contract suite cannot know about this
+ * platform.
+ */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

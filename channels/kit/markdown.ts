@@ -52,7 +52,10 @@ function wordsOnly(word: string): RegExp {
 
 let parser: ((text: string) => Root) | undefined;
 
-/** The tree as one string in the dialect. Pure; loses no visible text: HTML and unused definitions appear as text. */
+/**
+ * The tree as one string in the dialect. Pure; loses no visible text: HTML and unused definitions appear as
+ * text.
+ */
 export function renderMarkdown(root: Root, dialect: Dialect): string {
   return renderBlocks(root.children, { dialect, depth: 0, lists: 0, quotes: 0, marks: [] });
 }

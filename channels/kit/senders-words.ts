@@ -4,12 +4,18 @@
 import type { InboundMessage } from '../../src/core/message.ts';
 import { mark, nameInMark } from '../../src/lib/marks.ts';
 
-/** A name for display inside our brackets: it may close no bracket and start no line. At most 64 characters, `otherwise` if none is left. */
+/**
+ * A name for display inside our brackets: it may close no bracket and start no line. At most 64 characters,
+ * `otherwise` if none is left.
+ */
 export function label(name: string, otherwise = 'unnamed'): string {
   return nameInMark(name, { otherwise });
 }
 
-/** One bracketed line for what is neither text nor a file: `[poll: Lunch? | Yes | No]`. Neither its kind nor its words can end it. */
+/**
+ * One bracketed line for what is neither text nor a file: `[poll: Lunch? | Yes | No]`. Neither its kind nor
+ * its words can end it.
+ */
 export function bracketNote(kind: string, ...words: readonly (string | null | undefined)[]): string {
   const inner = words.filter((word) => word).join(' ');
   return inner.trim() === '' ? mark(label(kind)) : mark(`${label(kind)}: ${inner}`);

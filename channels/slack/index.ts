@@ -39,7 +39,10 @@ function tokenOf(deps: ChannelDeps, variable: string, form: RegExp, what: string
   });
 }
 
-/** `xoxb-<workspace>-<bot>-<secret>`: the two numbers in front are public and stay when the token is made anew. */
+/**
+ * `xoxb-<workspace>-<bot>-<secret>`: the two numbers in front are public and stay when the token is made
+ * anew.
+ */
 function accountOf(botToken: string): string {
   const numbers = /^xoxb-(\d{6,20})-(\d{6,20})-./.exec(botToken);
   return numbers ? `${numbers[1]}-${numbers[2]}` : shortHash(botToken);

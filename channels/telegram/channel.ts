@@ -65,7 +65,10 @@ export class TelegramChannel implements Channel {
   readonly #life = new Lifecycle();
   /** The menu was looked at. */
   #hasMenu = false;
-  /** Old id -> new id of groups that became supergroups. In memory: after a restart the first send learns it again. */
+  /**
+   * Old id -> new id of groups that became supergroups. In memory: after a restart the first send learns it
+   * again.
+   */
   readonly #moved = new Map<string, string>();
 
   constructor(options: {

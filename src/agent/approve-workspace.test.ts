@@ -22,7 +22,10 @@ const OWNER: Authority = { principal: 'test:user-1', role: 'owner', mode: 'full'
 const HOME = { channel: 'test', account: 'bot', chatId: 'chat-1', isGroup: false };
 const SCRIPT = 'echo as allowed >> ../effect\n';
 const HARM = 'echo as harmful >> ../effect\n';
-/** Two changes of a file have the same time where they are closer together than the clock of the kernel ticks. ms. */
+/**
+ * Two changes of a file have the same time where they are closer together than the clock of the kernel
+ * ticks. ms.
+ */
 const TICK_MS = 12;
 
 const shell = (command: string): ScriptedCall => ({ name: 'shell', arguments: { command } });
@@ -35,7 +38,10 @@ interface Attempt extends Partial<Pick<AgentRun, 'runId' | 'limits' | 'signal'>>
   readonly recorded?: readonly StepRecord[];
 }
 
-/** A workspace with a script, and runs that work there with the real tools in mode `guarded`, without a sandbox. */
+/**
+ * A workspace with a script, and runs that work there with the real tools in mode `guarded`, without a
+ * sandbox.
+ */
 async function scene() {
   const dir = await tempDir();
   onTestFinished(() => dir[Symbol.asyncDispose]());

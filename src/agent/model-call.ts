@@ -85,7 +85,10 @@ export function isEmpty(answer: ModelAnswer): boolean {
   return answer.text.trim() === '' && toolCallsOf(answer).length === 0;
 }
 
-/** The calls to run. A broken-off or withheld answer may hold half a call, so none of it runs; `end` with calls means `tools` (spec B7). */
+/**
+ * The calls to run. A broken-off or withheld answer may hold half a call, so none of it runs; `end` with
+ * calls means `tools` (spec B7).
+ */
 export function toolCallsOf(answer: ModelAnswer): ModelAnswer['toolCalls'] {
   return answer.stop === 'end' || answer.stop === 'tools' ? answer.toolCalls : [];
 }

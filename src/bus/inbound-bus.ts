@@ -58,7 +58,10 @@ export class InboundBus {
     return this.#held;
   }
 
-  /** One subscriber: the lanes. A full bus passes `undefined` for the row: only the news that the lane has work. */
+  /**
+   * One subscriber: the lanes. A full bus passes `undefined` for the row: only the news that the lane has
+   * work.
+   */
   subscribe(subscriber: (row: QueuedRow | undefined, lane: string) => void): void {
     this.#subscriber = subscriber;
   }
@@ -72,7 +75,10 @@ export class InboundBus {
     this.#subscriber(queuedRow(row), row.lane);
   }
 
-  /** The subscriber took `count` rows out of memory: began their turn, or dropped them for the journal to keep. */
+  /**
+   * The subscriber took `count` rows out of memory: began their turn, or dropped them for the journal to
+   * keep.
+   */
   release(count = 1): void {
     this.#held = Math.max(0, this.#held - count);
   }

@@ -62,7 +62,10 @@ export interface CliDeps {
   /** Resolves with the process's exit code once the daemon has stopped. Handles SIGINT and SIGTERM. */
   readonly runGateway: (options: RunOptions) => Promise<number>;
   readonly runChat: (options: RunOptions) => Promise<number>;
-  /** The model of one entry of the config by itself: no retry, no fallback, no limit. Connects nothing until it is called. */
+  /**
+   * The model of one entry of the config by itself: no retry, no fallback, no limit. Connects nothing until
+   * it is called.
+   */
   readonly createModel: (
     target: ResolvedProvider,
     options: { readonly apiKey: string | undefined; readonly timeouts: ModelTimeouts },
@@ -71,11 +74,17 @@ export interface CliDeps {
   readonly storedKey: (dataDir: string, provider: string) => Promise<string | undefined>;
   /** Shows a page in the person's browser, if there is one; does not wait and does not fail. */
   readonly openUrl: (url: string) => void;
-  /** Connects the configured channels once, taking nothing. Rejects with GH1003 for a name that is not configured. */
+  /**
+   * Connects the configured channels once, taking nothing. Rejects with GH1003 for a name that is not
+   * configured.
+   */
   readonly tryChannels: (options: Omit<TryOptions, 'registry'>) => Promise<readonly ChannelStatus[]>;
   /** As `awaitCode` of the app; Ctrl-C stops it. */
   readonly awaitCode: (options: Omit<AwaitCodeOptions, 'registry' | 'stop'>) => Promise<CodeOutcome>;
-  /** Links the account of one configured channel. Rejects with GH1003, GH1001 where there is nothing to link, and as the channel does. */
+  /**
+   * Links the account of one configured channel. Rejects with GH1003, GH1001 where there is nothing to link,
+   * and as the channel does.
+   */
   readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
   /** Forgets that login. Resolves to what is left to do at the platform, or to undefined when there was none. */
   readonly logoutChannel: (options: Omit<LogoutOptions, 'registry'>) => Promise<string | undefined>;

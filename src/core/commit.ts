@@ -25,7 +25,10 @@ export type Write =
    * nothing where it is over.
    */
   | { readonly kind: 'cancel'; readonly run: string }
-  /** A run that is DONE as `own-call` at once, with the one call that it is about. The same key is the same call. */
+  /**
+   * A run that is DONE as `own-call` at once, with the one call that it is about. The same key is the same
+   * call.
+   */
   | { readonly kind: 'own-call'; readonly call: OwnCall }
   /** Without a claim, a key that was enqueued before is skipped: see `Outbox.enqueue`. */
   | { readonly kind: 'part'; readonly part: NewPart }

@@ -11,14 +11,20 @@ export interface Spawn {
    * names; `argv[0]` lies below it.
    */
   readonly home?: string;
-  /** The whole environment of the child; nothing is inherited. Names that make programs load code are left out. */
+  /**
+   * The whole environment of the child; nothing is inherited. Names that make programs load code are left
+   * out.
+   */
   readonly env: Readonly<Record<string, string>>;
   /**
    * `tool`: shut in with its directory. `isolated`: shut in without one, so that nothing that it writes stays;
    * `cwd` counts only where no sandbox is in force. `trusted`: a program of ours or of the operator.
    */
   readonly sandbox: 'tool' | 'isolated' | 'trusted';
-  /** What an `isolated` program may read beside the system, absolute; what the config allows others, it may not. */
+  /**
+   * What an `isolated` program may read beside the system, absolute; what the config allows others, it may
+   * not.
+   */
   readonly readable?: readonly string[];
   readonly network: boolean;
   readonly stdin?: string | Uint8Array;
@@ -31,7 +37,10 @@ export interface Spawn {
   };
   readonly owner: { readonly run: string; readonly callId: string } | 'daemon';
   readonly onLine?: (stream: 'out' | 'err', line: string) => void;
-  /** In place of `onLine`: a line of standard error, two a second at most. The others are dropped where it runs. */
+  /**
+   * In place of `onLine`: a line of standard error, two a second at most. The others are dropped where it
+   * runs.
+   */
   readonly onProgress?: (line: string) => void;
   /** All of the output as it comes. While what it returns has not resolved, the program may have to wait. */
   readonly onOutput?: (bytes: Uint8Array) => Promise<void>;

@@ -25,7 +25,10 @@ interface Setting {
   readonly wrap?: (journal: Journal) => Journal;
 }
 
-/** Lanes over a real journal. Turns are scripted; `done` holds the texts of rows in the order their turns ended. */
+/**
+ * Lanes over a real journal. Turns are scripted; `done` holds the texts of rows in the order their turns
+ * ended.
+ */
 async function setUp(path: string, { turn, concurrency = 10, ofPerson = concurrency, ...setting }: Setting = {}) {
   const { channels = 1, capacity = 256, wrap, rules } = setting;
   const clock = new FakeClock();

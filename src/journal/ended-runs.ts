@@ -162,7 +162,10 @@ function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
   ]);
 }
 
-/** Tasks that were asked for in this session. Their lanes are the chat's, whichever thread or topic that was in. */
+/**
+ * Tasks that were asked for in this session. Their lanes are the chat's, whichever thread or topic that was
+ * in.
+ */
 function tasksOf(store: Store, chat: string, session: string): readonly FoundRecord[] {
   const [from, to] = tasksWithin(session);
   const underWay = unfinished(store, 'lane >= ? AND lane < ?', tasksWithin(`${chat}/`));

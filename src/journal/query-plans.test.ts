@@ -1,4 +1,7 @@
-/** What SQLite reads for each statement on the way of a message: rows that an index names, never a whole table. */
+/**
+ * What SQLite reads for each statement on the way of a message: rows that an index names, never a whole
+ * table.
+ */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Claim } from '../core/commit.ts';

@@ -1,4 +1,7 @@
-/** What requests of others hold of a person: lines they were told, what they quote, what was merged with theirs. */
+/**
+ * What requests of others hold of a person: lines they were told, what they quote, what was merged with
+ * theirs.
+ */
 import { ERASED, type Erasure } from '../core/erasure.ts';
 import { chatKey, messageKey } from '../core/ids.ts';
 import type { InboundMessage, Json, QuotedMessage } from '../core/message.ts';

@@ -13,7 +13,10 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const BOUNDS = { maxAttempts: 3, maxAgeMs: DAY };
 
-/** Housekeeping as the daemon does it. Hourly is what the figures assume; a few times a day is enough for a test. */
+/**
+ * Housekeeping as the daemon does it. Hourly is what the figures assume; a few times a day is enough for a
+ * test.
+ */
 async function live(opened: { prune(): Promise<void> }, clock: FakeClock, days: number): Promise<void> {
   for (let step = 0; step < days * 2; step += 1) {
     await clock.advance(12 * HOUR);

@@ -26,15 +26,24 @@ export interface StoredFile {
   readonly path: string;
   readonly folder: string;
   readonly name: string;
-  /** By its bytes; as stated where they have no mark and the statement names nothing that would have one. '' = unknown. */
+  /**
+   * By its bytes; as stated where they have no mark and the statement names nothing that would have one. ''
+   * = unknown.
+   */
   readonly mime: string;
   readonly bytes: number;
-  /** Set for a file that begins as a picture of a kind that models take. `damaged`: it must not be shown to one. */
+  /**
+   * Set for a file that begins as a picture of a kind that models take. `damaged`: it must not be shown to
+   * one.
+   */
   readonly picture?: 'whole' | 'damaged';
   readonly isRecording: boolean;
 }
 
-/** The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects with `signal.reason`. */
+/**
+ * The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects
+ * with `signal.reason`.
+ */
 export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
 
 /** Where files of people are counted. Housekeeping looks at the workspaces that are named here. */

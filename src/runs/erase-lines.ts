@@ -104,7 +104,10 @@ function erased(line: SessionMessage, hash: string): SessionMessage | undefined 
 interface Named {
   /** `[from NAME]` */
   readonly marks: readonly string[];
-  /** As in `in reply to another message (written by NAME, not by the sender)`; some channels show the id there. */
+  /**
+   * As in `in reply to another message (written by NAME, not by the sender)`; some channels show the id
+   * there.
+   */
   readonly origins: readonly string[];
 }
 

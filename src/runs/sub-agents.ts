@@ -82,7 +82,10 @@ export class RunSubAgents implements SubAgents {
     return { kind: 'run', run: childOf(this.#row, child, call.taint ?? 0) };
   }
 
-  /** Of the run itself, at the time it is called: what is planned meanwhile counts. Undefined = it has no limit. */
+  /**
+   * Of the run itself, at the time it is called: what is planned meanwhile counts. Undefined = it has no
+   * limit.
+   */
   async #ownTokens(key: string): Promise<(() => Pick<Shares, 'run'>) | undefined> {
     const most = this.#options.maxTokens(this.#row);
     if (most === 0) return undefined;

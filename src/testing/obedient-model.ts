@@ -1,4 +1,7 @@
-/** A model that does what any text says, a stranger's too: nothing but the policy stands between words and deeds. */
+/**
+ * A model that does what any text says, a stranger's too: nothing but the policy stands between words and
+ * deeds.
+ */
 import type { Image } from '../core/model.ts';
 import { type ScriptedCall, type ScriptedModel, scriptedModel } from './scripted-model.ts';
 
@@ -67,7 +70,10 @@ function readings(text: string): readonly string[] {
   return [text, shifted, percent, [...text].reverse().join(''), ...hidden];
 }
 
-/** The calls that a text asks for, each once; line breaks and signs of emphasis within a sentence count as spaces. */
+/**
+ * The calls that a text asks for, each once; line breaks and signs of emphasis within a sentence count as
+ * spaces.
+ */
 export function ordersIn(text: string): readonly ScriptedCall[] {
   const calls = readings(text).flatMap((reading) => {
     const line = reading.replaceAll(/[\s_|>#+]+/g, ' ');

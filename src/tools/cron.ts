@@ -28,7 +28,10 @@ const schema = z.strictObject({
   job_id: z.string().optional().describe('Also a part of its name, for remove'),
 });
 
-/** What it makes answers in the chat it was called in. Members have it where the config names it; guests have no jobs. */
+/**
+ * What it makes answers in the chat it was called in. Members have it where the config names it; guests have
+ * no jobs.
+ */
 export const cron = defineBoundTool({
   name: 'cron',
   description:

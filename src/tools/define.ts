@@ -129,7 +129,10 @@ function parametersOf(schema: z.ZodObject): Tool['parameters'] {
   return parameters;
 }
 
-/** Takes out what tells a model nothing and is paid for with each call; arguments are checked by `schema` all the same. */
+/**
+ * Takes out what tells a model nothing and is paid for with each call; arguments are checked by `schema` all
+ * the same.
+ */
 function shorten(node: z.core.JSONSchema.BaseSchema): void {
   if (node.additionalProperties === false) delete node.additionalProperties;
   for (const key of ['minLength', 'maxLength', 'minimum', 'maxItems', 'minItems'] as const) delete node[key];

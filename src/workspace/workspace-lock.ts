@@ -48,7 +48,10 @@ export class WorkspaceLock {
     return await this.#enter(writer, { isAlone: false, waitMs: WRITE_WAIT_MS });
   }
 
-  /** For a call that a person approved. Rejects with `WorkspaceBusy` after `waitMs`, and with the reason of the signal. */
+  /**
+   * For a call that a person approved. Rejects with `WorkspaceBusy` after `waitMs`, and with the reason of
+   * the signal.
+   */
   async alone(writer: Writer, waitMs: number): Promise<Disposable> {
     return await this.#enter(writer, { isAlone: true, waitMs });
   }

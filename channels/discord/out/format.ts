@@ -77,7 +77,10 @@ function toLink(inner: string, url: string): string {
   return `[${inner}](<${target}>)`;
 }
 
-/** What stands for itself: marks, mentions and time stamps, and at the start of a line what would begin a block. */
+/**
+ * What stands for itself: marks, mentions and time stamps, and at the start of a line what would begin a
+ * block.
+ */
 function escapeText(text: string): string {
   return text
     .replaceAll(/[\\*_~`|<[\]]/g, String.raw`\$&`)

@@ -233,7 +233,10 @@ test('every emoji that can be sent is read back as itself', () => {
   expect(toEmoji('SOMETHING')).toBe(':SOMETHING:');
 });
 
-/** 10 000 events with something torn out, replaced or nested, as a hostile or a newer platform might send them. */
+/**
+ * 10 000 events with something torn out, replaced or nested, as a hostile or a newer platform might send
+ * them.
+ */
 test('A45 no mutated event crashes the reader, names another author or addresses the bot by accident', () => {
   const junk = fc.oneof(
     fc.constantFrom(null, '', 'x', '{', '[]', '{"text":5}', '"x"', 0, -1, true, [], {}, [[[]]], { open_id: 'ou_allowed' }, [

@@ -1,4 +1,7 @@
-/** What is known of messages that events only name: who wrote them, where, and what kind they are. Asked from the platform when forgotten. */
+/**
+ * What is known of messages that events only name: who wrote them, where, and what kind they are. Asked from
+ * the platform when forgotten.
+ */
 import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage, MediaRef } from '../../../src/core/message.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';

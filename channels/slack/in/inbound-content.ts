@@ -91,7 +91,10 @@ function sharedWords(attachment: JsonObject): string {
   return kept.length > 0 ? kept.join('\n') : plainText(str(attachment['fallback']) ?? '').trim();
 }
 
-/** Whole words without marks and signs of lists: `*bold*` of a text is `bold` in a block. '' where there is none. */
+/**
+ * Whole words without marks and signs of lists: `*bold*` of a text is `bold` in a block. '' where there is
+ * none.
+ */
 function bare(text: string): string {
   const words = text.replace(/^\s*(?:[•◦▪▫-]|\p{N}+[.)]|\p{L}[.)])\s+/gmu, '').replace(/[*_~`]/g, '');
   return /[\p{L}\p{N}]/u.test(words) ? ` ${words.replace(/\s+/g, ' ').trim().toLowerCase()} ` : '';
@@ -125,7 +128,10 @@ function filesOf(message: JsonObject): Files {
   return { own: take(message), shared: sharedOf(message).map(take) };
 }
 
-/** https://docs.slack.dev/reference/objects/file-object: `tombstone` was deleted, `hidden_by_limit` is beyond the free plan. */
+/**
+ * https://docs.slack.dev/reference/objects/file-object: `tombstone` was deleted, `hidden_by_limit` is beyond
+ * the free plan.
+ */
 function isFetchable(file: JsonObject): boolean {
   return !['external', 'tombstone', 'hidden_by_limit'].includes(str(file['mode']) ?? '');
 }

@@ -42,7 +42,10 @@ interface Place {
   readonly isPerson: boolean;
 }
 
-/** Undefined for what is no message of anybody: keys, settings, status updates, newsletters. `others` become part of it: an album. */
+/**
+ * Undefined for what is no message of anybody: keys, settings, status updates, newsletters. `others` become
+ * part of it: an album.
+ */
 export function toInbound(
   message: WAMessage,
   context: InboundContext,
@@ -64,18 +67,27 @@ export function toInbound(
   return fromWords(message, place, said, context);
 }
 
-/** Stands for a message that could not be read, so that it is counted; undefined when not even its place is known. */
+/**
+ * Stands for a message that could not be read, so that it is counted; undefined when not even its place is
+ * known.
+ */
 export function unreadable(message: WAMessage, context: InboundContext, refusal: RefusalReason): InboundMessage | undefined {
   const place = placeOf(message, context);
   return place && blank(message, place, context, refusal);
 }
 
-/** The same for one that the server is asked for again: not under its own name, so that it is no duplicate when it comes. */
+/**
+ * The same for one that the server is asked for again: not under its own name, so that it is no duplicate
+ * when it comes.
+ */
 export function undecryptable({ key, ...message }: WAMessage, context: InboundContext): InboundMessage | undefined {
   return unreadable({ ...message, key: { ...key, id: `${key.id}#undecryptable` } }, context, 'unreadable');
 }
 
-/** The name of a message within the account: ids are chosen by senders and unique only together with who wrote where. */
+/**
+ * The name of a message within the account: ids are chosen by senders and unique only together with who
+ * wrote where.
+ */
 export function platformIdOf(chatId: string, authorId: string, id: string): string {
   return `${chatId}:${authorId}:${id}`;
 }
@@ -251,7 +263,10 @@ function authorOf(jid: string | null | undefined, { me, account, pins }: Inbound
   return mentionedId(jid, pins) ?? 'unknown';
 }
 
-/** The text without mentions of us, `@<digits of our number or LID>`, and whether the message names us as mentioned. */
+/**
+ * The text without mentions of us, `@<digits of our number or LID>`, and whether the message names us as
+ * mentioned.
+ */
 function readMention({ text, context }: Said, me: Me): { readonly text: string; readonly found: boolean } {
   const mentioned = (context?.mentionedJid ?? []).some((jid) => isMe(jid, me));
   if (!mentioned) return { text, found: false };

@@ -1,4 +1,7 @@
-/** Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~ `code` ``` > - 1. */
+/**
+ * Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~
+ * `code` ``` > - 1.
+ */
 import { alignedRowsWithoutLinks, listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
@@ -76,7 +79,10 @@ function keepLiteral(text: string): string {
     .replace(/^([ \t]*)([>*-]|\d+\.)(?= )/gm, `$1${JOINER}$2`);
 }
 
-/** Whether the apps could take the mark at `at` for the begin of a marked span: a word follows, and the mark comes again. */
+/**
+ * Whether the apps could take the mark at `at` for the begin of a marked span: a word follows, and the mark
+ * comes again.
+ */
 function pairsUp(text: string, at: number, mark: string): boolean {
   const before = text[at - 1];
   const next = text[at + 1];

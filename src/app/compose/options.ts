@@ -33,7 +33,10 @@ export interface DaemonOptions {
   /** Called once the journal is open: what was spent today is in it. Again for a changed config. */
   readonly model: (parts: ModelParts) => Promise<ModelStack>;
   readonly secret: ReadSecret;
-  /** What programs that are started for tools are given of the environment, without any secret. Default: nothing. */
+  /**
+   * What programs that are started for tools are given of the environment, without any secret. Default:
+   * nothing.
+   */
   readonly programEnv?: Readonly<Record<string, string>>;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;

@@ -1,4 +1,7 @@
-/** What a workspace holds, for the test server: conversations with their messages, files and reactions. No wire, no faults. */
+/**
+ * What a workspace holds, for the test server: conversations with their messages, files and reactions. No
+ * wire, no faults.
+ */
 import { ApiError } from './api-error.ts';
 
 export type Json = Readonly<Record<string, unknown>>;

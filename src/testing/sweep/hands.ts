@@ -4,14 +4,20 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** A request for which the model calls `write_file`, `shell`, `cron` and `count` at once, and then `edit_file`. */
+/**
+ * A request for which the model calls `write_file`, `shell`, `cron` and `count` at once, and then
+ * `edit_file`.
+ */
 export const HANDS_QUESTION = 'hands 1';
 /** The same where `shell` needs a yes: the model calls it alone, once the others are done. */
 export const ALLOWED_QUESTION = 'allowed 1';
 
 export interface Hands {
   readonly mode: 'full' | 'guarded';
-  /** Of an undisturbed run, as `effectsIn` and the counting tool tell them: a file that was not written is not edited. */
+  /**
+   * Of an undisturbed run, as `effectsIn` and the counting tool tell them: a file that was not written is
+   * not edited.
+   */
   readonly effects: number;
 }
 
@@ -64,7 +70,10 @@ export function handsCalls(kind: string, n: string, results: number): readonly C
   return results === 3 ? [shell(n)] : [write, cron(n), count(n)];
 }
 
-/** Every effect, and every use of a yes, as often as it is found; as `toolRuns` has those of the counting tool. */
+/**
+ * Every effect, and every use of a yes, as often as it is found; as `toolRuns` has those of the counting
+ * tool.
+ */
 export async function effectsIn(dataDir: string): Promise<readonly string[]> {
   const effects: string[] = [];
   for await (const path of glob('workspaces/*/*/{marks,note}', { cwd: dataDir })) {
