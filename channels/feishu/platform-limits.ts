@@ -5,11 +5,14 @@
 import { type PlatformLimits, pagesReadOn } from '../../src/core/platform-limits.ts';
 
 const page = pagesReadOn('2026-11-23');
+const later = pagesReadOn('2026-11-28');
 const MIB = 1024 * 1024;
 const SEND = 'https://open.larkoffice.com/document/uAjLw4CM/ukTMukTMukTM/reference/im-v1/message/create.md';
 const EDIT = 'https://open.larkoffice.com/document/uAjLw4CM/ukTMukTMukTM/reference/im-v1/message/update.md';
 const CARD = 'https://open.larkoffice.com/document/server-docs/im-v1/message-card/patch.md';
 const SIZES = 'https://open.larksuite.com/document/uAjLw4CM/ukTMukTMukTM/reference/im-v1/message/patch.md';
+const TABLE =
+  'https://open.larkoffice.com/document/uAjLw4CM/ukzMukzMukzM/feishu-cards/card-components/content-components/table.md';
 const FILES = 'https://feishu.apifox.cn/api-9020999';
 
 export const PLATFORM_LIMITS = {
@@ -61,8 +64,13 @@ export const PLATFORM_LIMITS = {
     ...page(FILES, '文件大小超出限制(文件:30M; 图片: 10M)'),
   },
   upload: { what: 'a file', value: 30 * MIB, unit: 'bytes', ...page(FILES, '文件大小超出限制(文件:30M; 图片: 10M)') },
-  tables: { what: 'tables in a card', value: 5, unit: 'tables' },
-  columns: { what: 'columns of a table', value: 50, unit: 'columns' },
+  tables: { what: 'tables in a card', value: 5, unit: 'tables', ...later(TABLE, '单张卡片最多支持放置五个表格组件') },
+  columns: {
+    what: 'columns of a table',
+    value: 50,
+    unit: 'columns',
+    ...later(TABLE, '最多支持添加 50 列，超出 50 列的内容不展示'),
+  },
   elements: { what: 'elements of a card and their parts', value: 200, unit: 'elements' },
   uuid: { what: 'the key of a message', value: 50, unit: 'characters' },
   keyWindow: { what: 'for how long a key makes one message', value: 3_600_000, unit: 'ms' },

@@ -13,7 +13,7 @@ import { judgeHtmlMail } from '../../src/testing/dialects/email.ts';
 import { judgeFeishu } from '../../src/testing/dialects/feishu.ts';
 import { judgeStreamingCard } from '../../src/testing/dialects/feishu-card.ts';
 import { judgeIrc, judgeTerminal, judgeTwilio } from '../../src/testing/dialects/plain.ts';
-import { judgeSlack } from '../../src/testing/dialects/slack.ts';
+import { judgeSlack, judgeSlackBlocks } from '../../src/testing/dialects/slack.ts';
 import { judgeTelegram } from '../../src/testing/dialects/telegram.ts';
 import { decodeEntities, type Verdict } from '../../src/testing/dialects/verdict.ts';
 import { judgeWecom } from '../../src/testing/dialects/wecom.ts';
@@ -45,6 +45,10 @@ const SAMPLES = JSON.parse(readFileSync(join(import.meta.dirname, 'fixtures/mark
 
 /** What Feishu is sent of an answer that grows while it is written. */
 const STREAMED = 'feishu, a streaming card';
+/** What Slack shows of a message that has blocks; its text is for notifications then. */
+const BLOCKS = 'slack, as blocks';
+
+type Shown = Parameters<typeof judgeSlackBlocks>[0];
 
 /** A part as its channel sends it. */
 const JUDGES: Readonly<Record<string, (part: OutboundPart) => Promise<Verdict>>> = {
@@ -55,6 +59,10 @@ const JUDGES: Readonly<Record<string, (part: OutboundPart) => Promise<Verdict>>>
   slack: async (part) => {
     const { text, mrkdwn } = await toPost(part, false);
     return judgeSlack(String(text), mrkdwn === true);
+  },
+  [BLOCKS]: async (part) => {
+    const { text, mrkdwn, blocks } = await toPost(part, false);
+    return blocks === undefined ? judgeSlack(String(text), mrkdwn === true) : judgeSlackBlocks(blocks as Shown);
   },
   discord: async (part) => {
     const { body } = await toCreate(part, '1', { plain: false });
@@ -97,7 +105,7 @@ const MADE: Readonly<Record<string, { readonly settings?: object; readonly secre
 const AS_WRITTEN = ['cli'];
 
 async function limitsOf(name: string): Promise<ChannelLimits> {
-  const type = name === STREAMED ? 'feishu' : name;
+  const type = name === STREAMED ? 'feishu' : name === BLOCKS ? 'slack' : name;
   const descriptor = await CHANNELS[type]?.();
   const { settings = {}, secret = () => 'secret' } = MADE[type] ?? {};
   const terminal = { input: new PassThrough(), output: new PassThrough(), interactive: false } as unknown as Terminal;
@@ -157,7 +165,7 @@ function isOwnMark(type: string, mark: string): boolean {
 
 const MESSAGE = { id: 'test/bot/1', account: 'bot', isGroup: false };
 
-describe.each([...Object.keys(CHANNELS), STREAMED])('%s', (type) => {
+describe.each([...Object.keys(CHANNELS), STREAMED, BLOCKS])('%s', (type) => {
   test('shows every word of every sample in order, and nothing is refused or shown as a mark', async () => {
     const limits = await limitsOf(type);
     const faults: Record<string, readonly string[]> = {};

@@ -29,6 +29,7 @@ import { earlierMessages } from './in/earlier.ts';
 import { type OnlyFor, onlyForOf } from './in/inbound-fields.ts';
 import { Receiver } from './in/receive.ts';
 import { receiveByHttp } from './in/webhook.ts';
+import { callWithTables } from './out/call-with-tables.ts';
 import { type Found, findPart } from './out/find.ts';
 import { TEXT_LIMIT, toSendResult, toUpdate } from './out/outbound.ts';
 import { sendPart } from './out/send.ts';
@@ -154,11 +155,10 @@ export class SlackChannel implements Channel {
       return { kind: 'refused', reason: 'invalid', detail: 'a message with a file, or for one person, cannot be edited' };
     return await this.#life.sends.run(signal, async () => {
       try {
-        await this.#call(
-          'chat.update',
-          await toUpdate(target, part, plain),
-          signal,
-          this.#options.settings.send_timeout_secs * 1_000,
+        const ms = this.#options.settings.send_timeout_secs * 1_000;
+        await callWithTables(
+          (tables) => toUpdate(target, part, plain, tables),
+          (args) => this.#call('chat.update', args, signal, ms),
         );
         return { kind: 'sent', platformId };
       } catch (error) {

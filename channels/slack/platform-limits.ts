@@ -7,8 +7,14 @@ const BUTTON = 'https://docs.rs/crate/slack-messaging/latest/source/src/blocks/e
 const MEASURED = 'https://github.com/openclaw/openclaw/pull/115027';
 const BLOCKS = 'https://github.com/slackapi/bolt-js/issues/2509';
 
+const later = pagesReadOn('2026-11-28');
+const TABLE = 'https://docs.slack.dev/reference/block-kit/blocks/table-block';
+const DATA =
+  'https://github.com/slackapi/slack-skills-plugin/blob/33fe92621bb21c1d2bd9748a18fad16d5af51fbb/skills/block-kit/references/data-display-design.md';
+const ONE_TABLE = 'Only one `table` fits in a message, and cell text is capped across the message (10,000 characters for `table`';
+
 const manifest = (words: string) =>
-  pagesReadOn('2026-11-28')('https://app.unpkg.com/@slack/web-api@7.10.0/files/dist/types/request/manifest.d.ts', words);
+  later('https://app.unpkg.com/@slack/web-api@7.10.0/files/dist/types/request/manifest.d.ts', words);
 
 export const PLATFORM_LIMITS = {
   updateText: {
@@ -44,6 +50,24 @@ export const PLATFORM_LIMITS = {
     value: 9_600,
     unit: 'characters',
     ...page(BLOCKS, 'We are hit with a msg_blocks_too_long'),
+  },
+  tables: { what: 'tables of a message', value: 1, unit: 'tables', ...later(DATA, ONE_TABLE) },
+  tableRows: { what: 'rows of a table, the header among them', value: 100, unit: 'rows', ...later(TABLE, 'Maximum 100 rows') },
+  tableColumns: {
+    what: 'columns of a table',
+    value: 20,
+    unit: 'columns',
+    ...later(TABLE, 'Each row object is an array with a max of 20 table cells'),
+  },
+  tableText: { what: 'text of all cells of a message', value: 10_000, unit: 'characters', ...later(DATA, ONE_TABLE) },
+  tableCell: {
+    what: 'least text of a cell of a table',
+    value: 1,
+    unit: 'characters',
+    ...later(
+      'https://github.com/vercel/chat/pull/373',
+      'The Slack API was rejecting table blocks with empty text cells (`must be more than 0 characters` error)',
+    ),
   },
   actions: {
     what: 'elements of an actions block',

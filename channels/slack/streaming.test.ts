@@ -1,6 +1,6 @@
 import { BOT_USER, DIRECT } from '../../src/simulator/slack/workspace.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
-import { judgeSlack } from '../../src/testing/dialects/slack.ts';
+import { judgeSlack, judgeSlackBlocks } from '../../src/testing/dialects/slack.ts';
 import { slackSetup } from '../../src/testing/slack/setup.ts';
 import { type StreamingStage, streamingContract } from '../streaming-contract.ts';
 import { channel as descriptor } from './index.ts';
@@ -13,7 +13,10 @@ async function stage(): Promise<StreamingStage> {
   return {
     channel,
     chat: { chatId: DIRECT },
-    seen: async () => server.workspace.messages.filter(({ user }) => user === BOT_USER).map(({ text }) => judgeSlack(text, true)),
+    seen: async () =>
+      server.workspace.messages
+        .filter(({ user }) => user === BOT_USER)
+        .map(({ text, blocks = [] }) => (blocks.length > 0 ? judgeSlackBlocks(blocks) : judgeSlack(text, true))),
     refuseEdits: () => server.fault({ method: 'chat.update', kind: 'error', error: 'msg_too_long', times: 1_000 }),
     limitNextEdit: () => server.fault({ method: 'chat.update', kind: 'limit', retryAfter: 4 }),
     // A minute's worth of messages and a burst.

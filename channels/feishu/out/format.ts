@@ -1,7 +1,7 @@
 /** Markdown -> the platform's three forms, by content: text, rich text (`post`), card (`interactive`). */
 import type { Choice } from '../../../src/core/message.ts';
+import { type Block, type Line, type RichText, type Run, textOfLine, toRichText } from '../../kit/rich-text.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
-import { type Block, type Line, type RichText, type Run, textOfLine, toRichText } from './rich-text.ts';
 
 export interface Rendered {
   readonly type: 'text' | 'post' | 'interactive';

@@ -4,8 +4,8 @@
  * reads CommonMark: a line feed alone is a blank, so every line ends with a tag.
  */
 import type { Choice } from '../../../src/core/message.ts';
+import { type Block, type Line, type Run, toRichText } from '../../kit/rich-text.ts';
 import { buttonText, columnsOf, escapeCard, MAX_COLUMNS, toCardRun, toFence, toPlainLine } from './format.ts';
-import { type Block, type Line, type Run, toRichText } from './rich-text.ts';
 
 /** The text element, by the name that a call changes it under: letters, digits and `_`, at most 20. */
 export const TEXT_ELEMENT = 'answer';

@@ -1,10 +1,14 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
 import { alignedRows, listLine, tableLines } from '../../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
+import { type Dialect, type MarkdownNode, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. */
 export function toMrkdwn(markdown: string): string {
-  return finish(renderMarkdown(parseMarkdown(markdown), dialect)).trim();
+  return nodesToMrkdwn(parseMarkdown(markdown).children);
+}
+
+export function nodesToMrkdwn(children: readonly MarkdownNode[]): string {
+  return finish(renderMarkdown({ type: 'root', children: [...children] }, dialect)).trim();
 }
 
 /** Text that shows as it stands where markup is off. The platform reads these three even then. */
@@ -30,7 +34,7 @@ const ANY_MARK = /[\uE001-\uE006]/g;
 const JOINER = '\u2060';
 const SPACE = '\u200B';
 /** The schemes the apps open. Others, `javascript:` above all, are shown as words. */
-const SAFE_URL = /^(?:https?|mailto|tel):/i;
+export const SAFE_URL = /^(?:https?|mailto|tel):/i;
 /** A wider table in letters of one width is broken up by the apps. */
 const TABLE_COLUMNS = 90;
 

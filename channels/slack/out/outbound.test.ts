@@ -107,6 +107,66 @@ test('choices become buttons under the text; a long text is cut into sections an
   });
 });
 
+const TABLE = 'See:\n\n| Name | Age | City |\n|---|---|---|\n| Ada | 36 | London |\n\nThat is all.';
+const ALIGNED = '```\nName | Age | City\n-----|-----|-------\nAda  | 36  | London\n```';
+
+test('a table is a block between the words around it, and the text beside the blocks says all of it', async () => {
+  const { text, blocks } = await toPost(outbound({ text: TABLE, choices: [{ label: 'Yes', value: 'yes' }] }), false);
+  expect(text).toBe(`See:\n\n${ALIGNED}\n\nThat is all.`);
+  expect(blocks).toMatchObject([
+    { type: 'section', expand: true, text: { type: 'mrkdwn', text: 'See:' } },
+    { type: 'table', rows: [[{ text: 'Name' }, { text: 'Age' }, { text: 'City' }], [{ text: 'Ada' }, {}, {}]] },
+    { type: 'section', expand: true, text: { type: 'mrkdwn', text: 'That is all.' } },
+    { type: 'actions' },
+  ]);
+  // Sent again without markup, it is as it was written.
+  expect((await toPost(outbound({ text: TABLE }), true))['blocks']).toBeUndefined();
+});
+
+test('F8 while an answer grows its table is text, its last text has a block, and a lost one is found by its key', async () => {
+  const at = await scene();
+  const shown = () => at.server.workspace.messages.map(({ blocks = [] }) => blocks.map(({ type }) => type));
+  const draft = at.part({ key: 'run#draft', messageId: 'run', text: `${TABLE} …` });
+  at.server.fault({ method: 'chat.postMessage', kind: 'drop' });
+  expect(await at.channel.send(draft, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+  const { platformId } = (await at.channel.find?.(draft, at.signal)) as { platformId: string };
+  expect(await at.channel.edit?.(platformId, draft, { plain: false, signal: at.signal })).toMatchObject({ kind: 'sent' });
+  expect(shown()).toEqual([[]]);
+  const last = at.part({ key: 'run#0', messageId: 'run', text: TABLE, edits: 'run#draft' });
+  for (let n = 0; n < 2; n += 1) {
+    expect(await at.channel.edit?.(platformId, last, { plain: false, signal: at.signal })).toMatchObject({ kind: 'sent' });
+    expect(shown()).toEqual([['section', 'table', 'section']]);
+  }
+  const next = at.part({ key: 'run#1', text: TABLE });
+  at.server.fault({ method: 'chat.postMessage', kind: 'drop' });
+  expect(await at.channel.send(next, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+  expect(await at.channel.find?.(next, at.signal)).toEqual({ platformId: `${DIRECT}:${at.server.sends.at(-1)?.ts}` });
+  // A correction without a table takes the block away.
+  const plain = at.part({ key: 'other#0', text: 'No table.' });
+  expect(await at.channel.edit?.(platformId, plain, { plain: false, signal: at.signal })).toMatchObject({ kind: 'sent' });
+  expect(shown()[0]).toEqual([]);
+});
+
+test.each(['invalid_blocks', 'invalid_attachments', 'msg_blocks_too_long'])(
+  'F35 a table that is refused with %s goes out as text, once, and the rest keeps its markup',
+  async (error) => {
+    const at = await scene();
+    at.server.fault({ method: 'chat.postMessage', kind: 'error', error });
+    const sent = await at.send({ text: `**Look**\n\n${TABLE}` });
+    expect(at.server.sends).toMatchObject([{ text: `*Look*\n\nSee:\n\n${ALIGNED}\n\nThat is all.` }]);
+    expect(at.server.sends[0]?.args['blocks']).toBeUndefined();
+    at.server.fault({ method: 'chat.update', kind: 'error', error });
+    const { platformId } = sent as { platformId: string };
+    const options = { plain: false, signal: at.signal };
+    expect(await at.channel.edit?.(platformId, at.part({ text: TABLE }), options)).toEqual({ kind: 'sent', platformId });
+    expect(at.server.workspace.messages[0]).toMatchObject({ text: expect.stringContaining(ALIGNED), blocks: [] });
+    // What was refused for another reason is not repeated.
+    at.server.fault({ method: 'chat.postMessage', kind: 'error', error: 'is_archived' });
+    expect(await at.send({ text: TABLE })).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
+    expect(at.server.calls.filter(({ method }) => method === 'chat.postMessage')).toHaveLength(3);
+  },
+);
+
 test('A31 a part goes to its thread, unfurls nothing, and carries a hash of its key', async () => {
   const at = await scene();
   const parent = at.server.store({ channel: 'C0TEST' });

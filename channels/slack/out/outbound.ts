@@ -1,25 +1,22 @@
 /** `OutboundPart` -> the arguments of one call, and the outcome of a call -> `SendResult`. */
 import type { SendResult } from '../../../src/core/channel.ts';
-import { shortHash } from '../../../src/core/ids.ts';
-import type { Choice, OutboundPart } from '../../../src/core/message.ts';
+import { draftKey, shortHash } from '../../../src/core/ids.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
 import type { CallFailure, ErrorCode } from '../../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { CHOICE_ACTION } from '../in/inbound-choice.ts';
 import type { OnlyFor } from '../in/inbound-fields.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
 import { LATER, MAYBE_DONE } from '../wire/failure.ts';
+import { toActions, toSections } from './blocks.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
+import { splitAtTable } from './table-block.ts';
 
 /**
  * Longest text of a message, as it is sent, in bytes of UTF-8: an edit takes no more, and a post breaks up
  * what is longer.
  */
 export const TEXT_LIMIT = PLATFORM_LIMITS.updateText.value;
-const SECTION_LIMIT = PLATFORM_LIMITS.sectionText.value;
-const LABEL_LIMIT = PLATFORM_LIMITS.label.value;
-/** More of them stand in several rows, and become a menu. */
-const MAX_BUTTONS = 5;
 /**
  * Names our metadata among those of other apps. Other apps of the workspace can read it: the key goes in as
  * its hash.
@@ -37,12 +34,12 @@ export async function toText(part: Pick<OutboundPart, 'text'>, plain: boolean): 
   return rendered === '' ? { text: escapeText(part.text), mrkdwn: false } : { text: rendered, mrkdwn: true };
 }
 
-/** Arguments of `chat.postMessage`. */
-export async function toPost(part: OutboundPart, plain: boolean): Promise<JsonObject> {
+/** Arguments of `chat.postMessage`. `tables`: see `callWithTables`. */
+export async function toPost(part: OutboundPart, plain: boolean, tables = true): Promise<JsonObject> {
   return {
     channel: part.chatId,
     ...(part.threadId !== undefined && { thread_ts: part.threadId }),
-    ...(await toBody(part, plain)),
+    ...(await toBody(part, plain, tables)),
     unfurl_links: false,
     unfurl_media: false,
     metadata: { event_type: METADATA_TYPE, event_payload: { key: metadataKey(part) } },
@@ -58,86 +55,38 @@ export async function toPost(part: OutboundPart, plain: boolean): Promise<JsonOb
 export async function toEphemeral(part: OutboundPart, { user }: OnlyFor, plain: boolean): Promise<JsonObject> {
   const { threadId, chatId, replyContext } = part;
   const isActive = threadId !== undefined && threadId !== replyContext?.['ts'];
-  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toMarkup(part, plain)) };
+  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toMarkup(part, plain, false)) };
 }
 
 /** Arguments of `chat.update`. */
-export async function toUpdate(target: { chatId: string; ts: string }, part: OutboundPart, plain: boolean): Promise<JsonObject> {
-  // An empty list takes the buttons of the message away.
-  return { channel: target.chatId, ts: target.ts, blocks: [], ...(await toMarkup(part, plain)) };
+export async function toUpdate(
+  target: { readonly chatId: string; readonly ts: string },
+  part: OutboundPart,
+  plain: boolean,
+  tables = true,
+): Promise<JsonObject> {
+  // An empty list takes buttons and table of the message away.
+  return { channel: target.chatId, ts: target.ts, blocks: [], ...(await toMarkup(part, plain, tables)) };
 }
 
 /** The body for a method that always reads markup: plain text is kept from being any. */
-async function toMarkup(part: OutboundPart, plain: boolean): Promise<JsonObject> {
-  const { mrkdwn, ...body } = await toBody(part, plain);
+async function toMarkup(part: OutboundPart, plain: boolean, tables: boolean): Promise<JsonObject> {
+  const { mrkdwn, ...body } = await toBody(part, plain, tables);
   return { ...body, text: mrkdwn ? body['text'] : literalText(part.text) };
 }
 
-async function toBody(part: OutboundPart, plain: boolean): Promise<JsonObject & { readonly mrkdwn: boolean }> {
-  const { text, mrkdwn } = await toText(part, plain);
-  const choices = part.choices ?? [];
-  return {
-    text,
-    mrkdwn,
-    parse: 'none',
-    link_names: false,
-    ...(choices.length > 0 && { blocks: toBlocks(text, mrkdwn, choices) }),
-  };
-}
-
-function toBlocks(text: string, mrkdwn: boolean, choices: readonly Choice[]): readonly JsonObject[] {
-  // `plain_text` shows entities as they are written; mrkdwn with `verbatim` leaves names and addresses alone.
-  const sections = cut(text).map((piece) => ({
-    type: 'section',
-    text: mrkdwn
-      ? { type: 'mrkdwn', text: piece, verbatim: true }
-      : { type: 'plain_text', text: withoutEntities(piece), emoji: false },
-  }));
-  const elements = choices.length > MAX_BUTTONS ? [toMenu(choices)] : choices.map(toButton);
-  return [...sections, { type: 'actions', elements }];
-}
-
-function toButton({ label, value }: Choice, index: number): JsonObject {
-  return { type: 'button', action_id: `${CHOICE_ACTION}${index}`, text: plainLabel(label), value };
-}
-
-/** https://docs.slack.dev/reference/block-kit/block-elements/select-menu-element#static_select */
-function toMenu(choices: readonly Choice[]): JsonObject {
-  const options = choices.map(({ label, value }) => ({ text: plainLabel(label), value }));
-  return { type: 'static_select', action_id: `${CHOICE_ACTION}menu`, placeholder: plainLabel('Choose…'), options };
-}
-
-function plainLabel(label: string): JsonObject {
-  return { type: 'plain_text', text: label.slice(0, LABEL_LIMIT), emoji: true };
-}
-
 /**
- * Pieces a section can hold, cut at a line's end where there is one. A code block that is cut goes on as one.
+ * Beside blocks, `text` is for notifications and search; it says all of it too. While an answer grows its
+ * table is text, because the cell that is being written would change the width of all others.
  */
-function cut(text: string): readonly string[] {
-  const pieces: string[] = [];
-  let rest = text;
-  while (rest.length > SECTION_LIMIT) {
-    const room = SECTION_LIMIT - 8;
-    const line = rest.lastIndexOf('\n', room);
-    const at = line > room / 2 ? line : beforeToken(rest, room);
-    const piece = rest.slice(0, at);
-    const open = (piece.split('```').length - 1) % 2 === 1;
-    pieces.push(open ? `${piece}\n\`\`\`` : piece);
-    rest = (open ? '```\n' : '') + rest.slice(at).replace(/^\n/, '');
-  }
-  return rest === '' ? pieces : [...pieces, rest];
-}
-
-/** `at`, or in front of the link, the entity or the pair of surrogates that would be cut there. */
-function beforeToken(text: string, at: number): number {
-  const head = text.slice(0, at);
-  const token = /(?:<[^<>]*|&[a-z]{0,3}|[\uD800-\uDBFF])$/.exec(head);
-  return token && token.index > 0 ? token.index : at;
-}
-
-function withoutEntities(text: string): string {
-  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+async function toBody(part: OutboundPart, plain: boolean, tables: boolean): Promise<JsonObject & { readonly mrkdwn: boolean }> {
+  const { text, mrkdwn } = await toText(part, plain);
+  const split = tables && mrkdwn && !part.key.endsWith(draftKey('')) ? splitAtTable(part.text) : undefined;
+  const actions = toActions(part.choices ?? []);
+  const words = actions.length > 0 ? toSections(text, mrkdwn) : [];
+  const shown = split ? [...toSections(split.before, true), split.table, ...toSections(split.after, true)] : words;
+  const blocks = [...shown, ...actions];
+  return { text, mrkdwn, parse: 'none', link_names: false, ...(blocks.length > 0 && { blocks }) };
 }
 
 /** The organisation is being moved, which takes the platform minutes at least. */

@@ -6,6 +6,7 @@ import { str } from '../../kit/json.ts';
 import type { DirectChats } from '../in/direct-chats.ts';
 import type { OnlyFor } from '../in/inbound-fields.ts';
 import type { SlackClient } from '../wire/client.ts';
+import { callWithTables } from './call-with-tables.ts';
 import { toPost } from './outbound.ts';
 
 export interface SendContext {
@@ -33,10 +34,14 @@ export async function sendText(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<SendResult> {
-  const args = await toPost(part, plain);
-  signal.throwIfAborted();
-  progress.shown = true;
-  const answer = await client.call('chat.postMessage', args, signal);
+  const answer = await callWithTables(
+    (tables) => toPost(part, plain, tables),
+    (args) => {
+      signal.throwIfAborted();
+      progress.shown = true;
+      return client.call('chat.postMessage', args, signal);
+    },
+  );
   const ts = str(answer['ts']);
   if (ts === undefined) return { kind: 'unknown', detail: 'the answer names no message' };
   return { kind: 'sent', platformId: `${str(answer['channel']) ?? part.chatId}:${ts}` };

@@ -2,6 +2,7 @@
 
 import { PLATFORM_LIMITS } from '../../../channels/slack/platform-limits.ts';
 import { ApiError } from './api-error.ts';
+import { readTables } from './tables.ts';
 import type { Json } from './workspace.ts';
 
 /** The pages say characters, measured live it is bytes. Both hold here. */
@@ -33,6 +34,9 @@ export function postedPieces(text: string): readonly string[] {
   return Array.from({ length: Math.ceil(kept.length / PIECE) }, (_, n) => kept.slice(n * PIECE, (n + 1) * PIECE).join(''));
 }
 
+/** The blocks that the bot sends; any other one is refused here. */
+const KINDS: readonly unknown[] = ['section', 'table', 'actions'];
+
 /** Throws where blocks are refused; undefined where the call has none. */
 export function readBlocks(value: unknown): readonly Json[] | undefined {
   if (typeof value !== 'string') return undefined;
@@ -41,11 +45,13 @@ export function readBlocks(value: unknown): readonly Json[] | undefined {
   const elements = blocks.flatMap((block) => (block['type'] === 'actions' ? [block['elements'] as readonly Json[]] : []));
   const isRight =
     blocks.length <= BLOCKS &&
+    blocks.every(({ type }) => KINDS.includes(type)) &&
     texts.every((text) => text.length > 0 && text.length <= SECTION) &&
     elements.every((row) => row.length > 0 && row.length <= ACTIONS && row.every(isElement)) &&
     areUnique(elements.flat().map((element) => element['action_id']));
   if (!isRight) throw new ApiError('invalid_blocks');
-  if (texts.join('').length > ALL_BLOCKS) throw new ApiError('msg_blocks_too_long');
+  // No page says whether cells count among the text of all blocks.
+  if (`${texts.join('')}${readTables(blocks)}`.length > ALL_BLOCKS) throw new ApiError('msg_blocks_too_long');
   return blocks;
 }
 

@@ -180,8 +180,10 @@ export class SlackWebApi {
     const message = this.#own(channel, args, 'cant_update_message');
     const text = String(args['text'] ?? '');
     checkUpdate(text);
-    readBlocks(args['blocks']);
+    const blocks = readBlocks(args['blocks']);
     message.text = text;
+    // Without the argument the old ones stay; an empty list takes them away.
+    if (blocks) message.blocks = blocks;
     return { channel, ts: message.ts, text };
   }
 

@@ -24,6 +24,8 @@ export interface StoredMessage {
   readonly ts: string;
   readonly user?: string;
   text: string;
+  /** Of the bot's own messages, as they were sent. */
+  blocks?: readonly Json[];
   readonly [field: string]: unknown;
 }
 

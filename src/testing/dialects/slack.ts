@@ -1,6 +1,11 @@
-/** Slack, mrkdwn: https://docs.slack.dev/messaging/formatting-message-text. */
+/**
+ * Slack, mrkdwn: https://docs.slack.dev/messaging/formatting-message-text, and blocks:
+ * https://docs.slack.dev/reference/block-kit/blocks.
+ */
 
 import { PLATFORM_LIMITS } from '../../../channels/slack/platform-limits.ts';
+import { readBlocks } from '../../simulator/slack/limits.ts';
+import { tableRows } from '../../simulator/slack/tables.ts';
 import { decodeEntities, tooLong, type Verdict } from './verdict.ts';
 
 const TEXT = PLATFORM_LIMITS.updateText.value;
@@ -20,6 +25,32 @@ export function judgeSlack(text: string, mrkdwn: boolean): Verdict {
   const unquoted = mrkdwn ? shown.replace(/^> ?/gm, '') : shown;
   if (/[<>]/.test(unquoted)) violations.push(`a bracket that is not escaped: ${/.{0,20}[<>].{0,20}/.exec(unquoted)?.[0]}`);
   return { violations, visible: decodeEntities(mrkdwn ? shownOf(unquoted) : unquoted, ['amp', 'lt', 'gt']) };
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What people see of a message with blocks: them in place of its text. */
+export function judgeSlackBlocks(blocks: readonly Json[]): Verdict {
+  try {
+    readBlocks(JSON.stringify(blocks));
+  } catch (error) {
+    return { violations: [String(error)], visible: '' };
+  }
+  const verdicts = blocks.map((block): Verdict => {
+    if (block['type'] === 'table')
+      return {
+        violations: [],
+        visible: tableRows(block)
+          .map((row) => row.join(' | '))
+          .join('\n'),
+      };
+    const { type, text } = (block['text'] ?? { text: '' }) as { type?: string; text: string };
+    return type === 'plain_text' ? { violations: [], visible: text } : judgeSlack(text, true);
+  });
+  return {
+    violations: verdicts.flatMap(({ violations }) => violations),
+    visible: verdicts.map(({ visible }) => visible).join('\n'),
+  };
 }
 
 function shownOf(text: string): string {

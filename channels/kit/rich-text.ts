@@ -1,5 +1,5 @@
-/** Markdown -> blocks of styled runs, from which `format.ts` makes each of the platform's forms. */
-import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
+/** Markdown -> blocks of styled runs, for platforms that take a structure in place of a text with marks. */
+import { type Dialect, parseMarkdown, type Root, renderMarkdown, type TableText } from './markdown.ts';
 
 export type Style = 'bold' | 'italic' | 'strike' | 'code';
 
@@ -46,8 +46,13 @@ const MARKS: Readonly<Record<string, Style>> = { b: 'bold', i: 'italic', s: 'str
 
 /** Never rejects for any text. */
 export function toRichText(markdown: string): RichText {
+  return richTextOf(parseMarkdown(markdown));
+}
+
+/** The same of a tree, or of a part of one. */
+export function richTextOf(root: Root): RichText {
   const seen = { structure: false };
-  const marked = renderMarkdown(parseMarkdown(markdown), createDialect(seen)).replace(/^\n+|\s+$/g, '');
+  const marked = renderMarkdown(root, createDialect(seen)).replace(/^\n+|\s+$/g, '');
   return { blocks: toBlocks(marked), structured: seen.structure };
 }
 
