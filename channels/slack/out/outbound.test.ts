@@ -115,7 +115,13 @@ test('a table is a block between the words around it, and the text beside the bl
   expect(text).toBe(`See:\n\n${ALIGNED}\n\nThat is all.`);
   expect(blocks).toMatchObject([
     { type: 'section', expand: true, text: { type: 'mrkdwn', text: 'See:' } },
-    { type: 'table', rows: [[{ text: 'Name' }, { text: 'Age' }, { text: 'City' }], [{ text: 'Ada' }, {}, {}]] },
+    {
+      type: 'table',
+      rows: [
+        [{ text: 'Name' }, { text: 'Age' }, { text: 'City' }],
+        [{ text: 'Ada' }, {}, {}],
+      ],
+    },
     { type: 'section', expand: true, text: { type: 'mrkdwn', text: 'That is all.' } },
     { type: 'actions' },
   ]);
@@ -129,7 +135,8 @@ test('F8 while an answer grows its table is text, its last text has a block, and
   const draft = at.part({ key: 'run#draft', messageId: 'run', text: `${TABLE} …` });
   at.server.fault({ method: 'chat.postMessage', kind: 'drop' });
   expect(await at.channel.send(draft, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
-  const { platformId } = (await at.channel.find?.(draft, at.signal)) as { platformId: string };
+  const platformId = `${DIRECT}:${at.server.sends[0]?.ts}`;
+  expect(await at.channel.find?.(draft, at.signal)).toEqual({ platformId });
   expect(await at.channel.edit?.(platformId, draft, { plain: false, signal: at.signal })).toMatchObject({ kind: 'sent' });
   expect(shown()).toEqual([[]]);
   const last = at.part({ key: 'run#0', messageId: 'run', text: TABLE, edits: 'run#draft' });

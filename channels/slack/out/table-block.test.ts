@@ -86,6 +86,7 @@ test.each([
   ['one column more', tableOf(2, 21), false],
   ['as much text as it takes', tableOf(2, 1, 'x'.repeat(5_000)), true],
   ['one character more', `${tableOf(2, 1, 'x'.repeat(5_000))}| y |`, false],
+  ['as much text as it takes, but for the blank of an empty cell', `${tableOf(2, 1, 'x'.repeat(5_000))}| |`, false],
   ['a second table', `${TABLE}\n\nand\n\n${TABLE}`, false],
   ['a head alone', '| a | b |\n|---|---|', false],
   ['a table in a list', '- so:\n\n  | a | b |\n  |---|---|\n  | 1 | 2 |', false],

@@ -8,6 +8,8 @@ import { nodesToMrkdwn, SAFE_URL } from './format.ts';
 const MAX_ROWS = PLATFORM_LIMITS.tableRows.value;
 const MAX_COLUMNS = PLATFORM_LIMITS.tableColumns.value;
 const MAX_TEXT = PLATFORM_LIMITS.tableText.value;
+/** A cell of nothing is refused. */
+const BLANK = ' ';
 
 export interface SplitAtTable {
   /** mrkdwn; '' where there is nothing. */
@@ -41,11 +43,18 @@ function toBlock(node: MarkdownNode): JsonObject | undefined {
   if (block?.kind !== 'table' || block.rows.length === 0) return undefined;
   const rows = [block.header, ...block.rows].map((row) => row.map((cell) => cell.flatMap(shown)));
   const columns = Math.max(...rows.map((row) => row.length));
-  const cells = rows.map((row) => Array.from({ length: columns }, (_, column) => toCell(row[column] ?? [])));
-  const size = rows.flat(2).reduce((sum, { text, url = '' }) => sum + Math.max(text.length, url.length), 0);
+  const filled = rows.map((row) => Array.from({ length: columns }, (_, column) => row[column] ?? []));
+  const size = filled.flat().reduce((sum, cell) => sum + sizeOf(cell), 0);
   if (rows.length > MAX_ROWS || columns > MAX_COLUMNS || size > MAX_TEXT) return undefined;
-  // What is not wrapped is cut off at the width of its column.
-  return { type: 'table', column_settings: cells[0]?.map(() => ({ is_wrapped: true })) ?? [], rows: cells };
+  // By default a cell stays on one line, however long it is.
+  const settings = Array.from({ length: columns }, () => ({ is_wrapped: true }));
+  return { type: 'table', column_settings: settings, rows: filled.map((row) => row.map(toCell)) };
+}
+
+/** Characters of a cell. Whether addresses count, no page says: the longer of words and address does here. */
+function sizeOf(cell: Line): number {
+  const size = cell.reduce((sum, { text, url = '' }) => sum + Math.max(text.length, url.length), 0);
+  return Math.max(size, BLANK.length);
 }
 
 /** A link that the apps would not open is words, with its address behind them. */
@@ -60,8 +69,7 @@ function toCell(line: Line): JsonObject {
   if (line.some(({ styles, url }) => styles.length > 0 || url !== undefined)) {
     return { type: 'rich_text', elements: [{ type: 'rich_text_section', elements: line.map(toElement) }] };
   }
-  // A cell of nothing is refused.
-  return { type: 'raw_text', text: line.map(({ text }) => text).join('') || ' ' };
+  return { type: 'raw_text', text: line.map(({ text }) => text).join('') || BLANK };
 }
 
 function toElement({ text, styles, url }: Run): JsonObject {

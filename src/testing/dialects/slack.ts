@@ -37,13 +37,10 @@ export function judgeSlackBlocks(blocks: readonly Json[]): Verdict {
     return { violations: [String(error)], visible: '' };
   }
   const verdicts = blocks.map((block): Verdict => {
-    if (block['type'] === 'table')
-      return {
-        violations: [],
-        visible: tableRows(block)
-          .map((row) => row.join(' | '))
-          .join('\n'),
-      };
+    if (block['type'] === 'table') {
+      const rows = tableRows(block).map((row) => row.join(' | '));
+      return { violations: [], visible: rows.join('\n') };
+    }
     const { type, text } = (block['text'] ?? { text: '' }) as { type?: string; text: string };
     return type === 'plain_text' ? { violations: [], visible: text } : judgeSlack(text, true);
   });
