@@ -21,6 +21,7 @@ function blockWords(block: JsonObject): string {
     case 'markdown':
       return str(block['text']) ?? '';
     case 'table':
+    case 'data_table':
       return list(block['rows']).slice(0, MAX_PARTS).map(rowWords).filter(Boolean).join('\n');
     case 'context':
       return parts(block['elements']).map(textWords).filter(Boolean).join('\n');
@@ -38,9 +39,11 @@ function textWords(text: JsonObject): string {
   return str(text['text']) ?? '';
 }
 
-/** A cell is rich text or `raw_text`. */
+/** A cell is rich text, `raw_text` or `raw_number`. */
 function rowWords(row: unknown): string {
-  const cells = parts(row).map((cell) => (cell['type'] === 'rich_text' ? richWords(cell, 0) : escaped(str(cell['text']) ?? '')));
+  const cells = parts(row).map((cell) =>
+    cell['type'] === 'rich_text' ? richWords(cell, 0) : escaped(str(cell['text']) ?? String(num(cell['value']) ?? '')),
+  );
   return cells.map((cell) => cell.replaceAll('\n', ' ')).join(' | ');
 }
 

@@ -175,3 +175,32 @@ test('files of a shared message are fetched like those of the message, each once
   expect(read({ ...direct, files: many, attachments: [share(...many.map(({ id }) => file(`${id}x`)))] })?.media).toHaveLength(20);
   expect(read({ ...direct, attachments: [{ title: 'a preview', files: [file('F2')] }] })?.media).toEqual([]);
 });
+
+const cell = (text: string) => rich({ type: 'text', text });
+const pasted = {
+  type: 'table',
+  rows: [
+    [cell('Plan'), cell('Price')],
+    [
+      { type: 'raw_text', text: 'Team <2>' },
+      { type: 'raw_number', value: 20 },
+    ],
+  ],
+};
+
+test('a table that a person pasted is told behind the words, wherever it stands, also alone and when it is edited', () => {
+  const attachments = [{ id: 1, blocks: [pasted], fallback: '[no preview available]' }];
+  expect(read({ ...direct, text: 'which?', attachments })?.text).toBe('which?\nPlan | Price\nTeam <2> | 20');
+  const alone = read({ ...direct, text: '', blocks: [pasted] });
+  expect([alone?.text, alone?.refusal]).toEqual(['Plan | Price\nTeam <2> | 20', undefined]);
+  const edited = { ...direct, edited: { user: 'U1', ts: '1767225700.000000' } };
+  const change = { ...direct, subtype: 'message_changed', message: { ...edited, attachments }, previous_message: direct };
+  expect(read(change)).toMatchObject({ kind: 'edit', text: 'hello\nPlan | Price\nTeam <2> | 20' });
+});
+
+test('a table of an unfurled link or of an app is not among the words of its sender', () => {
+  const link = { blocks: [pasted], from_url: 'https://e.org', fallback: 'x' };
+  const unfurl = { blocks: [pasted], app_unfurl_url: 'https://e.org', bot_id: 'B1' };
+  expect(read({ ...direct, attachments: [link, unfurl] })?.text).toBe('hello');
+  expect(read({ ...direct, user: 'U0BOT', bot_id: 'B0BOT', blocks: [pasted] })?.text).toBe('hello');
+});

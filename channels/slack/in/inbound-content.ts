@@ -28,8 +28,8 @@ export function mediaOf(message: JsonObject): readonly MediaRef[] {
 }
 
 /**
- * Files that live elsewhere or are gone, and messages of others that were shared, with their files. Empty
- * when the text tells everything.
+ * Tables that a person pasted, files that live elsewhere or are gone, and messages of others that were
+ * shared, with their files. Empty when the text tells everything.
  */
 export function notesOf(message: JsonObject): readonly (string | Ours)[] {
   const { own, shared } = filesOf(message);
@@ -41,7 +41,25 @@ export function notesOf(message: JsonObject): readonly (string | Ours)[] {
     const head = ours(mark(`shared message of ${author}, not written by the sender${which}`));
     return [head, sharedWords(attachment), ...elsewhere(files)];
   });
-  return [...elsewhere(own), ...told];
+  const pasted = pastedTables(message);
+  return [...(pasted === '' ? [] : [pasted]), ...elsewhere(own), ...told];
+}
+
+/** An attachment with one of these was made by the platform or an app, be it of a link that the person wrote. */
+const OF_OTHERS = ['from_url', 'original_url', 'app_unfurl_url', 'app_id', 'bot_id'];
+
+/**
+ * The words of tables that a person pasted: they stand in blocks of an attachment, sometimes of the message, and
+ * never in its text (https://github.com/vercel/chat/issues/803). '' for a program, whose text says all of it.
+ */
+export function pastedTables(message: JsonObject): string {
+  if (message['subtype'] === 'bot_message' || message['bot_id'] !== undefined) return '';
+  const own = list(message['attachments'])
+    .slice(0, MAX_FILES)
+    .map(obj)
+    .filter((one) => !isShared(one) && OF_OTHERS.every((field) => one[field] === undefined));
+  const blocks = [message, ...own].flatMap((holder) => list(holder['blocks']).map(obj));
+  return plainText(wordsOfBlocks(blocks.filter(({ type }) => type === 'table')));
 }
 
 function elsewhere(files: readonly JsonObject[]): readonly Ours[] {

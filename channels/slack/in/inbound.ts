@@ -7,7 +7,7 @@ import { composed, label } from '../../kit/senders-words.ts';
 import { isBot, listedBot, wordsOfBot } from './bots.ts';
 import { toCommand, toReaction } from './inbound-action.ts';
 import { toChoice } from './inbound-choice.ts';
-import { mediaOf, notesOf } from './inbound-content.ts';
+import { mediaOf, notesOf, pastedTables } from './inbound-content.ts';
 import { answerContext, type Identity, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
 import { authorOf, isOwn, isPaneRoot } from './inbound-quoted.ts';
 import { isShortcut, toShortcut } from './inbound-shortcut.ts';
@@ -71,12 +71,14 @@ export function toEdit(event: JsonObject, context: InboundContext): InboundMessa
   // The parent of a thread leaves a stone behind when it is deleted.
   if (message['subtype'] === 'tombstone') return deletion(previous, { chatId, ts, at: str(event['event_ts']) }, context);
   // A link that was unfurled, a reply that was counted: nobody changed anything.
-  const changed = message['text'] !== previous['text'] || fileIds(message) !== fileIds(previous);
+  const tables = pastedTables(message);
+  const isSame = message['text'] === previous['text'] && fileIds(message) === fileIds(previous);
+  const changed = !isSame || tables !== pastedTables(previous);
   const edited = editedAt(message);
   if (!changed || edited === undefined) return undefined;
   // History tells when a message was edited last, with whole seconds; the hash keeps two edits in one second
   // apart.
-  const edit = `${Math.floor(Number(edited))}:${shortHash(str(message['text']) ?? '', 8)}`;
+  const edit = `${Math.floor(Number(edited))}:${shortHash(`${str(message['text']) ?? ''}${tables}`, 8)}`;
   const platformId = `${chatId}:${ts}:edit:${edit}`;
   return changedMessage(shape(message, { chatId, ts }, context), { kind: 'edit', platformId, timestamp: toMs(edited) });
 }
