@@ -8,14 +8,20 @@ const SIGNS = [
   ...['x-autorespond', 'x-autoresponder', 'x-mail-autoreply', 'x-loop', 'x-failed-recipients', 'x-ms-exchange-inbox-rules-loop'],
 ];
 
+/**
+ * Senders of many mails name their campaign in `Feedback-ID` (Gmail's Feedback Loop). Some providers name each
+ * of their users there, in mails that people write: `12345678:user:proton`, `i56a14606:Fastmail`, and
+ * `rr08…:zu08…:rf08…:ZohoMail`, as these stand in mails of people on public lists.
+ */
+const FEEDBACK_OF_A_PERSON = /^(?:\d+:user:proton|i[\da-f]+:Fastmail|rr\w+:\s*zu\w+:\s*rf\w+:\s*ZohoMail)$/;
+
 /** The sign that gave it away, for the log; undefined for a mail that a person may have written. Of a repeated field each one counts. */
 export function automaticSign(headers: readonly MailHeader[], from: string): string | undefined {
   const has = (name: string, test: RegExp) => headers.some((header) => header.name === name && test.test(header.value.trim()));
   if (has('auto-submitted', /^(?!no\s*($|[;(]))/i)) return 'auto-submitted';
   if (has('precedence', /^(bulk|list|junk|auto_reply)\b/i)) return 'precedence';
-  // Senders of many mails name their campaign in it (Gmail's Feedback Loop); Proton Mail names each of its
-  // users.
-  if (has('feedback-id', /^(?!.*:user:proton$)/)) return 'feedback-id';
+  const feedback = headers.filter(({ name }) => name === 'feedback-id');
+  if (feedback.some(({ value }) => !FEEDBACK_OF_A_PERSON.test(value.trim()))) return 'feedback-id';
   const sign = SIGNS.find((name) => has(name, /^/));
   if (sign !== undefined) return sign;
   // A bounce has no return path, so that it cannot bounce itself (RFC 5321 section 4.5.5).

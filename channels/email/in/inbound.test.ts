@@ -130,10 +130,17 @@ test('every fixture of a refused mail is accepted once its cause is gone', async
   expect((await parse(`${HEAD}Subject: hello\nMessage-ID: <m1@example.test>\n\ntext`)).refusal).toBeUndefined();
 });
 
-test('a person who writes with Proton Mail is no sender of campaigns', async () => {
-  const refusalOf = async (id: string) => (await parse(`${HEAD}Subject: s\nFeedback-ID: ${id}\n\nx`)).refusal;
-  expect(await refusalOf('12345678:user:proton')).toBeUndefined();
-  expect(await refusalOf('4711:campaign:shop:sender')).toBe('automatic-mail');
+test.each([
+  ['Proton Mail', '12345678:user:proton'],
+  // Of mails on public lists, as their senders' servers wrote it.
+  ['Fastmail', 'i56a14606:Fastmail'],
+  ['Zoho Mail', `rr0801122c5bf8078baac8c2ba80f5e678:zu08011227a937440576d65831f7a40fee:${'\n '}rf0801122ac577d872:ZohoMail`],
+])('a person who writes with %s is no sender of campaigns', async (_provider, id) => {
+  const refusalOf = async (stated: string) => (await parse(`${HEAD}Subject: s\nFeedback-ID: ${stated}\n\nx`)).refusal;
+  expect(await refusalOf(id)).toBeUndefined();
+  for (const other of ['4711:campaign:shop:sender', `4711:${id}`, `${id}:sender`]) {
+    expect(await refusalOf(other), other).toBe('automatic-mail');
+  }
 });
 
 test('SPF or DKIM of the From domain or its parent is enough where DMARC has no verdict', async () => {
