@@ -119,6 +119,8 @@ test('A6 a reply to a hostile mail has the header fields of any reply, and nobod
   expect(head).toMatch(/^References: <r@x> <a@x>$/m);
 });
 
+const LIMITED = { kind: 'retry', scope: 'account', afterMs: 900_000 } as const;
+
 const REPLIES = [
   { at: 'RCPT', code: 451, text: '4.2.1 mailbox busy', expected: { kind: 'retry', scope: 'part' } },
   { at: 'RCPT', code: 550, text: '5.1.1 no such user', expected: { kind: 'refused', reason: 'chat-gone' } },
@@ -128,6 +130,10 @@ const REPLIES = [
   { at: 'DATA', code: 552, text: '5.3.4 too big', expected: { kind: 'refused', reason: 'too-long' } },
   { at: 'DATA', code: 554, text: '5.7.1 spam', expected: { kind: 'refused', reason: 'blocked' } },
   { at: 'DATA', code: 550, text: '5.6.0 bad mail', expected: { kind: 'refused', reason: 'invalid' } },
+  // A limit of a day or of a minute, whatever the first digit says: the words of Gmail and of Exchange Online.
+  { at: 'DATA', code: 550, text: '5.4.5 Daily user sending limit exceeded.', expected: LIMITED },
+  { at: 'RCPT', code: 550, text: '5.4.5 Daily SMTP relay limit exceeded for user.', expected: LIMITED },
+  { at: 'MAIL', code: 554, text: '5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException', expected: LIMITED },
 ] as const;
 
 test.each(REPLIES)('F37 $code $text at $at is $expected', async ({ at: step, code, text, expected }) => {

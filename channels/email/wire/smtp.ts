@@ -201,6 +201,15 @@ function unknown(words: string): SendResult {
   return { kind: 'unknown', detail: `the mail was handed over and no answer came: ${words}` };
 }
 
+/**
+ * A limit that ends by itself, whatever the first digit says. "X.4.5 Mail system congestion", "useful only as a
+ * persistent transient error" (RFC 3463 section 3.5), is what Gmail says of its limits of a day ("550, 5.4.5",
+ * https://support.google.com/a/answer/3726730). The other one is Exchange Online's.
+ */
+const LIMIT_REACHED = /^5\d\d[ -]5\.4\.5\b|\bSubmissionQuotaExceeded/i;
+/** It may last a day; the answer expires first where that is longer. */
+const LIMIT_WAIT_MS = 900_000;
+
 /** What the server's own words mean (RFC 5321 section 4.2, RFC 3463); undefined when it said nothing. */
 function replyResult(
   { command, responseCode, response }: SmtpFailure,
@@ -214,6 +223,7 @@ function replyResult(
     const about = command === 'RCPT TO' || command === 'DATA' ? 'part' : 'account';
     return { kind: 'retry', reason: detail, scope: responseCode === 421 ? 'account' : about };
   }
+  if (LIMIT_REACHED.test(response ?? '')) return { kind: 'retry', reason: detail, scope: 'account', afterMs: LIMIT_WAIT_MS };
   const enhanced = /\b5\.(\d{1,3})\.(\d{1,3})\b/.exec(response ?? '');
   const status = enhanced ? `${enhanced[1]}.${enhanced[2]}` : '';
   if (responseCode === 552 || status === '3.4' || status === '2.3') return { kind: 'refused', reason: 'too-long', detail };
