@@ -104,6 +104,12 @@ test.each([
   ['99991400', api(400, 99991400, 'x', { retryAfterMs: 2_000 }), 'account', 2_000],
   ['11232', api(400, 11232), 'account', 1_000],
   ['230020', api(400, 230020), 'chat', 1_000],
+  ['11233, a limit of one chat', api(400, 11233), 'chat', 1_000],
+  ['11247', api(400, 11247), 'account', 1_000],
+  ['90217', api(400, 90217), 'account', 1_000],
+  ['1000004', api(400, 1_000_004), 'account', 1_000],
+  ['1000005', api(400, 1_000_005), 'account', 1_000],
+  ['190005', api(400, 190_005), 'account', 1_000],
 ] as const)('F35 %s waits as told, or a second', (_name, failure, scope, afterMs) => {
   expect(toSendResult(failure)).toMatchObject({ kind: 'retry', scope, afterMs });
 });
@@ -111,6 +117,10 @@ test.each([
 test('F37 what may have been accepted is unknown, what cannot have been is tried again', () => {
   expect(toSendResult(api(502, 0)).kind).toBe('unknown');
   expect(toSendResult(api(400, 230049)).kind).toBe('unknown');
+  // Of the platform's own faults, "server busy" and "the request is being processed" among them.
+  for (const code of [1_500, 5_000, 10_101, 18_121, 55_001, 90_235]) {
+    expect(toSendResult(api(400, code)).kind, String(code)).toBe('unknown');
+  }
   expect(toSendResult({ kind: 'lost', detail: 'x' }).kind).toBe('unknown');
   expect(toSendResult({ kind: 'unreached', detail: 'x' })).toMatchObject({ kind: 'retry', scope: 'account' });
 });

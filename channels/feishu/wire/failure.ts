@@ -23,11 +23,23 @@ function wordsOf({ code, status, detail }: ApiFailure): string {
  * 99991664, 99991665).
  */
 const STALE_TOKEN: ReadonlySet<ErrorCode | undefined> = new Set([99991661, 99991663, 99991664, 99991665, 99991671]);
-/** Too often: the gateway, the tenant's message service, one chat. */
-const TOO_OFTEN: ReadonlySet<ErrorCode | undefined> = new Set([99991400, 11232, 230020]);
-const CHAT_TOO_OFTEN = 230020;
-/** The first send of the same uuid has not ended. */
-const STILL_SENDING = 230049;
+/** Too often in one chat: "create message chat trigger rate limit", and the limit of a chat that send message names. */
+const CHAT_TOO_OFTEN: ReadonlySet<ErrorCode | undefined> = new Set([11233, 230020]);
+/**
+ * Too often: the gateway, the tenant's message service (create message, internal send message), too many
+ * requests, a method, the app (two numbers), one chat
+ * (https://open.feishu.cn/document/ukTMukTMukTM/ugjM14COyUjL4ITN). They come with HTTP 400 as
+ * often as with 429.
+ */
+const TOO_OFTEN: ReadonlySet<ErrorCode | undefined> = new Set([
+  ...[99991400, 11232, 11247, 90217, 1_000_004, 1_000_005, 190_005],
+  ...CHAT_TOO_OFTEN,
+]);
+/**
+ * The first send of the same uuid has not ended (230049), the request is being processed (18121), the server is
+ * busy or failed in itself (the same page): it may have been done, and is asked for again under its uuid.
+ */
+const MAYBE_DONE: ReadonlySet<ErrorCode | undefined> = new Set([230049, 18121, 90235, 1_500, 5_000, 10_101, 55_001]);
 /** It stops some calls (files, say) and not all, so for a part it is no refusal of the login. */
 const MISSING_SCOPE: ReadonlySet<ErrorCode | undefined> = new Set([99991672, 230027]);
 /** A card is not in streaming mode any more: ten minutes are over, or the platform ended it before. */
@@ -104,11 +116,11 @@ export function toSendResult(failure: CallFailure): SendResult {
     const { status = 200, code = 0 } = api;
     const detail = wordsOf(api);
     if (isRateLimit(api)) {
-      const scope = code === CHAT_TOO_OFTEN ? 'chat' : 'account';
+      const scope = CHAT_TOO_OFTEN.has(code) ? 'chat' : 'account';
       return { kind: 'retry', reason: detail, afterMs: api.retryAfterMs ?? 1_000, scope };
     }
     if (code === CARD_IN_USE) return { kind: 'retry', reason: detail, afterMs: 1_000, scope: 'part' };
-    if (code === STILL_SENDING) return { kind: 'unknown', detail };
+    if (MAYBE_DONE.has(code)) return { kind: 'unknown', detail };
     const reason = REFUSALS[code] ?? (STALE_TOKEN.has(code) ? 'auth' : TARGET_GONE.has(code) ? 'chat-gone' : undefined);
     if (reason) return { kind: 'refused', reason, detail };
     // "ext=invalid message content": the JSON within `content` is not what the message type wants.
