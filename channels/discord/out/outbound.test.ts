@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import { refusalOf } from '../../../src/simulator/discord/rules.ts';
 import { outbound } from '../../../src/testing/fakes.ts';
-import type { CallFailure } from '../../kit/call-error.ts';
-import { toSendResult } from '../wire/failure.ts';
+import { CallError, type CallFailure } from '../../kit/call-error.ts';
+import { isFinal, toSendResult } from '../wire/failure.ts';
 import { awaitingOf, nonceOf, placeOf, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import { opusSeconds } from './voice-note.ts';
 
@@ -166,4 +166,15 @@ test.each<[string, CallFailure, object]>([
   ['anything else', { kind: 'api', status: 400, code: 50_035, detail: 'x' }, { kind: 'refused', reason: 'invalid' }],
 ])('F35 F36 F37 %s', (_name, failure, result) => {
   expect(toSendResult(failure)).toMatchObject(result);
+});
+
+test.each([
+  [40_004, 'Send messages has been temporarily disabled'],
+  [40_006, 'This feature has been temporarily disabled server-side'],
+  [40_062, 'Service resource is being rate limited'],
+  [40_333, 'internal network error'],
+])('F35 %i, "%s", passes: an answer waits for it, and a history is asked for again', (code, detail) => {
+  const failure: CallFailure = { kind: 'api', status: 403, code, detail };
+  expect(toSendResult(failure)).toMatchObject({ kind: 'retry', scope: 'chat', afterMs: 60_000 });
+  expect(isFinal(new CallError('GET /channels/1/messages', failure))).toBe(false);
 });

@@ -80,18 +80,18 @@ export function awaitingOf(part: OutboundPart, now: number): Awaiting | undefine
   return { application, token, closingMs: now < until ? 0 : until + CLOSING_MS - now };
 }
 
-/** A new message, which the same key cannot make twice. */
+/** A new message, which the same key cannot make twice. `isReply`: it shows what it answers, where it may. */
 export async function toCreate(
   part: OutboundPart,
   place: string,
-  { plain, bytes }: { readonly plain: boolean; readonly bytes?: Buffer },
+  { plain, bytes, isReply = true }: { readonly plain: boolean; readonly bytes?: Buffer; readonly isReply?: boolean },
 ): Promise<SendCall> {
   const key = { nonce: nonceOf(part.key), enforce_nonce: true };
   const route = `/channels/${place}/messages`;
   const voice = plain ? undefined : voiceOf(part, bytes);
   if (voice) return { method: 'POST', route, body: { ...voice, ...key } };
   // A message can refer to those of its own place only.
-  const reply = threadOpenedBy(part)?.id === place ? {} : replyOf(part);
+  const reply = !isReply || threadOpenedBy(part)?.id === place ? {} : replyOf(part);
   return { method: 'POST', route, body: { ...(await contentOf(part, plain)), ...reply, ...key } };
 }
 

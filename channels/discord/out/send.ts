@@ -11,9 +11,10 @@ import { settleFailedSend } from '../../kit/call-result.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { obj } from '../../kit/json.ts';
 import { NOT_LEFT } from '../../kit/lifecycle.ts';
+import { RecentSet } from '../../kit/recent.ts';
 import type { Interactions } from '../in/interactions.ts';
 import type { CallOptions, DiscordClient } from '../wire/client.ts';
-import { toSendResult } from '../wire/failure.ts';
+import { isReplyRefused, toSendResult } from '../wire/failure.ts';
 import { snowflake } from '../wire/ids.ts';
 import { awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import type { Threads } from './threads.ts';
@@ -29,10 +30,16 @@ export interface SendingOptions {
 }
 
 const NO_PLACE: SendResult = { kind: 'refused', reason: 'chat-gone', detail: 'the chat has no id of Discord' };
+const ALONE: SendResult = { kind: 'retry', reason: 'it may be no reply there', afterMs: 0, scope: 'part' };
 const AGAIN: SendResult = { kind: 'retry', reason: 'it goes to another place', afterMs: 0, scope: 'part' };
+
+/** Channels in which no reply of ours is taken. */
+const MAX_WITHOUT_REPLIES = 1_000;
 
 export class Sending {
   readonly #options: SendingOptions;
+  /** In memory: after a restart the first answer in a channel learns it again. */
+  readonly #withoutReplies = new RecentSet(MAX_WITHOUT_REPLIES);
 
   constructor(options: SendingOptions) {
     this.#options = options;
@@ -53,10 +60,15 @@ export class Sending {
       return notOpened(error);
     }
     if (place === undefined) return NO_PLACE;
+    const isReply = !this.#withoutReplies.has(place);
     try {
-      const create = await toCreate(part, place, { plain, ...(file && { bytes: file.bytes }) });
+      const create = await toCreate(part, place, { plain, isReply, ...(file && { bytes: file.bytes }) });
       return await this.#call(part, create, file, signal);
     } catch (error) {
+      if (isReply && isReplyRefused(apiFailureOf(error))) {
+        this.#withoutReplies.add(place);
+        return ALONE;
+      }
       // Proven not to be there: it was refused.
       return threads.refused(part, error) ? AGAIN : settleFailedSend(error, toSendResult);
     }

@@ -8,10 +8,27 @@ import { type ApiFailure, apiFailureOf, CallError, type CallFailure, type ErrorC
 import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 import { type Diagnosis, degraded, diagnose, down } from '../../kit/diagnosis.ts';
 
+/**
+ * Over by itself, and nothing was done: "Send messages has been temporarily disabled", "This feature has been
+ * temporarily disabled server-side", "Service resource is being rate limited", "Cloudflare is blocking your
+ * request" (https://docs.discord.com/developers/topics/opcodes-and-status-codes#json). The last one comes as
+ * "internal network error" with a 403 (https://github.com/discord/discord-api-docs/issues/6473).
+ */
+const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([40_004, 40_006, 40_062, 40_333]);
+const PASSING_MS = 60_000;
+
 /** True for an error with which the platform said no for good: asking again changes nothing. */
 export function isFinal(error: unknown): boolean {
-  const { status = 500 } = apiFailureOf(error) ?? {};
-  return status < 500 && status !== 401;
+  const { status = 500, code } = apiFailureOf(error) ?? {};
+  return status < 500 && status !== 401 && !PASSING.has(code);
+}
+
+/**
+ * Whether a message was refused because it is a reply: "the current user must have the READ_MESSAGE_HISTORY
+ * permission" (https://docs.discord.com/developers/resources/message#create-message).
+ */
+export function isReplyRefused(failure: ApiFailure | undefined): boolean {
+  return failure?.code === 160_002;
 }
 
 /**
@@ -57,6 +74,7 @@ const REFUSALS: ReadonlyMap<ErrorCode | undefined, Refusal> = new Map([
 /** What delivery is told about a call that failed. */
 export function toSendResult(failure: CallFailure): SendResult {
   return sendResultOf(failure, ({ status = 200, code, detail }) => {
+    if (PASSING.has(code)) return { kind: 'retry', reason: `${code} ${detail}`, afterMs: PASSING_MS, scope: 'chat' };
     if (status >= 500 || status === 401) return undefined;
     const isLong = /^content\[BASE_TYPE_MAX_LENGTH\]|Must be 2000 or fewer/m.test(detail);
     return REFUSALS.get(code) ?? (isLong ? 'too-long' : undefined);

@@ -11,7 +11,7 @@ import { DiscordGateway } from './gateway.ts';
 import { SimulatedInteractions } from './interactions.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
 import type { Overlay, ProxyCall, ProxyFault } from './records.ts';
-import { type RuleRefusal, refusalOf } from './rules.ts';
+import { type RuleRefusal, refusalOf, replyRefusal } from './rules.ts';
 import { withinEmulator } from './standing.ts';
 import { threadRefusal, threadStart } from './threads.ts';
 import { type JsonObject, parseBody, readAll, reply } from './wire.ts';
@@ -27,6 +27,8 @@ export interface DiscordProxy extends AsyncDisposable {
   readonly interactions: SimulatedInteractions;
   /** Channels in which the bot may start no threads. */
   readonly withoutThreads: Set<string>;
+  /** Channels in which it may not read the history. */
+  readonly withoutHistory: Set<string>;
   /** What `api_root` is set to. */
   readonly url: string;
   /** What `cdn_origins` holds. */
@@ -68,6 +70,7 @@ class Front implements DiscordProxy {
   readonly gateway: DiscordGateway;
   readonly interactions = new SimulatedInteractions();
   readonly withoutThreads = new Set<string>();
+  readonly withoutHistory = new Set<string>();
   readonly calls: ProxyCall[] = [];
   pushes = true;
   #faults: { fault: ProxyFault; left: number }[] = [];
@@ -210,7 +213,7 @@ class Front implements DiscordProxy {
       }
       const isMessage = /\/messages(?:\/[^/]+)?$/.test(route) && request.method !== 'GET';
       const refused = isMessage ? refusalOf(body, files, raw.length) : undefined;
-      const answer = refused ?? (await this.#answer(request, raw, route, body));
+      const answer = replyRefusal(route, body, this.withoutHistory) ?? refused ?? (await this.#answer(request, raw, route, body));
       const shown = typeof answer.body === 'object' && answer.body !== null ? { answer: answer.body as JsonObject } : {};
       this.calls.push({ call, body, files, accepted: answer.status < 400, at: Date.now(), ...shown });
       if (fault?.fault.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.fault.delayMs));

@@ -24,6 +24,18 @@ const STRING_SELECT = 3;
 const OPTIONS = 25;
 const OPTION_LIMIT = 100;
 
+/**
+ * "When creating a message as a reply to another message, the current user must have the READ_MESSAGE_HISTORY
+ * permission" (https://docs.discord.com/developers/resources/message#create-message). `without`: channels in
+ * which the bot lacks it.
+ */
+export function replyRefusal(route: string, body: JsonObject, without: ReadonlySet<string>): RuleRefusal | undefined {
+  const channel = /^\/channels\/(\d+)\/messages$/.exec(route)?.[1];
+  if (channel === undefined || !without.has(channel) || body['message_reference'] === undefined) return undefined;
+  const message = 'Cannot reply without permission to read message history';
+  return { status: 403, body: { message, code: 160_002 } };
+}
+
 /** The refusal of a message that is sent or edited; undefined for one that the platform takes. */
 export function refusalOf(body: JsonObject, files: readonly UploadedFile[], bytes: number): RuleRefusal | undefined {
   // The words and the code as in https://github.com/discord/discord-api-docs/issues/6058.
