@@ -48,6 +48,7 @@ describe.concurrent('sending', () => {
       [429, { kind: 'retry', scope: 'account', afterMs: 60_000 }],
       [404, { kind: 'refused', reason: 'chat-gone' }],
       [403, { kind: 'refused', reason: 'blocked' }],
+      [421, { kind: 'retry', scope: 'part' }],
       [463, { kind: 'refused', reason: 'blocked' }],
       [479, { kind: 'refused', reason: 'invalid' }],
       [503, { kind: 'retry', scope: 'part' }],
@@ -58,6 +59,18 @@ describe.concurrent('sending', () => {
     }
     expect(at.platform.seen).toEqual([]);
     expect(await at.send({ text: 'yes', key: 'k0' })).toMatchObject({ kind: 'sent' });
+  });
+
+  test('a group that has come to call its members otherwise is asked anew, and the message is sent again', async () => {
+    await using at = await whatsAppScene();
+    at.platform.group(GROUP, [at.platform.person(ADA)]);
+    const part = { chatId: GROUP, text: 'hello', key: 'k1' };
+    expect(await at.send({ ...part, key: 'k0' })).toMatchObject({ kind: 'sent' });
+    at.platform.faults.push({ kind: 'refuse', code: 421 });
+    expect(await at.send(part)).toMatchObject({ kind: 'retry', scope: 'part' });
+    at.platform.questionsHeld.set('w:g2 query', Promise.resolve());
+    expect(await at.send(part)).toMatchObject({ kind: 'sent' });
+    expect(at.platform.questionsHeld.has('w:g2 query')).toBe(false);
   });
 
   test('F35 too many questions before a message mean a wait, and nothing was sent', async () => {

@@ -6,6 +6,7 @@ import type { Json, OutboundFile, OutboundPart } from '../../../src/core/message
 import type { CallFailure } from '../../kit/call-error.ts';
 import { sendResultOf } from '../../kit/call-result.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
+import { ADDRESSING_CHANGED } from '../wire/failure.ts';
 import { jidOf, type Pins } from '../wire/ids.ts';
 import type { StoredFile } from '../wire/media.ts';
 import type { StoredKind } from '../wire/media-ref.ts';
@@ -164,6 +165,7 @@ function refusalOf(code: number, detail: string): SendResult {
   if (code === 463) {
     return { kind: 'refused', reason: 'blocked', detail: `the account may not begin new chats at the moment (${detail})` };
   }
+  if (code === ADDRESSING_CHANGED) return { kind: 'retry', reason: `the group has changed (${detail})`, scope: 'part' };
   if (code >= 500 && code < 600) return { kind: 'retry', reason: `the server failed (${detail})`, scope: 'part' };
   return { kind: 'refused', reason: 'invalid', detail: `the platform refused the message (${detail})` };
 }

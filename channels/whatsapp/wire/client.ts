@@ -19,7 +19,7 @@ import { errorText } from '../../../src/core/errors.ts';
 import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
 import { CallError } from '../../kit/call-error.ts';
 import { type Codec, type ReadingOptions, StanzaReader } from '../in/stanza-reader.ts';
-import { Ended, toFailure } from './failure.ts';
+import { ADDRESSING_CHANGED, Ended, toFailure } from './failure.ts';
 import { GroupCache } from './groups.ts';
 import { jidOf, type Me, meOf, type Pins, parseJid } from './ids.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
@@ -143,6 +143,7 @@ export class WhatsAppConnection {
       });
       // The end of the connection rejects the second at once; the SDK would wait for its questions to time out.
       const { attrs } = await Promise.race([left.then(() => ack.promise), ack.promise]);
+      if (Number(attrs['error']) === ADDRESSING_CHANGED) this.#groups.forget(jid);
       if (attrs['error'] !== undefined)
         throw new CallError(undefined, { kind: 'api', code: Number(attrs['error']), detail: `error ${attrs['error']}` });
     } catch (error) {

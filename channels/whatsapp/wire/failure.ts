@@ -22,6 +22,12 @@ export class Ended extends Error {
 const CLOSED = 428;
 
 /**
+ * `StaleGroupAddressingMode` of WhatsApp Web: the group has come to call its members by LID, or by number again,
+ * since it was asked for them. The web app asks anew and sends the message again.
+ */
+export const ADDRESSING_CHANGED = 421;
+
+/**
  * Sorts what the SDK throws while it prepares and sends a message. Preparing asks the server for devices and keys; only the last step
  * writes the message, and a failure of that step has no status.
  */
