@@ -9,6 +9,8 @@ export interface Identity {
   readonly userId: string;
   readonly botId: string;
   readonly teamId: string;
+  /** The organisation that the workspace belongs to; undefined outside of Enterprise Grid. */
+  readonly enterpriseId?: string | undefined;
 }
 
 export interface InboundContext {
@@ -45,11 +47,18 @@ export function isGroup(chatId: string): boolean {
 
 /**
  * User ids are unique within a workspace only. People of other workspaces, who write in shared channels, are
- * named with theirs, so that none of them can stand for a person here (reliability.md A3).
+ * named with theirs, so that none of them can stand for a person here (reliability.md A3). An organisation names
+ * its own people with its own id, and there a user id stands for one person "across all workspaces"
+ * (https://api.slack.com/enterprise/grid).
  */
 export function authorId(user: string | undefined, team: string | undefined, { me }: InboundContext): string | undefined {
   if (user === undefined || user === '') return undefined;
-  return team === undefined || team === me.teamId ? user : `${team}:${user}`;
+  return isHome(team, me) ? user : `${team}:${user}`;
+}
+
+/** Our workspace, or the organisation that it belongs to. */
+export function isHome(team: string | undefined, { teamId, enterpriseId }: Identity): boolean {
+  return team === undefined || team === teamId || team === enterpriseId;
 }
 
 /** The thread that a message stands in, or opens. */

@@ -135,6 +135,15 @@ test('A3 a person of another workspace cannot have the id of one of ours', () =>
   expect(read({ ...inChannel, user_profile: { display_name: 'U9' } })?.senderId).toBe('U1');
 });
 
+// `user_team` and `source_team` in the test data of bolt-python; `enterprise_id` of auth.test.
+test('a person of our own organisation is who they are, one of another organisation is not', () => {
+  const enterprise = { me: { ...context.me, enterpriseId: 'E1' } };
+  const fields = { ...inChannel, team: 'T1', user_team: 'E1', source_team: 'E1' };
+  expect(read(fields, enterprise)?.senderId).toBe('U1');
+  expect(read({ ...fields, user_team: 'E2' }, enterprise)?.senderId).toBe('E2:U1');
+  expect(read(fields)?.senderId).toBe('E1:U1');
+});
+
 test.each([
   ['our own message', { user: 'U0BOT', bot_id: 'B0BOT' }, 'own-message'],
   ['another bot', { user: 'U7', bot_id: 'B7' }, 'bot-author'],

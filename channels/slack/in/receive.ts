@@ -95,7 +95,7 @@ export class Receiver {
     );
     const [userId, teamId] = [str(answer['user_id']), str(answer['team_id'])];
     if (userId === undefined || teamId === undefined) throw new CallError('auth.test', refusal('invalid_auth'));
-    this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
+    this.#me = { userId, teamId, enterpriseId: str(answer['enterprise_id']), botId: str(answer['bot_id']) ?? '' };
     if (this.intake) return;
     const stored = await host.cursor();
     const cursor = new Cursor(stored, client.now());
