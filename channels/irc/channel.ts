@@ -4,7 +4,7 @@ import type { OutboundPart } from '../../src/core/message.ts';
 import { ConnectionLife } from '../kit/connection-life.ts';
 import type { LineSocket } from '../kit/line-socket.ts';
 import type { Passwords } from './login.ts';
-import { toLines } from './outbound.ts';
+import { targetOf, toLines } from './outbound.ts';
 import { receive } from './receive.ts';
 import type { IrcSettings } from './settings.ts';
 
@@ -39,6 +39,7 @@ export class IrcChannel implements Channel {
   readonly #passwords: Passwords;
   readonly #deps: ChannelDeps;
   readonly #life: ConnectionLife<LineSocket>;
+  #target: string | undefined;
 
   constructor(settings: IrcSettings, passwords: Passwords, deps: ChannelDeps) {
     this.limits = limitsOf(settings);
@@ -59,6 +60,7 @@ export class IrcChannel implements Channel {
         deps: this.#deps,
         host,
         life: this.#life,
+        target: () => this.#target,
         connected,
         signal: stop,
       }),
@@ -76,6 +78,9 @@ export class IrcChannel implements Channel {
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const { nick, max_lines: maxLines } = this.#settings;
     const lines = toLines(part, { nick, maxLines, plain });
-    return this.#life.send(signal, (socket, token) => socket.send([...lines, `PING :${token}`], signal));
+    return this.#life.send(signal, (socket, token) => {
+      this.#target = targetOf(part.chatId);
+      return socket.send([...lines, `PING :${token}`], signal);
+    });
   }
 }

@@ -61,7 +61,7 @@ describe.skipIf(missing !== undefined)('on ngircd', () => {
     'F1 a message that was never accepted comes again after a restart, under the same key': NO_REPEAT,
     'F2 a message delivered twice has the same key both times': NO_REPEAT,
     'F35 a rate limit passes on how long to wait where the platform states it, and nothing was sent':
-      'a server slows people down, or hangs up on them, and says nothing of waiting',
+      'ngircd slows people down, or hangs up on them, and says nothing of waiting',
     'a file arrives as a reference whose bytes can be fetched': NO_FILES,
     'a file that grows beyond the cap while it is read is cut off with GH1504': NO_FILES,
     'a file that cannot be fetched is GH1505': NO_FILES,

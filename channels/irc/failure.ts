@@ -7,8 +7,15 @@ import type { IrcSettings } from './settings.ts';
 const LOGIN_REFUSED = /^(?:46[45]|90[245])$/;
 const NICK_TAKEN = /^43[23]$/;
 const NO_SUCH_CHAT = /^40[13]$/;
-const MAY_NOT_WRITE = /^(?:40[45]|477|486|531|716)$/;
-const MAY_NOT_JOIN = /^47[1-6]$/;
+const MAY_NOT_WRITE = /^(?:404|477|486|531|716)$/;
+/** RFC 2812 5.2 403, 405, 437 and 471 to 477; servers added 480, 489, 519 and 520. */
+const MAY_NOT_JOIN = /^(?:40[35]|437|47[0-7]|480|489|519|520)$/;
+/**
+ * `Targets changing too fast, message dropped` (707, doc/tgchange.txt of charybdis and solanum, which Libera runs) and
+ * `Target change too fast. Please wait 57 seconds.` (439 of Undernet): who writes to many people within a minute.
+ */
+const TOO_MANY_PEOPLE = /^(?:439|707)$/;
+const PLACE_FREE_MS = 60_000;
 
 /** Throws when the server does not want us: it refuses the password or the name, or hangs up. */
 export function requireWelcome(line: Line, { nick }: IrcSettings): void {
@@ -16,24 +23,34 @@ export function requireWelcome(line: Line, { nick }: IrcSettings): void {
   const last = line.last.trim();
   const sasl = command === 'CAP' && params[1] === 'NAK' && last === 'sasl';
   if (sasl || LOGIN_REFUSED.test(command)) throw new GatehouseError('GH1501', `the server refused the login: ${last}`);
-  if (NICK_TAKEN.test(command)) throw new GatehouseError('GH1503', `${nick}: ${last}`);
+  // 437 tells the same of a name that a split network or its services hold, and of a channel.
+  if (NICK_TAKEN.test(command) || (command === '437' && params[1] === nick))
+    throw new GatehouseError('GH1503', `${nick}: ${last}`);
   if (command === 'NICK' && line.nick === nick) throw new GatehouseError('GH1503', `the server renamed ${nick} to ${last}`);
   // Servers that know no number for it hang up: `ERROR :Closing connection: Bad server password`.
   if (command === 'ERROR' && /password/i.test(last)) throw new GatehouseError('GH1501', `the server refused the login: ${last}`);
   if (command === 'ERROR') throw new GatehouseError('GH1502', last);
 }
 
-/** The part under way was refused for good; undefined when the line says nothing of the kind. */
-export function refusalOf({ command, last }: Line): SendResult | undefined {
+/**
+ * What became of the part under way to `target`; undefined when the line says nothing of it. The same numbers
+ * refuse a JOIN, or the line to NickServ: they name the channel or the person.
+ */
+export function refusalOf({ command, params, last }: Line, target: string | undefined): SendResult | undefined {
+  if (target === undefined || params[1]?.toLowerCase() !== target.toLowerCase()) return undefined;
   if (NO_SUCH_CHAT.test(command)) return { kind: 'refused', reason: 'chat-gone', detail: last };
   if (MAY_NOT_WRITE.test(command)) return { kind: 'refused', reason: 'blocked', detail: last };
-  return undefined;
+  if (!TOO_MANY_PEOPLE.test(command)) return undefined;
+  const seconds = /(\d+) second/.exec(last)?.[1];
+  const afterMs = seconds === undefined ? PLACE_FREE_MS : Number(seconds) * 1_000;
+  return { kind: 'retry', reason: last, scope: 'chat', afterMs };
 }
 
 /** A channel that keeps us out, in words for the operator; the other channels work. */
-export function troubleOf({ command, params, last }: Line, { nick }: IrcSettings): string | undefined {
-  const [first, second] = params;
-  if (MAY_NOT_JOIN.test(command)) return `${second}: ${last}`;
+export function troubleOf({ command, params, last }: Line, { nick, channels }: IrcSettings): string | undefined {
+  const [first, second = ''] = params;
+  const isOurs = channels.some((name) => name.toLowerCase() === second.toLowerCase());
+  if (MAY_NOT_JOIN.test(command) && isOurs) return `${second}: ${last}`;
   if (command === 'KICK' && second === nick) return `thrown out of ${first}: ${last}`;
   return undefined;
 }

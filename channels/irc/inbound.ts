@@ -1,7 +1,7 @@
 /** A line of the server -> `InboundMessage`. Pure. */
 import type { InboundMessage } from '../../src/core/message.ts';
 import { inboundMessage } from '../kit/inbound-message.ts';
-import type { Line } from './line.ts';
+import { isChannel, type Line } from './line.ts';
 
 export interface InboundContext {
   readonly channel: string;
@@ -33,7 +33,7 @@ export function toInbound(
   if (said.startsWith(REQUEST) && !isAction) return undefined;
 
   const text = (isAction ? `* ${line.nick} ${said.slice(ACTION.length)}` : said).replace(FORMATTING, '');
-  const isGroup = /^[#&]/.test(target);
+  const isGroup = isChannel(target);
   // The server vouches for an account. A user and host holds an @, so it is never taken for an account.
   const senderId = tags.get('account') ?? address;
   return inboundMessage(

@@ -33,3 +33,11 @@ function parseTags(tags: string): Map<string, string> {
   }
   return found;
 }
+
+/**
+ * A channel, or those of it who have a right: `@#help` is read by its operators alone (STATUSMSG of
+ * modern.ircdocs.horse). So it is a conversation of its own, answered where it was asked.
+ */
+export function isChannel(target: string): boolean {
+  return /^(?:[~&@%+]*#|&)/.test(target);
+}

@@ -1,6 +1,7 @@
 /** `OutboundPart` -> lines. Pure. */
 import type { OutboundPart } from '../../src/core/message.ts';
 import { toIrc } from './format.ts';
+import { isChannel } from './line.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 
 export interface LineOptions {
@@ -16,16 +17,21 @@ const LINE_BYTES = PLATFORM_LIMITS.line.value;
 /** A host name is at most this long, and the server may show another one than is known here. */
 const HOST_BYTES = PLATFORM_LIMITS.host.value;
 
+/** What an answer is addressed to: `Ada!ada` is the nickname Ada; the name of a channel may hold a `!`. */
+export function targetOf(chatId: string): string {
+  return isChannel(chatId) ? chatId : (chatId.split('!')[0] ?? '');
+}
+
 /**
  * One command per line of the text, and more where one is too long. A control character would end a command,
  * or begin one that people do not see, so each becomes a space. In a channel the first line names the person
  * whom the answer is for. Beyond `maxLines` the lines are counted.
  */
 export function toLines(part: OutboundPart, { nick, maxLines, plain }: LineOptions): readonly string[] {
-  const { chatId, ordinal, replyContext } = part;
-  const [target = ''] = chatId.split('!');
+  const { ordinal, replyContext } = part;
+  const target = targetOf(part.chatId);
   const person = replyContext?.['nick'];
-  const namesPerson = /^[#&]/.test(target) && person !== undefined && ordinal === 0;
+  const namesPerson = isChannel(target) && person !== undefined && ordinal === 0;
   const text = plain ? part.text : toIrc(part.text);
   const room = LINE_BYTES - 2 - Buffer.byteLength(`:${nick}!~${nick}@ PRIVMSG ${target} :`) - HOST_BYTES;
   const lines = (namesPerson ? `${person}: ${text}` : text)

@@ -21,6 +21,8 @@ export interface ReceiveOptions {
   readonly host: ChannelHost;
   /** Runs `receive` again when it has ended, and is told what became of the send under way. */
   readonly life: ConnectionLife<LineSocket>;
+  /** Whom the part under way, or the last one, is for. */
+  readonly target: () => string | undefined;
   /** Told once the server let us in. */
   readonly connected: (socket: LineSocket) => void;
   /** Ends the connection. */
@@ -44,7 +46,7 @@ export async function receive(options: ReceiveOptions): Promise<void> {
       entry?.heard(line);
       // The answer to the ping that `send` wrote behind a part; a refusal comes before it.
       if (line.command === 'PONG') life.answer({ kind: 'sent', platformId: line.last }, line.last);
-      const refusal = refusalOf(line);
+      const refusal = refusalOf(line, options.target());
       if (refusal) life.answer(refusal);
       const trouble = troubleOf(line, settings);
       if (trouble !== undefined) host.health('degraded', trouble);

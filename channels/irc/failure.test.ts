@@ -1,0 +1,89 @@
+/** Which lines of a server tell what became of the part under way, and which only look so. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
+import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { outbound, until } from '../../src/testing/fakes.ts';
+import { toInbound } from './inbound.ts';
+import { channel as descriptor } from './index.ts';
+import { parseLine } from './line.ts';
+import { toLines } from './outbound.ts';
+
+/** A server that lets the bot in with `welcome`, and says `reply` to a part before it answers the ping behind it. */
+async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly string[]; reply?: readonly string[] }) {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.write([':s 001 bot :hi', ...welcome, ''].join('\r\n'));
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      for (const line of String(chunk).split('\r\n')) {
+        if (line.startsWith('PRIVMSG')) for (const said of reply) socket.write(`${said}\r\n`);
+        if (line.startsWith('PING')) socket.write(`:s PONG s ${line.slice(5)}\r\n`);
+      }
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const settings = { host: '127.0.0.1', port, tls: false, nick: 'bot', channels: ['#help'] };
+  const channel = await descriptor.create(
+    descriptor.settings.parse(settings),
+    channelDeps({ name: 'irc', clock: quickClock(), secret: () => 'token' }),
+  );
+  const host = new TestHost();
+  const over = new AbortController();
+  await channel.start(host, over.signal);
+  const send = (chatId: string) =>
+    channel.send(outbound({ channel: 'irc', account: channel.account, chatId }), { plain: false, signal: over.signal });
+  const stop = async () => {
+    await channel.stop();
+    server.close();
+  };
+  return { host, send, [Symbol.asyncDispose]: stop };
+}
+
+// doc/tgchange.txt of charybdis and solanum; ERR_TARGETTOOFAST of Undernet.
+test.each([
+  [':s 707 bot Ada :Targets changing too fast, message dropped', 60_000],
+  [':s 439 bot Ada :Target change too fast. Please wait 57 seconds.', 57_000],
+])('F35 a message that the server dropped since the bot wrote to many is sent again: %s', async (reply, afterMs) => {
+  await using irc = await startAdapter({ reply: [reply] });
+  expect(await irc.send('Ada!ada')).toMatchObject({ kind: 'retry', scope: 'chat', afterMs });
+});
+
+test.each([
+  ['a channel that does not exist cannot be joined', ':s 403 bot #gone :No such channel'],
+  ['a channel needs a registered name to be joined', ':s 477 bot #closed :Cannot join channel (+r)'],
+  ['NickServ is away', ':s 401 bot NickServ :No such nick/channel'],
+  ['the greeting of some networks', ':s 439 * :Please wait while we process your connection.'],
+])('an answer that arrived is not refused while the server says of another that %s', async (_what, reply) => {
+  await using irc = await startAdapter({ reply: [reply] });
+  expect(await irc.send('#help')).toMatchObject({ kind: 'sent' });
+});
+
+test.each([
+  [':s 404 bot #HELP :Cannot send to channel', '#help', 'blocked'],
+  [':s 401 bot Ada :No such nick', 'Ada!ada', 'chat-gone'],
+  [':s 404 bot #a!b :Cannot send to channel', '#a!b', 'blocked'],
+])('a refusal that names whom the answer is for is one of it: %s', async (reply, chatId, reason) => {
+  await using irc = await startAdapter({ reply: [reply] });
+  expect(await irc.send(chatId)).toMatchObject({ kind: 'refused', reason });
+});
+
+test.each(['403', '405', '437', '470', '477', '489', '520'])('a JOIN that is refused by %s is told', async (number) => {
+  await using irc = await startAdapter({ welcome: [`:s ${number} bot #help :not you`] });
+  await until('it is told', () => irc.host.states.some(({ detail }) => detail === '#help: not you'));
+});
+
+test('a name that is held after a split of the network is GH1503', async () => {
+  await using irc = await startAdapter({ welcome: [':s 437 * bot :Nick/channel is temporarily unavailable'] });
+  await until('it is told', () => irc.host.states.some(({ detail }) => detail?.startsWith('GH1503: bot: ')));
+});
+
+test('what operators of a channel tell each other is answered to them alone, and only when the bot is named', () => {
+  const us = { channel: 'irc', account: 'bot@irc.example', nick: 'bot', platformId: 'own-id', timestamp: 42 };
+  const message = toInbound(parseLine(':ada!a@b PRIVMSG @#Help :bot: who is it?'), us);
+  expect(message).toMatchObject({ isGroup: true, chatId: '@#help', text: 'who is it?', mentionsBot: true });
+  const part = outbound({ chatId: '@#help', text: 'Eve', replyContext: { nick: 'ada' } });
+  expect(toLines(part, { nick: 'bot', maxLines: 1, plain: false })).toEqual(['PRIVMSG @#help :ada: Eve']);
+  expect(toInbound(parseLine(':ada!a@b PRIVMSG @#Help :hello all'), us)).toMatchObject({ isGroup: true, mentionsBot: false });
+});
