@@ -10,7 +10,7 @@ import { channel as descriptor } from './index.ts';
 import { parseLine } from './line.ts';
 import { toLines } from './outbound.ts';
 
-/** A server that lets the bot in with `welcome`, and says `reply` to a part before it answers the ping behind it. */
+/** A server that lets the bot in with `welcome`, and says `reply` to a part before it answers its ping. */
 async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly string[]; reply?: readonly string[] }) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -11,8 +11,9 @@ const MAY_NOT_WRITE = /^(?:404|477|486|531|716)$/;
 /** RFC 2812 5.2 403, 405, 437 and 471 to 477; servers added 480, 489, 519 and 520. */
 const MAY_NOT_JOIN = /^(?:40[35]|437|47[0-7]|480|489|519|520)$/;
 /**
- * `Targets changing too fast, message dropped` (707, doc/tgchange.txt of charybdis and solanum, which Libera runs) and
- * `Target change too fast. Please wait 57 seconds.` (439 of Undernet): who writes to many people within a minute.
+ * `Targets changing too fast, message dropped` (707, doc/tgchange.txt of charybdis and solanum, which Libera
+ * runs) and `Target change too fast. Please wait 57 seconds.` (439 of Undernet): who writes to many people
+ * within a minute.
  */
 const TOO_MANY_PEOPLE = /^(?:439|707)$/;
 const PLACE_FREE_MS = 60_000;

@@ -9,8 +9,8 @@ const SIGNS = [
 ];
 
 /**
- * Senders of many mails name their campaign in `Feedback-ID` (Gmail's Feedback Loop). Some providers name each
- * of their users there, in mails that people write: `12345678:user:proton`, `i56a14606:Fastmail`, and
+ * Senders of many mails name their campaign in `Feedback-ID` (Gmail's Feedback Loop). Some providers name
+ * each of their users there, in mails that people write: `12345678:user:proton`, `i56a14606:Fastmail`, and
  * `rr08…:zu08…:rf08…:ZohoMail`, as these stand in mails of people on public lists.
  */
 const FEEDBACK_OF_A_PERSON = /^(?:\d+:user:proton|i[\da-f]+:Fastmail|rr\w+:\s*zu\w+:\s*rf\w+:\s*ZohoMail)$/;

@@ -130,7 +130,8 @@ const REPLIES = [
   { at: 'DATA', code: 552, text: '5.3.4 too big', expected: { kind: 'refused', reason: 'too-long' } },
   { at: 'DATA', code: 554, text: '5.7.1 spam', expected: { kind: 'refused', reason: 'blocked' } },
   { at: 'DATA', code: 550, text: '5.6.0 bad mail', expected: { kind: 'refused', reason: 'invalid' } },
-  // A limit of a day or of a minute, whatever the first digit says: the words of Gmail and of Exchange Online.
+  // A limit of a day or of a minute, whatever the first digit says: the words of Gmail and of Exchange
+  // Online.
   { at: 'DATA', code: 550, text: '5.4.5 Daily user sending limit exceeded.', expected: LIMITED },
   { at: 'RCPT', code: 550, text: '5.4.5 Daily SMTP relay limit exceeded for user.', expected: LIMITED },
   { at: 'MAIL', code: 554, text: '5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException', expected: LIMITED },

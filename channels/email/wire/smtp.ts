@@ -202,9 +202,9 @@ function unknown(words: string): SendResult {
 }
 
 /**
- * A limit that ends by itself, whatever the first digit says. "X.4.5 Mail system congestion", "useful only as a
- * persistent transient error" (RFC 3463 section 3.5), is what Gmail says of its limits of a day ("550, 5.4.5",
- * https://support.google.com/a/answer/3726730). The other one is Exchange Online's.
+ * A limit that ends by itself, whatever the first digit says. "X.4.5 Mail system congestion", "useful only as
+ * a persistent transient error" (RFC 3463 section 3.5), is what Gmail says of its limits of a day ("550,
+ * 5.4.5", https://support.google.com/a/answer/3726730). The other one is Exchange Online's.
  */
 const LIMIT_REACHED = /^5\d\d[ -]5\.4\.5\b|\bSubmissionQuotaExceeded/i;
 /** It may last a day; the answer expires first where that is longer. */

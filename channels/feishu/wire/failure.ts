@@ -23,7 +23,7 @@ function wordsOf({ code, status, detail }: ApiFailure): string {
  * 99991664, 99991665).
  */
 const STALE_TOKEN: ReadonlySet<ErrorCode | undefined> = new Set([99991661, 99991663, 99991664, 99991665, 99991671]);
-/** Too often in one chat: "create message chat trigger rate limit", and the limit of a chat that send message names. */
+/** Too often in one chat: "create message chat trigger rate limit", and a chat's limit as "send message" has it. */
 const CHAT_TOO_OFTEN: ReadonlySet<ErrorCode | undefined> = new Set([11233, 230020]);
 /**
  * Too often: the gateway, the tenant's message service (create message, internal send message), too many
@@ -36,8 +36,8 @@ const TOO_OFTEN: ReadonlySet<ErrorCode | undefined> = new Set([
   ...CHAT_TOO_OFTEN,
 ]);
 /**
- * The first send of the same uuid has not ended (230049), the request is being processed (18121), the server is
- * busy or failed in itself (the same page): it may have been done, and is asked for again under its uuid.
+ * The first send of the same uuid has not ended (230049), the request is being processed (18121), the server
+ * is busy or failed in itself (the same page): it may have been done, and is asked for again under its uuid.
  */
 const MAYBE_DONE: ReadonlySet<ErrorCode | undefined> = new Set([230049, 18121, 90235, 1_500, 5_000, 10_101, 55_001]);
 /** It stops some calls (files, say) and not all, so for a part it is no refusal of the login. */

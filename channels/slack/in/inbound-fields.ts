@@ -47,8 +47,8 @@ export function isGroup(chatId: string): boolean {
 
 /**
  * User ids are unique within a workspace only. People of other workspaces, who write in shared channels, are
- * named with theirs, so that none of them can stand for a person here (reliability.md A3). An organisation names
- * its own people with its own id, and there a user id stands for one person "across all workspaces"
+ * named with theirs, so that none of them can stand for a person here (reliability.md A3). An organisation
+ * names its own people with its own id, and there a user id stands for one person "across all workspaces"
  * (https://api.slack.com/enterprise/grid).
  */
 export function authorId(user: string | undefined, team: string | undefined, { me }: InboundContext): string | undefined {

@@ -22,8 +22,8 @@ export class Ended extends Error {
 const CLOSED = 428;
 
 /**
- * `StaleGroupAddressingMode` of WhatsApp Web: the group has come to call its members by LID, or by number again,
- * since it was asked for them. The web app asks anew and sends the message again.
+ * `StaleGroupAddressingMode` of WhatsApp Web: the group has come to call its members by LID, or by number
+ * again, since it was asked for them. The web app asks anew and sends the message again.
  */
 export const ADDRESSING_CHANGED = 421;
 
