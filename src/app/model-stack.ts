@@ -12,13 +12,14 @@ import { createDemo, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
 import { Budget } from '../llm/money/budget.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
+import { unfinishedEntry } from '../llm/money/usage-entry.ts';
 import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
 import type { SpendingStepsOptions } from '../llm/money/with-spending-steps.ts';
 import { offeredModels } from '../llm/offered-models.ts';
 import { resolveProvider } from '../llm/providers/resolve.ts';
 import { type RetryInfo, withRetry } from '../llm/retry.ts';
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
-import { createChain } from '../llm/routing/chain.ts';
+import { type ChainOptions, createChain } from '../llm/routing/chain.ts';
 import { withChoice } from '../llm/routing/choose.ts';
 import { createProviderRouter, type ProviderRouter, type RouterEntry } from '../llm/routing/provider-router.ts';
 import type { Slot } from '../llm/routing/slot.ts';
@@ -119,8 +120,8 @@ function createModel(
       model: replaceable(entry, options, (other) => create(other, chain.length > 1, (kind) => kind !== GONE), onReplaced),
     };
   });
-  const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
-  const routed = route(slots, config, clock, onFailed);
+  const told = toldOf(options, record);
+  const routed = route(slots, config, clock, told);
   // A name for one of the default models is that model, which must not stand by for itself. One that may be
   // replaced is another: what the operator named is not replaced.
   const slotOf = (entry: ModelEntry): Slot => {
@@ -128,7 +129,7 @@ function createModel(
     return (at === 0 && isFound(detected) ? undefined : slots[at]) ?? toSlot(entry, true);
   };
   const named = createProviderRouter(namedEntries(slots, aliases, slotOf));
-  const chosen = chooseAmong(named, { slots, routed, config, clock, onFailed });
+  const chosen = chooseAmong(named, { slots, routed, config, clock, told });
   const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
     isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
   const model = withSpendingLimits(chosen, budget, { ...options, spending, freeFirst });
@@ -138,16 +139,27 @@ function createModel(
   return { ...routed, named, model, replaced: () => replaced.current, warnings, ...ends };
 }
 
+/** What models that stand by for each other tell. */
+type Told = Required<Pick<ChainOptions, 'onFailed' | 'onUnused'>>;
+
+function toldOf({ clock, logger }: ModelStackOptions, record: (entry: UsageEntry) => void): Told {
+  return {
+    onFailed: (model, failure) => reportFailure(model, failure, logger),
+    onUnused: ({ provider, model, usage }, context) =>
+      record(unfinishedEntry(`${provider}/${model}`, { context, at: clock.now(), usage })),
+  };
+}
+
 interface Choosing {
   readonly slots: readonly Slot[];
   readonly routed: Routed;
   readonly config: Config;
   readonly clock: Clock;
-  readonly onFailed: (model: string, failure: ModelFailure) => void;
+  readonly told: Told;
 }
 
 /** Disposing ends what runs beside the calls of all models, the default ones included. */
-function chooseAmong(named: ProviderRouter, { slots, routed, config, clock, onFailed }: Choosing): Model & AsyncDisposable {
+function chooseAmong(named: ProviderRouter, { slots, routed, config, clock, told }: Choosing): Model & AsyncDisposable {
   const parts: AsyncDisposable[] = [routed];
   const model = withChoice(routed.model, {
     ...{ named, purposes: config.purposes, thinking: config.thinking },
@@ -156,7 +168,7 @@ function chooseAmong(named: ProviderRouter, { slots, routed, config, clock, onFa
       const others = slots.filter((slot) => slot.model !== entry.model);
       const standby = others.length < slots.length ? others : [{ model: routed.model }];
       if (standby.length === 0) return routed.model;
-      const chain = createChain([entry, ...standby], { clock, onFailed });
+      const chain = createChain([entry, ...standby], { clock, ...told });
       parts.push(chain);
       return chain;
     },
@@ -221,21 +233,16 @@ const ALONE = { [Symbol.asyncDispose]: async () => undefined };
 
 type Routed = Pick<ModelStack, 'model' | 'router' | 'slots' | 'named' | 'replaced' | 'warnings'> & AsyncDisposable;
 
-function route(
-  slots: readonly Slot[],
-  { adaptive_routing: settings }: Config,
-  clock: Clock,
-  onFailed: (model: string, failure: ModelFailure) => void,
-): Routed {
+function route(slots: readonly Slot[], { adaptive_routing: settings }: Config, clock: Clock, told: Told): Routed {
   const [only, second] = slots;
   if (only && !second) return { model: only.model, ...ALONE };
   if (!settings?.enabled) {
-    const chain = createChain(slots, { clock, onFailed });
+    const chain = createChain(slots, { clock, ...told });
     return { model: chain, slots: () => chain.snapshot(), [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() };
   }
   const router = createAdaptiveRouter(slots, {
     clock,
-    onFailed,
+    ...told,
     random: Math.random,
     mode: settings.mode,
     failureThreshold: settings.failure_threshold,

@@ -8,7 +8,7 @@ import { mayThink } from '../protocols/thinking.ts';
 import { textTokens } from '../tokens.ts';
 import type { Budget, LimitState, Refused, Reservation } from './budget.ts';
 import { type CallEstimate, estimateCall } from './cost.ts';
-import { usageEntry } from './usage-entry.ts';
+import { unfinishedEntry } from './usage-entry.ts';
 
 export interface BudgetedOptions {
   readonly clock: Clock;
@@ -181,11 +181,8 @@ class BudgetedCall {
   #settleUnfinished(reservation: Reservation, counted?: Usage): void {
     const usage = this.#settled(counted);
     reservation.settle(usage.costUsd ?? null);
-    const { context } = this.#request;
-    const unfinished = { ...context, purpose: `${context.purpose}:unfinished` };
-    this.#options.onUnfinished?.(
-      usageEntry('unfinished', this.#model.id, { context: unfinished, at: this.#options.clock.now(), usage }),
-    );
+    const spent = { context: this.#request.context, at: this.#options.clock.now(), usage };
+    this.#options.onUnfinished?.(unfinishedEntry(this.#model.id, spent));
   }
 }
 

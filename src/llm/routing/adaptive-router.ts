@@ -1,7 +1,7 @@
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { healthyFirst, startOf, wrapperFacts } from './chain.ts';
+import { type ChainOptions, healthyFirst, startOf, wrapperFacts } from './chain.ts';
 import { type Piece, type Tried, type Walk, walkFrom } from './failover-walk.ts';
 import { begin, hedge } from './hedge.ts';
 import { Leftovers } from './leftovers.ts';
@@ -26,6 +26,7 @@ export interface AdaptiveRouterOptions {
   readonly probeIntervalMs?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
+  readonly onUnused?: ChainOptions['onUnused'];
 }
 
 /** A model over several (spec B5). Disposing waits for the streams of cancelled calls. */
@@ -75,6 +76,7 @@ class Router implements AdaptiveRouter {
       all: this.#slots,
       rest: () => this.#rest(pool),
       onFailed: (slot, failure) => this.#options.onFailed?.(slot.model.id, failure),
+      onUnused: (answer) => this.#options.onUnused?.(answer, request.context),
       leftovers: this.#leftovers,
     };
     return walkFrom((tried) => this.#begin(pool, tried, walk), walk);

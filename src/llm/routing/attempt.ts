@@ -67,15 +67,20 @@ export class Attempt {
     return this.#pass.trial;
   }
 
-  /** Goes on from `upcoming` until it is known whether the model answers. For a trial that was outrun. */
-  async watch(upcoming: Promise<ModelEvent> | undefined): Promise<void> {
-    for (
-      let event = await (upcoming ?? this.next());
-      event.type !== 'done' && event.type !== 'failed';
-      event = await this.next()
-    ) {
-      if (this.#firstTokenMs !== undefined) return this.#settle();
+  /**
+   * Goes on from `upcoming` until it is known whether the model answers, and returns the event that told. For a
+   * trial that was outrun.
+   */
+  async watch(upcoming: Promise<ModelEvent> | undefined): Promise<ModelEvent> {
+    let event = await (upcoming ?? this.next());
+    while (event.type !== 'done' && event.type !== 'failed') {
+      if (this.#firstTokenMs !== undefined) {
+        this.#settle();
+        break;
+      }
+      event = await this.next();
     }
+    return event;
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Model, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { Model, ModelAnswer, ModelCallContext, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { type Walk, walkFrom } from './failover-walk.ts';
@@ -14,6 +14,11 @@ export interface ChainOptions {
   readonly probeIntervalMs?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
+  /**
+   * Told of an answer that the caller never gets, because another model's came first: its provider bills it
+   * all the same. Must not throw.
+   */
+  readonly onUnused?: (answer: ModelAnswer, context: ModelCallContext) => void;
 }
 
 /** Disposing waits for the streams of cancelled calls. */
@@ -38,6 +43,7 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Chai
         ...{ request, signal, clock, leftovers, all: states },
         rest: (from) => healthyFirst(roundFrom(from, pool, states)),
         onFailed: (slot, failure) => options.onFailed?.(slot.model.id, failure),
+        onUnused: (answer) => options.onUnused?.(answer, request.context),
       };
       return walkFrom((tried) => begin(startOf(pool, states, request), pool, tried, walk), walk);
     },

@@ -1,4 +1,4 @@
-import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { TELL_FROM_MS } from '../retry.ts';
@@ -20,6 +20,8 @@ export interface Walk {
   readonly rest: (from: SlotState) => readonly SlotState[];
   /** Told of each failure. */
   readonly onFailed?: (slot: SlotState, failure: ModelFailure) => void;
+  /** As `ChainOptions.onUnused`. */
+  readonly onUnused?: (answer: ModelAnswer) => void;
 }
 
 /** How a piece of a walk ended when it did not end with an answer. */

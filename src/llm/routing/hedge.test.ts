@@ -165,6 +165,35 @@ describe('hedge (spec B5)', () => {
     expect(calls()).toEqual([6, 4]);
   });
 
+  test('an answer of a trial that was outrun is told, because its provider bills it', async () => {
+    const clock = new FakeClock();
+    const unused: string[] = [];
+    // It asks for a tool, so nothing comes before the answer is whole.
+    const play: Script = [{ fail: 'server' }, { fail: 'server' }, { text: '', toolCalls: [{ name: 't' }], delayMs: 50 }];
+    const models = [
+      scriptedModel(() => ({ text: 'hi', delayMs: 10 }), { id: 'a/1', clock }),
+      scriptedModel(play, { id: 'b/2', clock }),
+    ];
+    await using router = createAdaptiveRouter(
+      models.map((model) => ({ model })),
+      {
+        ...{ clock, random: () => 0.5, mode: 'hedge' },
+        onUnused: (one, { purpose }) => unused.push(`${one.provider}/${one.model} ${purpose}`),
+      },
+    );
+    const asked = async () => {
+      const result = collect(router.call(modelRequest('hi'), live));
+      await clock.advance(10);
+      expect((await result).at(-1)).toMatchObject({ type: 'done', answer: { provider: 'a' } });
+    };
+    for (let i = 0; i < 2; i += 1) await asked();
+    await clock.advance(60_000);
+    await asked();
+    expect(unused).toEqual([]);
+    await clock.advance(50);
+    expect(unused).toEqual([`b/2 ${modelRequest('hi').context.purpose}`]);
+  });
+
   test('the main model winning is no switch', async () => {
     const { clock, ask } = setup({ 'a/1': [{ text: 'hi', delayMs: 10 }], 'b/2': [{ text: 'ho', delayMs: 20 }] });
     const result = ask();

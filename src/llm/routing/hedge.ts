@@ -25,6 +25,8 @@ interface Runner {
   waiting: { readonly reason: string; readonly until: number } | undefined;
   /** Asks for the next event; once for each that came. */
   next(): Promise<ModelEvent>;
+  /** Its events go to the caller. */
+  win(): void;
   stop(): void;
   /** Another one has won. A trial goes on until it is known whether its model is back. */
   leave(): void;
@@ -40,6 +42,7 @@ export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tr
   try {
     const winner = yield* race(runners, tried, walk);
     if (!winner) return { slot: primary, streamed: false };
+    winner.win();
     for (const runner of runners) if (runner !== winner) runner.leave();
     const { slot } = winner.attempt;
     if (slot !== primary) {
@@ -64,7 +67,11 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
   const attempt = new Attempt(slot, walk.request, { ...walk, signal: controller.signal });
   const { leftovers } = walk;
   let upcoming: Promise<ModelEvent> | undefined;
+  let hasWon = false;
   let left = false;
+  const told = (event: ModelEvent | undefined): void => {
+    if (event?.type === 'done') walk.onUnused?.(event.answer);
+  };
   const close = async (): Promise<void> => {
     for (const signal of [walk.signal, leftovers.signal]) signal.removeEventListener('abort', onAbort);
     // In this order: a model in the middle of waiting notices the abort, but no call of `return`.
@@ -74,6 +81,8 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
   const end = (before: Promise<void> | undefined): void => {
     if (left) return;
     left = true;
+    // An answer that came in the same instant.
+    if (!before && !hasWon) void upcoming?.then(told);
     leftovers.own(before ? before.then(close) : close());
   };
   return {
@@ -82,12 +91,15 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
       upcoming = attempt.next();
       return upcoming;
     },
+    win() {
+      hasWon = true;
+    },
     stop: () => end(undefined),
     leave() {
       leftovers.signal.addEventListener('abort', onAbort, { once: true });
       // A model that does not even end is tried again by a later call.
       const limit = (): Promise<void> => walk.clock.sleep(TRIAL_MS, controller.signal).catch(() => undefined);
-      end(attempt.isTrial ? Promise.race([attempt.watch(upcoming), limit()]) : undefined);
+      end(attempt.isTrial ? Promise.race([attempt.watch(upcoming).then(told), limit()]) : undefined);
     },
   };
 }
