@@ -2,6 +2,7 @@
  * What is special about the run of a task: what its model is told, how far it is, what people are told of it.
  */
 
+import { COMPACTED } from '../agent/replay.ts';
 import { isBackground } from '../core/awaited.ts';
 import { elsewhereId } from '../core/elsewhere.ts';
 import type { InboundMessage } from '../core/message.ts';
@@ -49,15 +50,20 @@ export class Progress {
   constructor(row: RunRow, { maxIterations }: RunLimits, recorded: readonly StepRecord[]) {
     this.#most = maxIterations;
     this.#isCounted = isBackground(row);
-    this.#calls = recorded.filter(({ kind }) => kind === 'model').length;
+    this.#calls = recorded.filter(isCall).length;
   }
 
   /** The step, with how far the run is once it is on disk. */
   with(step: StepRecord): StepRecord {
-    if (!this.#isCounted || step.kind !== 'model') return step;
+    if (!this.#isCounted || !isCall(step)) return step;
     this.#calls += 1;
     return { ...step, progress: Math.min(MOST_PROGRESS, Math.floor((100 * this.#calls) / this.#most)) };
   }
+}
+
+/** A summary of its working messages is a step of the model, too, and none of the calls that are limited. */
+function isCall({ kind, callId }: StepRecord): boolean {
+  return kind === 'model' && callId !== COMPACTED;
 }
 
 /** A task that failed is dead, so that it can be gone on with from its steps. Other runs end as they did. */
