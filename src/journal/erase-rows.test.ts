@@ -145,3 +145,14 @@ test('calls whose lines are in no file yet are known by their steps, each with i
     { session: `${SESSION}#task:eve`, call: 'api/task.chat/eve#of api/task.chat/eve' },
   ]);
 });
+
+test('what goes with an erased person is no longer counted among what waits to be sent', async () => {
+  await using dir = await tempDir();
+  await using at = await journalOf(dir.path, [said(1, EVE.senderId, 'a question')]);
+  const answer = outbound({ key: 'test/bot/p1#0', messageId: 'test/bot/p1', chatId: 'group', isGroup: true });
+  await at.journal.enqueue([{ part: answer, lane: LANE, expiresAt: Date.UTC(2027, 0, 1) }]);
+  expect(at.journal.load('outbox', 'test')).toMatchObject({ messages: 1 });
+  await at.erase();
+  expect(await at.journal.pending(LANE, 9)).toEqual([]);
+  expect(at.journal.load('outbox', 'test')).toEqual({ messages: 0, bytes: 0 });
+});

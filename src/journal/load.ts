@@ -23,8 +23,9 @@ function count(row: 'OLD' | 'NEW', sign: 1 | -1): string {
 const TO_SEND = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('PENDING', 'SENDING') AND ${row}.held_for IS NULL`;
 const CHANNEL = (lane: string): string => `substr(${lane}, 1, instr(${lane}, '/') - 1)`;
 
-function countPart(sign: 1 | -1): string {
-  return `INSERT INTO load (kind, key, messages, bytes) VALUES ('outbox', ${CHANNEL('NEW.lane')}, ${sign}, ${sign} * octet_length(NEW.part))
+function countPart(row: 'OLD' | 'NEW', sign: 1 | -1): string {
+  const sizes = `${sign}, ${sign} * octet_length(${row}.part)`;
+  return `INSERT INTO load (kind, key, messages, bytes) VALUES ('outbox', ${CHANNEL(`${row}.lane`)}, ${sizes})
     ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = max(0, bytes + excluded.bytes);`;
 }
 
@@ -46,11 +47,13 @@ export function watchLoad(db: Database): void {
       BEGIN ${count('NEW', -1)} END;
     CREATE TEMP TRIGGER load_changes AFTER UPDATE OF input ON main.run WHEN ${IS_ACTIVE('OLD')} AND ${IS_ACTIVE('NEW')}
       BEGIN ${count('NEW', 1)} ${count('OLD', -1)} END;
-    CREATE TEMP TRIGGER part_begins AFTER INSERT ON main.outbox WHEN ${TO_SEND('NEW')} BEGIN ${countPart(1)} END;
+    CREATE TEMP TRIGGER part_begins AFTER INSERT ON main.outbox WHEN ${TO_SEND('NEW')} BEGIN ${countPart('NEW', 1)} END;
     CREATE TEMP TRIGGER part_returns AFTER UPDATE OF state, held_for ON main.outbox WHEN ${TO_SEND('NEW')} AND NOT (${TO_SEND('OLD')})
-      BEGIN ${countPart(1)} END;
+      BEGIN ${countPart('NEW', 1)} END;
     CREATE TEMP TRIGGER part_ends AFTER UPDATE OF state, held_for ON main.outbox WHEN ${TO_SEND('OLD')} AND NOT (${TO_SEND('NEW')})
-      BEGIN ${countPart(-1)} END;
+      BEGIN ${countPart('NEW', -1)} END;
+    CREATE TEMP TRIGGER load_gone AFTER DELETE ON main.run WHEN ${IS_ACTIVE('OLD')} BEGIN ${count('OLD', -1)} END;
+    CREATE TEMP TRIGGER part_gone AFTER DELETE ON main.outbox WHEN ${TO_SEND('OLD')} BEGIN ${countPart('OLD', -1)} END;
   `);
   recountLoad(db);
 }
