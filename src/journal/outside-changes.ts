@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 export interface OutsideChangesOptions {
   readonly db: Database;
   readonly pollMs: number;
-  /** Runs a read; its failure is reported by whoever runs it. */
+  /** Runs a read, and reports its failure. */
   readonly read: <T>(run: () => T) => Promise<T>;
   /** Before the listeners: bring what is kept in memory up to date. */
   readonly refresh: () => void;
@@ -32,16 +32,23 @@ export class OutsideChanges implements Disposable {
 
   /** Never rejects: a failed read has been judged by the queue, which tells the owner when it is fatal. */
   async poll(): Promise<void> {
-    const version = await this.#options.read(() => this.#version()).catch(() => this.#seen);
-    if (version === this.#seen) return;
-    this.#seen = version;
-    this.#options.refresh();
+    const isNews = await this.#options.read(() => this.#look()).catch(() => false);
+    if (!isNews) return;
     for (const listener of this.#listeners) listener();
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
     this.#listeners.length = 0;
+  }
+
+  /** Whether the file was changed. Where `refresh` fails, the next poll looks again. */
+  #look(): boolean {
+    const version = this.#version();
+    if (version === this.#seen) return false;
+    this.#options.refresh();
+    this.#seen = version;
+    return true;
   }
 
   #version(): number {
