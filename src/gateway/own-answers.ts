@@ -13,7 +13,7 @@ export interface OwnAnswersOptions extends CommandPorts {
   readonly model: Pick<Model, 'demo'>;
   /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
   readonly demoAllowed: (channel: string) => boolean;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 /** For `RunnerOptions.instead`. */
@@ -48,7 +48,7 @@ export class OwnAnswers {
   };
 
   #withoutModel(row: RunRow): End {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     const told = this.#demoNotices.get(row.lane);
     if (told !== undefined && now - told < DEMO_NOTICE_EVERY_MS) return { state: 'DONE', outcome: 'no-model' };
     for (const [lane, at] of this.#demoNotices) if (now - at >= DEMO_NOTICE_EVERY_MS) this.#demoNotices.delete(lane);
