@@ -20,8 +20,13 @@ const ANSWERS: ReadonlyMap<string, EndTexts> = new Map(
   (Object.keys(WORDS) as Language[]).flatMap((language) => WORDS[language].map((word) => [word, endTexts(language)])),
 );
 
+/** Of a text that may be one of them: a letter of these languages is composed of at most four characters. */
+const LONGEST = 4 * Math.max('/stop'.length, ...[...ANSWERS.keys()].map((word) => word.length));
+
 /** The texts that answer an abort word, undefined when the text is none. `/stop` counts. */
 export function abortAnswer(text: string): EndTexts | undefined {
-  const word = text.normalize('NFC').trim().toLowerCase();
+  const said = text.trim();
+  if (said.length > LONGEST) return undefined;
+  const word = said.normalize('NFC').toLowerCase();
   return ANSWERS.get(word === '/stop' ? 'stop' : word);
 }

@@ -120,8 +120,11 @@ export function parseCommand(text: string): Command | undefined {
   const stop = abortAnswer(text);
   if (stop !== undefined) return { kind: 'stop', ...stop };
   if (isPick(text)) return { kind: 'pick', value: text };
-  const [word = '', ...words] = text.trim().split(/\s+/);
-  return BY_NAME.get(word)?.read(words, text.trim().slice(word.length).trim());
+  const said = text.trim();
+  // Most messages are no command, and may be long.
+  if (!said.startsWith('/')) return undefined;
+  const [word = '', ...words] = said.split(/\s+/);
+  return BY_NAME.get(word)?.read(words, said.slice(word.length).trim());
 }
 
 /** Whether what comes behind it, in the same batch, is judged by what it changed. */
