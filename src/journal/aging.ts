@@ -9,6 +9,8 @@ const JUMPS_MS = 30 * DAY_MS;
 /** At this ms of aging the wall clock went so many ms further than aging did; fewer than 0 = back. */
 type Jump = readonly [aged: number, ms: number];
 
+const MARK = `SELECT (SELECT value FROM meta WHERE name = 'aging_ms') AS aged, (SELECT value FROM meta WHERE name = 'aging_wall') AS wall`;
+
 interface Mark {
   readonly aged: number;
   readonly wall: number;
@@ -88,10 +90,7 @@ export class AgingClock {
   }
 
   #mark(): Mark {
-    return { aged: this.#number('aging_ms') ?? 0, wall: this.#number('aging_wall') ?? this.#clock.now() };
-  }
-
-  #number(name: string): number | undefined {
-    return this.#db.get<{ value: number }>('SELECT value FROM meta WHERE name = ?', name)?.value;
+    const { aged, wall } = this.#db.get<{ aged: number | null; wall: number | null }>(MARK) ?? { aged: null, wall: null };
+    return { aged: aged ?? 0, wall: wall ?? this.#clock.now() };
   }
 }

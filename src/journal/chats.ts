@@ -38,17 +38,20 @@ export function noteIncoming(store: Store, message: InboundMessage): void {
  * channel name. As JSON: SQLite would make a number of a bot's id in this column.
  */
 export function noteAccount(store: Store, { channel, account }: InboundMessage): void {
+  if (store.firstAccounts.has(channel)) return;
   const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING';
   store.db.run(sql, firstAccountOf(channel), JSON.stringify(firstAccount(store, channel) ?? account));
 }
 
 /** The first account used under this channel name. */
 export function firstAccount(store: Store, channel: string): string | undefined {
-  const known = store.firstAccounts.get(channel);
-  if (known !== undefined) return known;
+  return store.firstAccounts.get(channel) ?? notedAccount(store, channel) ?? oldestAccount(store, channel);
+}
+
+function notedAccount({ db }: Store, channel: string): string | undefined {
   const name = firstAccountOf(channel);
-  const value = store.db.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value;
-  return value === undefined ? oldestAccount(store, channel) : (readJson(value, name) as string);
+  const value = db.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value;
+  return value === undefined ? undefined : (readJson(value, name) as string);
 }
 
 /**
@@ -61,11 +64,15 @@ function oldestAccount(store: Store, channel: string): string | undefined {
   return oldest && senderOf(oldest.key).account;
 }
 
-/** Only what is committed is remembered: a write that fails takes nothing back here. */
+/**
+ * Only what is noted and committed is remembered: a write that fails takes nothing back here, and what is
+ * remembered need not be noted again.
+ */
 function rememberedFirstAccount(store: Store, channel: string): string | undefined {
-  const account = firstAccount(store, channel);
-  if (account !== undefined) store.firstAccounts.set(channel, account);
-  return account;
+  const known = store.firstAccounts.get(channel) ?? notedAccount(store, channel);
+  if (known === undefined) return oldestAccount(store, channel);
+  store.firstAccounts.set(channel, known);
+  return known;
 }
 
 /** Every chat of the channel begins with its name; the next character after the separator ends the range. */

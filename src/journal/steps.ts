@@ -29,7 +29,7 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
     state: row.state,
     ...(row.call_id === '' ? {} : { callId: row.call_id }),
     ...(row.args_hash === null ? {} : { argsHash: row.args_hash }),
-    ...(row.value === null ? {} : { value: readJson(row.value, `a step of inbox row ${seq}`) }),
+    ...(row.value === null ? {} : { value: readJson(row.value, `a step of run ${seq}`) }),
     ...(row.tool === null ? {} : { tool: row.tool }),
     ...(row.effect === null ? {} : { effect: row.effect }),
     ...(row.started_at === null ? {} : { startedAt: row.started_at }),

@@ -33,7 +33,7 @@ export interface Store {
    */
   readonly usage: { rowsSinceLook: number };
   readonly chats: KnownChats;
-  /** By channel; never changes once it is known: see `Chats.firstAccount`. */
+  /** By channel, what is noted in the file; it never changes: see `Chats.firstAccount`. */
   readonly firstAccounts: Map<string, string>;
   /** Sessions that were begun anew since this process opened the journal, which moved their runs. */
   readonly restarted: Set<string>;
@@ -53,7 +53,7 @@ export function readJson(text: string, where: string): Json {
 
 /** The shape is the one `accept` was given; only JSON damage can be noticed here. */
 export function readMessage(text: string, seq: number): InboundMessage {
-  return readJson(text, `inbox row ${seq}`) as unknown as InboundMessage;
+  return readJson(text, `run ${seq}`) as unknown as InboundMessage;
 }
 
 /**
