@@ -6,6 +6,7 @@ import type { FailureKind, ModelAnswer, ModelFailure, Usage } from '../core/mode
 import type { ToolCall } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { AgentRun } from '../core/turn.ts';
+import { unlessAborted } from '../lib/unless-aborted.ts';
 import type { ModelOutcome } from './model-call.ts';
 
 /** Of a result that a hook is shown (spec G4). UTF-16 units. */
@@ -81,16 +82,6 @@ function answerFacts({ stop, toolCalls, usage, provider, model }: ModelAnswer, {
     ...{ cumulative_input_tokens: spent.tokensIn + usage.tokensIn, cumulative_output_tokens: spent.tokensOut + usage.tokensOut },
     ...(usage.costUsd == null ? {} : { response_cost: usage.costUsd }),
   };
-}
-
-/** Undefined = the signal ended it: the caller looks at the signal. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return undefined;
-  }
 }
 
 function factsOf({ runId, session, channel, principal }: HookedRun): Omit<HookFacts, 'event'> {

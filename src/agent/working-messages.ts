@@ -1,6 +1,7 @@
 // The messages of a task as its model is shown them: what is older became a summary (P14).
 import type { SessionMessage } from '../core/session.ts';
 import type { AgentRun } from '../core/turn.ts';
+import { unlessAborted } from '../lib/unless-aborted.ts';
 import { isCompacted, planCompaction, summarise } from './compact.ts';
 import { COMPACTED, type Replay } from './replay.ts';
 import { encodeCompacted, type StoredSummary } from './stored-steps.ts';
@@ -72,14 +73,5 @@ export class WorkingMessages {
 
   #isTask({ id }: SessionMessage): boolean {
     return id === this.#run.input.id;
-  }
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw error;
   }
 }
