@@ -11,7 +11,6 @@ import type { Clock } from '../core/ports.ts';
 import type { Remains, RemainsOf, RunRow } from '../core/run.ts';
 import type { StepRecord } from '../core/step.ts';
 import { AgingClock } from './aging.ts';
-import { Backlog } from './backlog.ts';
 import { backupJournal } from './backup.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
@@ -27,6 +26,7 @@ import { peopleOf } from './people.ts';
 import { pinsOf } from './pins.ts';
 import { type ForgetTask, pruneAll } from './prune.ts';
 import { RecordWriter } from './record-writer.ts';
+import { Room } from './room.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
@@ -136,14 +136,14 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     firstAccounts: new Map(),
     restarted: new Set(),
   };
-  const backlog = new Backlog(highWater);
-  backlog.set(countActive(store)); // the first read, by which SQLite opens the log
+  const room = new Room(highWater);
+  room.set(countActive(store)); // the first read, by which SQLite opens the log
   const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);
   const queue = new CommitQueue({
     ...{ db, ...(sync ? { sync } : {}), onFatal, onWritable, onBegin: () => watch?.note() },
     onCommit: ({ active }) => {
       watch?.committed();
-      backlog.add(active);
+      room.add(active);
     },
     rider: record,
   });
@@ -151,7 +151,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   watchLoad(db);
   const refresh = () => {
     chats.forget();
-    backlog.set(countActive(store));
+    room.set(countActive(store));
     recountLoad(db);
   };
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
@@ -163,7 +163,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     return closed;
   };
   return {
-    journal: new SqliteJournal({ store, queue, backlog, outside, record, close }),
+    journal: new SqliteJournal({ store, queue, room, outside, record, close }),
     pairing: new SqlitePairingStore(store, queue),
     people: peopleOf(store, queue),
     pins: pinsOf(store, queue),

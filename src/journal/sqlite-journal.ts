@@ -17,7 +17,6 @@ import type { Children } from '../core/sub-agents.ts';
 import type { TaskRows } from '../core/task.ts';
 import type { Waits } from '../core/wait.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
-import type { Backlog } from './backlog.ts';
 import { chatsOf } from './chats.ts';
 import { childCounts, tokenUse } from './children.ts';
 import { commitAll, commitClaim, wokenBy } from './commit.ts';
@@ -36,6 +35,7 @@ import { promptedRun } from './prompted-runs.ts';
 import { readWaits } from './read-waits.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
+import type { Room } from './room.ts';
 import { cancelledRows, claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { settlePart } from './settle-part.ts';
@@ -50,7 +50,7 @@ import { loseQuestion } from './waits.ts';
 export interface SqliteJournalParts {
   readonly store: Store;
   readonly queue: CommitQueue;
-  readonly backlog: Backlog;
+  readonly room: Room;
   readonly outside: OutsideChanges;
   readonly record: RecordWriter;
   readonly close: () => Promise<void>;
@@ -87,12 +87,12 @@ export class SqliteJournal implements Journal {
     cursor?: CursorMove,
     onCommit?: (accepted: readonly Accepted[]) => void,
   ): Promise<readonly Accepted[]> {
-    using _reserved = this.#parts.backlog.reserve(batch.filter(({ kind }) => kind === 'admit').length);
+    using _reserved = this.#parts.room.reserve(batch.filter(({ kind }) => kind === 'admit').length);
     return await this.#waking((change) => acceptBatch(this.#store, batch, cursor, change), onCommit);
   }
 
   room(): number {
-    return this.#parts.backlog.room();
+    return this.#parts.room.left;
   }
 
   load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string, principal?: string): Load {

@@ -1,9 +1,9 @@
 /**
- * How many messages wait or run, in memory: what `room()` is computed from. Counts only what is on disk;
+ * How many more messages may wait, from those that wait or run, in memory. Counts only what is on disk;
  * messages on their way into the current transaction hold a reservation, so that two polls in one tick do not
  * both take the last places.
  */
-export class Backlog {
+export class Room {
   readonly #highWater: number;
   #active = 0;
   #reserved = 0;
@@ -12,7 +12,7 @@ export class Backlog {
     this.#highWater = highWater;
   }
 
-  room(): number {
+  get left(): number {
     return Math.max(0, this.#highWater - this.#active - this.#reserved);
   }
 
@@ -21,7 +21,7 @@ export class Backlog {
     this.#active += change;
   }
 
-  /** After another process changed the file: what was counted there. */
+  /** At the start, and after another process changed the file: what was counted there. */
   set(active: number): void {
     this.#active = active;
   }
