@@ -4,16 +4,10 @@ import { errorText } from '../core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../core/message.ts';
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { linkedSignal } from '../lib/linked-signal.ts';
-import { startTimer } from '../lib/timer.ts';
+import { withTimeLimit } from '../lib/with-time-limit.ts';
 import { measureSent } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
 
-/**
- * After the time limit the adapter has this long to say what it knows: a connection that never opened is no
- * mystery.
- */
-const AFTER_ABORT_MS = 1_000;
 /**
  * A message that was accepted may take a moment until the platform can find it; the platform may be slow to
  * answer at all.
@@ -107,35 +101,6 @@ async function ask(channel: Channel, part: OutboundPart, signal: AbortSignal) {
     return await channel.find?.(part, signal);
   } catch {
     return undefined; // the same as "cannot say now": asked again, then UNKNOWN
-  }
-}
-
-/**
- * Undefined when `call` did not answer in time, a moment of grace after its signal was aborted included.
- * `call` must not reject.
- */
-export async function withTimeLimit<T>(
-  call: (signal: AbortSignal) => Promise<T>,
-  timeoutMs: number,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
-): Promise<T | undefined> {
-  // An adapter may leave a listener on the signal it is given, and `signal` lives as long as delivery does.
-  using calling = linkedSignal(signal);
-  const { promise: over, resolve } = Promise.withResolvers<undefined>();
-  let stop: (() => void) | undefined;
-  const grace = (): void => {
-    stop?.();
-    stop = startTimer(clock, AFTER_ABORT_MS, () => resolve(undefined));
-  };
-  // However it is aborted, the call may still say what it knows.
-  calling.signal.addEventListener('abort', grace, { once: true });
-  if (calling.signal.aborted) grace();
-  else stop = startTimer(clock, timeoutMs, () => calling.abort(new Error('time limit')));
-  try {
-    return await Promise.race([call(calling.signal), over]);
-  } finally {
-    calling.signal.removeEventListener('abort', grace);
-    stop?.();
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Channel } from '../core/channel.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import { withTimeLimit } from './attempt.ts';
+import { withTimeLimit } from '../lib/with-time-limit.ts';
 import type { Budget } from './budget.ts';
 
 /** A turn waits for it, so it is short; the wait for the rate limit is part of it. */

@@ -5,8 +5,8 @@ import { errorText } from '../core/errors.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
-import { withTimeLimit } from '../delivery/attempt.ts';
 import { fromMark, mark, markedInMark } from '../lib/marks.ts';
+import { withTimeLimit } from '../lib/with-time-limit.ts';
 
 /** Messages that are asked for: a screen or two, which is what a person would read before they answer. */
 const MOST = 30;

@@ -6,8 +6,8 @@ import type { Address } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { withTimeLimit } from '../delivery/attempt.ts';
 import { mark } from '../lib/marks.ts';
+import { withTimeLimit } from '../lib/with-time-limit.ts';
 
 /** As long as Slack's topic and description can be together, nearly; about 150 tokens. UTF-16 units. */
 const ABOUT_CHARS = 600;

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../testing/fakes.ts';
-import { withTimeLimit } from './attempt.ts';
+import { withTimeLimit } from './with-time-limit.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
