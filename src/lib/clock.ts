@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports.ts';
 
 /** Longest time a timer of Node takes; above it fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Wall clock, monotonic clock and timers of this machine. */
 export const systemClock: Clock = {

@@ -1,9 +1,6 @@
 import type { Clock } from '../core/ports.ts';
-import { systemClock } from './clock.ts';
+import { LONGEST_TIMER_MS, systemClock } from './clock.ts';
 import { NO_LONGER_NEEDED } from './no-longer-needed.ts';
-
-/** Longest time a timer of Node takes; above it fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Calls `run` once after `ms`, unless what is returned was called before; to call that later does no harm.
