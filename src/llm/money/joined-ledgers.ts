@@ -3,6 +3,7 @@ import type { SpendingGroup, SpendingReader } from '../../core/ledger.ts';
 export type Sums = Omit<SpendingGroup, 'key'>;
 
 const NOTHING: Sums = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, tokensCacheWrite: 0, costUsd: 0, unpriced: 0 };
+const FIELDS = Object.keys(NOTHING) as readonly (keyof Sums)[];
 
 /** Several ledgers as one: `gatehouse chat` has a journal of its own beside the daemon's, and the money is the same. */
 export function joinedLedgers(ledgers: readonly SpendingReader[]): SpendingReader {
@@ -16,16 +17,7 @@ export function joinedLedgers(ledgers: readonly SpendingReader[]): SpendingReade
 }
 
 export function addUp(groups: readonly Sums[]): Sums {
-  return groups.reduce<Sums>(
-    (sum, group) => ({
-      calls: sum.calls + group.calls,
-      tokensIn: sum.tokensIn + group.tokensIn,
-      tokensOut: sum.tokensOut + group.tokensOut,
-      tokensCached: sum.tokensCached + group.tokensCached,
-      tokensCacheWrite: sum.tokensCacheWrite + group.tokensCacheWrite,
-      costUsd: sum.costUsd + group.costUsd,
-      unpriced: sum.unpriced + group.unpriced,
-    }),
-    NOTHING,
-  );
+  const sum: Record<keyof Sums, number> = { ...NOTHING };
+  for (const group of groups) for (const field of FIELDS) sum[field] += group[field];
+  return sum;
 }

@@ -1,5 +1,4 @@
-import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
-import type { Clock } from '../../core/ports.ts';
+import type { Model, ModelEvent, ModelRequest } from '../../core/model.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { type ChainOptions, healthyFirst, startOf, wrapperFacts } from './chain.ts';
 import { type Piece, type Tried, type Walk, walkFrom } from './failover-walk.ts';
@@ -11,22 +10,14 @@ import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 /** off: the first model that works. lane: the best by score. hedge: two at once until the first token. */
 export type RoutingMode = 'off' | 'lane' | 'hedge';
 
-export interface AdaptiveRouterOptions {
-  readonly clock: Clock;
+export interface AdaptiveRouterOptions extends ChainOptions {
   /** 0 <= x < 1. */
   readonly random: () => number;
   /** Default `lane`. */
   readonly mode?: RoutingMode;
   readonly weights?: Partial<ScoreWeights>;
-  /** Failures in a row that open a circuit. Default 2. */
-  readonly failureThreshold?: number;
   /** Share of calls that try a model not used for a while (lane). Default 0.1. */
   readonly probeProbability?: number;
-  /** How long a circuit stays open, and after what idle time a model is stale. ms, default 60 s. */
-  readonly probeIntervalMs?: number;
-  /** Told of each failure of one model, also when another then answers. Must not throw. */
-  readonly onFailed?: (model: string, failure: ModelFailure) => void;
-  readonly onUnused?: ChainOptions['onUnused'];
 }
 
 /** A model over several (spec B5). Disposing waits for the streams of cancelled calls. */

@@ -67,19 +67,12 @@ export class Attempt {
     return this.#pass.trial;
   }
 
-  /**
-   * Goes on from `upcoming` until it is known whether the model answers, and returns the event that told. For a
-   * trial that was outrun.
-   */
+  /** Goes on from `upcoming` to the event that tells whether the model answers. For a trial that was outrun. */
   async watch(upcoming: Promise<ModelEvent> | undefined): Promise<ModelEvent> {
     let event = await (upcoming ?? this.next());
-    while (event.type !== 'done' && event.type !== 'failed') {
-      if (this.#firstTokenMs !== undefined) {
-        this.#settle();
-        break;
-      }
-      event = await this.next();
-    }
+    const isOpen = (): boolean => event.type !== 'done' && event.type !== 'failed';
+    while (isOpen() && this.#firstTokenMs === undefined) event = await this.next();
+    if (isOpen()) this.#settle();
     return event;
   }
 

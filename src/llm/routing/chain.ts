@@ -10,14 +10,11 @@ export interface ChainOptions {
   readonly clock: Clock;
   /** Failures in a row after which a model is degraded. Default 2. */
   readonly failureThreshold?: number;
-  /** How long a degraded model is left alone before one call tries it again. ms, default 60 s. */
+  /** How long a degraded model is left alone before one call tries it again, or any (router) is stale. ms, default 60 s. */
   readonly probeIntervalMs?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
-  /**
-   * Told of an answer that the caller never gets, because another model's came first: its provider bills it
-   * all the same. Must not throw.
-   */
+  /** Told of an answer that came too late for the caller, and is billed all the same. Must not throw. */
   readonly onUnused?: (answer: ModelAnswer, context: ModelCallContext) => void;
 }
 

@@ -18,9 +18,8 @@ export interface Walk {
   readonly leftovers: Leftovers;
   /** The slots still worth a try after `from` failed, best first. Asked anew after each failure; tried ones are left out here. */
   readonly rest: (from: SlotState) => readonly SlotState[];
-  /** Told of each failure. */
+  /** Told as those of the same name in `ChainOptions`. */
   readonly onFailed?: (slot: SlotState, failure: ModelFailure) => void;
-  /** As `ChainOptions.onUnused`. */
   readonly onUnused?: (answer: ModelAnswer) => void;
 }
 

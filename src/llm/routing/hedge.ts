@@ -25,9 +25,8 @@ interface Runner {
   waiting: { readonly reason: string; readonly until: number } | undefined;
   /** Asks for the next event; once for each that came. */
   next(): Promise<ModelEvent>;
-  /** Its events go to the caller. */
-  win(): void;
-  stop(): void;
+  /** `used`: its events went to the caller. */
+  stop(used: boolean): void;
   /** Another one has won. A trial goes on until it is known whether its model is back. */
   leave(): void;
 }
@@ -39,10 +38,10 @@ interface Runner {
  */
 export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Walk): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));
+  let winner: Runner | undefined;
   try {
-    const winner = yield* race(runners, tried, walk);
+    winner = yield* race(runners, tried, walk);
     if (!winner) return { slot: primary, streamed: false };
-    winner.win();
     for (const runner of runners) if (runner !== winner) runner.leave();
     const { slot } = winner.attempt;
     if (slot !== primary) {
@@ -55,7 +54,7 @@ export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tr
     }
     return yield* drain(winner.attempt, tried, walk);
   } finally {
-    for (const runner of runners) runner.stop();
+    for (const runner of runners) runner.stop(runner === winner);
   }
 }
 
@@ -67,7 +66,6 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
   const attempt = new Attempt(slot, walk.request, { ...walk, signal: controller.signal });
   const { leftovers } = walk;
   let upcoming: Promise<ModelEvent> | undefined;
-  let hasWon = false;
   let left = false;
   const told = (event: ModelEvent | undefined): void => {
     if (event?.type === 'done') walk.onUnused?.(event.answer);
@@ -78,11 +76,11 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
     controller.abort(NO_LONGER_NEEDED);
     await attempt.close();
   };
-  const end = (before: Promise<void> | undefined): void => {
+  const end = (before: Promise<void> | undefined, used = false): void => {
     if (left) return;
     left = true;
     // An answer that came in the same instant.
-    if (!before && !hasWon) void upcoming?.then(told);
+    if (!before && !used) void upcoming?.then(told);
     leftovers.own(before ? before.then(close) : close());
   };
   return {
@@ -91,10 +89,7 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
       upcoming = attempt.next();
       return upcoming;
     },
-    win() {
-      hasWon = true;
-    },
-    stop: () => end(undefined),
+    stop: (used) => end(undefined, used),
     leave() {
       leftovers.signal.addEventListener('abort', onAbort, { once: true });
       // A model that does not even end is tried again by a later call.
