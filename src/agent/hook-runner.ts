@@ -14,7 +14,7 @@ const OUTPUT_BYTES = 1024 * 1024;
 const REASON_CHARS = 500;
 /** Hooks that are told something at once, and those that may wait for it. */
 const TOLD_AT_ONCE = 4;
-const MAX_UNTOLD = 1_000;
+const MAX_WAITING = 1_000;
 
 /** One hook of the config or of a plugin. */
 export interface HookSettings {
@@ -53,7 +53,7 @@ export class HookRunner implements Hooks {
   /** Failures in a row, by the id of the hook. */
   readonly #failures = new Map<string, number>();
   readonly #telling = new BoundedQueue(TOLD_AT_ONCE);
-  #untold = 0;
+  #waiting = 0;
 
   constructor(options: HookRunnerOptions) {
     this.#options = options;
@@ -73,16 +73,16 @@ export class HookRunner implements Hooks {
 
   tell(facts: HookFacts): void {
     for (const hook of this.#hooksFor(facts)) {
-      if (this.#untold >= MAX_UNTOLD) {
+      if (this.#waiting >= MAX_WAITING) {
         this.#options.logger.warn('hook.not-told', { hook: hook.key, event: facts.event, detail: 'too many wait to be told' });
         continue;
       }
-      this.#untold += 1;
+      this.#waiting += 1;
       void this.#telling.run(async () => {
         try {
           await this.#askOne(hook, facts, new AbortController().signal);
         } finally {
-          this.#untold -= 1;
+          this.#waiting -= 1;
         }
       });
     }

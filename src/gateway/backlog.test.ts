@@ -293,8 +293,8 @@ test('of more messages than are waited for, the oldest gives nothing back', () =
     const taken = backlog.take(message);
     if (taken) backlog.hold({ key: `${n}` }, taken);
   }
-  backlog.untold('0');
-  backlog.untold('1');
+  backlog.giveBackOf('0');
+  backlog.giveBackOf('1');
   expect([0, 1].map((n) => told(backlog, question({ chatId: `${n}` })))).toEqual([[], ['a line']]);
 });
 

@@ -100,7 +100,7 @@ export class Backlog {
   }
 
   /** The message is not answered: what it took goes with the next one. */
-  untold(messageId: string): void {
+  giveBackOf(messageId: string): void {
     this.#held.get(messageId)?.giveBack();
     this.#held.delete(messageId);
   }

@@ -218,19 +218,19 @@ export class Gateway {
 
   /** Called once the batch is on disk: delivers immediate answers and aborts turns that a person ended. */
   #answered(admission: Admission, accepted: Accepted | undefined): void {
-    const { runner, lanes: running, delivery } = this.#options;
-    if (accepted?.kind === 'amended' && admission.message.kind === 'delete') running.drop(accepted.row);
+    const { runner, lanes, delivery } = this.#options;
+    if (accepted?.kind === 'amended' && admission.message.kind === 'delete') lanes.drop(accepted.row);
     if (accepted?.kind === 'steered') runner.noted(accepted.outcome.slice(STEERED.length));
     if (accepted?.kind === 'new') {
       const { beside } = accepted.row.message;
       if (beside) runner.noted(beside);
-      for (const [lane, seqs] of seqsByLane(accepted.interrupted ?? [])) running.abort(lane, seqs, 'newer');
+      for (const [lane, seqs] of seqsByLane(accepted.interrupted ?? [])) lanes.abort(lane, seqs, 'newer');
     }
     if (accepted?.kind !== 'answered' || admission.kind !== 'answer') return;
     const { message } = admission;
-    const lanes = seqsByLane(accepted.cancelled);
-    for (const [lane, seqs] of lanes) running.abort(lane, seqs);
-    if (lanes.length > 0) this.#options.onEnded();
+    const stopped = seqsByLane(accepted.cancelled);
+    for (const [lane, seqs] of stopped) lanes.abort(lane, seqs);
+    if (stopped.length > 0) this.#options.onEnded();
     const { writes = [] } = admission;
     if (writes.length > 0) this.#options.wrote();
     for (const { session, line, isInUse = false } of accepted.cuts ?? [])
@@ -238,7 +238,7 @@ export class Gateway {
     if (admission.topic && 'to' in admission.topic) this.#hideOthers(message, admission.topic.to);
     const parts = [...admission.parts, ...writes.flatMap((write) => (write.kind === 'part' ? [write.part] : []))];
     const told = [...(admission.partsAfter ? [admission.lane] : []), ...parts.map((part) => part.lane)];
-    for (const lane of new Set([...told, ...lanes.map(([lane]) => lane)])) delivery.poke(lane);
+    for (const lane of new Set([...told, ...stopped.map(([lane]) => lane)])) delivery.poke(lane);
     this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });
   }
 
@@ -259,10 +259,10 @@ export class Gateway {
     // Where the model had answered, the session has the message with what it took.
     const cancelled =
       accepted?.kind === 'answered' ? accepted.cancelled : accepted?.kind === 'new' ? (accepted.interrupted ?? []) : [];
-    for (const { row, hasSteps } of cancelled) if (!hasSteps) backlog.untold(row.key);
+    for (const { row, hasSteps } of cancelled) if (!hasSteps) backlog.giveBackOf(row.key);
     const { channel, account, targetId } = message;
     const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete';
-    if (isTakenBack && targetId !== undefined) backlog.untold(messageKey({ channel, account, platformId: targetId }));
+    if (isTakenBack && targetId !== undefined) backlog.giveBackOf(messageKey({ channel, account, platformId: targetId }));
   }
 
   #note(

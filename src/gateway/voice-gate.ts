@@ -96,7 +96,7 @@ export class VoiceGate {
       try {
         return await this.#options.turn({ ...row, message: { ...message, ...background } }, signal, Promise.resolve());
       } catch (error) {
-        backlog.untold(message.id); // the next attempt takes it again
+        backlog.giveBackOf(message.id); // the next attempt takes it again
         throw error;
       }
     }
@@ -111,14 +111,14 @@ export class VoiceGate {
   /** `isWhole`: every recording was understood. */
   async #hear(row: ChatRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
-    const { transcriber, channel: find, workspace, uploads } = this.#options;
+    const { transcriber: create, channel: find, workspace, uploads } = this.#options;
     const notes = voiceNotes(message);
-    const ear = transcriber?.({
+    const transcriber = create?.({
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
       purpose: 'transcription',
     });
     const heard: Heard[] = [];
-    if (!ear) return { heard, isWhole: false };
+    if (!transcriber) return { heard, isWhole: false };
     let isWhole = true;
     const path = workspace(session);
     const fetching = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]);
@@ -130,7 +130,7 @@ export class VoiceGate {
         const file = await fetchFile(message, ref, index, { channel, workspace: path, uploads, signal: fetching });
         const entry = { file, words: '' };
         heard.push(entry);
-        entry.words = await transcribe(file, path, ear, { signal: hearing, onUnstored });
+        entry.words = await transcribe(file, path, transcriber, { signal: hearing, onUnstored });
       } catch (error) {
         signal.throwIfAborted();
         isWhole = false;

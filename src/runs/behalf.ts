@@ -18,7 +18,7 @@ export function headOf(name: string | undefined, principal: string): string {
 /** `Ada (telegram:42)`: a name that people chose, and the id by which access is decided. */
 export function personShown(name: string | undefined, principal: string): string {
   const id = principal.replace(/[^\w@.:+=/-]/gu, (char) => `%${char.codePointAt(0)?.toString(16)}`);
-  const shown = name === undefined ? '' : plainName(name);
+  const shown = name === undefined ? '' : withoutSigns(name);
   return shown === '' ? id : `${shown} (${id})`;
 }
 
@@ -31,10 +31,11 @@ export function receiverTitle(chat: {
   const { channel, chatId, name, isGroup } = chat;
   const id = nameInMark(chatId, { otherwise: '?' });
   if (isGroup) return `the group ${id} (${channel})`;
-  const shown = name === undefined ? '' : plainName(name);
+  const shown = name === undefined ? '' : withoutSigns(name);
   return shown === '' ? `${id} (${channel})` : `${shown} (${channel}, ${id})`;
 }
 
-function plainName(name: string): string {
+/** On the line of a mark, where no sign may look like the rest of the line. */
+function withoutSigns(name: string): string {
   return nameInMark(name.replace(SIGNS, ' '), { otherwise: '' }).replace(/ {2,}/g, ' ');
 }

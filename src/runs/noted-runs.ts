@@ -43,8 +43,8 @@ export class NotedRuns {
     return await this.#journal.steps(seq);
   }
 
-  /** The answer; one that comes after the answer to a later message says so. */
-  async below({ key, seq }: RunRow, text: string): Promise<string> {
+  /** The answer, under a line that says so where a later message was answered before it. */
+  async marked({ key, seq }: RunRow, text: string): Promise<string> {
     if (!this.#runs.get(key)?.hasNotes) return text;
     const steps = await this.#journal.steps(seq);
     const isLate = steps.some(({ kind, state }) => kind === 'note' && state === 'DONE');

@@ -191,7 +191,7 @@ export class Runner {
       case 'answered':
         return this.#done(row, {
           ...{ state: 'DONE', outcome: 'answered', files, choices, lines },
-          text: await this.#noted.below(row, outcome.text),
+          text: await this.#noted.marked(row, outcome.text),
         });
       case 'limit':
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
