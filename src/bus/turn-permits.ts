@@ -83,7 +83,7 @@ export class TurnPermits {
   readonly #background: ChannelState = { running: 0, waiting: new FairQueue(), lastAt: 0 };
   #running = 0;
   #arrivals = 0;
-  /** Waits for the share of a channel that falls quiet, while somebody could have it. */
+  /** Waits for the share of a channel that falls quiet, while a job waits that could have it. */
   #wake: { readonly at: number; readonly stop: () => void } | undefined;
 
   constructor(options: TurnPermitsOptions) {
@@ -186,7 +186,10 @@ export class TurnPermits {
     return found;
   }
 
-  /** Starts whoever may start, in the order they came. A channel that may not although permits are free has a turn running: none waits for ever. */
+  /**
+   * Starts the jobs that may start, in the order they came. A channel that may not although permits are free
+   * has a turn running: none waits for ever.
+   */
   #handOn(): void {
     for (;;) {
       const now = this.#options.clock.monotonic();
@@ -207,8 +210,9 @@ export class TurnPermits {
   }
 
   /**
-   * One timer, for the next channel that will have been without work for so long that others may have its share. It lasts a minute at
-   * most, and only while a job waits although a permit is free: whoever has seen all its jobs end leaves no timer behind.
+   * One timer, for the next channel that will have been without work for so long that others may have its
+   * share. It lasts a minute at most, and only while a job waits although a permit is free: once all jobs have
+   * ended there is none.
    */
   #watch(): void {
     const { total, clock } = this.#options;

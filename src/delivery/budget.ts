@@ -16,7 +16,7 @@ export interface Budget {
   reserve(ref: Place, rate: ChannelLimits['rate']): Reservation;
   /** How long the platform has asked this chat and account to be silent, ms; 0 = not at all. */
   closedFor(ref: ChatRef): number;
-  /** The platform asked for silence: nobody sends to the chat, or with the account, for that long. */
+  /** The platform asked for silence: nothing is sent to the chat, or with the account, for that long. */
   close(scope: 'chat' | 'account', ref: ChatRef, ms: number): void;
   /**
    * Whether a send could go now and half of each bucket would be left: what may be spent on typing. Takes

@@ -13,7 +13,7 @@ import type { Budget, Place } from './budget.ts';
 const FIRST_MS = 300;
 /** Platforms drop the indicator after 5 to 10 s (spec D3). */
 const REPEAT_MS = 5_000;
-/** A backstop, should nobody dispose of it. */
+/** A backstop, should it never be disposed of. */
 const LONGEST_MS = 600_000;
 
 export interface TypingOptions {
@@ -61,7 +61,7 @@ export class Typing implements Disposable {
     if (!channel?.typing || !budget.plentiful(this.#ref, channel.limits.rate)) return;
     const { chatId, threadId } = this.#ref;
     this.#calling ??= linkedSignal(signal);
-    // Not awaited: a hanging call must not hold up the next beat, and its failure is nobody's concern.
+    // Not awaited: a hanging call must not hold up the next beat, and its failure changes nothing.
     void show(channel, { chatId, ...(threadId !== undefined && { threadId }) }, this.#calling.signal);
   }
 }

@@ -20,9 +20,7 @@ export interface TranscriptsOptions {
 
 /**
  * Sessions as the turns see them: the file plus the lines that a finished turn committed and that are still
- * on their way into the file. Moving a line is idempotent (by its id), so a kill between the file's sync and
- * the journal's clearing repeats nothing. A file that cannot be written keeps its own lines waiting and no
- * other session's.
+ * on their way into the file.
  */
 export class Transcripts implements AsyncDisposable {
   /** One turn of a session, or one change of its lines, at a time. */
