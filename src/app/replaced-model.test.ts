@@ -66,6 +66,27 @@ describe('a model found without a config', () => {
     ]);
   });
 
+  test('is not told to be replaced by one that cannot be made, and a later call tries again', async () => {
+    const replaced: [string, string][] = [];
+    let isBroken = true;
+    const model = withReplacement({
+      ...{ provider: 'anthropic', model: 'claude-sonnet-5-5', list: async () => ['claude-sonnet-5'], now: () => NOW },
+      create: (name) => {
+        if (name === 'claude-sonnet-5' && isBroken) throw new Error('no such dialect');
+        return scriptedModel(name === 'claude-sonnet-5' ? () => 'hello' : GONE, { id: `anthropic/${name}` });
+      },
+      onReplaced: (from, to) => replaced.push([from, to]),
+    });
+    const call = () => eventsOf(model.call(REQUEST, AbortSignal.timeout(10_000)));
+    const [failed] = await call();
+    expect(failed).toMatchObject({ type: 'failed', failure: { kind: 'model-gone' } });
+    expect(JSON.stringify(failed)).toContain('claude-sonnet-5: no such dialect');
+    expect(replaced).toEqual([]);
+    isBroken = false;
+    expect((await call()).at(-1)).toMatchObject({ type: 'done', answer: { text: 'hello' } });
+    expect(replaced).toEqual([['claude-sonnet-5-5', 'claude-sonnet-5']]);
+  });
+
   test('calls that find it out at the same time replace it once', async () => {
     const scripts = { 'claude-sonnet-5-5': GONE, 'claude-sonnet-5': () => 'hello' };
     const { call, replaced, lists } = setup(['claude-sonnet-5'], scripts);

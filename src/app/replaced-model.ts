@@ -45,9 +45,15 @@ export function withReplacement(options: ReplacementOptions): Model {
     const left = offered.filter((model) => !gone.has(model));
     const next = chooseReplacement(options.provider, name, left, options.now());
     if (next === undefined) return { ...failure, message: `${failure.message}; the provider has ${namesOf(left)}` };
+    let made: Model;
+    try {
+      made = options.create(next);
+    } catch (error) {
+      return { ...failure, message: `${failure.message}; ${next}: ${errorText(error)}` };
+    }
     options.onReplaced(name, next);
     name = next;
-    current = options.create(next);
+    current = made;
     return undefined;
   };
   return {
@@ -65,7 +71,7 @@ export function withReplacement(options: ReplacementOptions): Model {
         if (!lost) return;
         const said = lost;
         const mine = turn.then(() => (current === asked ? replace(said, signal) : undefined));
-        turn = mine;
+        turn = mine.catch(() => undefined);
         const failure = await mine;
         if (failure) return yield { type: 'failed', failure };
         yield { type: 'switched', from: asked.id, to: current.id, reason: 'model-gone' };
