@@ -156,6 +156,59 @@ test('A25 a call that was cut off after its yes runs again with what was approve
   expect(pay.runs).toBe(2);
 });
 
+/** Steps of an attempt that was cut off while its call ran. */
+async function cutOff(tool: Tool, settings: Partial<PolicySettings>): Promise<readonly StepRecord[]> {
+  const [, { steps }] = await attempt({ tools: [tool], access: access(settings) });
+  return steps.writes.filter(({ kind, state }) => kind !== 'tool' || state === 'STARTED');
+}
+
+test('a call that was cut off is asked about as a new one where the config has become stricter since', async () => {
+  const look = countingTool({ name: 'pay', effect: 'none' });
+  const recorded = await cutOff(look, {});
+  // As `git` and `grep` are where no sandbox is in force any more.
+  const bare = countingTool({ name: 'pay', effect: 'outside', idempotent: true, act: 'program' });
+  const [asking] = await attempt({ tools: [bare], recorded });
+  expect([asking.outcome.kind, bare.runs]).toEqual(['parked', 0]);
+  const after = (answer: Partial<CallVerdict>) =>
+    attempt({ tools: [bare], recorded, access: access({}, { verdicts: said(asking, answer) }) });
+  const [no] = await after({ isAllowed: false, text: 'deny' });
+  expect([bare.runs, resultsIn(no)]).toEqual([
+    0,
+    ['Error: pay was not allowed: a person said no. Do not try it in another way.'],
+  ]);
+  const [yes, run] = await after({});
+  expect([yes.outcome.kind, bare.runs]).toEqual(['answered', 1]);
+  // What was a look has become an effect, and its record names who allowed that.
+  const [callId] = waitsIn(asking.outcome);
+  expect(stepsOf(run.steps.writes)).toMatchObject([
+    { state: 'STARTED', effect: 'outside', approvedBy: `w ${callId}` },
+    { state: 'DONE' },
+  ]);
+});
+
+test('what was a look and is an effect now is recorded as one also where no person has to be asked', async () => {
+  const recorded = await cutOff(countingTool({ name: 'pay', effect: 'none' }), {});
+  const bare = countingTool({ name: 'pay', effect: 'outside', idempotent: true });
+  const [, run] = await attempt({ tools: [bare], recorded, access: access({ mode: 'full' }) });
+  expect([bare.runs, stepsOf(run.steps.writes)]).toMatchObject([1, [{ state: 'STARTED', effect: 'outside' }, { state: 'DONE' }]]);
+});
+
+test.each([
+  ['forbids it', { deny: ['pay'] }, undefined],
+  ['asks about it, and a person says no', {}, { isAllowed: false, text: 'deny' }],
+])('the end of a call that was cut off in its effect is not known where the config now %s', async (_how, settings, answer) => {
+  const pay = countingTool({ name: 'pay', idempotent: true });
+  const recorded = await cutOff(pay, { mode: 'full' });
+  const again = (more: Partial<ToolAccess> = {}) => attempt({ tools: [pay], recorded, access: access(settings, more) });
+  const [asking] = await again();
+  const [result, run] = await again(answer ? { verdicts: said(asking, answer) } : {});
+  expect([pay.runs, resultsIn(result)]).toEqual([1, [UNKNOWN]]);
+  // Not `none`: it may have been taken.
+  expect(stepsOf(run.steps.writes).map(({ state, effect, endedAt }) => ({ state, effect, endedAt }))).toEqual([
+    { state: 'DONE' },
+  ]);
+});
+
 test('a call whose facts cannot be read is refused', async () => {
   const pay = countingTool({ name: 'pay', approval: () => Promise.reject(new Error('gone')) });
   const [result] = await attempt({ tools: [pay] });

@@ -34,7 +34,7 @@ export type Gate =
   /** `approvedBy`: id of the wait or grant that allows it. */
   | { readonly kind: 'run'; readonly approvedBy?: string }
   | { readonly kind: 'refused'; readonly output: string; readonly reason: string; readonly key?: string }
-  /** It began, and what a person allowed then is not what would run now. */
+  /** It began, may have had its effect, and may not run again: policy, a person or what was allowed has changed. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'ask'; readonly wait: Wanted; readonly reason: string; readonly key?: string };
 
@@ -69,19 +69,24 @@ export async function gateCall(gated: GatedCall): Promise<Gate> {
 }
 
 /**
- * Whether a call that began before a crash may still run again: what was allowed then may be forbidden now.
+ * Decides on a call that began before a crash and may have had its effect; one without an effect is decided as
+ * one that has not begun. Where it may not run again its outcome is unknown, and never "refused".
  */
 export async function mayStillRun(gated: GatedCall): Promise<Gate> {
   const { run, call, tool, model, taint } = gated;
   const parsed = parseArguments(tool.name, call.arguments);
   if (!parsed.ok) return { kind: 'run' };
-  const { policy, authority } = run.access;
+  const { policy, authority, verdicts } = run.access;
   const verdict = policy.decide({ tool, args: parsed.args, taint }, { authority, channel: run.channel, model });
-  if (verdict.kind === 'deny') return refused(tool, verdict);
-  const said = run.access.verdicts.get(approvalId(call.id));
-  if (!said) return { kind: 'run' };
-  const facts = await factsOf(gated, parsed.args);
-  return !('problem' in facts) && digestOf(tool, parsed.args, facts) === said.digest ? { kind: 'run' } : { kind: 'changed' };
+  const said = verdicts.get(approvalId(call.id));
+  if (verdict.kind === 'deny' || said?.isAllowed === false) return { kind: 'changed' };
+  if (said) {
+    const facts = await factsOf(gated, parsed.args);
+    return !('problem' in facts) && digestOf(tool, parsed.args, facts) === said.digest ? approved(said) : { kind: 'changed' };
+  }
+  if (verdict.kind === 'allow') return { kind: 'run' };
+  const gate = await gateCall(gated);
+  return gate.kind === 'refused' ? { kind: 'changed' } : gate;
 }
 
 function approved({ wait }: CallVerdict): Gate {

@@ -157,9 +157,11 @@ async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
   if (gate.kind === 'changed' || (gate.kind !== 'run' && going)) return await unknown(call, step, batch);
   if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });
-  if (!recorded) {
-    const began = { tool: tool.name, effect: tool.effect, startedAt: run.clock.now() };
-    const allowed = gate.approvedBy === undefined ? {} : { approvedBy: gate.approvedBy };
+  const allowed = gate.approvedBy === undefined ? {} : { approvedBy: gate.approvedBy };
+  // Again where it has become more than what was recorded: an effect, or one that a person allowed since.
+  const isMore = gate.approvedBy !== undefined || (recorded?.hasNoEffect === true && tool.effect !== 'none');
+  if (!recorded || isMore) {
+    const began = { tool: tool.name, effect: tool.effect, ...(recorded ? {} : { startedAt: run.clock.now() }) };
     const value = { callId: call.id, name: call.name, ...(final === call ? {} : { replaced: final.arguments }) };
     await run.steps.record({ ...step, ...began, ...allowed, state: 'STARTED', value });
   }
@@ -187,7 +189,7 @@ async function unknown(call: ToolCall, step: Omit<StepRecord, 'state'>, batch: T
   return await recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
 }
 
-/** The call as it would run, which a hook may have changed, and whether it may. After a crash as it began. */
+/** The call as it would run, which a hook may have changed, and whether it may. After a crash no hook is asked again. */
 async function gateFinal(
   call: ToolCall,
   recorded: ReturnType<Replay['tool']>,
@@ -195,7 +197,8 @@ async function gateFinal(
 ): Promise<{ readonly call: ToolCall; readonly gate: Gate }> {
   if (recorded) {
     const final = recorded.replaced === undefined ? call : { ...call, arguments: recorded.replaced };
-    return { call: final, gate: await mayStillRun({ ...batch, call: final }) };
+    const gated = { ...batch, call: final };
+    return { call: final, gate: recorded.hasNoEffect ? await gateCall(gated) : await mayStillRun(gated) };
   }
   const { run, signal } = batch;
   const answer = await askBeforeCall(run, call, signal);
