@@ -177,7 +177,7 @@ test('A39 A27 a plugin sees its own files, its workspace and the variables it wa
   ).toEqual([
     'GATEHOUSE_WORK_DIR=/workspace',
     'GREET_TOKEN=[gone]',
-    'HOME=/workspace',
+    'HOME=/tmp',
     'LANG=C.UTF-8',
     expect.stringMatching(/^PATH=/),
     'TERM=dumb',
@@ -307,12 +307,13 @@ console.log(JSON.stringify({ output: shout(JSON.parse(text).text), success: true
 
 test('where the config has no sandbox for programs on purpose, a plugin runs bare', async () => {
   const dataDir = await dataDirectory();
-  await approve(dataDir, { name: 'greet', script: '#!/bin/sh\necho "$GATEHOUSE_WORK_DIR"; pwd\n' });
+  await approve(dataDir, { name: 'greet', script: '#!/bin/sh\necho "$GATEHOUSE_WORK_DIR"; pwd; echo "$HOME"\n' });
   await using at = await scene(dataDir, [hello(), 'done'], { sandbox: { mode: 'none' } });
   await at.channel.deliver({ platformId: 'm1', text: 'greet' });
   await at.daemon.gateway.idle();
-  const [place, cwd] = at.told()[0]?.split('\n') ?? [];
+  const [place, cwd, home] = at.told()[0]?.split('\n') ?? [];
   expect(place).toBe(cwd);
+  expect(home).toMatch(/gatehouse-home-/);
   expect(place).toContain(join(dataDir, 'workspaces'));
 });
 

@@ -76,21 +76,22 @@ async function processesWith(mark: string): Promise<readonly string[]> {
 test('a program works in the workspace of its session, and sees neither the state nor a key of the daemon', async (context) => {
   needsSandbox(context);
   process.env['GATEHOUSE_TEST_KEY'] = 'canary-of-the-environment';
-  const look = 'echo made > note; cat /proc/*/environ "$STATE"/* 2>&1 | tr "\\0" "\\n"; ls';
+  const look = 'echo made > note; cat /proc/*/environ "$STATE"/* 2>&1 | tr "\\0" "\\n"; ls; echo ~';
   await using at = await scene((request) =>
     request.messages.some(({ role }) => role === 'tool') ? 'done' : shell(look.replace('$STATE', join(at.dir, 'sessions'))),
   );
   await at.channel.deliver({ platformId: 'm1', text: 'look around' });
   await at.daemon.gateway.idle();
 
-  expect(at.told()).toContain('note\nExit code: 0');
+  expect(at.told()).toContain('note\n/workspace\nExit code: 0');
   expect(at.told()).not.toContain('canary');
   expect(await readFile(join(await workspaceIn(at.dir), 'note'), 'utf8')).toBe('made\n');
 });
 
-test('grep searches the workspace, by expressions that cannot be flags, and leaves out what git ignores', async (context) => {
+test('grep searches the workspace, by expressions that cannot be flags, and leaves out what git ignores there', async (context) => {
   needsSandbox(context);
-  const write = `printf 'one two\\n--two\\n' > a.txt; printf 'two\\n' > b.log; printf '*.log\\n' > .gitignore`;
+  const write = `printf 'one two\\n--two\\n' > a.txt; printf 'two\\n' > b.log; printf '*.log\\n' > .gitignore
+    mkdir -p .config/git; echo a.txt > .config/git/ignore; printf '[core]\\nexcludesFile = .config/git/ignore\\n' > .gitconfig`;
   const grep = (args: Record<string, unknown>) => ({ toolCalls: [{ name: 'grep', arguments: args }] });
   await using at = await scene([
     shell(write),

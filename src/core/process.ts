@@ -13,7 +13,8 @@ export interface Spawn {
   readonly home?: string;
   /**
    * The whole environment of the child; nothing is inherited. Names that make programs load code are left
-   * out.
+   * out. A program of a tool has as HOME its own directory where HOME names that, else an empty one that ends with
+   * it: files that a model wrote must not configure other programs than its shell.
    */
   readonly env: Readonly<Record<string, string>>;
   /**
@@ -93,6 +94,8 @@ export interface Processes {
 
 /** A program of a tool. Its sandbox and its bounds on memory are those of the config. */
 export interface ToolProgram extends Pick<Spawn, 'argv' | 'cwd' | 'home' | 'stdin' | 'onLine' | 'onProgress' | 'onOutput'> {
+  /** Its directory is its HOME, as of a shell that works there. Default: an empty one that ends with it. */
+  readonly isHome?: true;
   /** Beside PATH, HOME, LANG and TERM, which stay as they are. Default: nothing. */
   readonly env?: Readonly<Record<string, string>>;
   /** Default: as the config says for all programs. */

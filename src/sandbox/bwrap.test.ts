@@ -40,9 +40,20 @@ function needsBwrap(context: TestContext): void {
 it('a program works in its directory, and what it writes there stays', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();
-  const { code, out, err } = await sandboxed('pwd; echo $HOME; echo hello >file && cat file', { cwd: dir.path });
+  const program = { env: { PATH: '/usr/bin:/bin', HOME: dir.path } };
+  const { code, out, err } = await sandboxed('pwd; echo $HOME; echo hello >file && cat file', { cwd: dir.path, program });
   expect({ code, out, err }).toEqual({ code: 0, out: '/workspace\n/workspace\nhello\n', err: '' });
   expect(await readFile(join(dir.path, 'file'), 'utf8')).toBe('hello\n');
+});
+
+it('A24 a program that is not given its directory as HOME has an empty one: no file there configures it', async (context) => {
+  needsBwrap(context);
+  await using dir = await tempDir();
+  await writeFile(join(dir.path, '.gitconfig'), '[alias]\n\tx = !echo steered\n');
+  const { out } = await sandboxed('echo $HOME; ls -A ~; touch ~/x && echo kept; git x 2>/dev/null; cat .gitconfig', {
+    cwd: dir.path,
+  });
+  expect(out).toBe('/tmp\nkept\n[alias]\n\tx = !echo steered\n');
 });
 
 it('A24 A28 it sees nothing of the machine but the system: no home, no state, no config, no processes', async (context) => {

@@ -7,8 +7,8 @@ import { seccompFilter } from './seccomp.ts';
 export const WORKSPACE = '/workspace';
 /** Where a program with a home finds that. */
 export const PROGRAM_HOME = '/program';
-/** Where one that has no directory begins: in memory that ends with it. */
-const NOWHERE = '/tmp';
+/** Where one that has no directory begins, and has its HOME: in memory that ends with it. */
+export const NOWHERE = '/tmp';
 
 interface Jail {
   readonly argv: readonly string[];
@@ -75,7 +75,8 @@ export function bubblewrap({ argv, cwd, home, env, network, readable, hidden }: 
   const seccomp = filter ? ['--seccomp', '4'] : [];
   const command = ['bwrap', ...args, ...seccomp, '--', ...argv];
   const shown = Object.entries(env).map(([name, value]) => [name, cwd === undefined ? value : seenAs(value, cwd, WORKSPACE)]);
-  const variables = { ...Object.fromEntries(shown), HOME: cwd === undefined ? NOWHERE : WORKSPACE };
+  const isHome = cwd !== undefined && env['HOME'] === cwd;
+  const variables = { ...Object.fromEntries(shown), HOME: isHome ? WORKSPACE : NOWHERE };
   return { argv: command, cwd: '/', env: variables, isGuardian: true, ...(filter ? { fourth: filter } : {}) };
 }
 

@@ -25,21 +25,26 @@ export interface Confinement {
 
 /** What is needed of a program to confine it. */
 export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' | 'network' | 'readable'> & {
+  /** Absolute: HOME and the place for temporary files of a program that has none in memory. */
+  readonly ownHome?: string;
   readonly memoryBytes?: number;
   readonly pids?: number;
 };
 
 /** Throws GH2010 for a directory or a path that the sandbox cannot take, and where it cannot isolate a program. */
 export function confine(program: Confined, confinement: Confinement): Command {
-  const env = childEnvironment(program.env);
-  const { argv, cwd, home } = program;
+  const { argv, cwd, home, ownHome } = program;
+  const env = {
+    ...childEnvironment(program.env),
+    ...(ownHome === undefined ? {} : { HOME: ownHome, TMPDIR: ownHome }),
+  };
   const network = program.network && confinement.network;
   // Before the mode: `none` is for programs that a person approves, not for the code of strangers.
   if (program.sandbox === 'isolated') return isolated({ ...program, env, network }, confinement);
   if (program.sandbox === 'trusted' || confinement.mode === 'none') {
     return { argv: limited(program), cwd, env, isGuardian: false };
   }
-  const own = home === undefined ? {} : { home };
+  const own = { ...(home === undefined ? {} : { home }), ...(ownHome === undefined ? {} : { ownHome }) };
   if (confinement.mode === 'macos')
     return { argv: sandboxExec({ ...confinement, ...own, argv, cwd, network }), cwd, env, isGuardian: false };
   const inside = home === undefined ? argv : argv.map((word) => seenAs(word, home, PROGRAM_HOME));

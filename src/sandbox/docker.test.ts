@@ -52,6 +52,8 @@ it('the client reads no settings that the agent wrote, and no variable tells it 
   expect(lines).toContain('TOKEN=of the plugin');
   expect(lines.filter((line) => line.startsWith('DOCKER_HOST'))).toEqual([]);
   expect(await readFile(join(dir.path, 'asked'), 'utf8')).not.toContain('of the plugin');
+  const { argv } = confine({ ...PROGRAM, cwd: dir.path, env: { [PROCESS_MARK]: 'x' } }, JAIL);
+  expect(argv).toContain('HOME=/tmp');
 });
 
 it('F30 a container that outlives its client is removed by its name, after a time-out and after a stop', async () => {

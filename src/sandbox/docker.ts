@@ -1,5 +1,5 @@
 import { GatehouseError } from '../core/errors.ts';
-import { PROGRAM_HOME, readablePath, realDirectory, seenAs, WORKSPACE } from './bwrap.ts';
+import { NOWHERE, PROGRAM_HOME, readablePath, realDirectory, seenAs, WORKSPACE } from './bwrap.ts';
 import { PROCESS_MARK } from './kernel-process.ts';
 import type { Command } from './process-group.ts';
 
@@ -63,7 +63,7 @@ export function dockerRun(container: Container): Command {
     ...(pids === undefined ? [] : ['--pids-limit', `${pids}`]),
     ...['--ulimit', 'core=0', '--ulimit', `fsize=${fileBytes}`, '--user', `${uid}:${gid}`, '--hostname', 'sandbox'],
     ...mounts(container),
-    ...['--workdir', WORKSPACE, '--env', `HOME=${WORKSPACE}`, '--env', `PATH=${PATH}`],
+    ...['--workdir', WORKSPACE, '--env', `HOME=${env['HOME'] === container.cwd ? WORKSPACE : NOWHERE}`, '--env', `PATH=${PATH}`],
     // By name alone: the values are the client's, and on no command line that others of the machine may read.
     ...Object.keys(own).flatMap((name) => ['--env', name]),
     ...['--entrypoint', program, image, ...args],

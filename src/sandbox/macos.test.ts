@@ -17,6 +17,12 @@ it('the profile for macOS refuses all but what is named in it', async () => {
   expect(sandboxExec({ ...JAIL, argv: ['ls'] })).toEqual(['/usr/bin/sandbox-exec', '-p', golden, 'ls']);
 });
 
+it('a program that is not given its directory as HOME may write to one of its own', () => {
+  const text = profileText({ ...JAIL, ownHome: '/private/tmp/gatehouse-home-x' });
+  const rule = `(allow file-read* file-write* (subpath "${JAIL.cwd}") (subpath "/private/tmp/gatehouse-home-x"))`;
+  expect(text.indexOf(rule)).toBeGreaterThan(text.indexOf('(deny file-read*'));
+});
+
 it('a program with a home may read that, in the hidden directory too', () => {
   const text = profileText({ ...JAIL, home: '/Users/ada/.gatehouse/plugin-copies/x' });
   const rule = '(allow file-read* (subpath "/Users/ada/.gatehouse/plugin-copies/x"))';

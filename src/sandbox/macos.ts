@@ -5,6 +5,8 @@ interface Profile {
   readonly cwd: string;
   /** Holds the program itself. */
   readonly home?: string;
+  /** Beside its directory the only one that it may write to. */
+  readonly ownHome?: string;
   readonly network: boolean;
   readonly readable: readonly string[];
   readonly hidden: readonly string[];
@@ -20,7 +22,7 @@ export function sandboxExec(profile: Profile): readonly string[] {
   return ['/usr/bin/sandbox-exec', '-p', profileText(profile), ...profile.argv];
 }
 
-export function profileText({ cwd, home, network, readable, hidden }: Omit<Profile, 'argv'>): string {
+export function profileText({ cwd, home, ownHome, network, readable, hidden }: Omit<Profile, 'argv'>): string {
   const below = (paths: readonly string[]): string => paths.map((path) => `(subpath ${quoted(path)})`).join(' ');
   return [
     '(version 1)',
@@ -34,7 +36,7 @@ export function profileText({ cwd, home, network, readable, hidden }: Omit<Profi
     ...(hidden.length === 0 ? [] : [`(deny file-read* ${below(hidden)})`]),
     // The last rule that fits decides.
     ...(home === undefined ? [] : [`(allow file-read* ${below([home])})`]),
-    `(allow file-read* file-write* ${below([cwd])})`,
+    `(allow file-read* file-write* ${below(ownHome === undefined ? [cwd] : [cwd, ownHome])})`,
     '(allow file-write* (literal "/dev/null") (literal "/dev/zero"))',
     ...(network ? ['(allow network*)', '(allow system-socket)'] : []),
     '',

@@ -2,6 +2,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
@@ -92,6 +93,17 @@ it('a program runs in a worker that is started for it, with nothing of our envir
   expect(exit.out).not.toContain('CANARY');
   expect(seen).toEqual([expect.objectContaining({ owner, program: 'sh', pgid: expect.any(Number) })]);
   expect(rows.size).toBe(0);
+});
+
+it('A24 without a sandbox a program of a tool has an empty, private HOME that ends with it, and where one is given has that', async () => {
+  using spawner = spawnerOn(within());
+  const { out } = await spawner.run(shell('echo "$HOME"; ls -A ~; stat -c %a ~; mktemp; echo x >~/x && cat ~/x'), NEVER);
+  const [home = '', mode, temporary, kept] = out.split('\n');
+  expect([mode, kept, temporary?.startsWith(`${home}/`), existsSync(home)]).toEqual(['700', 'x', true, false]);
+  const env = { PATH, HOME: '/srv' };
+  expect((await spawner.run(shell('echo "$HOME $TMPDIR"', { env }), NEVER)).out).toBe('/srv \n');
+  // A program of the operator gets what it was given, and no more.
+  expect((await spawner.run(shell('echo "$HOME"', { sandbox: 'trusted' }), NEVER)).out).toBe('\n');
 });
 
 it('several run at once, each with its own lines, and an abort ends only its own', async () => {

@@ -4,6 +4,7 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { confine } from './confine.ts';
 import { receive, send, type ToWorker, toWorker } from './messages.ts';
+import { withOwnHome } from './own-home.ts';
 import { probeSandbox } from './probe.ts';
 import { type GroupOptions, runGroup } from './process-group.ts';
 
@@ -125,7 +126,9 @@ class Connection {
         ...(home === undefined ? {} : { home }),
         ...(readable ? { readable } : {}),
       };
-      const exit = await runGroup(confine({ ...rest, ...bounds }, confinement), options, stop);
+      const exit = await withOwnHome(rest, confinement.mode, (own) =>
+        runGroup(confine({ ...rest, ...bounds, ...own }, confinement), options, stop),
+      );
       send(this.#stream, { type: 'end', id, exit });
     } catch (error) {
       const hint = isGatehouseError(error) ? { hint: error.hint } : {};

@@ -90,7 +90,8 @@ async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }
     taken = taken.then(() => whole.write(bytes));
     return taken;
   };
-  const program = { argv, cwd, callId, timeoutMs: seconds * 1_000, outputBytes: OUTPUT_BYTES, onOutput, writes: true } as const;
+  const limits = { timeoutMs: seconds * 1_000, outputBytes: OUTPUT_BYTES };
+  const program = { argv, cwd, callId, ...limits, onOutput, isHome: true, writes: true } as const;
   const exit = await spawner.run(program, signal);
   if (exit.timedOut) throw new ToolFailure(`timed out after ${seconds} s, and ended with all that it started\n${outputOf(exit)}`);
   const status = exit.code === null ? 'Ended by a signal' : `Exit code: ${exit.code}`;

@@ -96,12 +96,12 @@ function runSpawner(run: string, spawner: WorkerSpawner, { found, sandbox }: InF
     bounds: { mode: found.mode, network, readable, ...(found.mode === 'docker' && image !== undefined ? { image } : {}) },
     isContained: found.mode !== 'none' && !network,
     programs: new Set(found.programs),
-    run: ({ callId, timeoutMs, outputBytes, env, ...program }: ToolProgram, signal) =>
+    run: ({ callId, timeoutMs, outputBytes, isHome, env, ...program }: ToolProgram, signal) =>
       spawner.run(
         {
           ...{ network, ...program },
           ...{ sandbox: 'tool', owner: { run, callId } },
-          env: { ...env, PATH: PROGRAM_PATH, HOME: program.cwd, LANG: 'C.UTF-8', TERM: 'dumb' },
+          env: { ...env, PATH: PROGRAM_PATH, LANG: 'C.UTF-8', TERM: 'dumb', ...(isHome ? { HOME: program.cwd } : {}) },
           limits: { timeoutMs, outputBytes, memoryBytes: memory * MIB, ...(found.mode === 'none' ? {} : { pids }) },
         },
         signal,
