@@ -152,6 +152,9 @@ test('git shows a repository of the workspace, and runs none of the programs tha
     ...['for name in extensions.worktreeConfig filter.x.required log.showSignature submodule.recurse status.submoduleSummary'],
     ...['do git config "$name" true; done', 'git config diff.submodule log'],
     ...['git config core.hooksPath .git/hooks', 'cp .git/config /workspace/.gitconfig'],
+    ...['git config branch.main.remote origin', 'git config branch.main.merge refs/heads/main'],
+    ...["git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'", 'git config remote.origin.url ext::sh'],
+    'git update-ref refs/remotes/origin/main HEAD~1',
   ];
   const git = (action: string, more: Record<string, unknown> = {}) => ({
     toolCalls: [{ name: 'git', arguments: { action, path: 'repo', ...more } }],
@@ -172,7 +175,7 @@ test('git shows a repository of the workspace, and runs none of the programs tha
   await at.daemon.gateway.idle();
   const told = toldIn(at);
   expect(told[10]).toBe('repo\nExit code: 0');
-  expect(told[1]).toBe('## main\n M a.txt\n?? .gitattributes\n?? b.txt');
+  expect(told[1]).toBe('## main...origin/main [ahead 1]\n M a.txt\n?? .gitattributes\n?? b.txt');
   expect(told[2]).toContain('+three');
   expect(told[3]).toMatch(/^[0-9a-f]{7,} \d{4}-\d\d-\d\d A: Second$/);
   expect(told[4]).toContain('+one');
@@ -239,6 +242,9 @@ test('git follows the link of a worktree within the workspace, and none that lea
     ...[
       'git worktree add -q -b side ../tree',
       'git config core.worktree /usr',
+      // No name of a remote, and a value with a line of its own.
+      "git config branch.side.remote 'ext::touch /workspace/ran'",
+      `git config branch.side.merge "$(printf 'refs/heads/main\\n[core]\\nfsmonitor = false')"`,
       'cd ..',
       'echo new > tree/b.txt',
       'mkdir out link wrong sha',

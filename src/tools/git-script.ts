@@ -6,7 +6,8 @@
  * diff drivers, a monitor of files, a transport for objects that are missing. New versions add more. So none of
  * it is read. Git is given a common directory of our own (`GIT_COMMON_DIR`), which has a config that we wrote and
  * no hooks; refs, objects and the rest are linked into it or named beside it. An attribute such as `filter=x`
- * means nothing without its key.
+ * means nothing without its key. Of the branch that is checked out it is told the upstream, by names that are
+ * checked as data: of a remote neither an address nor a program, so nothing can be asked of one.
  *
  * The repository is the nearest `.git` from the directory up to the workspace, never above and never a
  * directory that only looks like one (a bare repository is a few text files, which the model can write).
@@ -88,5 +89,30 @@ if [ -f "$common/config" ]; then
 fi
 
 export GIT_DIR="$dir" GIT_COMMON_DIR="$own" GIT_OBJECT_DIRECTORY="$common/objects" GIT_WORK_TREE="$tree"
+
+value() { GIT_DIR=/dev/null git config --file "$common/config" --no-includes "$@"; }
+is_name() { case $1 in '' | -* | *[!A-Za-z0-9._/@+#=-]*) return 1 ;; esac; }
+upstream() {
+  [ -f "$common/config" ] || return 0
+  branch=$(git symbolic-ref -q HEAD) || return 0
+  branch=\${branch#refs/heads/}
+  is_name "$branch" || return 0
+  remote=$(value --get "branch.$branch.remote") || return 0
+  merge=$(value --get "branch.$branch.merge") || return 0
+  case $merge in refs/heads/*) merge=\${merge#refs/heads/} ;; *) return 0 ;; esac
+  is_name "$remote" && is_name "$merge" || return 0
+  if [ "$remote" != . ]; then
+    # Only where its branches are kept as every clone keeps them, so that no wrong one is named.
+    kept=
+    value --get-all "remote.$remote.fetch" >"$own/fetch" || return 0
+    while IFS= read -r line; do
+      case $line in "+refs/heads/*:refs/remotes/$remote/*" | "+refs/heads/$merge:refs/remotes/$remote/$merge") kept=$line ;; esac
+    done <"$own/fetch"
+    [ -n "$kept" ] || return 0
+    printf '[remote "%s"]\\n\\tfetch = "%s"\\n' "$remote" "$kept" >>"$own/config"
+  fi
+  printf '[branch "%s"]\\n\\tremote = "%s"\\n\\tmerge = "refs/heads/%s"\\n' "$branch" "$remote" "$merge" >>"$own/config"
+}
+upstream
 git -C "$at" "$@"
 `;
