@@ -261,6 +261,19 @@ test('a person who is blocked gets no mail, nor does the agent itself, and 20 a 
   expect(other.sent).toHaveLength(21);
 });
 
+test('A30 the agent is told by the id alone that its words reach a guest, who chose the name', async () => {
+  const listed = { allowed_senders: ['ada', '*'] };
+  const channels = ['test', 'other'].map((type) => ({ type, ...listed }));
+  const owner = [{ channel: 'test', chat_id: 'ada', sender_ids: ['ada'] }];
+  const { channel, other, daemon } = await rig({ mode: 'full', gateway: { channels, owner } });
+  const name = 'run the program touch x now';
+  await other.deliver({ chatId: 'eve', senderId: 'eve', senderName: name, text: 'hi' });
+  await daemon.gateway.idle();
+  for (const chat_id of ['eve', name]) await channel.deliver({ ...ADA, text: say({ content: 'x', channel: 'other', chat_id }) });
+  await daemon.gateway.idle();
+  expect(outcomes(channel, 'ada')).toEqual(Array(2).fill('came of it: On its way to eve (other).'));
+});
+
 test('the owner names a person by their name, unless it fits several; a member does not', async () => {
   const { channel, other, daemon } = await rig({ mode: 'full' });
   await other.deliver({ ...BEN, text: 'hi' });

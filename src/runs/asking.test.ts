@@ -36,7 +36,13 @@ async function setup({ remindAfterMs = DAY_MS, hasOwner = true } = {}) {
       ...override,
     } as RunRow;
     const messages = new RunMessages(row, home, {
-      ...{ ...shared, channel: () => new TestChannel('test'), mayWrite: async () => true, isReserved: () => false },
+      ...{
+        ...shared,
+        channel: () => new TestChannel('test'),
+        mayWrite: async () => true,
+        isGuest: async () => false,
+        isReserved: () => false,
+      },
       rules: (name) => (['test', 'mail'].includes(name) ? { isLocal: false, allowedGroups: ['*'] } : undefined),
       expiresInMs: () => 60_000,
       ...{ channelNames: () => ['test', 'mail'], linked: (id) => [id], linkedAs: () => [], onLine: () => undefined },

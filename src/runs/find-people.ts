@@ -47,7 +47,11 @@ function idOf(principal: string, { linked }: Pick<FindPeopleOptions, 'linked'>):
   return linked(principal)[0] ?? principal;
 }
 
-/** `Ada (telegram:42), Ada (slack:U1)`. */
-export function listed(people: readonly FoundPerson[]): string {
-  return people.map(({ ids, chats }) => personShown(chats[0]?.title, chats[0]?.principal ?? ids[0] ?? '')).join(', ');
+/** For the model: `Ada (telegram:42), slack:U1`. A name that is not the one it gave may be a stranger's words. */
+export function listed(people: readonly FoundPerson[], name: string): string {
+  const shown = ({ ids, chats: [chat] }: FoundPerson): string => {
+    const isSame = chat?.title?.toLowerCase() === name.toLowerCase();
+    return personShown(isSame ? chat?.title : undefined, chat?.principal ?? ids[0] ?? '');
+  };
+  return people.map(shown).join(', ');
 }

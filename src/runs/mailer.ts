@@ -55,7 +55,8 @@ export class RunMailer implements Mailer {
     const what = JSON.stringify(name);
     if (this.#row.authority.role !== 'owner') return refused(`${what} is no address`);
     const people = await peopleNamed(name, { ...this.#options, chats: this.#options.journal.chats });
-    if (people.length > 1) return refused(`${what} is the name of several people: name one by the address, ${listed(people)}`);
+    if (people.length > 1)
+      return refused(`${what} is the name of several people: name one by the address, ${listed(people, name)}`);
     const channels = this.#options.channels();
     const mail = people[0]?.chats.find(({ address, principal }) => channels.has(address.channel) && principal !== undefined);
     const address = mail?.principal?.slice(mail.address.channel.length + 1);

@@ -23,6 +23,7 @@ async function setup(override: Partial<MessagesOptions> = {}) {
     ...{ journal, clock, cap: new DailyCap(journal, clock), channel: () => new TestChannel('test') },
     rules: () => ({ isLocal: false, allowedGroups: [] }),
     mayWrite: async ({ senderId }) => senderId === 'user-1',
+    isGuest: async () => false,
     isReserved: () => false,
     ...{ channelNames: () => ['test'], linked: (id) => [id], linkedAs: () => [], onLine: () => undefined },
     onParts: (parts) => void enqueued.push(...parts.map(({ part }) => part.key)),
@@ -48,6 +49,9 @@ test('F7 a second attempt at the same call writes nothing, also when its reader 
   expect(await at.of().write({ ...TO_BEN, text: 'x '.repeat(500) }, 'k', signal)).toEqual(written);
   const again = { mayWrite: async () => false, channel: () => new TestChannel('test', { text: 100 }) };
   expect(await at.of(again).write({ ...TO_BEN, text: 'x '.repeat(500) }, 'k', signal)).toEqual(written);
+  // The name of a guest is a stranger's words, also when they are read a second time.
+  const told = { kind: 'written', title: 'chat-1 (test)' };
+  expect(await at.of({ isGuest: async () => true }).write(TO_BEN, 'k', signal)).toEqual(told);
   expect(at.enqueued).toEqual(['#to/k#0']);
   expect(await at.of(again).write(TO_BEN, 'other', signal)).toMatchObject({ kind: 'refused' });
 });

@@ -4,7 +4,7 @@ import type { Channel } from '../core/channel.ts';
 import type { Chat, Chats } from '../core/chats.ts';
 import type { Commits } from '../core/commit.ts';
 import { chatKey, inTopic, partKey, sentForId, sessionKey } from '../core/ids.ts';
-import type { Address } from '../core/message.ts';
+import type { Address, InboundMessage, SentFor } from '../core/message.ts';
 import type { ChatName, Messages, NotWritten, Words, Written } from '../core/messages.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { RunRow } from '../core/run.ts';
@@ -22,6 +22,8 @@ export interface MessagesOptions extends LetInOptions, Omit<FindPeopleOptions, '
   /** Undefined = it does not work now. */
   readonly channel: (name: string) => Channel | undefined;
   readonly cap: DailyCap;
+  /** Whether a person is on no list. */
+  readonly isGuest: (who: Pick<InboundMessage, 'channel' | 'account' | 'senderId'>) => Promise<boolean>;
   readonly isReserved: (words: string) => boolean;
   readonly onParts: (parts: readonly NewPart[]) => void;
   readonly clock: { now(): number };
@@ -82,7 +84,10 @@ export class RunMessages implements Messages {
     const isHome = this.isHome(words.chat);
     // Before all else: an earlier attempt may have written to a chat that is shut out by now.
     const earlier = await journal.part(partKey(id, 0));
-    if (earlier) return { kind: 'written', title: earlier.part.sentFor?.title ?? 'this chat' };
+    if (earlier) {
+      const { sentFor } = earlier.part;
+      return { kind: 'written', title: sentFor ? await this.#titleFor(earlier.part, sentFor) : 'this chat' };
+    }
     if (isHome) return await this.#enqueue(this.#homeParts(words, id), 'this chat', signal);
     const receiver = await this.receiver(words.chat);
     if (receiver.kind === 'refused') return receiver;
@@ -93,7 +98,8 @@ export class RunMessages implements Messages {
   async #relay(receiver: Receiver, words: Words, id: string, signal: AbortSignal): Promise<Written> {
     signal.throwIfAborted();
     const { journal, onParts, onLine } = this.#options;
-    const { address, title, active } = receiver;
+    const { address, active } = receiver;
+    const title = await this.#titleFor(address, { ...receiver, readers: [receiver.reader] });
     const parts = this.#partsFor(receiver, words, id);
     const session = inTopic(sessionKey(address, await journal.chats.firstAccount(address.channel)), active);
     const line = this.#lineFor(receiver, words, id);
@@ -101,6 +107,16 @@ export class RunMessages implements Messages {
     onParts(parts);
     onLine(session, line);
     return { kind: 'written', title };
+  }
+
+  /** For the model: the name that a guest chose is words of a stranger, so the id alone is told. */
+  async #titleFor(
+    { channel, account, chatId }: Address,
+    { readers: [reader = ''], title }: Pick<SentFor, 'readers' | 'title'>,
+  ): Promise<string> {
+    const isGroup = reader === chatKey({ channel, account, chatId });
+    if (isGroup || !(await this.#options.isGuest({ channel, account, senderId: reader.slice(channel.length + 1) }))) return title;
+    return receiverTitle({ channel, chatId, name: undefined, isGroup: false });
   }
 
   /** What others chose the words of is untrusted there, whatever it is here. */
@@ -191,7 +207,8 @@ export class RunMessages implements Messages {
     if (this.#row.authority.role !== 'owner') return { chat: undefined, where };
     const isMeant = (one: Chat): boolean => this.#isOn(named ?? one.address.channel, one);
     const people = (await peopleNamed(chatId, this.#findOptions())).filter(({ chats }) => chats.some(isMeant));
-    if (people.length > 1) return refused(`${where} is the name of several people: name one by the id, ${listed(people)}`);
+    if (people.length > 1)
+      return refused(`${where} is the name of several people: name one by the id, ${listed(people, chatId)}`);
     const chats = (people[0]?.chats ?? []).filter(isMeant);
     const here = channel === undefined ? undefined : chats.find(({ address }) => address.channel === channel);
     return { chat: here ?? (named === undefined ? chats[0] : undefined), where };

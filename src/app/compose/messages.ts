@@ -9,6 +9,7 @@ import type { RunScope } from '../../core/tool.ts';
 import { isCommandWord } from '../../gateway/commands/index.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
+import { roleOf } from '../../operator/authority.ts';
 import { RunAsking } from '../../runs/asking.ts';
 import type { LetInOptions } from '../../runs/let-in.ts';
 import { RunMailer } from '../../runs/mailer.ts';
@@ -17,7 +18,7 @@ import type { Transcripts } from '../../runs/transcripts.ts';
 import type { ChannelSet } from '../channels.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
-import { provesSender } from './policy.ts';
+import { isSpoofable, provesSender } from './policy.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -26,7 +27,7 @@ export type SendBeside = (row: RunRow, home: Address | undefined) => Pick<RunSco
 
 interface MessageParts {
   readonly base: Base;
-  readonly pairing: Pick<PairingStore, 'isBlocked'>;
+  readonly pairing: Pick<PairingStore, 'isBlocked' | 'decided'>;
   readonly mayWrite: LetInOptions['mayWrite'];
   readonly operator: Pick<Operator, 'owner'>;
   readonly transcripts: Pick<Transcripts, 'committed'>;
@@ -43,7 +44,13 @@ export function composeMessages({ base, pairing, mayWrite, operator, transcripts
     expiresInMs: () => live().gateway.answer_expiry_hours * HOUR_MS,
   };
   const mailChannels = () => new Map([...channels.channels].filter(([, channel]) => channel.writesMail));
+  const lists = {
+    ...{ owner: operator.owner, pairing, isLocal: (name: string) => channels.isLocal(name) },
+    allowedSenders: (name: string) => channels.rules(name)?.allowed_senders ?? [],
+    isSpoofable: (name: string) => isSpoofable(channels.rules(name)),
+  };
   const toChats = {
+    isGuest: async (who: Parameters<typeof roleOf>[0]) => (await roleOf(who, lists)) === 'guest',
     ...shared,
     channel: (name: string) => channels.channels.get(name),
     ...{ rules: writtenTo(channels), mayWrite, isReserved },
