@@ -167,7 +167,8 @@ interface Narrow {
  * model, is never more than that. Then what was asked for, and what no sub-agent has.
  */
 function narrowedTo(authority: Authority, { mayUse, allow, deny }: Narrow): Authority {
-  const had = mayUse ? [{ allow: mayUse, deny: [] }] : [];
+  // Of a policy an empty list allows all.
+  const had = mayUse ? [{ allow: mayUse, deny: mayUse.length === 0 ? ['*'] : [] }] : [];
   const type = { allow, deny: [...deny, ...NEVER], because: 'it is not available to sub-agents' };
   return { ...authority, policies: [...authority.policies, ...had, type] };
 }
