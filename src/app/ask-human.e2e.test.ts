@@ -169,7 +169,8 @@ test('an answer counts after an upgrade: the journal of the version before, with
   {
     using db = new Database(path, { busyMs: 5_000 });
     db.exec(`DROP INDEX run_settled; CREATE INDEX run_settled ON run (state, finished_at);
-      DROP INDEX outbox_settled; CREATE INDEX outbox_settled ON outbox (state, settled_at); PRAGMA user_version = 6`);
+      DROP INDEX outbox_settled; CREATE INDEX outbox_settled ON outbox (state, settled_at);
+      DROP INDEX run_parked_lane; PRAGMA user_version = 6`);
   }
   await using after = await rigOn(dir.path);
   expect(existsSync(`${path}.v6.bak`)).toBe(true);

@@ -27,6 +27,12 @@ interface FoundRecord extends RunRecord {
  */
 const OF_NO_CHAT = [JOB_SESSIONS, TASK_SESSIONS].map((from) => [from, `${from.slice(0, -1)};`] as const);
 
+/** Lanes of topics, and of threads, jobs and tasks, begin behind that of their chat with these; see `isLaneOf`. */
+const WITHIN = [
+  ['#', '$'],
+  ['/', '0'],
+] as const;
+
 type Stop = Pick<Extract<Admission, { kind: 'answer' }>, 'message' | 'lane' | 'session'>;
 
 /**
@@ -181,32 +187,32 @@ function subAgents(store: Store, between: readonly [string, string]): readonly F
   return [...unfinished(store, within, between), ...parked(store, 'session >= ? AND session < ?', between)];
 }
 
-/** In every lane that `isLaneOf` the chat. */
+/** In every lane that `isLaneOf` the chat, whichever session that is of. */
 function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[] {
   const chat = chatKey(message);
   const root = sessionOfChat(session, message);
   return inOrder([
     ...unfinished(store, 'lane = ?', [chat]),
-    ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}#`, `${chat}$`]),
-    ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
-    ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
-    ...OF_NO_CHAT.flatMap((sessions) => answeringIn(store, chat, sessions)),
+    ...answering(store, 'lane = ?', [chat]),
+    ...WITHIN.flatMap(([from, to]) => {
+      const between = [`${chat}${from}`, `${chat}${to}`];
+      return [...unfinished(store, 'lane >= ? AND lane < ?', between), ...answering(store, 'lane >= ? AND lane < ?', between)];
+    }),
     // Of the chat, and of all its threads and topics.
     ...subAgents(store, [`${root}#`, `${root}$`]).filter(({ profile }) => profile === 'subagent'),
+    ...OF_NO_CHAT.flatMap((sessions) => subAgents(store, sessions)).filter(({ input }) => isLaneOf(reportLane(input) ?? '', chat)),
   ]);
-}
-
-/** Of these sessions, what waits in a lane of the chat, and sub-agents of whose results the chat is told. */
-function answeringIn(store: Store, chat: string, sessions: readonly [string, string]): readonly FoundRecord[] {
-  return [
-    ...parked(store, 'session >= ? AND session < ? AND lane >= ? AND lane < ?', [...sessions, `${chat}/`, `${chat}0`]),
-    ...subAgents(store, sessions).filter(({ input }) => isLaneOf(reportLane(input) ?? '', chat)),
-  ];
 }
 
 function reportLane(input: string): string | undefined {
   const { child } = JSON.parse(input) as Partial<Prompt>;
   return child?.report?.lane;
+}
+
+/** What waits, by the lane in which it answers. */
+function answering(store: Store, where: string, values: readonly string[]): readonly FoundRecord[] {
+  const sql = `SELECT ${RUN_COLUMNS}, state FROM run INDEXED BY run_parked_lane WHERE state = 'PARKED' AND ${where}`;
+  return store.db.all<FoundRecord>(sql, ...values);
 }
 
 /**

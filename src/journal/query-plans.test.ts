@@ -228,7 +228,7 @@ it('no statement on the way of a message, of a stop, of a stranger or of a start
 });
 
 it.each([
-  ...['run_new', 'run_running', 'run_parked', 'run_key', 'run_parent', 'run_corrects', 'run_settled'],
+  ...['run_new', 'run_running', 'run_parked', 'run_parked_lane', 'run_key', 'run_parent', 'run_corrects', 'run_settled'],
   ...['outbox_pending', 'wait_about', 'wait_due', 'wait_chat', 'wait_code', 'usage_at'],
 ])('that is noticed: without the index %s a statement would read a table as a whole', async (index) => {
   await using at = await onTheWay();

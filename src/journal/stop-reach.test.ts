@@ -4,6 +4,7 @@ import type { Authority } from '../core/authority.ts';
 import { childSession } from '../core/ids.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { Accepted, Cancels, RunRow } from '../core/run.ts';
+import { jobLane } from '../schedule/job-run.ts';
 import { TaskBook } from '../tasks/book.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { LANE, message, SESSION } from '../testing/journal-rows.ts';
@@ -31,11 +32,23 @@ async function setup() {
     if (!row) throw new Error('the task could not be claimed');
     return row;
   };
-  const parked = async (key: string, asked?: Asked): Promise<RunRow> => {
-    const row = await begun(key, asked);
+  const parked = async (key: string, asked?: Asked): Promise<RunRow> => await waiting(await begun(key, asked));
+  const waiting = async (row: RunRow): Promise<RunRow> => {
     const waits = [{ callId: 'x', kind: 'signal', about: 'a decision' }] as const;
     await journal.commit([], { ...row, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
     return row;
+  };
+  /** A run of a job that belongs to one conversation and answers in another chat. */
+  const ofJob = async (id: string, { session, chatId, authority = OPERATOR }: Asked): Promise<RunRow> => {
+    const replyTo = { ...CHAT, chatId: chatId ?? '' };
+    const run: NewRun = {
+      ...{ key: `job/${id}/1`, source: { kind: 'job', job: id, due: 1 }, profile: 'session' },
+      ...{ lane: jobLane(id, replyTo), session: session ?? '', authority, replyTo },
+      prompt: { text: id, media: [], at: '' },
+    };
+    await journal.commit([{ kind: 'run', run }]);
+    const row = await journal.claim((await journal.waiting(run.lane, 1))[0]?.seq ?? 0);
+    return row ?? expect.fail('the job could not be claimed');
   };
   const over = async ({ seq, generation }: RunRow) =>
     void (await journal.commit([], { seq, generation, end: { state: 'DONE', outcome: 'answered' } }));
@@ -65,7 +78,7 @@ async function setup() {
     return endedBy(accepted);
   };
   return {
-    ...{ journal, begun, parked, over, spawned, stop },
+    ...{ journal, begun, parked, ofJob, waiting, over, spawned, stop },
     async [Symbol.asyncDispose]() {
       await journal[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
@@ -117,4 +130,16 @@ test('a stop in a thread ends the tasks that were asked for in this thread, and 
   await at.parked('of another thread that waits', { session: other });
   await at.parked('of the chat', { session: SESSION });
   expect(await at.stop({ where: 'lane' }, { threadId: 't' })).toEqual(['runs', 'waits']);
+});
+
+test('a job whose conversation is another chat is stopped where it answers, while it runs and while it waits, and nowhere else', async () => {
+  await using at = await setup();
+  const eve: Authority = { principal: 'test:eve', role: 'member', mode: 'guarded', policies: [] };
+  const elsewhere = { session: '_main:test:chat-10', chatId: 'chat-1', authority: eve };
+  await at.ofJob('runs', elsewhere);
+  await at.waiting(await at.ofJob('waits', elsewhere));
+  await at.waiting(await at.ofJob('within', { session: SESSION, chatId: 'chat-10' }));
+  expect(await at.stop({ where: 'chat', principal: 'test:ada' })).toEqual([]);
+  expect(await at.stop({ where: 'chat', principal: 'test:eve' })).toEqual(['runs', 'waits']);
+  expect(await at.stop({ where: 'chat' })).toEqual([]);
 });
