@@ -200,7 +200,9 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
     }),
     // Of the chat, and of all its threads and topics.
     ...subAgents(store, [`${root}#`, `${root}$`]).filter(({ profile }) => profile === 'subagent'),
-    ...OF_NO_CHAT.flatMap((sessions) => subAgents(store, sessions)).filter(({ input }) => isLaneOf(reportLane(input) ?? '', chat)),
+    ...OF_NO_CHAT.flatMap((sessions) => subAgents(store, sessions)).filter(({ input }) =>
+      isLaneOf(reportLane(input) ?? '', chat),
+    ),
   ]);
 }
 
