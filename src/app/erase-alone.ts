@@ -23,6 +23,8 @@ export async function eraseAlone(
   for (const erasure of await erasures.open()) {
     await finishErasure(erasure, {
       ...{ erasures, store, dataDir, clock, signal, isAlone: true },
+      // The command names them itself.
+      onLeft: () => undefined,
       apart: (_session, work) => work(),
       forget: async () => undefined,
     });

@@ -1,8 +1,9 @@
 // A person is exported and erased, through the whole daemon and its command line: three channels, everything
 // real but the platforms and the model.
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import type { InboundMessage } from '../core/message.ts';
 import type { ModelRequest } from '../core/model.ts';
 import { openJournal } from '../journal/open.ts';
@@ -11,6 +12,7 @@ import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { job, MEMBER } from '../testing/jobs.ts';
 import { type PeopleRig, peopleCli, peopleRig } from '../testing/people-rig.ts';
+import { defineTool } from '../tools/define.ts';
 import { remainsFor } from './compose/store.ts';
 
 const IDS = { test: '4242424242', chat: 'U0EVEEVE', mail: 'eve@example.org' } as const;
@@ -163,6 +165,48 @@ test('an erasure that was killed is finished by the next call, which says so', a
   const done = await cli('people', 'erase', `test:${IDS.test}`);
   expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining('an earlier erasure') });
   expect(await filesHolding(join(dir.path, 'data'), [...CANARIES, ...Object.values(IDS)])).toEqual([]);
+});
+
+/** As `shell` does: what it writes is known to it alone. */
+const program = defineTool({
+  ...{ name: 'program', description: 'Runs.', tags: [], effect: 'workspace', outputBytes: 1_000 },
+  schema: z.strictObject({ path: z.string(), text: z.string() }),
+  async run({ path, text }, { workspace }) {
+    await mkdir(dirname(join(workspace, path)), { recursive: true });
+    await appendFile(join(workspace, path), `${text}\n`);
+    return { output: 'done' };
+  },
+});
+
+test('a file that a program made for a person alone goes, and one in which another had a part is named', async () => {
+  await using dir = await tempDir();
+  const run = ({ messages }: ModelRequest) => {
+    const call = /RUN (.*)$/.exec(messages.at(-1)?.content ?? '')?.[1];
+    return call === undefined
+      ? 'done'
+      : { text: '', toolCalls: [{ name: 'program', arguments: JSON.parse(call) as Record<string, unknown> }] };
+  };
+  const entry = { allowed_senders: [IDS.chat, 'ada'], allowed_groups: ['*'] };
+  await using at = await peopleRig({ dir: dir.path, script: run, tools: [() => [program]], entry });
+  const secret = 'the code of the front door is 4711';
+  const asks = async (who: Partial<InboundMessage>, path: string, text: string): Promise<void> => {
+    await at.ask('chat', { ...who, ...GROUP, text: `${text}\nRUN ${JSON.stringify({ path, text })}` });
+    // People and models are slower than a file system's clock.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  await asks(eve('chat', {}), 'out/made.txt', secret);
+  await asks(ADA, 'plan.txt', 'this is the plan of Ada');
+  await asks(eve('chat', {}), 'plan.txt', secret);
+  await asks(ADA, 'own.txt', 'this is the plan of Ada');
+  await at.settled();
+  const [made, plan] = (await filesHolding(join(at.dataDir, 'workspaces'), [secret])).toSorted();
+  expect([made, plan]).toEqual([expect.stringContaining('out/made.txt'), expect.stringContaining('plan.txt')]);
+  const dry = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--dry-run');
+  expect(dry.stderr).toContain('plan.txt holds words of theirs and stays');
+  const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
+  expect(done).toMatchObject({ code: 0, stderr: expect.stringMatching(/plan\.txt holds words of theirs and stays/) });
+  expect(`${dry.stderr}${done.stderr}`).not.toMatch(/(?:made|own)\.txt/);
+  expect(await filesHolding(at.dataDir, [secret])).toEqual([plan]);
 });
 
 test('without a yes nothing is erased, and a person of whom nothing is stored is named', async () => {

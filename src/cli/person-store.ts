@@ -11,7 +11,8 @@ import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
 import { filesOfCalls } from '../runs/call-files.ts';
 import { eraseRule } from '../runs/erase-lines.ts';
-import { uploadsOf, workspaceOf, writtenAlone } from '../runs/erasure.ts';
+import { uploadsOf, writtenAlone } from '../runs/erasure.ts';
+import { MadeFiles, workspaceOf } from '../runs/made-files.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
 
 export interface StoredSession {
@@ -32,24 +33,28 @@ export interface Stored {
   readonly lines: number;
   /** Below the data directory. */
   readonly files: readonly string[];
+  /** Below the data directory: they hold words of theirs, and others may have a part in them. */
+  readonly left: readonly string[];
 }
 
-export async function storedOf(dataDir: string, people: Pick<People, 'rows'>, ids: readonly PersonRef[]): Promise<Stored> {
+export async function storedOf(
+  dataDir: string,
+  people: Pick<People, 'rows' | 'erasures'>,
+  ids: readonly PersonRef[],
+): Promise<Stored> {
   const { scope = [], ...rows } = await people.rows(ids);
   const { sessions: own, names } = read(scope[0]);
   const keys = (rows['run'] ?? []).map((row) => String((row as { readonly key?: Json }).key));
   const theirs: Theirs = { principals: new Set(ids.map(principalOf)), runs: new Set(keys), names };
   const isOwn = (session: string): boolean => own.some((one) => session === one || session.startsWith(`${one}#`));
   const found = { sessions: [] as StoredSession[], shared: [] as StoredSession[], files: new Set<string>() };
+  const made = new MadeFiles({ dataDir, theirs, key: '', isOwn });
   for await (const { session, file, lines } of sessionFiles(dataDir)) {
+    made.add(session, messagesIn(lines));
     if (isOwn(session)) found.sessions.push({ session, file, lines });
     else {
       const messages = lines as unknown as readonly SessionMessage[];
-      const rule = eraseRule(
-        theirs,
-        '',
-        messages.filter(({ id }) => typeof id === 'string'),
-      );
+      const rule = eraseRule(theirs, '', messagesIn(lines));
       if (rule.own.length > 0) found.shared.push({ session, file, lines: rule.own as unknown as readonly Json[] });
       for (const path of writtenAlone(messages, new Set(rule.own)))
         for (const file of await filesBelow(workspaceOf(dataDir, session)))
@@ -66,11 +71,22 @@ export async function storedOf(dataDir: string, people: Pick<People, 'rows'>, id
   for (const [session, calls] of callsOfRows(rows))
     for (const path of await leftByCalls(dataDir, session, calls)) found.files.add(path);
   for (const path of await outgoingOf(dataDir, JSON.stringify([rows['outbox'], rows['step']]))) found.files.add(path);
+  const left: string[] = [];
+  for await (const { workspace, path, isTheirs } of made.find(await people.erasures.busy())) {
+    const file = relative(dataDir, join(workspace, path));
+    if (isTheirs) found.files.add(file);
+    else left.push(file);
+  }
   return {
+    left: left.filter((file) => !found.files.has(file)).sort(),
     ...{ rows, sessions: found.sessions, shared: found.shared, files: [...found.files].sort() },
     count: Object.values(rows).reduce((sum, all) => sum + all.length, 0),
     lines: found.shared.reduce((sum, { lines }) => sum + lines.length, 0),
   };
+}
+
+function messagesIn(lines: readonly Json[]): readonly SessionMessage[] {
+  return (lines as unknown as readonly SessionMessage[]).filter(({ id }) => typeof id === 'string');
 }
 
 /** Below the data directory. */

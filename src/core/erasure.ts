@@ -90,6 +90,8 @@ export interface Erasure {
   readonly files: readonly string[];
   /** Calls of theirs that may have left files in a workspace, as far as only rows tell. Absent = none. */
   readonly calls?: readonly CallOf[];
+  /** Files of shared workspaces that hold words of theirs and stay, below the data directory. Absent = none. */
+  readonly left?: readonly string[];
   readonly by: string;
   /** Epoch ms. */
   readonly at: number;
@@ -126,6 +128,8 @@ export interface Erasures {
   isTelling(erasure: Erasure): Promise<boolean>;
   /** Takes their words out of all rows. Resolves to the erasure as it stands then. */
   eraseRows(erasure: Erasure, rule: WordsRule): Promise<Erasure>;
+  /** Sessions in whose workspaces runs are under way, or wait to go on. */
+  busy(): Promise<readonly string[]>;
   /** Names of files that parts name which are to be sent, and steps of runs. */
   outgoing(): Promise<ReadonlySet<string>>;
   /** Puts keyed hashes in place of their ids in ledger, dedup and audit, and notes the decision. */

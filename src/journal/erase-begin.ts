@@ -32,6 +32,7 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
   const begun: Erasure = {
     ...{ key, ids, by, at: store.clock.now(), until, stage: 'words', counts: sum, runs: [], files: before?.files ?? [] },
     ...(before?.calls ? { calls: before.calls } : {}),
+    ...(before?.left ? { left: before.left } : {}),
     names: merged(before?.names, found.names),
     chats: merged(before?.chats, found.chats),
     sessions: merged(before?.sessions, found.sessions),

@@ -29,12 +29,18 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
         keepErasure(store, left);
         return left;
       }),
+    busy: () =>
+      queue.read(() => {
+        const sql = `SELECT DISTINCT coalesce(workspace, session) AS session FROM run
+          WHERE state IN ('NEW', 'RUNNING', 'PARKED') AND generation > 0`;
+        return db.all<{ session: string }>(sql).map(({ session }) => session);
+      }),
     outgoing: () => queue.read(() => new Set([...outboxFiles(store), ...stepFiles(store)])),
     hashIds: (erasure, counts) =>
       queue.write(() => {
         hashIds(store, erasure, counts);
         const { key, at, stage: _, ...rest } = erasure;
-        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], calls: [], until: 0, by: '' };
+        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], calls: [], left: [], until: 0, by: '' };
         keepErasure(store, { ...rest, ...none, key, at, stage: 'clean', counts });
       }),
     async clean({ key }) {

@@ -5,7 +5,7 @@ import { fromMark, QUOTED_LINE, writtenBy } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
 
 /** Shorter words are everybody's: they are taken out only where they are quoted. */
-const PHRASE_CHARS = 20;
+export const PHRASE_CHARS = 20;
 /** As far as what is quoted on the line of a mark reaches. */
 const QUOTED_CHARS = 500;
 const MOST_PHRASES = 5_000;
@@ -100,6 +100,17 @@ function erased(line: SessionMessage, hash: string): SessionMessage | undefined 
   return JSON.stringify(left) === JSON.stringify(line) ? undefined : left;
 }
 
+/** Longer words of a person in lines of theirs: what of them is known again elsewhere. */
+export function phrasesOf(own: readonly SessionMessage[]): readonly string[] {
+  const said = own.filter(isSaid).flatMap(({ content }) => wordsIn(content));
+  return longestFirst(said.filter((words) => words.length >= PHRASE_CHARS));
+}
+
+/** Also what was written to others on their wish: it may be quoted there. */
+function isSaid({ role, by }: SessionMessage): boolean {
+  return role === 'user' || by !== undefined;
+}
+
 /** How they are named in what is told and quoted of them. */
 interface Named {
   /** `[from NAME]` */
@@ -118,8 +129,6 @@ function namesOf({ names, principals }: Theirs): Named {
 
 /** Takes out of lines of others what they repeat. */
 function scrubber(own: readonly SessionMessage[], theirs: Theirs): LineRule['change'] {
-  // Also what was written to others on their wish: it may be quoted there.
-  const isSaid = ({ role, by }: SessionMessage): boolean => role === 'user' || by !== undefined;
   const wordsOf = (lines: readonly SessionMessage[]): string[] => lines.flatMap(({ content }) => wordsIn(content));
   const text = withoutWords({
     said: wordsOf(own.filter(isSaid)),

@@ -7,7 +7,7 @@ import { type ErasureOptions, finishErasure } from './erasure.ts';
 
 const RETRY_MS = 60_000;
 
-export interface ErasingOptions extends Omit<ErasureOptions, 'signal' | 'isAlone'> {
+export interface ErasingOptions extends Omit<ErasureOptions, 'signal' | 'isAlone' | 'onLeft'> {
   readonly erasures: Erasures;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,7 +48,8 @@ export class Erasing implements Dated, AsyncDisposable {
     const { signal } = this.#stop;
     for (const erasure of open) {
       try {
-        await finishErasure(erasure, { ...this.#options, signal, isAlone: false });
+        const onLeft = (files: readonly string[]): void => logger.warn('person.left', { person: erasure.key, files: [...files] });
+        await finishErasure(erasure, { ...this.#options, signal, isAlone: false, onLeft });
         logger.info('person.erased', { person: erasure.key });
       } catch (error) {
         if (signal.aborted) return;

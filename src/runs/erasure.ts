@@ -1,12 +1,13 @@
 // an erasure that was begun in the journal -> rows -> sessions, one after the other -> files -> ids -> free
 // pages
 //   A kill anywhere leaves the row of the erasure, and the next start or call does all of it again.
+import { existsSync } from 'node:fs';
 import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { encodeName, splitKey, userDirectory, userWorkspaces } from '../../sessions/file-name.ts';
 import { callsOf } from '../core/call-key.ts';
 import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
-import { principalOf, sessionOfArchive } from '../core/ids.ts';
+import { principalOf } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
@@ -15,6 +16,7 @@ import { storedStem } from '../media/fetch-file.ts';
 import { openParent, PathRefusal } from '../workspace/path.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, wordsRule } from './erase-lines.ts';
+import { eraseFile, MadeFiles, workspaceOf } from './made-files.ts';
 import { MAX_FILES } from './prepare.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
@@ -39,6 +41,8 @@ export interface ErasureOptions {
   readonly apart: (session: string, work: () => Promise<void>) => Promise<void>;
   /** Nothing else works on this data directory. */
   readonly isAlone: boolean;
+  /** Files below the data directory that hold words of theirs and stay: others may have a part in them. */
+  readonly onLeft: (files: readonly string[]) => void;
   /** What is in memory of them ends: turns, and what was said in groups. */
   readonly forget: (erasure: Erasure) => Promise<void>;
 }
@@ -50,10 +54,15 @@ export async function finishErasure(begun: Erasure, options: ErasureOptions): Pr
     await options.forget(erasure);
     if (!options.isAlone) await told(erasure, options);
     const theirs = theirsOf(erasure);
-    erasure = await options.erasures.eraseRows(erasure, (said) => wordsRule(theirs, erasure.key, said));
-    const counts = { ...erasure.counts, ...(await eraseSessions(erasure, options)) };
+    const made = await eraseMade(erasure, options);
+    const left = [...new Set([...(erasure.left ?? []), ...made.left])];
+    erasure = await options.erasures.eraseRows({ ...erasure, left }, (said) => wordsRule(theirs, erasure.key, said));
+    const { files, ...sum } = await eraseSessions(erasure, options);
+    const counts = { ...erasure.counts, ...sum, files: files + made.count };
     await eraseOutgoing(erasure, options);
     await forgetUploads(erasure, options.dataDir);
+    const stays = left.filter((file) => existsSync(join(options.dataDir, file)));
+    if (stays.length > 0) options.onLeft(stays);
     await options.erasures.hashIds(erasure, counts);
   }
   for (let tries = 1; !(await options.erasures.clean(erasure)); tries += 1) {
@@ -72,6 +81,30 @@ function theirsOf({ ids, runs, names }: Erasure): Theirs {
   return { principals: new Set(ids.map(principalOf)), runs: new Set(runs), names };
 }
 
+interface Made {
+  readonly count: number;
+  /** Below the data directory, sorted. */
+  readonly left: readonly string[];
+}
+
+/** Files that programs made, before the lines go that tell whose they are. */
+async function eraseMade(erasure: Erasure, { store, dataDir, erasures }: ErasureOptions): Promise<Made> {
+  const files = new MadeFiles({ dataDir, theirs: theirsOf(erasure), key: erasure.key, isOwn: isOwnOf(erasure) });
+  for (const { key } of await store.list())
+    files.add(key, [...(await store.archived(key)), ...((await store.load(key))?.messages ?? [])]);
+  const left: string[] = [];
+  let count = 0;
+  for await (const { workspace, path, isTheirs } of files.find(await erasures.busy())) {
+    if (!isTheirs) left.push(relative(dataDir, join(workspace, path)));
+    else if (await eraseFile(workspace, path)) count += 1;
+  }
+  return { count, left: left.sort() };
+}
+
+function isOwnOf({ sessions }: Erasure): (session: string) => boolean {
+  return (session) => sessions.some((own) => session === own || session.startsWith(`${own}#`));
+}
+
 type Counts = { readonly sessions: number; readonly lines: number; readonly files: number };
 
 async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise<Counts> {
@@ -82,7 +115,7 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
       workspaceOf(dataDir, session),
       calls.map(({ call }) => call),
     );
-  const isOwn = (session: string): boolean => erasure.sessions.some((own) => session === own || session.startsWith(`${own}#`));
+  const isOwn = isOwnOf(erasure);
   const known = (await store.list()).map(({ key }) => key);
   // Their own last: whatever was copied out of them is known by the lines that are there.
   const copied = await runsIn(known.filter(isOwn), store);
@@ -127,14 +160,6 @@ async function removeSession(session: string, { store, dataDir }: ErasureOptions
 
 /** Sessions of tasks and of sub-agents; no topic that people name has a colon. */
 const OF_A_RUN = /(?:^|#)(?:task|run):/;
-
-/**
- * Where the tools of a session write: those of a run within another session, in the directory of that one.
- */
-export function workspaceOf(dataDir: string, session: string): string {
-  const within = /^(.*?)#(?:task|run):/s.exec(session)?.[1];
-  return sessionWorkspacePath(dataDir, within === undefined ? session : sessionOfArchive(within));
-}
 
 /** All topics and threads of the chat, what lies beside them, and what their tools worked on. */
 async function removeUser(session: string, dataDir: string): Promise<void> {

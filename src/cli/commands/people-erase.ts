@@ -1,6 +1,8 @@
 // a person -> what is stored of them is counted -> a yes -> begun in one commit -> finished here, or by the
 //   daemon that works on the data directory
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { remainsFor } from '../../app/compose/store.ts';
 import { eraseAlone } from '../../app/erase-alone.ts';
 import { GatehouseError } from '../../core/errors.ts';
@@ -27,6 +29,7 @@ export interface EraseOptions {
 /** How long a daemon may take before the command says that it is still at it. */
 const DAEMON_MS = 120_000;
 const LOOK_MS = 200;
+const MOST_NAMED = 50;
 
 export const peopleErase: Command<EraseOptions> = async (context, { person, yes = false, dryRun = false }) => {
   const { deps } = context;
@@ -59,10 +62,12 @@ async function erase(
   if (stored.count + stored.sessions.length + stored.lines === 0 && !begun) {
     throw unknown(who, await knownPeople(await gatewayOf(context), opened, deps.clock.now()));
   }
+  const left = [...new Set([...stored.left, ...(begun?.left ?? [])])];
   const told = `${names}: ${sum.rows} rows of the journal, ${sum.sessions} conversations of their own, ${sum.lines} lines in those of several, ${sum.files} files`;
   if (dryRun) {
-    out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: false, ...sum, counts });
+    out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: false, ...sum, counts, left });
     out.data(told);
+    tellLeft(context, left);
     return EXIT.ok;
   }
   if (begun) out.say(`${out.mark('warn', 'stderr')} an earlier erasure of ${names} came to no end: it is done again`);
@@ -72,7 +77,7 @@ async function erase(
     await journal.commit([{ kind: 'erase', who, by: 'cli', stoppedMark: STOPPED_MARK }]);
   }
   const isDone = await finish(context, opened);
-  return await tell(context, opened, { who, ids, sum, isDone, wasBlocked: await isBlocked(opened, ids) });
+  return await tell(context, opened, { who, ids, sum, left, isDone, wasBlocked: await isBlocked(opened, ids) });
 }
 
 async function asked({ deps, out }: CommandContext): Promise<boolean> {
@@ -100,6 +105,7 @@ interface Told {
   readonly who: PersonRef;
   readonly ids: readonly PersonRef[];
   readonly sum: Readonly<Record<string, number>>;
+  readonly left: readonly string[];
   readonly isDone: boolean;
   readonly wasBlocked: boolean;
 }
@@ -107,20 +113,30 @@ interface Told {
 async function tell(
   context: CommandContext,
   { people }: OpenJournal,
-  { who, ids, sum, isDone, wasBlocked }: Told,
+  { who, ids, sum, left: before, isDone, wasBlocked }: Told,
 ): Promise<number> {
   const { out } = context;
   const copies = await copiesIn(dataDirOf(context));
+  const left = before.filter((file) => existsSync(join(dataDirOf(context), file)));
   const entry = (await people.audit({})).findLast(({ kind }) => kind === 'person.erased');
   const erased: Json = isDone ? (entry?.data ?? {}) : null;
-  out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: isDone, ...sum, counts: erased, copies });
+  out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: isDone, ...sum, counts: erased, copies, left });
   const names = ids.map((one) => printable(principalOf(one))).join(', ');
   if (isDone) out.data(`${out.mark('ok')} ${names}: erased. Their next message is a stranger's.`);
   else out.data(`${out.mark('warn')} ${names}: the daemon is still erasing; run this again to see when it is done`);
   if (wasBlocked) out.say('→ the block stays, with the id in it: `gatehouse people unblock` takes it away');
   for (const path of copies) out.say(`→ ${path} may hold words of theirs: it is a copy that you made`);
+  tellLeft(context, left);
   out.say('→ backups in other places, what the platforms keep, and the config hold what they held');
   return isDone ? EXIT.ok : EXIT.failed;
+}
+
+/** In which others may have a part. */
+function tellLeft(context: CommandContext, left: readonly string[]): void {
+  const { out } = context;
+  for (const file of left.slice(0, MOST_NAMED))
+    out.say(`→ ${printable(join(dataDirOf(context), file))} holds words of theirs and stays: others may have a part in it`);
+  if (left.length > MOST_NAMED) out.say(`→ and ${left.length - MOST_NAMED} more files: --json names all of them`);
 }
 
 async function isBlocked({ people }: OpenJournal, ids: readonly PersonRef[]): Promise<boolean> {
