@@ -65,6 +65,13 @@ test('tasks are listed newest first, by person, by chat, and those that are not 
   expect(await at.journal.tasks.get(4)).toBeUndefined();
 });
 
+test('a task that was cancelled stays as far as it came', async () => {
+  await using at = await setup();
+  await at.add(task('a'));
+  await at.journal.commit([{ kind: 'cancel', run: 'api/task.cli/a' }]);
+  expect(await at.journal.tasks.get(1)).toMatchObject({ status: 'cancelled', progress: 0 });
+});
+
 test('a step says how far its task is, and what it came to stands beside it once it is over', async () => {
   await using at = await setup();
   await at.add(task('a'));

@@ -29,7 +29,9 @@ interface TaskRecord {
 }
 
 /** A sub-agent is called what people are told of it. */
-const COLUMNS = `run.seq, run.key, coalesce(run.title, run.input ->> '$.child.label') AS title, task.status, task.progress,
+const COLUMNS = `run.seq, run.key, coalesce(run.title, run.input ->> '$.child.label') AS title, task.status,
+  -- Over, and not done: as far as it came.
+  iif(task.status = 'cancelled', coalesce(run.progress, 0), task.progress) AS progress,
   run.profile, run.input ->> '$.text' AS text, run.principal, run.session, run.workspace, run.reply_to, run.parent, run.accepted_at, run.finished_at, run.keep_until, run.ran_ms, run.outcome,
   run.result`;
 /** The same row of the view: a key may come again once its row was purged. */
