@@ -215,6 +215,15 @@ test('without a yes nothing is erased, and a person of whom nothing is stored is
   await at.ask('test', eve('test', { text: 'CANARYTEST' }));
   const refused = await at.cli('people', 'erase', `test:${IDS.test}`);
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  expect((await at.cli('tasks', 'add', 'of the operator')).code).toBe(0);
+  await mkdir(join(at.dataDir, 'chat'));
+  await writeFile(join(at.dataDir, 'chat', 'journal.db'), '');
+  const [operator, other] = [
+    await at.cli('people', 'erase', 'cli:local', '--dry-run'),
+    await at.cli('people', 'erase', `test:${IDS.test}`, '--dry-run'),
+  ];
+  expect(operator.stderr).toContain(`stays in ${join(at.dataDir, 'chat')}`);
+  expect(other.stderr).toBe('');
   expect(await at.cli('people', 'erase', 'test:nobody', '--yes')).toMatchObject({ stderr: expect.stringContaining('GH1003') });
   expect(await at.cli('people', 'export', 'test:nobody')).toMatchObject({ stderr: expect.stringContaining('GH1003') });
 });

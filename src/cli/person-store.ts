@@ -5,6 +5,7 @@ import { keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.t
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
 import type { PersonRows, Theirs } from '../core/erasure.ts';
 import { principalOf } from '../core/ids.ts';
+import { LOCAL_OPERATOR } from '../core/job.ts';
 import type { Json } from '../core/message.ts';
 import type { People, PersonRef } from '../core/people.ts';
 import type { SessionMessage } from '../core/session.ts';
@@ -87,6 +88,13 @@ export async function storedOf(
 
 function messagesIn(lines: readonly Json[]): readonly SessionMessage[] {
   return (lines as unknown as readonly SessionMessage[]).filter(({ id }) => typeof id === 'string');
+}
+
+/** `gatehouse chat` keeps a data directory of its own, within this one. Undefined = none, or it is none of theirs. */
+export async function terminalChat(dataDir: string, ids: readonly PersonRef[]): Promise<string | undefined> {
+  const dir = join(dataDir, 'chat');
+  const isTheirs = ids.some((who) => principalOf(who) === LOCAL_OPERATOR);
+  return isTheirs && (await names(dir)).includes('journal.db') ? dir : undefined;
 }
 
 /** Below the data directory. */

@@ -15,7 +15,7 @@ import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { gatewayOf, knownPeople, nearHint, personOf } from '../known-people.ts';
-import { storedOf } from '../person-store.ts';
+import { storedOf, terminalChat } from '../person-store.ts';
 import { withQuestions } from '../questions.ts';
 import { withJournal } from '../read-journal.ts';
 import { isYes, mustAsk } from './plugins-add.ts';
@@ -67,7 +67,7 @@ async function erase(
   if (dryRun) {
     out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: false, ...sum, counts, left });
     out.data(told);
-    tellLeft(context, left);
+    await tellLeft(context, ids, left);
     return EXIT.ok;
   }
   if (begun) out.say(`${out.mark('warn', 'stderr')} an earlier erasure of ${names} came to no end: it is done again`);
@@ -126,14 +126,16 @@ async function tell(
   else out.data(`${out.mark('warn')} ${names}: the daemon is still erasing; run this again to see when it is done`);
   if (wasBlocked) out.say('→ the block stays, with the id in it: `gatehouse people unblock` takes it away');
   for (const path of copies) out.say(`→ ${path} may hold words of theirs: it is a copy that you made`);
-  tellLeft(context, left);
+  await tellLeft(context, ids, left);
   out.say('→ backups in other places, what the platforms keep, and the config hold what they held');
   return isDone ? EXIT.ok : EXIT.failed;
 }
 
-/** In which others may have a part. */
-function tellLeft(context: CommandContext, left: readonly string[]): void {
+/** Files in which others may have a part, and what another data directory holds. */
+async function tellLeft(context: CommandContext, ids: readonly PersonRef[], left: readonly string[]): Promise<void> {
   const { out } = context;
+  const chat = await terminalChat(dataDirOf(context), ids);
+  if (chat) out.say(`→ what was said in \`gatehouse chat\` stays in ${chat}: erase it with \`--data-dir ${chat}\``);
   for (const file of left.slice(0, MOST_NAMED))
     out.say(`→ ${printable(join(dataDirOf(context), file))} holds words of theirs and stays: others may have a part in it`);
   if (left.length > MOST_NAMED) out.say(`→ and ${left.length - MOST_NAMED} more files: --json names all of them`);

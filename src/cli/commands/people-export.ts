@@ -9,7 +9,7 @@ import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { gatewayOf, knownPeople, nearHint, personOf } from '../known-people.ts';
-import { type Stored, storedOf } from '../person-store.ts';
+import { type Stored, storedOf, terminalChat } from '../person-store.ts';
 import { withJournal } from '../read-journal.ts';
 
 export interface ExportOptions {
@@ -53,6 +53,8 @@ export const peopleExport: Command<ExportOptions> = async (context, { person, ou
     out.document({ person: principalOf(who), ids: ids.map(principalOf), out: dir, files: stored.files.length });
     out.data(`${out.mark('ok')} ${dir}: ${DOCUMENT}, and ${counted(stored.files.length, 'file')} below files/`);
   }
+  const chat = await terminalChat(dataDir, ids);
+  if (chat) out.say(`→ what was said in \`gatehouse chat\` is not in it: export that with \`--data-dir ${chat}\``);
   out.say(`→ it holds words of ${printable(principalOf(who))} in clear: keep it as you keep the data directory`);
   return EXIT.ok;
 };
