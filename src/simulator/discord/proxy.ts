@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../core/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLocalServer } from '../local-server.ts';
+import { SimulatedForums } from './forums.ts';
 import { DiscordGateway } from './gateway.ts';
 import { SimulatedInteractions } from './interactions.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
@@ -25,6 +26,7 @@ export interface DiscordProxy extends AsyncDisposable {
   readonly peer: DiscordPeer;
   readonly gateway: DiscordGateway;
   readonly interactions: SimulatedInteractions;
+  readonly forums: SimulatedForums;
   /** Channels in which the bot may start no threads. */
   readonly withoutThreads: Set<string>;
   /** Channels in which it may not read the history. */
@@ -60,15 +62,11 @@ export async function startDiscordProxy(): Promise<DiscordProxy> {
   return proxy;
 }
 
-interface StoredFile {
-  readonly bytes: Buffer;
-  readonly mime: string;
-}
-
 class Front implements DiscordProxy {
   readonly peer: DiscordPeer;
   readonly gateway: DiscordGateway;
   readonly interactions = new SimulatedInteractions();
+  readonly forums = new SimulatedForums(this);
   readonly withoutThreads = new Set<string>();
   readonly withoutHistory = new Set<string>();
   readonly calls: ProxyCall[] = [];
@@ -76,7 +74,7 @@ class Front implements DiscordProxy {
   #faults: { fault: ProxyFault; left: number }[] = [];
   readonly #server = createLocalServer((request, response) => void this.#serve(request, response));
   #open = 0;
-  readonly #files = new Map<string, StoredFile>();
+  readonly #files = new Map<string, { readonly bytes: Buffer; readonly mime: string }>();
   readonly #overlays = new Map<string, JsonObject>();
   readonly #messages = new Map<string, JsonObject>();
   /** By author and nonce; the platform remembers them for a few minutes. */
@@ -135,11 +133,11 @@ class Front implements DiscordProxy {
 
   change(id: string, fields: JsonObject, event?: string): void {
     this.#overlays.set(id, { ...this.#overlays.get(id), ...fields });
-    if (event !== undefined) this.gateway.dispatch(event, { ...this.#messages.get(id), ...this.#overlays.get(id) });
+    if (event !== undefined) this.push(id, event);
   }
 
-  push(id: string): void {
-    this.gateway.dispatch('MESSAGE_CREATE', { ...this.#messages.get(id), ...this.#overlays.get(id) });
+  push(id: string, event = 'MESSAGE_CREATE'): void {
+    this.gateway.dispatch(event, this.forums.shown({ ...this.#messages.get(id), ...this.#overlays.get(id) }));
   }
 
   fault(fault: ProxyFault): void {
@@ -175,13 +173,14 @@ class Front implements DiscordProxy {
   #adapt(type: string, data: JsonObject): JsonObject | undefined {
     // The emulator names no owner; every thread that it makes is the bot's.
     if (type === 'THREAD_CREATE') return { owner_id: this.peer.botId, ...data };
-    if (type !== 'MESSAGE_CREATE') return data;
-    const { id: author } = data['author'] as { readonly id?: unknown };
-    if (!this.pushes && author !== this.peer.botId) return undefined;
+    const isOwn = (data['author'] as JsonObject | undefined)?.['id'] === this.peer.botId;
+    const told = this.forums.event(type, data, isOwn);
+    if (!told || type !== 'MESSAGE_CREATE') return told;
+    if (!this.pushes && !isOwn) return undefined;
     const id = String(data['id']);
     if (this.#pending) this.#overlays.set(id, this.#pending);
     this.#pending = undefined;
-    return this.#overlay(data) as JsonObject;
+    return this.#overlay(told) as JsonObject;
   }
 
   #store(file: NonNullable<Overlay['files']>[number]): JsonObject {
@@ -240,14 +239,14 @@ class Front implements DiscordProxy {
   ): Promise<{ readonly status: number; readonly body: unknown }> {
     const { method = 'GET' } = request;
     const ofInteraction = this.interactions.answer(method, route, body, () => this.#nextId());
-    const own = ofInteraction ?? (await this.#threadRefusal(method, route, body));
+    const own = ofInteraction ?? this.forums.answer(method, route) ?? (await this.#threadRefusal(method, route, body));
     if (own) return own;
     const user = /^\/users\/(\d+)$/.exec(route)?.[1];
     if (user !== undefined) return this.#person(user);
     const nonce = body['enforce_nonce'] === true ? `${request.headers.authorization} ${String(body['nonce'])}` : undefined;
     const known = nonce === undefined ? undefined : this.#nonces.get(nonce);
     if (known) return { status: 200, body: known };
-    const upstream = await fetch(`${this.peer.url}/v10${route}`, {
+    const upstream = await fetch(`${this.peer.url}/v10${this.forums.upstream(route)}`, {
       method: request.method ?? 'GET',
       headers: {
         authorization: request.headers.authorization ?? '',
@@ -257,7 +256,7 @@ class Front implements DiscordProxy {
       ...(raw.length > 0 && { body: withinEmulator(raw, body) }),
     });
     const text = await upstream.text();
-    const told = text === '' ? undefined : (JSON.parse(text) as JsonObject);
+    const told = text === '' ? undefined : this.forums.shown(JSON.parse(text) as JsonObject);
     if (told && upstream.ok && told['id'] !== undefined && typeof body['content'] === 'string')
       this.#overlays.set(String(told['id']), { ...this.#overlays.get(String(told['id'])), content: body['content'] });
     const answer = this.#overlay(told);

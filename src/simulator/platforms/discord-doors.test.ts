@@ -3,14 +3,14 @@ import { channel as descriptor } from '../../../channels/discord/index.ts';
 import type { Channel } from '../../core/channel.ts';
 import { channelDeps } from '../../testing/channel-deps.ts';
 import { TestHost } from '../../testing/channel-host.ts';
-import { until } from '../../testing/fakes.ts';
+import { outbound, until } from '../../testing/fakes.ts';
 import { backoffClock, startDiscordProxy } from '../discord/proxy.ts';
 import { DiscordDoors } from './discord-doors.ts';
 
-/** Chooses in a menu. */
-const CHOOSER = 3;
+/** Opens a post; chooses in a menu. */
+const [ASKER, CHOOSER] = [2, 4];
 
-test('a choice comes again with its session, and without it is not offered again', async () => {
+async function doors() {
   const proxy = await startDiscordProxy();
   const platform = new DiscordDoors(proxy);
   onTestFinished(() => platform[Symbol.asyncDispose]());
@@ -22,6 +22,11 @@ test('a choice comes again with its session, and without it is not offered again
     onTestFinished(() => channel.stop());
     return { channel, started: channel.start(host, new AbortController().signal) };
   };
+  return { proxy, platform, start };
+}
+
+test('a choice comes again with its session, and without it is not offered again', async () => {
+  const { proxy, platform, start } = await doors();
   /** A process that stores nothing any more, from the time that it was told of a choice. */
   const dies = async (before: TestHost, text: string): Promise<void> => {
     const blocked = Promise.withResolvers<never>();
@@ -53,4 +58,31 @@ test('a choice comes again with its session, and without it is not offered again
   await start(host);
   await until('it counts as gone', async () => (await platform.notOffered()).includes('without it'));
   expect(host.accepted.map(({ text }) => text)).toEqual(['hello', 'with its session']);
+});
+
+test.each([
+  ['the session that the post was pushed to', false],
+  ['the list of threads and the history', true],
+])('a post in a forum is a conversation of its own, with its title, from %s', async (_from, isForgotten) => {
+  const { proxy, platform, start } = await doors();
+  const host = new TestHost();
+  const first = await start(host);
+  await until('the greeting arrived', () => host.accepted.length === 1);
+  await first.channel.stop();
+  await platform.write(ASKER, 'in a post');
+  if (isForgotten) proxy.gateway.forgetSessions();
+  const { channel } = await start(host);
+  const post = await until('the post arrived', () => host.accepted[1]);
+  expect(post).toMatchObject({ text: '[forum post: Something to ask]\nin a post', isGroup: true, mentionsBot: true });
+  // "The ID of the thread" is that of its first message; the answer opens no other thread.
+  expect(post).toMatchObject({ threadId: post.platformId, chatId: '901000000000000000' });
+  expect(post).not.toHaveProperty('startsThread');
+  const { channel: name, account, chatId, threadId = '', replyContext = {} } = post;
+  const answer = outbound({ channel: name, account, chatId, threadId, replyContext, text: 'the answer' });
+  const options = { plain: false, signal: new AbortController().signal };
+  expect(await channel.send(answer, options)).toMatchObject({ kind: 'sent' });
+  expect((await platform.seen()).map(({ person, text }) => [person, text])).toEqual([[ASKER, 'the answer']]);
+  // A forum itself takes no messages.
+  const { threadId: _, ...toForum } = { ...answer, key: 'to the forum', replyContext: {} };
+  expect(await channel.send(toForum, options)).toMatchObject({ kind: 'refused' });
 });

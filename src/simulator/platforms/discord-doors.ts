@@ -11,6 +11,9 @@ import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 const FIRST_ROOM = 701_000_000_000_000_000n;
 /** Threads that people opened. */
 const FIRST_THREAD = 801_000_000_000_000_000n;
+/** Where people open posts, each a conversation of its own. */
+const FORUM = '901000000000000000';
+const TITLE = 'Something to ask';
 const PLACES_PER_DAEMON = 1_000n;
 /** They had an answer before, and go on in its thread. */
 const FOLLOWER = 1;
@@ -28,7 +31,7 @@ const ACKNOWLEDGE_MS = 3_000;
 const EPOCH_MS = 1_420_070_400_000;
 
 /** How a person asks, by their number in turn. */
-const DOORS = ['channel', 'thread', 'command', 'menu'] as const;
+const DOORS = ['channel', 'thread', 'post', 'command', 'menu', 'thread'] as const;
 
 /** A command that a person gave or a choice they made, and the session it was pushed to. */
 interface Press {
@@ -42,6 +45,7 @@ interface Press {
 /** Discord for people who ask by other ways than a message in a private chat. */
 export class DiscordDoors extends DiscordPlatform {
   readonly greetings = 1;
+  readonly doors = DOORS.length;
   /** What is pressed comes at once and once, so that it is neither doubled nor held back. */
   override readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'slow', 'disconnect'];
   readonly #proxy: DiscordProxy;
@@ -61,6 +65,7 @@ export class DiscordDoors extends DiscordPlatform {
     super(proxy);
     this.#proxy = proxy;
     proxy.interactions.acknowledgeMs = ACKNOWLEDGE_MS;
+    proxy.forums.open(FORUM, proxy.peer.guildId);
     this.#messages = new Deliveries(({ id }) => proxy.push(id));
     proxy.gateway.onReady = (session) => void this.#release(session);
   }
@@ -92,8 +97,8 @@ export class DiscordDoors extends DiscordPlatform {
       this.#places.set(thread, person);
       await this.#messages.pass({ id: await this.#say(person, mention, thread) });
     } else {
-      const id = await this.#say(person, mention);
-      // The thread that the answer opens has the id of the message.
+      // A post, and the thread that an answer opens, have the id of the message.
+      const id = door === 'post' ? await this.#post(person, mention) : await this.#say(person, mention);
       this.#places.set(id, person);
       await this.#messages.pass({ id });
     }
@@ -143,8 +148,11 @@ export class DiscordDoors extends DiscordPlatform {
     const { guildId } = this.#proxy.peer;
     const room = this.#place(FIRST_ROOM, person);
     const place = thread === undefined ? { channelId: room } : { channelId: thread, parentChannelId: room };
-    const sender = { senderId: String(FIRST_PERSON + BigInt(person)), senderName: `Person ${person}` };
-    return this.#proxy.write({ guildId, ...place, ...sender, content });
+    return this.#proxy.write({ guildId, ...place, ...senderOf(person), content });
+  }
+
+  #post(person: number, content: string): Promise<string> {
+    return this.#proxy.forums.post({ forum: FORUM, title: TITLE, ...senderOf(person), content });
   }
 
   /** The thread that the answer to the greeting opened, once it stands there. */
@@ -203,9 +211,13 @@ export class DiscordDoors extends DiscordPlatform {
   }
 }
 
+function senderOf(person: number): { readonly senderId: string; readonly senderName: string } {
+  return { senderId: String(FIRST_PERSON + BigInt(person)), senderName: `Person ${person}` };
+}
+
 /**
- * In turn: a mention in a channel, whose answer opens a thread; a mention in a thread of people's own; a
- * command for the agent, and a choice in a menu, in a private chat. One person writes in the thread that the
+ * In turn: a mention in a channel, whose answer opens a thread; a mention in a thread of people's own; a post
+ * in a forum; a command for the agent, and a choice in a menu, in a private chat. One person writes in the thread that the
  * answer to a greeting opened, without naming the bot. Commands are given and choices made while the bot is
  * there; they come again only with their session.
  */

@@ -84,6 +84,8 @@ export interface Platform extends AsyncDisposable {
    * start has to answer them.
    */
   readonly greetings?: number;
+  /** How many ways to ask there are, one for each person in turn; absent = one. The sweep asks by each. */
+  readonly doors?: number;
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**

@@ -5,7 +5,9 @@ import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 import { REDELIVER_MS, SlackPlatform } from './slack.ts';
 
 /** How a person asks, by their number in turn. */
-const DOORS = ['pane', 'shortcut', 'menu', 'channel'] as const;
+const DOORS = ['pane', 'shortcut', 'menu', 'channel', 'bot'] as const;
+/** Of a workflow that may call the agent. */
+const WORKFLOW = 'B0FLOW';
 
 /** The author of the messages that shortcuts are about; has a name, and never writes to the bot. */
 const OTHER = 'U0OTHER';
@@ -24,6 +26,7 @@ interface Press {
 class SlackDoors implements Platform {
   readonly type = 'slack';
   readonly needsFirstStart = false;
+  readonly doors = DOORS.length;
   /** What is pressed comes at once and once, so that it is neither doubled nor held back. */
   readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'slow', 'disconnect'];
   readonly #server: SlackServer;
@@ -47,7 +50,7 @@ class SlackDoors implements Platform {
   get channel() {
     const { settings, ...entry } = this.#platform.channel;
     const suggested_prompts = [{ title: 'Plan', message: 'Plan my week' }];
-    return { ...entry, allowed_groups: ['*'], settings: { ...settings, suggested_prompts } };
+    return { ...entry, allowed_groups: ['*'], settings: { ...settings, suggested_prompts, allowed_bots: [WORKFLOW] } };
   }
 
   get env(): Record<string, string> {
@@ -71,8 +74,10 @@ class SlackDoors implements Platform {
       const root = openPane(this.#server, user);
       this.#earlier.add(root.ts);
       this.#server.say({ channel: root.channel, user, text, thread_ts: root.ts });
-    } else if (door === 'channel') {
-      this.#server.say({ channel: `C0P${person}`, user, text: `<@${BOT_USER}> ${text}` });
+    } else if (door === 'channel' || door === 'bot') {
+      // https://docs.slack.dev/reference/events/message/bot_message
+      const by = door === 'channel' ? { user } : { user: undefined, subtype: 'bot_message', bot_id: WORKFLOW };
+      this.#server.say({ channel: `C0P${person}`, ...by, text: `<@${BOT_USER}> ${text}` });
     } else {
       const about = door === 'shortcut' ? this.#aboutMessage(text) : this.#choice(user, text);
       const by = { user: { id: user, name: `person${person}`, team_id: TEAM_ID }, team: { id: TEAM_ID } };
@@ -150,8 +155,8 @@ class SlackDoors implements Platform {
 }
 
 /**
- * In turn: a thread of the AI pane, a shortcut on a message, a choice in a menu, a mention in a channel,
- * which is answered in a thread. Shortcuts and choices are pressed while a socket is open and come once: one
+ * In turn: a thread of the AI pane, a shortcut on a message, a choice in a menu, and a mention in a channel,
+ * which is answered in a thread, by a person and by a workflow that may call the agent. Shortcuts and choices are pressed while a socket is open and come once: one
  * that was not acknowledged before the socket broke is gone.
  */
 export async function startSlackDoors(): Promise<Platform> {

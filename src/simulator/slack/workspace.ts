@@ -32,7 +32,8 @@ export interface StoredMessage {
 export interface PersonMessage {
   /** Default: the direct conversation with the bot. */
   readonly channel?: string;
-  readonly user?: string;
+  /** Undefined: no person wrote it. */
+  readonly user?: string | undefined;
   readonly text?: string;
   readonly thread_ts?: string;
   readonly files?: readonly StoredFile[];

@@ -35,6 +35,12 @@ import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
 import { SUBAGENTS_QUESTION, WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
+/** On platforms with more doors than that, so that each of them is asked by. */
+const MORE_QUESTIONS = ['long 4', 'plain 5', 'tool 6'];
+const questionsOf = ({ doors = 1 }: Platform) => [
+  ...QUESTIONS,
+  ...MORE_QUESTIONS.slice(0, Math.max(0, doors - QUESTIONS.length)),
+];
 /** The token server of `email-oauth` is for tests alone. */
 const STARTS: typeof PLATFORMS = { ...PLATFORMS, ...MODES, 'email-oauth': startEmailByToken, ...OUTAGES };
 const CHANNELS = Object.keys(STARTS);
@@ -179,10 +185,11 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
   const rows: string[] = [];
   let ok = true;
   try {
-    const bases = await Promise.all(benches.map((bench) => baseline(bench, QUESTIONS)));
+    const questions = questionsOf((benches[0] as Bench).platform);
+    const bases = await Promise.all(benches.map((bench) => baseline(bench, questions)));
     const base = bases[0] as Baseline;
     process.stderr.write(`${name}: ${base.points} points in one run\n`);
-    const { verdict } = await sweep(benches, base, 'none', killsAt(base.points, everyOf(name), !flags.single));
+    const { verdict } = await sweep(benches, base, 'none', killsAt(base.points, everyOf(name), !flags.single), questions);
     rows.push(tableRow(`${name}`, base.points, verdict));
     ok &&= !failed(verdict);
 
