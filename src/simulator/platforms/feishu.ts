@@ -2,8 +2,9 @@ import type { FeishuFault } from '../feishu/calls.ts';
 import type { FeishuPayload } from '../feishu/events.ts';
 import { visibleText } from '../feishu/posts.ts';
 import { type FeishuServer, startFeishuServer } from '../feishu/server.ts';
+import { FEISHU_KEYS, WebhookCaller } from '../feishu/webhook.ts';
 import { Deliveries } from './deliveries.ts';
-import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+import type { FaultKind, Platform, PlatformOptions, SeenMessage } from './platform.ts';
 
 /** Of messages to a chat and of answers to a message. */
 const SEND = /^POST \/open-apis\/im\/v1\/messages(?:\/[^/]+\/reply)?$/;
@@ -80,6 +81,32 @@ class FeishuPlatform implements Platform {
   }
 }
 
+/** The same events as calls, each again until it is answered with 200. */
+class FeishuByWebhook extends FeishuPlatform {
+  readonly #caller: WebhookCaller;
+
+  constructor(server: FeishuServer, webhookPort: number) {
+    super(server, false);
+    this.#caller = new WebhookCaller(() => `http://127.0.0.1:${webhookPort}/hooks/feishu`);
+    server.caller = this.#caller;
+  }
+
+  override get channel() {
+    const { settings, ...entry } = super.channel;
+    return { ...entry, settings: { ...settings, mode: 'webhook' } };
+  }
+
+  override get env(): Record<string, string> {
+    const { encryptKey, verificationToken } = FEISHU_KEYS;
+    return { ...super.env, FEISHU_ENCRYPT_KEY: encryptKey, FEISHU_VERIFICATION_TOKEN: verificationToken };
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.#caller[Symbol.asyncDispose]();
+    await super[Symbol.asyncDispose]();
+  }
+}
+
 /** The Open Platform over a long connection. What is not acknowledged comes again after 1.5 s instead of 15 s. */
 export async function startFeishuPlatform(): Promise<Platform> {
   return new FeishuPlatform(await startFeishuServer(), false);
@@ -88,4 +115,9 @@ export async function startFeishuPlatform(): Promise<Platform> {
 /** The same, looked at while answers are written: they grow in streaming cards. */
 export async function startFeishuCards(): Promise<Platform> {
   return new FeishuPlatform(await startFeishuServer(), true);
+}
+
+/** The Open Platform, calling. */
+export async function startFeishuByWebhook({ webhookPort }: PlatformOptions): Promise<Platform> {
+  return new FeishuByWebhook(await startFeishuServer(), webhookPort);
 }

@@ -14,6 +14,15 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
 
+/** Those of `PLATFORMS` that call the daemon, or can: then each of them does. */
+export const CALLING: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
+  telegram: async (options) => (await import('./telegram.ts')).startTelegramWebhook(options),
+  slack: async (options) => (await import('./slack.ts')).startSlackByHttp(options),
+  feishu: async (options) => (await import('./feishu.ts')).startFeishuByWebhook(options),
+  twilio: async (options) => (await import('./twilio.ts')).startTwilioPlatform(options),
+  wecom: async (options) => (await import('./wecom.ts')).startWecomPlatform(options),
+};
+
 /** Channels of `PLATFORMS` in another mode: they share type and account with it, and do not run beside it. */
 export const MODES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   'telegram-webhook': async (options) => (await import('./telegram.ts')).startTelegramWebhook(options),

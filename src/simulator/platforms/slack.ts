@@ -1,7 +1,8 @@
+import { SIGNING_SECRET, SlackRequests } from '../slack/requests.ts';
 import { type SlackServer, startSlackServer } from '../slack/server.ts';
 import { BOT_USER, decode, eventPayload, type Json } from '../slack/workspace.ts';
 import { Deliveries } from './deliveries.ts';
-import { FAULT_KINDS, type FaultKind, type Platform, type SeenMessage } from './platform.ts';
+import { FAULT_KINDS, type FaultKind, type Platform, type PlatformOptions, type SeenMessage } from './platform.ts';
 
 /** What is not acknowledged within three seconds is delivered again (docs.slack.dev, Events API, retries). */
 export const REDELIVER_MS = 3_000;
@@ -76,10 +77,44 @@ export class SlackPlatform implements Platform {
 /** Direct conversations have an id that begins with D. */
 const CHAT = 'D0P';
 
+/** The same messages as signed requests, each again until it is answered with 200. */
+class SlackByHttp extends SlackPlatform {
+  readonly #requests: SlackRequests;
+
+  constructor(server: SlackServer, webhookPort: number) {
+    super(server, false);
+    this.#requests = new SlackRequests(`http://127.0.0.1:${webhookPort}/hooks/slack`);
+    server.transport = this.#requests;
+  }
+
+  override get channel() {
+    const { settings, ...entry } = super.channel;
+    return { ...entry, settings: { ...settings, mode: 'http' } };
+  }
+
+  override get env(): Record<string, string> {
+    return { ...super.env, SLACK_SIGNING_SECRET: SIGNING_SECRET };
+  }
+
+  override async waiting(): Promise<number> {
+    return this.#requests.unacknowledged;
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.#requests[Symbol.asyncDispose]();
+    await super[Symbol.asyncDispose]();
+  }
+}
+
 /**
  * Direct messages over Socket Mode, with the history behind them. `disconnect` breaks the sockets and the calls under way. `outage`:
  * events that find no socket, or whose socket breaks before they are acknowledged, are never pushed again, as after the platform's last try.
  */
 export async function startSlackPlatform({ outage = false }: { readonly outage?: boolean } = {}): Promise<Platform> {
   return new SlackPlatform(await startSlackServer({ redeliverMs: REDELIVER_MS }), outage);
+}
+
+/** Direct messages that the platform calls the bot with. */
+export async function startSlackByHttp({ webhookPort }: PlatformOptions): Promise<Platform> {
+  return new SlackByHttp(await startSlackServer(), webhookPort);
 }

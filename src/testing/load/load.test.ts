@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { CALLING } from '../../simulator/platforms/index.ts';
 import { byLoad } from '../sample.ts';
 import { type FloodShape, planFlood, wrongFlood } from './flood.ts';
 import { wrong } from './rounds.ts';
@@ -42,8 +43,9 @@ test('of a flood by one chat, and by one person in many, each message has its ou
 });
 
 test('while requests without a signature come to every webhook none is believed, and all genuine ones are answered', async () => {
-  await using stage = await Stage.start({ channels: ['twilio', 'wecom'], modelMs: 50 });
-  const channels = [{ name: 'twilio' }, { name: 'wecom' }];
+  const names = Object.keys(CALLING);
+  await using stage = await Stage.start({ channels: names, isCalled: true, modelMs: 50 });
+  const channels = names.map((name) => ({ name }));
   const options = { channels, messages: 10, rate: 5, people: 5, firstPerson: 0, firstNumber: 0, random: seeded(1) };
   const {
     channels: records,
@@ -52,7 +54,7 @@ test('while requests without a signature come to every webhook none is believed,
   } = await stage.run(planTraffic(options), {}, 60_000, {
     unsigned: { count: UNSIGNED, overMs: 2_000 },
   });
-  expect([finished, unsigned?.count, unsigned?.believed]).toEqual([true, UNSIGNED, 0]);
+  expect([finished, unsigned?.count, unsigned?.believed, unsigned?.strayed]).toEqual([true, UNSIGNED, 0, 0]);
   for (const record of records)
     expect([record.channel, wrong(record, false, 0), record.latenciesMs.length]).toEqual([record.channel, [], 10]);
 });

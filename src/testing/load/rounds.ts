@@ -198,11 +198,12 @@ function flooderRow(round: number, { shape, channel }: NonNullable<Round['flood'
 
 /** None is believed; all of them cost the daemon no more memory than a few connections do. */
 function unsignedRow(round: number, count: number, { unsigned }: PhaseRecord): Row {
-  const { believed = 0, grownMb = Number.NaN } = unsigned ?? {};
+  const { believed = 0, strayed = 0, grownMb = Number.NaN } = unsigned ?? {};
   const none = { quietP50: Number.NaN, quietP95: Number.NaN, p50: Number.NaN, p95: Number.NaN, ratio: Number.NaN };
   const faults = [
     ...(unsigned?.count === count ? [] : [`${unsigned?.count ?? 0} of ${count} requests were answered`]),
     ...(believed > 0 ? [`${believed} were believed`] : []),
+    ...(strayed > 0 ? [`${strayed} came to no channel`] : []),
     ...(grownMb <= MOST_GROWN_MB ? [] : [`the daemon grew by ${Math.round(grownMb)} MB`]),
   ];
   return { round, channel: 'webhooks', trouble: 'unsigned', ...none, faults };

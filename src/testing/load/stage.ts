@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JournalCounts } from '../../core/journal.ts';
 import { freePort } from '../../simulator/free-port.ts';
-import { PLATFORMS } from '../../simulator/platforms/index.ts';
+import { CALLING, PLATFORMS } from '../../simulator/platforms/index.ts';
 import type { Platform } from '../../simulator/platforms/platform.ts';
 import { type ChildDaemon, startChild } from '../child-daemon.ts';
 import { until } from '../fakes.ts';
@@ -15,7 +15,7 @@ import { type FloodRecord, recordedFlood } from './flood.ts';
 import { type ChannelRecord, judgeChannel, type Written } from './judge.ts';
 import { LoadModel } from './load-model.ts';
 import { type Question, questionText } from './traffic.ts';
-import { CALLED, sendUnsigned, type UnsignedOptions, type UnsignedRecord } from './unsigned.ts';
+import { sendUnsigned, type UnsignedOptions, type UnsignedRecord } from './unsigned.ts';
 
 const LOOK_MS = 100;
 /** A channel whose connections kept breaking waits for up to a minute before its next try (`reconnect`). */
@@ -59,6 +59,8 @@ export interface Attack {
 
 export interface StageOptions {
   readonly channels: readonly string[];
+  /** Platforms that can call the daemon do; requests without a signature need one of them. */
+  readonly isCalled?: boolean;
   /** Of every call of the model, before its first byte. */
   readonly modelMs: number;
   /** Added to the section `gateway`. */
@@ -133,15 +135,14 @@ export class Stage implements AsyncDisposable {
     await this.#owned.disposeAsync();
   }
 
-  async #start({ channels, modelMs, gateway = {}, limits = {} }: StageOptions): Promise<void> {
+  async #start({ channels, isCalled = false, modelMs, gateway = {}, limits = {} }: StageOptions): Promise<void> {
     const dir = await mkdtemp(join(tmpdir(), 'gatehouse-load-'));
     this.#owned.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
-    const webhookPort = await freePort();
-    this.#webhookPort = webhookPort;
+    this.#webhookPort = await freePort();
     for (const name of channels) {
-      const start = PLATFORMS[name];
+      const start = (isCalled ? CALLING[name] : undefined) ?? PLATFORMS[name];
       if (!start) throw new Error(`no platform is called ${name}; there are ${Object.keys(PLATFORMS).join(', ')}`);
-      const platform = this.#owned.use(await start({ webhookPort }));
+      const platform = this.#owned.use(await start({ webhookPort: this.#webhookPort }));
       this.#platforms.set(name, platform);
       await platform.begin(join(dir, 'data'));
     }
@@ -160,7 +161,7 @@ export class Stage implements AsyncDisposable {
             log: { level: 'warn' },
           },
           gateway: {
-            ...{ channels: platforms.map(({ channel }) => channel), http: { port: 0 }, webhooks: { port: webhookPort } },
+            ...{ channels: platforms.map(({ channel }) => channel), http: { port: 0 }, webhooks: { port: this.#webhookPort } },
             ...gateway,
           },
           limits,
@@ -197,9 +198,8 @@ export class Stage implements AsyncDisposable {
 
   /** Addresses at which platforms call the daemon. */
   #webhooks(): readonly string[] {
-    return CALLED.filter((name) => this.#platforms.has(name)).map(
-      (name) => `http://127.0.0.1:${this.#webhookPort}/hooks/${name}`,
-    );
+    const called = [...this.#platforms.keys()].filter((name) => CALLING[name]);
+    return called.map((name) => `http://127.0.0.1:${this.#webhookPort}/hooks/${name}`);
   }
 
   async #healthy(): Promise<void> {

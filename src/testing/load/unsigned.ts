@@ -14,12 +14,12 @@ export interface UnsignedRecord {
   readonly count: number;
   /** Of these, with a status of success. */
   readonly believed: number;
+  /** Of these, by no channel: they prove nothing. */
+  readonly strayed: number;
   /** By how much the daemon's resident memory was higher at its highest, in MB of 1,048,576 bytes. */
   readonly grownMb: number;
 }
 
-/** Channels that are called by their platform, as it is played here. */
-export const CALLED = ['twilio', 'wecom'];
 /** Requests that are under way at once, at most. */
 const AT_ONCE = 50;
 const LOOK_MS = 200;
@@ -47,6 +47,7 @@ export async function sendUnsigned(
   return {
     count: statuses.filter((status) => status > 0).length,
     believed: statuses.filter((status) => status >= 200 && status < 300).length,
+    strayed: statuses.filter((status) => status === 404).length,
     grownMb: (await peak) - before,
   };
 }

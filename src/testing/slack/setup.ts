@@ -2,12 +2,12 @@
 import type { Channel, ChannelDescriptor } from '../../core/channel.ts';
 import type { Clock } from '../../core/ports.ts';
 import { COMMAND_MENU } from '../../gateway/commands/index.ts';
+import { SIGNING_SECRET, SlackRequests } from '../../simulator/slack/requests.ts';
 import { type SlackServer, startSlackServer } from '../../simulator/slack/server.ts';
 import type { SlackSocketOptions } from '../../simulator/slack/socket-server.ts';
 import { channelDeps, testWebhooks } from '../channel-deps.ts';
 import { answeringClock, quickClock, TestHost } from '../channel-host.ts';
 import { MemoryLogger } from '../fakes.ts';
-import { SIGNING_SECRET, SlackRequests } from './requests.ts';
 
 export interface SlackSetup extends AsyncDisposable {
   readonly server: SlackServer;

@@ -3,7 +3,7 @@
  * with 200. What people press, choose or command is sent once.
  */
 import { createHmac, randomUUID } from 'node:crypto';
-import type { SlackTransport } from '../../simulator/slack/server.ts';
+import type { SlackTransport } from './server.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
