@@ -15,6 +15,14 @@ it('F16 a full disk is named as one, with what to do, whoever says it', () => {
   }
 });
 
+it('F16 a read-only file system is named as one, and owner and mode are not blamed', () => {
+  const error = Object.assign(new Error('access'), { code: 'EROFS' });
+  expect(dataDirError('/data', error)).toMatchObject({
+    message: '/data cannot be written: the file system is read-only',
+    hint: 'mount it so that it can be written, or name another `--data-dir`',
+  });
+});
+
 it('F16 a path that leads through a file is refused with a code', async () => {
   await using dir = await tempDir();
   const file = join(dir.path, 'file');
@@ -23,6 +31,7 @@ it('F16 a path that leads through a file is refused with a code', async () => {
     await expect(ensureDataDir(path)).rejects.toMatchObject({
       code: 'GH1202',
       message: `${path} cannot be written: a part of the path is a file`,
+      hint: 'name a directory with `--data-dir`',
     });
   }
 });

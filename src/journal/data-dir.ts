@@ -72,8 +72,14 @@ export function dataDirError(path: string, error: unknown): GatehouseError {
           : error instanceof Error
             ? error.message
             : String(error);
-  const hint = isFull(error) ? { hint: 'free some space there, or name another `--data-dir`' } : {};
-  return new GatehouseError('GH1202', `${path} cannot be written: ${reason}`, { ...hint, cause: error });
+  return new GatehouseError('GH1202', `${path} cannot be written: ${reason}`, { ...wayOut(error), cause: error });
+}
+
+/** Where the usual hint, to look at owner and mode, would lead astray. */
+function wayOut(error: unknown): { readonly hint?: string } {
+  if (isFull(error)) return { hint: 'free some space there, or name another `--data-dir`' };
+  if (isErrno(error, 'EROFS')) return { hint: 'mount it so that it can be written, or name another `--data-dir`' };
+  return isErrno(error, 'ENOTDIR', 'EEXIST') ? { hint: 'name a directory with `--data-dir`' } : {};
 }
 
 /** From the file system, or in SQLite's words (SQLITE_FULL). */

@@ -168,6 +168,10 @@ export function isBusy(error: unknown): boolean {
   return BUSY.includes((sqliteCode(error) ?? 0) & 0xff);
 }
 
+/** The file of shared memory beside the journal could not be made longer; SQLite calls it a disk I/O error. */
+const IOERR_SHMSIZE = 10 | (19 << 8);
+const NO_ROOM = 'no room for its -shm file, the disk is full';
+
 /**
  * What a failed statement means to callers: GH1301 nothing was written, GH1302 the file is lost, GH1004 a bug
  * of ours.
@@ -177,7 +181,7 @@ export function journalError(error: unknown): GatehouseError {
   const code = sqliteCode(error);
   if (code === undefined) return new GatehouseError('GH1004', `the journal failed: ${errorText(error)}`, { cause: error });
   const primary = code & 0xff;
-  const detail = `${errorText(error)} (SQLite code ${code})`;
+  const detail = `${code === IOERR_SHMSIZE ? NO_ROOM : errorText(error)} (SQLite code ${code})`;
   if (BUSY.includes(primary)) {
     return new GatehouseError('GH1301', `another process holds the journal: ${detail}`, {
       hint: 'a `gatehouse` command may be running; it is tried again',

@@ -1,6 +1,7 @@
-import { chmod, chown, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import type { ChannelStatus } from '../../core/turn.ts';
@@ -224,6 +225,30 @@ test.skipIf(process.getuid?.() !== 0)('a file below the data directory that is a
     state: 'bad',
     what: expect.stringMatching(/users\/ada\/sessions belongs to another user$/),
     fix: expect.stringMatching(/^sudo chown -R 0 /),
+  });
+});
+
+test('a journal that another process holds is not called damaged', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  const held = new DatabaseSync(join(cli.dataDir, 'journal.db'));
+  held.exec('CREATE TABLE t (x); BEGIN EXCLUSIVE');
+  const { lines } = await doctor(cli, '--offline');
+  held.close();
+  expect(lines.get('journal')).toMatchObject({
+    ...{ state: 'bad', what: expect.stringMatching(/^another process holds the journal/) },
+    fix: expect.not.stringContaining('backup'),
+  });
+});
+
+test('a file in the place of the data directory is named as one, in the words of the start', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await rm(cli.dataDir, { recursive: true });
+  await cli.write('data', '');
+  expect((await doctor(cli, '--offline')).lines.get('data-dir')).toMatchObject({
+    ...{ state: 'bad', what: `${cli.dataDir} cannot be written: a part of the path is a file` },
+    fix: 'name a directory with `--data-dir`',
   });
 });
 

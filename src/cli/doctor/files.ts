@@ -1,6 +1,7 @@
 import { access, chmod, constants, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
+import { dataDirError, ensureDataDir } from '../../journal/data-dir.ts';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { allChannelSettings } from '../commands/config.ts';
@@ -27,7 +28,7 @@ async function modeOf(path: string): Promise<{ readonly mode: number; readonly u
 
 export const dataDirectory: Check = {
   id: 'data-dir',
-  title: 'The data directory is there, is yours, and is closed to other users of the machine.',
+  title: 'The data directory is there, is yours, can be written, and is closed to other users of the machine.',
   async run({ dataDir }) {
     const found = await modeOf(dataDir);
     const word = shellWord(dataDir);
@@ -47,6 +48,8 @@ export const dataDirectory: Check = {
         `${dataDir} belongs to another user (id ${found.uid})`,
         `sudo -u '#${found.uid}' gatehouse doctor; or, while no daemon runs, sudo chown -R $(id -u) ${word}`,
       );
+    const unusable = await ensureDataDir(dataDir).catch((error: unknown) => dataDirError(dataDir, error));
+    if (unusable) return bad(unusable.message, unusable.hint);
     const strange = own === undefined ? undefined : await ofOthers(dataDir, found.uid);
     if (strange !== undefined) return bad(`${strange} belongs to another user`, `sudo chown -R ${found.uid} ${word}`);
     if ((found.mode & OTHERS) === 0) return ok(dataDir);

@@ -1,5 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { journalError } from '../../journal/database.ts';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { withJournal } from '../read-journal.ts';
@@ -41,7 +42,9 @@ export const journalCheck: Check = {
       return problem === undefined ? ok(megabytes) : damaged(problem);
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return skip('there is none yet');
-      return damaged(error instanceof Error ? error.message : String(error));
+      // A full disk, or another process that holds the file: a backup in its place would lose what is sound.
+      const { code, message, hint } = journalError(error);
+      return code === 'GH1301' ? bad(message, hint) : damaged(error instanceof Error ? error.message : String(error));
     }
   },
 };

@@ -3,6 +3,7 @@ import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorText, GatehouseError } from '../../core/errors.ts';
 import { writeFileAtomic } from '../atomic-file.ts';
+import { deniedError } from '../denied.ts';
 import { isErrno } from '../errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
@@ -20,7 +21,10 @@ export class AuthFile {
     this.path = path;
   }
 
-  /** Undefined when there is no file. Rejects with GH2202 for a file that cannot be trusted or understood. */
+  /**
+   * Undefined when there is no file. Rejects with GH2202 for a file that cannot be trusted or understood, with
+   * GH1202 where the directory is closed to this user.
+   */
   async read(): Promise<AuthDocument | undefined> {
     const identity = await this.#identity();
     if (identity === undefined) return undefined;
@@ -60,7 +64,8 @@ export class AuthFile {
       return [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ');
     } catch (error) {
       if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
-      throw this.#refuse(`cannot be read: ${errorText(error)}`, 'make it readable for the user that runs gatehouse');
+      // It is the directory that is closed to this user; whether there is a file in it is not known.
+      throw deniedError(error) ?? this.#refuse(`cannot be read: ${errorText(error)}`, 'check the disk');
     }
   }
 
@@ -74,7 +79,9 @@ export class AuthFile {
       if (isErrno(error, 'ELOOP', 'EMLINK')) {
         throw this.#refuse('is a symbolic link', 'put the file itself there, or remove the link and log in again');
       }
-      throw this.#refuse(`cannot be read: ${errorText(error)}`, 'make it readable for the user that runs gatehouse');
+      const denied = deniedError(error);
+      if (denied) throw new GatehouseError('GH2202', denied.message, { hint: denied.hint, cause: error });
+      throw this.#refuse(`cannot be read: ${errorText(error)}`, 'check the disk');
     }
     try {
       return this.#parse(await this.#text(file));

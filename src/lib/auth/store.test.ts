@@ -166,6 +166,21 @@ describe('the file', () => {
     await expect(it.store.get('openai', never)).rejects.toMatchObject({ message: `${it.file} is not a regular file` });
   });
 
+  test.skipIf(process.platform === 'win32')(
+    'in a directory that is closed to this user is GH1202, and not a file that has to be made readable',
+    async () => {
+      await using it = await scene();
+      await it.store.set(login(), never);
+      // What is closed to others is open to root.
+      const isRoot = process.geteuid?.() === 0;
+      if (isRoot) process.seteuid?.(65_534);
+      else await chmod(it.dir, 0);
+      const refusal = it.store.get('openai', never).catch((error: unknown) => error);
+      const error = await refusal.finally(() => (isRoot ? process.seteuid?.(0) : chmod(it.dir, 0o700)));
+      expect(error).toMatchObject({ code: 'GH1202', message: expect.stringContaining(`this user may not use ${it.file}`) });
+    },
+  );
+
   test('that cannot be written is GH1202', async () => {
     await using it = await scene();
     await writeFile(it.dir, 'a file where the directory belongs');
