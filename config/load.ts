@@ -166,10 +166,10 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
     ...checkTools(value, migrated.value, { channels: channels.names, providers: options.providers }),
   );
   if (!checked.data) return { data: undefined, findings };
-  if (findings.every(({ severity }) => severity === 'warning')) findings.push(...((await options.judge?.(checked.data)) ?? []));
   const { gateway } = checked.data;
   const entries = gateway.channels.map((entry, index) => ({ ...entry, settings: channels.settings[index] ?? {} }));
   const data = { ...checked.data, gateway: { ...gateway, channels: entries } };
+  if (findings.every(({ severity }) => severity === 'warning')) findings.push(...((await options.judge?.(data)) ?? []));
   return { data, findings: [...findings, ...checkSecurity(data)] };
 }
 

@@ -110,6 +110,27 @@ test('check says what to do about a key that was removed, and names the keys of 
   expect(stderr).toMatch(/models\.deep\.modell: unknown key, ignored\n.*\n.*\n +→ did you mean "model"\?/);
 });
 
+test('check warns of the token of a channel that is not set, and refuses one bot in two variables, as the start does', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const second = { type: 'telegram', name: 'second', settings: { token_env: 'SECOND' } };
+  await cli.write('c.json', JSON.stringify({ gateway: { channels: [{ type: 'telegram' }, second] } }));
+  const unset = await cli.run('config', 'check', '--config', 'c.json');
+  expect([unset.code, unset.stdout]).toEqual([0, expect.stringContaining('is valid, 2 warnings')]);
+  expect(unset.stderr).toContain('TELEGRAM_BOT_TOKEN is not set, and channel telegram needs it');
+  expect(unset.stderr).toMatch(
+    /channels\[1\]\.type: .*SECOND is not set[^→]*→ export SECOND=…, or `gatehouse auth set-key second`/,
+  );
+  cli.env = { TELEGRAM_BOT_TOKEN: '1:a', SECOND: '1:a' };
+  const shared = await cli.run('config', 'check', '--config', 'c.json');
+  expect(shared.code).toBe(78);
+  expect(shared.stderr).toMatch(
+    /c\.json:1:\d+: gateway\.channels\[1\]: channel second: SECOND holds the token of channel telegram/,
+  );
+  cli.env = { TELEGRAM_BOT_TOKEN: '1:a', SECOND: '2:b' };
+  expect((await cli.run('config', 'check', '--config', 'c.json')).stdout).toMatch(/is valid\n$/);
+});
+
 test('schema prints a JSON Schema with the settings of every channel', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

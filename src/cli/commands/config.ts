@@ -13,6 +13,7 @@ import { configFailure, plural, sayProblems } from '../config-problems.ts';
 import { type Command, dataDirOf, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
+import { channelSecrets } from './config-secrets.ts';
 
 /** Names and aliases, for `readConfig`. */
 export const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
@@ -35,6 +36,7 @@ export const configCheck: Command<CheckOptions> = async (context, { strict = fal
     const judge = async (config: Config) => [
       ...judgeModels(config, context.deps),
       ...(await missingKeys(config, context.deps.env, stored)),
+      ...(await channelSecrets(context, config)),
       ...missingPackages(config),
     ];
     const { file, warnings: all } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
