@@ -6,10 +6,20 @@ import { isErrno } from '../lib/errno.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
 import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
+import type { Failure } from './output.ts';
 
 /** Hint where an ID names no message or run (GH1003). */
-export const NAME_A_RUN =
+const NAME_A_RUN =
   'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
+
+/** What to say of an ID of which nothing is recorded: of `last`, that there is no message at all. */
+export function nothingOf(id: string, dataDir: string, message: string): Failure {
+  if (id !== 'last') return { code: 'GH1003', message, hint: NAME_A_RUN };
+  return {
+    ...{ code: 'GH1003', message: `no message is recorded in ${dataDir}` },
+    hint: 'write to the agent, then ask again; the directory of another daemon is named with `--data-dir`',
+  };
+}
 
 /** `remains`: of a command that ends runs. */
 export type OpenOptions = Pick<JournalOptions, 'remains'>;

@@ -111,7 +111,7 @@ export const ERROR_CODES = {
   GH2013: { title: 'packages that a tool needs are not installed', hint: 'run the command that the log names, then start again' },
   GH2101: {
     title: 'the model refused the key',
-    hint: 'set the right one with `gatehouse auth set-key`, or in its variable, and restart the daemon',
+    hint: 'set the right one with `gatehouse auth set-key PROVIDER`, or in its variable, and restart the daemon',
   },
   GH2102: { title: 'the model is rate limited', hint: 'wait a moment and ask again' },
   GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },

@@ -95,7 +95,10 @@ export class Book implements JobBook {
     const wanted = words.trim().toLowerCase();
     const fitting = theirs.filter(({ name, payload }) => `${name}\n${payload.text}`.toLowerCase().includes(wanted));
     const [only, ...others] = wanted === '' ? [] : fitting;
-    if (!only) throw new GatehouseError('GH1003', `there is no job ${words.slice(0, LONGEST_NAME)}`);
+    if (!only)
+      throw new GatehouseError('GH1003', `there is no job ${words.slice(0, LONGEST_NAME)}`, {
+        hint: 'see `gatehouse cron list --all`',
+      });
     if (others.length === 0) return only;
     const list = fitting.slice(0, 10).map(({ id, name }) => `${id} (${name})`);
     const more = fitting.length > list.length ? ` and ${fitting.length - list.length} more` : '';

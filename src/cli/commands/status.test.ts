@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
+import { GatehouseError } from '../../core/errors.ts';
 import type { StatusDocument } from '../../core/status.ts';
 import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
@@ -288,6 +289,10 @@ test('a journal that cannot be read does not hide that the daemon is down', asyn
   const { code, stderr } = await cli.run('status');
   expect(code).toBe(3);
   expect(stderr).toContain('the journal could not be read: malformed');
+  cli.failure = new GatehouseError('GH1302', 'the journal can no longer be trusted');
+  expect((await cli.run('status')).stderr).toMatch(/no longer be trusted\n {2}→ stop, check the disk, restore a backup/);
+  const { journal, journalProblem } = JSON.parse((await cli.run('status', '--json')).stdout);
+  expect([journal, journalProblem]).toEqual([null, expect.objectContaining({ code: 'GH1302' })]);
 });
 
 test('jobs are counted, with the next one and those that failed', async () => {

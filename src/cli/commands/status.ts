@@ -32,8 +32,12 @@ export const status: Command<StatusOptions> = async (context, { check = false })
   }
   const { counts, questions = 0, problem } = await fromDisk(context);
   if (counts) out.data(['on disk:', ...formatJournal(counts, { ...view, questions })].join('\n'));
-  if (problem !== undefined) out.say(`${out.mark('warn', 'stderr')} the journal could not be read: ${problem}`);
-  out.fail(notRunning(daemon), { running: false, dataDir, journal: counts ? countsToJson(counts) : null });
+  if (problem) {
+    out.say(`${out.mark('warn', 'stderr')} the journal could not be read: ${problem.message}`);
+    if (problem.hint !== '') out.say(`  → ${problem.hint}`);
+  }
+  const journal = counts ? countsToJson(counts) : null;
+  out.fail(notRunning(daemon), { running: false, dataDir, journal, ...(problem ? { journalProblem: problem } : {}) });
   return EXIT.notRunning;
 };
 
@@ -61,7 +65,7 @@ interface OnDisk {
   /** How many questions wait for the answer of a person. */
   readonly questions?: number;
   /** Why nothing could be read. */
-  readonly problem?: string;
+  readonly problem?: { readonly code: string; readonly message: string; readonly hint: string };
 }
 
 /** A damaged journal must not hide how the daemon is. */
@@ -73,7 +77,9 @@ async function fromDisk(context: CommandContext): Promise<OnDisk> {
     });
     return read ?? {};
   } catch (error) {
-    return { problem: isGatehouseError(error) ? error.message : errorText(error) };
+    if (!isGatehouseError(error)) return { problem: { code: 'GH1004', message: errorText(error), hint: '' } };
+    const { code, message, hint } = error;
+    return { problem: { code, message, hint } };
   }
 }
 

@@ -6,7 +6,7 @@ import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatDuration, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
-import { NAME_A_RUN, withJournal } from '../read-journal.ts';
+import { nothingOf, withJournal } from '../read-journal.ts';
 import type { AboutOptions } from './why.ts';
 
 /** Columns of the drawing. */
@@ -25,7 +25,7 @@ export const trace: Command<AboutOptions> = async (context, { id }) => {
   const { deps, out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about || about.events.length === 0) {
-    out.fail({ code: 'GH1003', message: `no event of ${id} is kept`, hint: NAME_A_RUN });
+    out.fail(nothingOf(about?.key ?? id, dataDirOf(context), `no event of ${id} is kept`));
     return EXIT.failed;
   }
   const events = about.events.map(({ event }) => event);

@@ -108,14 +108,19 @@ test('a person is named as `people list` does, and what was given up has its rep
   });
   const { code, stdout, stderr } = await cli.run('why', `${message(1).channel}:${message(1).chatId}`);
   expect([code, stdout]).toEqual([0, expect.stringContaining('It was given up')]);
-  expect(stderr).toMatch(/→ set the right one with `gatehouse auth set-key`[\s\S]*→ gatehouse dead replay in-1, once/);
+  expect(stderr).toMatch(/→ set the right one with `gatehouse auth set-key PROVIDER`[\s\S]*→ gatehouse dead replay in-1, once/);
 });
 
 test('what nobody knows of is a failure with a way out', async () => {
   await using dir = await tempDir();
   const cli = await onJournal(dir.path, async () => undefined);
   for (const command of ['why', 'trace']) {
-    const { code, stderr } = await cli.run(command, 'last');
+    const { code, stderr } = await cli.run(command, 'telegram:7');
     expect([code, stderr]).toEqual([1, expect.stringMatching(/GH1003.*\n.*name a key as `gatehouse logs` shows it/)]);
+    const last = await cli.run(command, 'last');
+    expect([last.code, last.stderr]).toEqual([
+      1,
+      expect.stringMatching(/GH1003 no message is recorded in .*\n.*write to the agent/),
+    ]);
   }
 });

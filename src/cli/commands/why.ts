@@ -8,7 +8,7 @@ import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
-import { NAME_A_RUN, withJournal } from '../read-journal.ts';
+import { nothingOf, withJournal } from '../read-journal.ts';
 
 export interface AboutOptions {
   /** As `EventRecord.about` takes it. */
@@ -22,7 +22,7 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
   const { out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about) {
-    out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint: NAME_A_RUN });
+    out.fail(nothingOf(id, dataDirOf(context), `nothing is known of ${id}`));
     return EXIT.failed;
   }
   const { verdict, configKey, gates } = whyOf(about, await presentOf(context, about));

@@ -17,6 +17,13 @@ test('F28 of an error body of many megabytes only the beginning is searched for 
   expect(Math.max(...searched)).toBeLessThanOrEqual(64_000);
 });
 
+test('the repair of a refused key is a command that can be typed, and a name that does not resolve may want a proxy', () => {
+  const context = { provider: 'anthropic', model: 'm', redact: (text: string) => text, now: 0 };
+  expect(failureOfStatus(401, {}, undefined, context).hint).toContain('`gatehouse auth set-key anthropic`');
+  const error = new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ENOTFOUND' }) });
+  expect(failureOfConnection(error, 'https://a', context).hint).toContain('NODE_USE_ENV_PROXY=1');
+});
+
 describe('a connection that can never come to an answer is not tried again', () => {
   const context = { provider: 'p', model: 'm', redact: (text: string) => text, now: 0 };
 

@@ -1,4 +1,5 @@
 /** From HTTP statuses, error bodies and connection errors to failure values. Shared by all wires. */
+import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { FailureKind, ModelFailure } from '../../core/model.ts';
 import type { Redact } from '../../lib/echo-redactor.ts';
 import { isDeep } from '../../lib/json-depth.ts';
@@ -108,6 +109,7 @@ function describe(
     // The server's own 408 is worth another try, unlike our time limit.
     ...(kind === 'timeout' ? { retryable: true } : {}),
     ...(kind === 'bad-request' || kind === 'payment' ? hint : {}),
+    ...(kind === 'auth' ? { hint: keyHint(context.provider) } : {}),
   });
   return {
     ...failure,
@@ -142,18 +144,23 @@ export function failureOfConnection(error: unknown, origin: string, context: Fai
   });
 }
 
+/** The command as it can be typed. */
+function keyHint(provider: string): string {
+  return ERROR_CODES.GH2101.hint.replace('PROVIDER', provider);
+}
+
 function connectionHint(code: string, origin: string): string {
   switch (code) {
     case 'ECONNREFUSED':
       return `nothing listens at ${origin}: start the server, or check base_url`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return 'the host name does not resolve: check base_url and DNS';
+      return 'the host name does not resolve: check base_url and DNS; behind a proxy set HTTPS_PROXY and NODE_USE_ENV_PROXY=1';
     case NO_TLS:
       return 'the server does not speak TLS as https:// demands: write http:// in base_url, or check its port';
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
-      return 'no connection in time: check base_url, the network and any firewall';
+      return 'no connection in time: check base_url, the network and any firewall; behind a proxy set HTTPS_PROXY and NODE_USE_ENV_PROXY=1';
     default:
       return 'check base_url and the network';
   }
