@@ -8,7 +8,7 @@ import { spentText } from '../llm/money/with-budget.ts';
 import { CHANNEL_MARKS, channelCells } from './format-channel.ts';
 import { formatDuration, formatRelative } from './format-time.ts';
 import { formatTable, type Output } from './output.ts';
-import { failingFix, failingText, holdText, troublesOf } from './troubles.ts';
+import { failingFix, failingText, holdText, NAME_A_MODEL, troublesOf } from './troubles.ts';
 
 interface View {
   readonly out: Output;
@@ -27,7 +27,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
   const { model, usageToday, lanes } = status;
   const latency = model.lastLatencyMs === undefined ? '' : `  last answer in ${Math.round(model.lastLatencyMs)} ms`;
   const instead = model.replacedBy === undefined ? '' : ` is gone, ${printable(model.replacedBy)} answers`;
-  const modelText = model.demo ? 'demo: no real AI answers   → gatehouse auth set-key' : `${printable(model.id)}${instead}`;
+  const modelText = model.demo ? `demo: no real AI answers   → ${NAME_A_MODEL}` : `${printable(model.id)}${instead}`;
   const calls = `${counted(usageToday.calls, 'call')}, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
   return [
     `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,

@@ -33,7 +33,12 @@ const at = { at: NOW, code: 'GH1101', detail: 'line 3', hint: 'x' };
 
 /** Every kind of id that a daemon calls degraded (`degradedParts`), and what else an operator has to know of. */
 test.each<[id: string, override: Partial<StatusDocument>, text: RegExp, fix: RegExp]>([
-  ['model:demo', { model: { id: 'demo', demo: true }, degraded: ['model:demo'] }, /no real AI/, /auth set-key/],
+  [
+    'model:demo',
+    { model: { id: 'demo', demo: true }, degraded: ['model:demo'] },
+    /no real AI/,
+    /gatehouse auth set-key PROVIDER .*restart/,
+  ],
   [
     'model:openai/gpt-5-mini',
     { modelHealth: { failedInARow: 2, last: failing }, degraded: ['model:openai/gpt-5-mini'] },

@@ -71,6 +71,9 @@ export function failingText({ failedInARow, since, last }: ModelHealth, now: num
   return `${count}: ${last.code} ${last.detail}`;
 }
 
+/** What ends the demo of a daemon that runs: it looks for keys at its start. */
+export const NAME_A_MODEL = 'gatehouse auth set-key PROVIDER (such as anthropic), then restart the daemon';
+
 /** What mends a model whose calls fail. */
 export function failingFix({ last }: ModelHealth): string {
   const { code = '', hint } = last ?? {};
@@ -79,7 +82,7 @@ export function failingFix({ last }: ModelHealth): string {
 
 function modelTroubles({ model, modelHealth }: StatusDocument, now: number): readonly Trouble[] {
   if (model.demo)
-    return [{ id: 'model:demo', text: 'no real AI answers: the demo is the model', fix: 'gatehouse auth set-key', isBad: true }];
+    return [{ id: 'model:demo', text: 'no real AI answers: the demo is the model', fix: NAME_A_MODEL, isBad: true }];
   const text = modelHealth && failingText(modelHealth, now);
   return text === undefined || !modelHealth
     ? []

@@ -155,7 +155,7 @@ export const ERROR_CODES = {
   GH2201: { title: 'logging in failed', hint: 'run the command again' },
   GH2202: {
     title: 'the stored login cannot be used',
-    hint: 'log in again: `gatehouse auth login`, for a mailbox `gatehouse channels login`',
+    hint: 'log in again: `gatehouse auth login`, for a mailbox `gatehouse channels login NAME`',
   },
   GH2203: { title: 'the stored login could not be renewed for now', hint: 'check the network; it is tried again' },
   GH2301: {

@@ -66,7 +66,7 @@ test('a refused key, a key that is not set, and packages that are not there: eac
   const refused = await run(dir.path, { embedding, transcription: { kind: 'openai' } }, { env: { K: KEY } });
   expect(refused.code).toBe(1);
   expect(refused.stdout).toMatch(
-    /^✗ embedding +openai\/text-embedding-3-small +- +GH2115 .*GH2101.* → set the right one with `gatehouse auth set-key`/m,
+    /^✗ embedding +openai\/text-embedding-3-small +- +GH2115 .*GH2101.* → set the right one with `gatehouse auth set-key openai`/m,
   );
   expect(refused.stdout).toMatch(/^✗ transcription +\? +- +GH1103 GROQ_API_KEY is not set.* → export GROQ_API_KEY=…$/m);
   expect(refused.stderr).toContain('2 of 2 models failed');

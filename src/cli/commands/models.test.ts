@@ -221,7 +221,9 @@ describe('models test', () => {
     );
     const { code, stdout, stderr } = await cli.run('models', 'test');
     expect(code).toBe(1);
-    expect(stdout).toMatch(/✗ main .* GH2101 anthropic answered 401 {2}→ set the right one with `gatehouse auth set-key`/);
+    expect(stdout).toMatch(
+      /✗ main .* GH2101 anthropic answered 401 {2}→ set the right one with `gatehouse auth set-key PROVIDER`/,
+    );
     expect(stdout).toMatch(/✗ fallback-1 .* - +GH1103 MY_OPENAI is not set/);
     expect(stdout).toMatch(/✓ fallback-2 /);
     expect(stdout).toMatch(/✗ fallback-4 .* GH2108/);

@@ -92,7 +92,7 @@ function assertRevocable(who: PersonRef, known: readonly KnownPerson[], isOpen: 
   const block = { hint: `\`gatehouse people block ${printable(principal)}\` keeps them out whatever the config says` };
   if (found?.standing === 'blocked')
     throw new GatehouseError('GH1003', `${printable(principal)} is blocked already, which is stronger`, {
-      hint: 'there is nothing left to revoke; `gatehouse people unblock` lifts the block',
+      hint: `there is nothing left to revoke; \`gatehouse people unblock ${printable(principal)}\` lifts the block`,
     });
   if (found?.standing === 'listed')
     throw new GatehouseError(

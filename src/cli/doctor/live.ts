@@ -5,7 +5,7 @@ import { modelEntries } from '../commands/models-entries.ts';
 import { testEntry } from '../commands/models-test.ts';
 import { envOf } from '../context.ts';
 import { detailText } from '../format-channel.ts';
-import { failingFix, failingText, troublesOf } from '../troubles.ts';
+import { failingFix, failingText, NAME_A_MODEL, troublesOf } from '../troubles.ts';
 import { bad, type Check, type Diagnosis, ok, type Scene, skip, warn } from './check.ts';
 
 /** `doctor` ends within three seconds; what takes longer is named. ms. */
@@ -19,7 +19,7 @@ export const models: Check = {
     if (!loaded) return skip('the config cannot be used');
     if (isOffline) return skip('--offline');
     const entries = await modelEntries(loaded, context);
-    if (entries.length === 0) return warn('no model: the demo answers', 'export a key, or `gatehouse auth set-key`');
+    if (entries.length === 0) return warn('no model: the demo answers', NAME_A_MODEL);
     const health = daemon.kind === 'up' ? daemon.status.modelHealth : undefined;
     const failing = health && failingText(health, context.deps.clock.now());
     if (health && failing !== undefined) return bad(failing, failingFix(health));
