@@ -18,3 +18,12 @@ export function configFailure({ code, file, hint, problems }: ConfigError): Fail
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
+
+/** For `--json`, where no problem is said beside the document. */
+export function problemsDocument({ file, problems }: ConfigError): Record<string, unknown> {
+  return { file: file ?? null, problems: problems.map(problemDocument) };
+}
+
+export function problemDocument({ severity, path, message, hint, file, line, col }: Problem): Record<string, unknown> {
+  return { severity, path, message, hint: hint ?? null, file: file ?? null, line: line ?? null, col: col ?? null };
+}

@@ -43,6 +43,8 @@ export async function readConfig(
 ): Promise<LoadedConfig> {
   const { deps, globals } = context;
   const { cwd, home, env, channelTypes, channelSettings, groupIds } = deps;
+  // `--config "$UNSET"` would name the current directory.
+  if (globals.config === '') throw new GatehouseError('GH1001', '--config is empty', { hint: 'name a file, or leave it out' });
   const file = globals.config === undefined ? { last: await lastConfig(context) } : { file: globals.config };
   // On demand: half the time of a command that reads no config would go into the schema's library.
   const { loadConfig } = await import('../../config/load.ts');

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../lib/package-info.ts';
@@ -23,9 +23,11 @@ async function refusal(words: readonly string[]): Promise<string | undefined> {
   }
 }
 
+const PROGRAM = buildProgram(processDeps(), async () => undefined);
+
 /** Of a command named in a sentence: whether there is such a command with such options. Its arguments may be left out. */
 function unknownIn(sentence: string): string | undefined {
-  let command = buildProgram(processDeps(), async () => undefined);
+  let command = PROGRAM;
   const globals = command.options;
   let isArgument = false;
   for (const word of sentence.split(/\s+/).slice(1)) {
@@ -69,6 +71,22 @@ test('every command that a sentence of README and docs names is there, with its 
   }
   expect(unknown).toEqual([]);
   expect(count).toBeGreaterThan(100);
+});
+
+test('every command that the program names in a text of its own is there, with its options', () => {
+  const sentences = new Map<string, string>();
+  for (const file of globSync('{src,channels,config}/**/*.ts', { cwd: ROOT })) {
+    if (/\.test\.ts$|^src\/testing\//.test(file)) continue;
+    // What a template fills in is an argument.
+    for (const [, sentence = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(/[`'](gatehouse (?!runs )[a-z][^`'$\\\n]*)/g))
+      sentences.set(sentence.trim(), file);
+  }
+  const unknown = [...sentences].flatMap(([sentence, file]) => {
+    const why = unknownIn(sentence);
+    return why === undefined ? [] : [`${file}: ${why}`];
+  });
+  expect(unknown).toEqual([]);
+  expect(sentences.size).toBeGreaterThan(100);
 });
 
 test('a command or an option that is not there is found', async () => {

@@ -65,6 +65,15 @@ test.each([
   expect(stderr).toContain(message);
 });
 
+test('with --json every command that cannot use the config names its problems in the document', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const file = await cli.write('c.json', '{ "provider": ');
+  const { code, stdout, stderr } = await cli.run('models', 'list', '--json', '--config', file);
+  expect([code, stderr]).toEqual([78, '']);
+  expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: 'GH1101' }, file, problems: [{ line: 1 }] });
+});
+
 test('with --json a usage error is one document on stdout', async () => {
   await using dir = await tempDir();
   const { code, stdout, stderr } = await new FakeCli(dir.path).run('stauts', '--json');
@@ -186,6 +195,7 @@ test('a broken config stops gateway and chat with exit code 78 before anything r
 test.each([
   [['gateway', '--data-dir', ''], '✗ GH1001 --data-dir is empty'],
   [['status', '--data-dir='], '✗ GH1001 --data-dir is empty'],
+  [['config', 'check', '--config', ''], '✗ GH1001 --config is empty'],
   [['chat', '-m', ''], '✗ GH1001 the message is empty'],
   [['chat', '-m', ' \n'], '✗ GH1001 the message is empty'],
 ])('%j is a wrong call, exit 2: an unset variable of a script must not choose for its writer', async (argv, line) => {

@@ -2,7 +2,7 @@ import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import { deniedError } from '../lib/denied.ts';
 import { printable } from '../lib/printable.ts';
-import { configFailure, sayProblems } from './config-problems.ts';
+import { configFailure, problemsDocument, sayProblems } from './config-problems.ts';
 import type { CommandContext, GlobalOptions } from './context.ts';
 import type { CliDeps } from './deps.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
@@ -55,7 +55,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
     const out = outputFor(deps, { json: argv.includes('--json'), color: colorIn(argv) });
     if (error instanceof CommanderError) return usageError(error, program, argv, out);
     if (error instanceof ConfigError) sayProblems(out, error.problems);
-    out.fail(failureOf(error));
+    out.fail(failureOf(error), error instanceof ConfigError ? problemsDocument(error) : {});
     if (argv.some((arg) => arg === '-v' || arg === '--verbose') && error instanceof Error) out.say(error.stack ?? '');
     return exitCodeOf(error);
   }

@@ -1,5 +1,5 @@
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
-import { ConfigError, type Finding, formatProblem, type Problem } from '../../../config/problem.ts';
+import { ConfigError, type Finding, formatProblem } from '../../../config/problem.ts';
 import type { Config } from '../../../config/schema.ts';
 import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';
@@ -9,7 +9,7 @@ import { limitsFrom } from '../../llm/money/limits.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
 import { resolveKey, type StoredKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
-import { configFailure, plural, sayProblems } from '../config-problems.ts';
+import { configFailure, plural, problemDocument, problemsDocument, sayProblems } from '../config-problems.ts';
 import { type Command, dataDirOf, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -45,17 +45,17 @@ export const configCheck: Command<CheckOptions> = async (context, { strict = fal
     if ((strict || only) && warnings.length > 0) {
       const message = `${plural(warnings.length, 'warning')} in ${file ?? 'the config'}${only ? '' : ', and --strict takes none'}`;
       const hint = only ? 'mend the lines named above, or name what you mean in security.accept' : STRICT_HINT;
-      out.fail({ code: 'GH1101', message, hint }, { file: file ?? null, problems: warnings.map(toJson) });
+      out.fail({ code: 'GH1101', message, hint }, { file: file ?? null, problems: warnings.map(problemDocument) });
       return only ? EXIT.failed : EXIT.config;
     }
     const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
-    out.document({ file: file ?? null, problems: warnings.map(toJson) });
+    out.document({ file: file ?? null, problems: warnings.map(problemDocument) });
     return EXIT.ok;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     sayProblems(out, error.problems);
-    out.fail(configFailure(error), { file: error.file ?? null, problems: error.problems.map(toJson) });
+    out.fail(configFailure(error), problemsDocument(error));
     return EXIT.config;
   }
 };
@@ -138,8 +138,4 @@ export async function allChannelSettings(deps: Pick<CliDeps, 'channelTypes' | 'c
     if (settings) channels.push({ type, settings });
   }
   return channels;
-}
-
-function toJson({ severity, path, message, hint, file, line, col }: Problem): Record<string, unknown> {
-  return { severity, path, message, hint: hint ?? null, file: file ?? null, line: line ?? null, col: col ?? null };
 }

@@ -155,12 +155,13 @@ function ownerIn({ gateway }: Config): PersonRef {
 function knownIn(config: Config, who: PersonRef): PersonRef {
   const { channel } = who;
   if (channelOf(config, channel) || isTerminal(config.gateway, channel) || clientOf(principalOf(who)) !== undefined) return who;
-  const near = nearest(
-    channel,
-    config.gateway.channels.map(({ name, type }) => name ?? type),
-  );
+  const names = config.gateway.channels.map(({ name, type }) => name ?? type);
+  const near = nearest(channel, names);
   throw new GatehouseError('GH1003', `no channel ${printable(channel)} is configured`, {
-    hint: near === undefined ? 'see `gatehouse channels list`' : `did you mean ${printable(near)}:${printable(who.senderId)}?`,
+    hint:
+      near === undefined
+        ? `there is: ${printable(names.join(', '))}`
+        : `did you mean ${printable(near)}:${printable(who.senderId)}?`,
   });
 }
 
