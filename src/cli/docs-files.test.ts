@@ -34,6 +34,7 @@ test('nginx takes the file of docs/reverse-proxy.md', async (context) => {
 test('the config of docs/several-bots.md has two channels and no problem', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
+  cli.env = { FAMILY_BOT_TOKEN: '1:family', WORK_BOT_TOKEN: '2:work' };
   const [block = ''] = blocksOf('several-bots.md', 'json');
   await cli.write('.gatehouse/config.json', block);
   const { code, stdout, stderr } = await cli.run('config', 'check', '--json');

@@ -55,6 +55,12 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   irc: ['irc.example.org', '#nick', 'gatehouse'],
 };
 
+/** What the operator exports or stores after `init`. */
+const TOKENS = [
+  ...['TELEGRAM_BOT_TOKEN', 'DISCORD_BOT_TOKEN', 'SLACK_BOT_TOKEN', 'EMAIL_PASSWORD', 'WECOM_AGENT_SECRET'],
+  ...['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'FEISHU_APP_ID', 'FEISHU_APP_SECRET'],
+];
+
 test.each(Object.keys(CHANNELS).filter((type) => type !== 'cli'))(
   'a config with %s passes the check: what the channel cannot do without is asked for, until it is right',
   async (type) => {
@@ -64,6 +70,7 @@ test.each(Object.keys(CHANNELS).filter((type) => type !== 'cli'))(
     expect((await cli.run('init')).code).toBe(0);
     expect(await written(dir.path)).toMatchObject({ gateway: { channels: [{ type: 'cli' }, { type, allowed_senders: [] }] } });
     cli.answers = undefined;
+    cli.env = Object.fromEntries(TOKENS.map((variable) => [variable, `the ${variable}`]));
     const { code, stderr } = await cli.run('config', 'check');
     expect([code, stderr]).toEqual([0, '']);
   },

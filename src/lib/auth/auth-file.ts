@@ -21,10 +21,7 @@ export class AuthFile {
     this.path = path;
   }
 
-  /**
-   * Undefined when there is no file. Rejects with GH2202 for a file that cannot be trusted or understood, with
-   * GH1202 where the directory is closed to this user.
-   */
+  /** Undefined when there is no file. GH2202: it cannot be trusted or understood; GH1202: closed directory. */
   async read(): Promise<AuthDocument | undefined> {
     const identity = await this.#identity();
     if (identity === undefined) return undefined;
@@ -64,7 +61,6 @@ export class AuthFile {
       return [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ');
     } catch (error) {
       if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
-      // It is the directory that is closed to this user; whether there is a file in it is not known.
       throw deniedError(error) ?? this.#refuse(`cannot be read: ${errorText(error)}`, 'check the disk');
     }
   }
@@ -79,9 +75,7 @@ export class AuthFile {
       if (isErrno(error, 'ELOOP', 'EMLINK')) {
         throw this.#refuse('is a symbolic link', 'put the file itself there, or remove the link and log in again');
       }
-      const denied = deniedError(error);
-      if (denied) throw new GatehouseError('GH2202', denied.message, { hint: denied.hint, cause: error });
-      throw this.#refuse(`cannot be read: ${errorText(error)}`, 'check the disk');
+      throw this.#refuse(`cannot be read: ${errorText(error)}`, deniedError(error)?.hint ?? 'check the disk');
     }
     try {
       return this.#parse(await this.#text(file));
@@ -95,9 +89,8 @@ export class AuthFile {
     const stats = await file.stat();
     if (!stats.isFile()) throw this.#refuse('is not a regular file', 'remove it and log in again');
     // Windows has no such bits: its files inherit the rights of the profile directory.
-    if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
+    if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0)
       throw this.#refuse('can be read by other users of this machine', `run \`chmod 600 ${this.path}\``);
-    }
     if (stats.size > MAX_BYTES) throw this.#refuse('is too large to be a list of logins', 'remove it and log in again');
     return await file.readFile('utf8');
   }

@@ -76,8 +76,7 @@ export function failureOfStatus(
   context: FailureContext,
 ): ModelFailure {
   const body = parseBody(error);
-  const kind = kindOf(status, body, context.provider);
-  return describe(kind, { status, body, headers, context, where: `status ${status}` });
+  return describe(kindOf(status, body, context.provider), { status, body, headers, context, where: `status ${status}` });
 }
 
 /** An error object in the middle of a stream: there is no status any more, the words of the object decide. */
@@ -101,15 +100,14 @@ function describe(
   const word = /\binvalid_value\b/.exec(body.words)?.[0];
   const maxOutputTokens = outputLimitIn(body.text);
   const contextWindow = kind === 'context-length' ? windowIn(body) : undefined;
-  const hint = hintOf(status, maxOutputTokens, context);
   const failure = createFailure(kind, {
     message: `${context.provider} answered with ${parts.where}${word ? ` ${word}` : ''}${said}`,
     status,
     retryAfterMs,
     // The server's own 408 is worth another try, unlike our time limit.
     ...(kind === 'timeout' ? { retryable: true } : {}),
-    ...(kind === 'bad-request' || kind === 'payment' ? hint : {}),
-    ...(kind === 'auth' ? { hint: keyHint(context.provider) } : {}),
+    ...(kind === 'bad-request' || kind === 'payment' ? hintOf(status, maxOutputTokens, context) : {}),
+    ...(kind === 'auth' ? { hint: ERROR_CODES.GH2101.hint.replace('PROVIDER', context.provider) } : {}),
   });
   return {
     ...failure,
@@ -128,12 +126,12 @@ function hintOf(status: number | undefined, limit: number | undefined, { model }
 export function failureOfConnection(error: unknown, origin: string, context: FailureContext): ModelFailure {
   const code = causeCode(error);
   if (code !== NO_TLS && /CERT|SELF_SIGNED|SIGNATURE|TLS|SSL|ISSUER/.test(code)) {
-    const expired = code === 'CERT_HAS_EXPIRED';
     return createFailure('network', {
       message: `${context.provider} at ${origin} cannot be trusted (${code})`,
-      hint: expired
-        ? "the server's certificate has expired: renew it, or correct this machine's clock"
-        : 'the certificate is not trusted here: set NODE_EXTRA_CA_CERTS to the authority that signed it, or check base_url',
+      hint:
+        code === 'CERT_HAS_EXPIRED'
+          ? "the server's certificate has expired: renew it, or correct this machine's clock"
+          : 'the certificate is not trusted here: set NODE_EXTRA_CA_CERTS to the authority that signed it, or check base_url',
       retryable: false,
     });
   }
@@ -142,11 +140,6 @@ export function failureOfConnection(error: unknown, origin: string, context: Fai
     hint: connectionHint(code, origin),
     ...(code === NO_TLS ? { retryable: false } : {}),
   });
-}
-
-/** The command as it can be typed. */
-function keyHint(provider: string): string {
-  return ERROR_CODES.GH2101.hint.replace('PROVIDER', provider);
 }
 
 function connectionHint(code: string, origin: string): string {
