@@ -8,6 +8,7 @@ import { loadConfig } from '../../config/load.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { messagesOf, startModelServer } from '../testing/model-server.ts';
+import { Ending } from './ending.ts';
 import { runGateway } from './run-gateway.ts';
 
 /** The daemon in this process with a terminal that is typed into, and a config file that is looked at often. */
@@ -40,7 +41,7 @@ async function scene(config: object) {
     text.log += String(chunk);
   });
   const options = { dataDir: join(dir.path, 'data'), stdio: { stdin, stdout, stderr }, env, requireModel: true, verbose: false };
-  const exit = runGateway({ ...options, config: await reload(), reload, reloadEveryMs: 20 });
+  const exit = runGateway({ ...options, config: await reload(), reload, reloadEveryMs: 20, ending: new Ending() });
   let asked = 0;
   return {
     ...{ base, write, model, dataDir: options.dataDir },

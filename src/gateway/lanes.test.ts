@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InboundBus } from '../bus/inbound-bus.ts';
 import { TurnPermits } from '../bus/turn-permits.ts';
@@ -10,6 +8,7 @@ import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { RunStopped } from '../runs/finish.ts';
 import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
+import { collectGarbage } from '../testing/garbage.ts';
 import { BOUNDS } from '../testing/journal-harness.ts';
 import { Lanes, type LanesOptions } from './lanes.ts';
 
@@ -86,15 +85,6 @@ async function setUp(path: string, { turn, concurrency = 10, ofPerson = concurre
     await opened.journal[Symbol.asyncDispose]();
   };
   return { clock, journal, bus, lanes, done, errors, events, add, cancel, [Symbol.asyncDispose]: close };
-}
-
-async function collectGarbage(): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  const gc: () => void = runInNewContext('gc');
-  for (let round = 0; round < 3; round += 1) {
-    await new Promise((resolve) => setImmediate(resolve));
-    gc();
-  }
 }
 
 /** Turns that wait until told to go on, or until they are aborted. */
@@ -215,8 +205,9 @@ describe('memory', () => {
     for (let n = 0; n < 200; n += 1) seen.push(new WeakRef(await rig.add(`lane-${n % 20}`, `${n}`)));
     await until('every lane stands in the queue', () => rig.lanes.stats().waiting === 17);
     expect(running).toHaveLength(3);
-    await collectGarbage();
-    expect(seen.filter((one) => one.deref()).length).toBeLessThanOrEqual(2 * 3);
+    const held = () => seen.filter((one) => one.deref()).length;
+    await collectGarbage(() => held() <= 2 * 3);
+    expect(held()).toBeLessThanOrEqual(2 * 3);
   });
 });
 
