@@ -155,11 +155,13 @@ async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
   using hold = await holdWorkspace(tool, call, batch);
   const { call: final, gate } = hold.late ?? (await gateFinal(call, recorded, { ...batch, tool }));
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
-  if (gate.kind === 'changed' || (gate.kind !== 'run' && going)) return await unknown(call, step, batch);
-  if (gate.kind !== 'run') return await stopped(gate, call, step, { ...batch, tool });
-  const allowed = gate.approvedBy === undefined ? {} : { approvedBy: gate.approvedBy };
+  if (gate.kind === 'changed' || (gate.kind === 'refused' && going)) return await unknown(call, step, batch);
+  // What goes on in this process was allowed when it began; to begin anew it would need a yes.
+  if (gate.kind !== 'run' && !going) return await stopped(gate, call, step, { ...batch, tool });
+  const approvedBy = gate.kind === 'run' ? gate.approvedBy : undefined;
+  const allowed = approvedBy === undefined ? {} : { approvedBy };
   // Again where it has become more than what was recorded: an effect, or one that a person allowed since.
-  const isMore = gate.approvedBy !== undefined || (recorded?.hasNoEffect === true && tool.effect !== 'none');
+  const isMore = approvedBy !== undefined || (recorded?.hasNoEffect === true && tool.effect !== 'none');
   if (!recorded || isMore) {
     const began = { tool: tool.name, effect: tool.effect, ...(recorded ? {} : { startedAt: run.clock.now() }) };
     const value = { callId: call.id, name: call.name, ...(final === call ? {} : { replaced: final.arguments }) };
@@ -171,7 +173,8 @@ async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
     return recordDone(call, { ...step, effect: 'none', endedAt: notRun.at }, notRun, batch);
   }
   const went = going && (await execute(going.tool, final, batch));
-  if (going?.lost() === 'unknown') return await unknown(call, step, batch);
+  if (going?.lost() === 'unknown' || (gate.kind === 'ask' && going?.lost() !== undefined))
+    return await unknown(call, step, batch);
   const result = went && going?.lost() === undefined ? went : await execute(tool, final, batch);
   // Left behind still running: STARTED without DONE is the truth about it.
   if (result === 'left') {

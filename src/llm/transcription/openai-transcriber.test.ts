@@ -148,7 +148,7 @@ test('F26 A29 a refused key is GH2114 with its kind inside and without the key',
     .catch((reason: unknown) => reason);
   expect(error).toMatchObject({
     code: 'GH2114',
-    hint: ERROR_CODES.GH2101.hint,
+    hint: ERROR_CODES.GH2101.hint.replace('PROVIDER', 'groq'),
     cause: { failure: { kind: 'auth', code: 'GH2101' } },
   });
   expect(JSON.stringify([error, String(error)])).not.toContain('canary');
