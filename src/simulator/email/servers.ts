@@ -126,6 +126,8 @@ async function startOnce({ users = [], tokens }: MailServerOptions, ports: MailP
     await run('/usr/sbin/postfix', ['-c', etc, 'check']);
     daemons.postfix = spawnDaemon(POSTFIX_MASTER, ['-c', etc, '-d'], join(root, 'postfix.out'));
     await untilListening('postfix', daemons.postfix, [ports.smtp, ports.smtps]);
+    // A program that held one of its ports answered there, until dovecot had found that out and ended.
+    await untilListening('dovecot', daemons.dovecot, listening);
   } catch (error) {
     const why = await startupLogs(root);
     await stop();
