@@ -126,8 +126,7 @@ async function startOnce({ users = [], tokens }: MailServerOptions, ports: MailP
     await run('/usr/sbin/postfix', ['-c', etc, 'check']);
     daemons.postfix = spawnDaemon(POSTFIX_MASTER, ['-c', etc, '-d'], join(root, 'postfix.out'));
     await untilListening('postfix', daemons.postfix, [ports.smtp, ports.smtps]);
-    // A program that held one of its ports answered there, until dovecot had found that out and ended.
-    await untilListening('dovecot', daemons.dovecot, listening);
+    await untilListening('dovecot', daemons.dovecot, listening); // another program may have answered on its ports
   } catch (error) {
     const why = await startupLogs(root);
     await stop();
