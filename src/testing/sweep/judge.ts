@@ -108,3 +108,12 @@ function neverGot(record: RunRecord, expected: readonly unknown[]): ReadonlySet<
   const unanswered = record.notOffered.filter((index) => (record.answers[index] ?? []).length === 0);
   return new Set(unanswered.slice(0, Math.max(0, expected.length - record.stored)));
 }
+
+/** Adds what further runs counted. */
+export function add(total: Verdict, more: Verdict): void {
+  for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += more[key];
+}
+
+/** Whether anything was lost or done twice. */
+export const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) =>
+  lost + twice + toolsTwice + notices + paidTwice > 0;

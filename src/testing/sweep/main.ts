@@ -15,6 +15,8 @@
 //   --seed N         of the random kills (default 1)
 //   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
 //   --jobs N         runs at once (default: one more than there are processors: each waits at times)
+//   --keep FILE      a scenario that passed stays in FILE, and a later sweep of the same commit and flags goes on
+//                    from there: the whole of it takes hours
 //   --write          also puts the table into channels/README.md; only for a whole sweep
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -27,7 +29,8 @@ import { seeded } from '../load/traffic.ts';
 import { ALLOWED, CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
 import { startEmailByToken } from './email-oauth.ts';
 import { ALLOWED_QUESTION, HANDS_QUESTION, handsOf } from './hands.ts';
-import { emptyVerdict, judge, type Verdict } from './judge.ts';
+import { add, emptyVerdict, failed, judge, type Verdict } from './judge.ts';
+import { cleanCommit, keptRows } from './kept.ts';
 import { killsAt, spread } from './kills.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
@@ -62,6 +65,7 @@ const { values: flags } = parseArgs({
     seed: { type: 'string', default: '1' },
     'no-controls': { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism() + 1) },
+    keep: { type: 'string' },
     write: { type: 'boolean', default: false },
   },
 });
@@ -150,12 +154,6 @@ async function sweep(
   });
   return { verdict, faults };
 }
-
-function add(total: Verdict, more: Verdict): void {
-  for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += more[key];
-}
-
-const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) => lost + twice + toolsTwice + notices + paidTwice > 0;
 
 /**
  * What the judge sees of a known-bad design. It shows at a few points only, and at fewer where the machine is
@@ -270,6 +268,13 @@ const whole =
   CHANNELS.every((name) => flags.channel.includes(name));
 if (flags.write && !whole)
   throw new Error('--write needs a whole sweep: without --channel, --every, --from, --single and --no-controls');
+/** Channels, scenarios and `--jobs` are not named: each row is of one of the first two, and of the third none is. */
+const subject = async () => {
+  const { every, fault, from = '', single, random, seed, 'no-controls': noControls } = flags;
+  const commit = await cleanCommit(join(import.meta.dirname, '../../..'));
+  return JSON.stringify({ commit, every, fault, from, single, random, seed, noControls });
+};
+const kept = flags.keep === undefined ? undefined : await keptRows(resolve(flags.keep), await subject());
 const started = performance.now();
 const all: string[] = [...TABLE_HEAD];
 let ok = true;
@@ -282,7 +287,7 @@ for (const name of flags.channel) {
     ...(flags.scenario.includes('hands') && flags.from === undefined && ALLOWED.includes(name) ? [allowedRows] : []),
   ];
   for (const scenario of scenarios) {
-    const result = await scenario(name);
+    const result = await (kept ? kept.once(`${name} ${scenario.name} ${everyOf(name)}`, () => scenario(name)) : scenario(name));
     all.push(...result.rows);
     ok &&= result.ok;
   }
