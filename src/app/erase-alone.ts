@@ -5,14 +5,19 @@ import type { Clock } from '../core/ports.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { finishErasure } from '../runs/erasure.ts';
 
+export interface EraseAloneOptions {
+  readonly erasures: Erasures;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** As of `ErasureOptions`. It is called for each erasure that leaves files. */
+  readonly onLeft: (files: readonly string[]) => void;
+}
+
 /**
  * Finishes every erasure that was begun, where no daemon works on the data directory. False = one does, and
  * it finishes them itself.
  */
-export async function eraseAlone(
-  dataDir: string,
-  { erasures, clock, signal }: { readonly erasures: Erasures; readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<boolean> {
+export async function eraseAlone(dataDir: string, { erasures, clock, signal, onLeft }: EraseAloneOptions): Promise<boolean> {
   const lock = await lockDataDir(dataDir, clock).catch((error: unknown) => {
     if (isGatehouseError(error) && error.code === 'GH1201') return undefined;
     throw error;
@@ -22,9 +27,7 @@ export async function eraseAlone(
   const store = openJsonlStore({ dir: dataDir, clock, onDamage: () => undefined });
   for (const erasure of await erasures.open()) {
     await finishErasure(erasure, {
-      ...{ erasures, store, dataDir, clock, signal, isAlone: true },
-      // The command names them itself.
-      onLeft: () => undefined,
+      ...{ erasures, store, dataDir, clock, signal, onLeft, isAlone: true },
       apart: (_session, work) => work(),
       forget: async () => undefined,
     });

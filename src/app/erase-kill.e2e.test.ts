@@ -36,7 +36,8 @@ const CHILD = `
   const opened = await openJournal({ dir, clock, checks: false, sync: 'in-commit', remains: remainsFor({ clock }) });
   const who = { channel: 'test', senderId: '${EVE.senderId}' };
   await opened.journal.commit([{ kind: 'erase', who, by: 'cli' }]);
-  await eraseAlone(dir, { erasures: opened.people.erasures, clock, signal: new AbortController().signal });
+  const { signal } = new AbortController();
+  await eraseAlone(dir, { erasures: opened.people.erasures, clock, signal, onLeft: () => undefined });
   process.exit(7);
 `;
 

@@ -178,8 +178,10 @@ const program = defineTool({
   },
 });
 
-test('a file that a program made for a person alone goes, and one in which another had a part is named', async () => {
-  await using dir = await tempDir();
+const SECRET = 'the code of the front door is 4711';
+
+/** A group in which Ada and Eve have a program write files: `out/made.txt` is Eve's alone, `plan.txt` of both. */
+async function groupWithFiles(dir: string): Promise<PeopleRig> {
   const run = ({ messages }: ModelRequest) => {
     const call = /RUN (.*)$/.exec(messages.at(-1)?.content ?? '')?.[1];
     return call === undefined
@@ -187,26 +189,47 @@ test('a file that a program made for a person alone goes, and one in which anoth
       : { text: '', toolCalls: [{ name: 'program', arguments: JSON.parse(call) as Record<string, unknown> }] };
   };
   const entry = { allowed_senders: [IDS.chat, 'ada'], allowed_groups: ['*'] };
-  await using at = await peopleRig({ dir: dir.path, script: run, tools: [() => [program]], entry });
-  const secret = 'the code of the front door is 4711';
+  const at = await peopleRig({ dir, script: run, tools: [() => [program]], entry });
   const asks = async (who: Partial<InboundMessage>, path: string, text: string): Promise<void> => {
     await at.ask('chat', { ...who, ...GROUP, text: `${text}\nRUN ${JSON.stringify({ path, text })}` });
     // People and models are slower than a file system's clock.
     await new Promise((resolve) => setTimeout(resolve, 20));
   };
-  await asks(eve('chat', {}), 'out/made.txt', secret);
+  await asks(eve('chat', {}), 'out/made.txt', SECRET);
   await asks(ADA, 'plan.txt', 'this is the plan of Ada');
-  await asks(eve('chat', {}), 'plan.txt', secret);
+  await asks(eve('chat', {}), 'plan.txt', SECRET);
   await asks(ADA, 'own.txt', 'this is the plan of Ada');
-  await at.settled();
-  const [made, plan] = (await filesHolding(join(at.dataDir, 'workspaces'), [secret])).toSorted();
+  return at;
+}
+
+const WHERE = ['in files of sessions', 'in the journal alone'] as const;
+
+test.each(WHERE)('a file of a person alone goes, and one of several is named, with lines %s', async (where) => {
+  await using dir = await tempDir();
+  await using at = await groupWithFiles(dir.path);
+  if (where === 'in files of sessions') await at.settled();
+  const [made, plan] = (await filesHolding(join(at.dataDir, 'workspaces'), [SECRET])).toSorted();
   expect([made, plan]).toEqual([expect.stringContaining('out/made.txt'), expect.stringContaining('plan.txt')]);
   const dry = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--dry-run');
   expect(dry.stderr).toContain('plan.txt holds words of theirs and stays');
   const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
   expect(done).toMatchObject({ code: 0, stderr: expect.stringMatching(/plan\.txt holds words of theirs and stays/) });
   expect(`${dry.stderr}${done.stderr}`).not.toMatch(/(?:made|own)\.txt/);
-  expect(await filesHolding(at.dataDir, [secret])).toEqual([plan]);
+  expect(await filesHolding(at.dataDir, [SECRET])).toEqual([plan]);
+});
+
+test('a file that stays of another, whose erasure came to no end, is named too', async () => {
+  await using dir = await tempDir();
+  {
+    await using at = await groupWithFiles(dir.path);
+    await at.ask('test', { senderId: 'bob-1', senderName: 'Bob', chatId: 'bob-1', text: 'hello' });
+    await at.stop();
+    const erase = { kind: 'erase', who: { channel: 'chat', senderId: IDS.chat }, by: 'cli' } as const;
+    await using opened = await openJournal({ dir: at.dataDir, clock: systemClock, remains: remainsFor({ clock: systemClock }) });
+    await opened.journal.commit([erase]);
+  }
+  const done = await peopleCli(dir.path)('people', 'erase', 'test:bob-1', '--yes');
+  expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining('plan.txt holds words of theirs and stays') });
 });
 
 test('without a yes nothing is erased, and a person of whom nothing is stored is named', async () => {

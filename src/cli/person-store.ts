@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.ts';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
-import type { PersonRows, Theirs } from '../core/erasure.ts';
-import { principalOf } from '../core/ids.ts';
+import type { Erasures, PersonRows, Theirs } from '../core/erasure.ts';
+import { principalOf, sessionOfArchive } from '../core/ids.ts';
 import { LOCAL_OPERATOR } from '../core/job.ts';
 import type { Json } from '../core/message.ts';
 import type { People, PersonRef } from '../core/people.ts';
@@ -13,7 +13,7 @@ import { isErrno } from '../lib/errno.ts';
 import { filesOfCalls } from '../runs/call-files.ts';
 import { eraseRule } from '../runs/erase-lines.ts';
 import { uploadsOf, writtenAlone } from '../runs/erasure.ts';
-import { MadeFiles, workspaceOf } from '../runs/made-files.ts';
+import { leftName, madeFiles, type SessionLines, workspaceOf } from '../runs/made-files.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
 
 export interface StoredSession {
@@ -49,9 +49,7 @@ export async function storedOf(
   const theirs: Theirs = { principals: new Set(ids.map(principalOf)), runs: new Set(keys), names };
   const isOwn = (session: string): boolean => own.some((one) => session === one || session.startsWith(`${one}#`));
   const found = { sessions: [] as StoredSession[], shared: [] as StoredSession[], files: new Set<string>() };
-  const made = new MadeFiles({ dataDir, theirs, key: '', isOwn });
   for await (const { session, file, lines } of sessionFiles(dataDir)) {
-    made.add(session, messagesIn(lines));
     if (isOwn(session)) found.sessions.push({ session, file, lines });
     else {
       const messages = lines as unknown as readonly SessionMessage[];
@@ -72,18 +70,25 @@ export async function storedOf(
   for (const [session, calls] of callsOfRows(rows))
     for (const path of await leftByCalls(dataDir, session, calls)) found.files.add(path);
   for (const path of await outgoingOf(dataDir, JSON.stringify([rows['outbox'], rows['step']]))) found.files.add(path);
-  const left: string[] = [];
-  for await (const { workspace, path, isTheirs } of made.find(await people.erasures.busy())) {
-    const file = relative(dataDir, join(workspace, path));
-    if (isTheirs) found.files.add(file);
-    else left.push(file);
-  }
+  const { erasures } = people;
+  const made = await madeFiles({
+    ...{ dataDir, theirs, key: '', isOwn, busy: await erasures.busy() },
+    sessions: () => allLines(dataDir, erasures),
+  });
+  for (const file of made.theirs) found.files.add(leftName(dataDir, file));
   return {
-    left: left.filter((file) => !found.files.has(file)).sort(),
+    left: made.left.filter((file) => !found.files.has(file)),
     ...{ rows, sessions: found.sessions, shared: found.shared, files: [...found.files].sort() },
     count: Object.values(rows).reduce((sum, all) => sum + all.length, 0),
     lines: found.shared.reduce((sum, { lines }) => sum + lines.length, 0),
   };
+}
+
+/** Those too that are in no file yet. A line that moves into one meanwhile comes twice. */
+async function* allLines(dataDir: string, erasures: Pick<Erasures, 'waiting'>): AsyncIterable<SessionLines> {
+  const waiting = await erasures.waiting();
+  for await (const { session, lines } of sessionFiles(dataDir)) yield { session, lines: messagesIn(lines) };
+  for (const { session, lines } of waiting) yield { session: sessionOfArchive(session), lines };
 }
 
 function messagesIn(lines: readonly Json[]): readonly SessionMessage[] {

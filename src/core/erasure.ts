@@ -90,7 +90,7 @@ export interface Erasure {
   readonly files: readonly string[];
   /** Calls of theirs that may have left files in a workspace, as far as only rows tell. Absent = none. */
   readonly calls?: readonly CallOf[];
-  /** Files of shared workspaces that hold words of theirs and stay, below the data directory. Absent = none. */
+  /** Files of shared workspaces that hold words of theirs and stay: see `MadeFiles.left`. Absent = none. */
   readonly left?: readonly string[];
   readonly by: string;
   /** Epoch ms. */
@@ -130,6 +130,8 @@ export interface Erasures {
   eraseRows(erasure: Erasure, rule: WordsRule): Promise<Erasure>;
   /** Sessions in whose workspaces runs are under way, or wait to go on. */
   busy(): Promise<readonly string[]>;
+  /** Lines of sessions that are in no file yet, those of each session in their order. */
+  waiting(): Promise<readonly { readonly session: string; readonly lines: readonly SessionMessage[] }[]>;
   /** Names of files that parts name which are to be sent, and steps of runs. */
   outgoing(): Promise<ReadonlySet<string>>;
   /** Puts keyed hashes in place of their ids in ledger, dedup and audit, and notes the decision. */

@@ -6,6 +6,7 @@ import { ERASURES, keepErasure, openErasures } from './erase-begin.ts';
 import { hashIds } from './erase-ids.ts';
 import { About, callsOfRows, eraseRows, outboxFiles, stepFiles } from './erase-rows.ts';
 import { dropAllCopies } from './kept-copies.ts';
+import { unflushedLines } from './session-lines.ts';
 import type { Store } from './store.ts';
 import { writeAnew } from './write-anew.ts';
 
@@ -35,6 +36,13 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
           WHERE state IN ('NEW', 'RUNNING', 'PARKED') AND generation > 0`;
         return db.all<{ session: string }>(sql).map(({ session }) => session);
       }),
+    waiting: () =>
+      queue.read(() =>
+        unflushedLines(store, Number.MAX_SAFE_INTEGER, 0).map(({ session, lines }) => ({
+          session,
+          lines: lines.map(({ line }) => line),
+        })),
+      ),
     outgoing: () => queue.read(() => new Set([...outboxFiles(store), ...stepFiles(store)])),
     hashIds: (erasure, counts) =>
       queue.write(() => {

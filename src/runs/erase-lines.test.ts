@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ERASED, type Theirs } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { eraseRule } from './erase-lines.ts';
+import { eraseRule, phrasesOf } from './erase-lines.ts';
 
 const EVE: Theirs = { principals: new Set(['test:eve']), runs: new Set(['test/bot/9']), names: ['Eve'] };
 const HASH = 'erased:0';
@@ -145,4 +145,14 @@ test('a long quotation that names them as its author goes whole', () => {
   const content = [head, '  > first', '  >', '  > second', ']', '[from Ada] what is that?'].join('\n');
   const [left] = erased([line('test/bot/3:in', 'user', content, { by: 'test:ada' })]);
   expect(left?.content).toBe('[in reply to another message: “[erased]”]\n[from Ada] what is that?');
+});
+
+test('words are known as those of a person, also where the name above them was erased with one of the same name', () => {
+  const line: SessionMessage = {
+    id: '1:in',
+    role: 'user',
+    content: '[erased] the code of the front door is 4711',
+    timestamp: '',
+  };
+  expect(phrasesOf([line])).toEqual(['the code of the front door is 4711']);
 });

@@ -15,6 +15,8 @@ const INNER_END = /[\v\f\r\u0085\p{Zl}\p{Zp}]+/u;
 const CUT = /^ {2}\(\d+ more characters of it are left out\)$/;
 /** How the head of such a quotation ends. */
 const BELOW = ', quoted below:';
+/** Who wrote a line of a group; the name of a person of the same name was erased. */
+const AUTHOR = /^\[(?:from [^\]]*|erased)\] /;
 const INPUT = ':in';
 /** How ids of summaries begin. No key of a message does: no channel has such a name. */
 const SUMMARY = 'compacted:';
@@ -235,7 +237,7 @@ function withoutQueued(text: string, marks: readonly string[]): string {
 /** The words of a line, as others may repeat them: whole, line by line, and as a quotation shows them. */
 function wordsIn(content: string): readonly string[] {
   const rows = content.split('\n').filter((row) => !row.startsWith('  ') && row !== ']');
-  const said = rows.map((row) => row.replace(/^\[from [^\]]*\] /, '')).filter((row) => row !== '' && !row.startsWith('['));
+  const said = rows.map((row) => row.replace(AUTHOR, '')).filter((row) => row !== '' && !row.startsWith('['));
   const whole = said.join('\n');
   const quoted = oneLine(whole.replace(/[“”]/g, '"'), QUOTED_CHARS);
   return [whole, quoted, ...said, ...said.flatMap((row) => row.split(INNER_END))].filter((text) => text.trim().length > 1);

@@ -3,11 +3,11 @@
 //   A kill anywhere leaves the row of the erasure, and the next start or call does all of it again.
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { encodeName, splitKey, userDirectory, userWorkspaces } from '../../sessions/file-name.ts';
 import { callsOf } from '../core/call-key.ts';
 import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
-import { principalOf } from '../core/ids.ts';
+import { archivedSession, principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
@@ -16,7 +16,7 @@ import { storedStem } from '../media/fetch-file.ts';
 import { openParent, PathRefusal } from '../workspace/path.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, wordsRule } from './erase-lines.ts';
-import { eraseFile, MadeFiles, workspaceOf } from './made-files.ts';
+import { eraseFile, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
 import { MAX_FILES } from './prepare.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
@@ -83,22 +83,30 @@ function theirsOf({ ids, runs, names }: Erasure): Theirs {
 
 interface Made {
   readonly count: number;
-  /** Below the data directory, sorted. */
+  /** See `MadeFiles`. */
   readonly left: readonly string[];
 }
 
 /** Files that programs made, before the lines go that tell whose they are. */
 async function eraseMade(erasure: Erasure, { store, dataDir, erasures }: ErasureOptions): Promise<Made> {
-  const files = new MadeFiles({ dataDir, theirs: theirsOf(erasure), key: erasure.key, isOwn: isOwnOf(erasure) });
-  for (const { key } of await store.list())
-    files.add(key, [...(await store.archived(key)), ...((await store.load(key))?.messages ?? [])]);
-  const left: string[] = [];
-  let count = 0;
-  for await (const { workspace, path, isTheirs } of files.find(await erasures.busy())) {
-    if (!isTheirs) left.push(relative(dataDir, join(workspace, path)));
-    else if (await eraseFile(workspace, path)) count += 1;
+  const { theirs, left } = await madeFiles({
+    ...{ dataDir, theirs: theirsOf(erasure), key: erasure.key, isOwn: isOwnOf(erasure), busy: await erasures.busy() },
+    sessions: () => allLines(store, erasures),
+  });
+  const erased = await Promise.all(theirs.map(eraseFile));
+  const changed = theirs.filter((_, index) => !erased[index]).map((file) => leftName(dataDir, file));
+  return { count: theirs.length - changed.length, left: [...left, ...changed].sort() };
+}
+
+/** Those too that are in no file yet. A line that moves into one meanwhile comes twice. */
+async function* allLines(store: SessionStore, erasures: Erasures): AsyncIterable<SessionLines> {
+  const waiting = new Map((await erasures.waiting()).map(({ session, lines }) => [session, lines]));
+  const stored = (await store.list()).map(({ key }) => key);
+  for (const session of new Set([...stored, ...[...waiting.keys()].map(sessionOfArchive)])) {
+    const archived = [...(await store.archived(session)), ...(waiting.get(archivedSession(session)) ?? [])];
+    const lines = [...((await store.load(session))?.messages ?? []), ...(waiting.get(session) ?? [])];
+    yield { session, lines: [...archived, ...lines] };
   }
-  return { count, left: left.sort() };
 }
 
 function isOwnOf({ sessions }: Erasure): (session: string) => boolean {

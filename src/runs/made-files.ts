@@ -1,6 +1,7 @@
 // lines of all sessions -> when calls of a person and of others ran, and what the person said -> files of shared
-//   workspaces that hold their words: which were made in calls of theirs alone
-import { readdir, unlink } from 'node:fs/promises';
+//   workspaces that hold their words: which were made in calls of theirs alone, and are named by no other
+import { lstat, readdir, unlink } from 'node:fs/promises';
+import { relative } from 'node:path';
 import type { Theirs } from '../core/erasure.ts';
 import { sessionOfArchive } from '../core/ids.ts';
 import type { SessionMessage } from '../core/session.ts';
@@ -18,8 +19,6 @@ const SLICE_CHARS = 64 * 1024;
 /** A file system notes times by a clock of its own, which is this much behind; those of lines are whole ms. */
 const BEHIND_MS = 10;
 const WHOLE_MS = 1;
-/** What looks like the name of a file, in words and in arguments of calls. */
-const NAMES = /[^\s"'`\\/<>|;:,()[\]{}]+\.[A-Za-z0-9]{1,8}/g;
 
 /** Where the tools of a session write: those of a run within another session, in the directory of that one. */
 export function workspaceOf(dataDir: string, session: string): string {
@@ -32,25 +31,20 @@ interface Span {
   readonly to: number;
 }
 
+/** By the id of a call: when it was asked for, as long as no result of it is known. */
+type Begun = Map<string, number>;
+
 interface Place {
   /** When calls ran: of the person, and of others. */
   readonly own: Span[];
   readonly others: Span[];
-  /** Names of files that others spoke of. */
-  readonly named: Set<string>;
   hasOwn: boolean;
 }
 
-/** A file of a shared workspace that holds words of the person. */
-export interface FileWithWords {
-  readonly workspace: string;
-  /** In the workspace. */
-  readonly path: string;
-  /**
-   * It was made and last changed while calls of theirs ran and none of others did, and no other spoke of it.
-   * False also where that cannot be known.
-   */
-  readonly isTheirs: boolean;
+/** Lines of a session, or the next ones of it. */
+export interface SessionLines {
+  readonly session: string;
+  readonly lines: readonly SessionMessage[];
 }
 
 export interface MadeFilesOptions {
@@ -59,70 +53,151 @@ export interface MadeFilesOptions {
   /** Stands in place of their id in lines that were erased. */
   readonly key: string;
   readonly isOwn: (session: string) => boolean;
+  /** All lines there are, those of each session in their order. They are walked twice. */
+  readonly sessions: () => AsyncIterable<SessionLines>;
+  /** Sessions in whose workspaces runs are under way; what their calls made no line says yet. */
+  readonly busy: readonly string[];
+}
+
+/** A file of a shared workspace that holds words of the person. */
+export interface MadeFile {
+  readonly workspace: string;
+  /** In the workspace. */
+  readonly path: string;
+  /** Epoch ms. */
+  readonly changedAt: number;
+}
+
+export interface MadeFiles {
+  /**
+   * They were made and last changed while calls of the person ran and none of others did, and no other named
+   * them.
+   */
+  readonly theirs: readonly MadeFile[];
+  /**
+   * Below the data directory, sorted: others may have a part in these. One that ends with `/` is a workspace
+   * with more files than are looked at.
+   */
+  readonly left: readonly string[];
+}
+
+/** Below the data directory. */
+export function leftName(dataDir: string, { workspace, path }: MadeFile): string {
+  return relative(dataDir, `${workspace}/${path}`);
 }
 
 /**
  * What programs wrote is named by no line: a shell tells which commands ran, and not which files they made.
  * What can be known is when a file was made, who had a call under way then, and what it says.
  */
-export class MadeFiles {
-  readonly #options: MadeFilesOptions;
-  readonly #places = new Map<string, Place>();
-  readonly #starts = new Set<string>();
-  readonly #names: readonly string[];
-
-  constructor(options: MadeFilesOptions) {
-    this.#options = options;
-    const { principals, names } = options.theirs;
-    const ids = [...principals].map((principal) => principal.slice(principal.indexOf(':') + 1));
-    this.#names = [...ids, ...names].filter((name) => name.length >= NAME_CHARS);
+export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
+  const { dataDir } = options;
+  const { places, isIn } = await readSessions(options);
+  const atWork = new Set(options.busy.map((session) => workspaceOf(dataDir, session)));
+  const left: string[] = [];
+  const theirs: MadeFile[] = [];
+  for (const [workspace, place] of places) {
+    if (!place.hasOwn) continue;
+    const onMore = (): number => left.push(`${relative(dataDir, workspace)}/`);
+    for await (const { path, text, birthtimeMs, ctimeMs } of textsIn(workspace, onMore)) {
+      if (!(await isIn(text))) continue;
+      const file = { workspace, path, changedAt: ctimeMs };
+      if (!atWork.has(workspace) && isMadeWithin(place, birthtimeMs, ctimeMs)) theirs.push(file);
+      else left.push(leftName(dataDir, file));
+    }
   }
+  const named = await namedByOthers(options, theirs);
+  left.push(...[...named].map((file) => leftName(dataDir, file)));
+  return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort() };
+}
 
-  /** Lines of a session, or of a part of it. All sessions have to be added before `find`. */
-  add(session: string, lines: readonly SessionMessage[]): void {
-    const { dataDir, theirs, key, isOwn } = this.#options;
+interface Read {
+  /** By workspace. */
+  readonly places: ReadonlyMap<string, Place>;
+  /** Whether a text holds words of the person. */
+  readonly isIn: (text: string) => Promise<boolean>;
+}
+
+async function readSessions({ dataDir, theirs, key, isOwn, sessions }: MadeFilesOptions): Promise<Read> {
+  const places = new Map<string, Place>();
+  const begun = new Map<string, { readonly own: Begun; readonly others: Begun }>();
+  const starts = new Set<string>();
+  for await (const { session, lines } of sessions()) {
     const own = isOwn(session) ? lines : eraseRule(theirs, key, lines).own;
-    for (const words of phrasesOf(own)) this.#starts.add(words.slice(0, PHRASE_CHARS));
-    if (isOwn(session)) return;
+    for (const words of phrasesOf(own)) starts.add(words.slice(0, PHRASE_CHARS));
+    if (isOwn(session)) continue;
     const workspace = workspaceOf(dataDir, session);
-    const place = this.#places.get(workspace) ?? { own: [], others: [], named: new Set(), hasOwn: false };
-    this.#places.set(workspace, place);
+    const place = places.get(workspace) ?? { own: [], others: [], hasOwn: false };
+    places.set(workspace, place);
     place.hasOwn ||= own.length > 0;
-    const known = new Set(own);
-    const others = lines.filter((line) => !known.has(line));
-    place.own.push(...spansOf(own));
-    place.others.push(...spansOf(others));
-    for (const { content, tool_calls: calls = [] } of others)
-      for (const text of [content, ...calls.map((call) => call.arguments)])
-        for (const [name] of text.matchAll(NAMES)) place.named.add(name);
+    const calls = begun.get(session) ?? { own: new Map(), others: new Map() };
+    begun.set(session, calls);
+    place.own.push(...spansOf(own, calls.own));
+    place.others.push(...spansOf(without(lines, own), calls.others));
   }
+  const ids = [...theirs.principals].map((principal) => principal.slice(principal.indexOf(':') + 1));
+  const names = [...ids, ...theirs.names].filter((name) => name.length >= NAME_CHARS);
+  return { places, isIn: (text) => isWithin(text, names, starts) };
+}
 
-  /** `busy`: sessions in whose workspaces runs are under way; what their calls made no line says yet. */
-  async *find(busy: readonly string[]): AsyncIterable<FileWithWords> {
-    const atWork = new Set(busy.map((session) => workspaceOf(this.#options.dataDir, session)));
-    for (const [workspace, place] of this.#places) {
-      if (!place.hasOwn) continue;
-      for await (const { path, name, text, birthtimeMs, ctimeMs } of textsIn(workspace)) {
-        if (!(await this.#isIn(text))) continue;
-        const isKnown = !atWork.has(workspace) && name.includes('.') && !place.named.has(name);
-        yield { workspace, path, isTheirs: isKnown && isMadeWithin(place, birthtimeMs, ctimeMs) };
-      }
+async function isWithin(text: string, names: readonly string[], starts: ReadonlySet<string>): Promise<boolean> {
+  if (names.some((name) => text.includes(name))) return true;
+  for (let at = 0; at + PHRASE_CHARS <= text.length; at += 1) {
+    if (starts.has(text.slice(at, at + PHRASE_CHARS))) return true;
+    if (at % SLICE_CHARS === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return false;
+}
+
+/**
+ * Which of the files lines of others name, in whatever they wrote or called. A name counts wherever it stands,
+ * also within a longer word: rather a file too many stays.
+ */
+async function namedByOthers(
+  { dataDir, theirs, key, isOwn, sessions }: MadeFilesOptions,
+  files: readonly MadeFile[],
+): Promise<ReadonlySet<MadeFile>> {
+  const named = new Set<MadeFile>();
+  const of = Map.groupBy(files, ({ workspace }) => workspace);
+  if (of.size === 0) return named;
+  for await (const { session, lines } of sessions()) {
+    const here = isOwn(session) ? undefined : of.get(workspaceOf(dataDir, session));
+    if (!here) continue;
+    for (const line of without(lines, eraseRule(theirs, key, lines).own)) {
+      const words = folded(wordsOf(line));
+      for (const file of here) if (words.includes(folded(file.path.split('/').at(-1) ?? ''))) named.add(file);
     }
   }
+  return named;
+}
 
-  async #isIn(text: string): Promise<boolean> {
-    if (this.#names.some((name) => text.includes(name))) return true;
-    for (let at = 0; at + PHRASE_CHARS <= text.length; at += 1) {
-      if (this.#starts.has(text.slice(at, at + PHRASE_CHARS))) return true;
-      if (at % SLICE_CHARS === 0) await new Promise((resolve) => setImmediate(resolve));
-    }
-    return false;
+function without(lines: readonly SessionMessage[], own: readonly SessionMessage[]): readonly SessionMessage[] {
+  const known = new Set(own);
+  return lines.filter((line) => !known.has(line));
+}
+
+/** One name is written in several ways. */
+function folded(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}
+
+/** What it says, and what it calls: as the model wrote it, and as the tool read it. */
+function wordsOf({ content, tool_calls: calls = [] }: SessionMessage): string {
+  return [content, ...calls.flatMap(({ arguments: text }) => [text, ...stringsIn(text)])].join('\n');
+}
+
+function stringsIn(json: string): readonly string[] {
+  const strings: string[] = [];
+  try {
+    JSON.parse(json, (_key, value: unknown) => typeof value === 'string' && strings.push(value));
+  } catch {
+    // The arguments are as the model wrote them: they may be anything.
   }
+  return strings;
 }
 
 /** From the answer of the model that asked for a call to what came of it. */
-function spansOf(lines: readonly SessionMessage[]): readonly Span[] {
-  const begun = new Map<string, number>();
+function spansOf(lines: readonly SessionMessage[], begun: Begun): readonly Span[] {
   return lines.flatMap(({ tool_calls: calls = [], tool_call_id: result, timestamp }) => {
     const at = Date.parse(timestamp);
     for (const { id } of calls) begun.set(id, at);
@@ -138,14 +213,16 @@ function isMadeWithin({ own, others }: Place, born: number, changed: number): bo
 
 interface Text {
   readonly path: string;
-  readonly name: string;
   readonly text: string;
   readonly birthtimeMs: number;
   readonly ctimeMs: number;
 }
 
-/** Of each file that is no larger than what is looked at, as text. What came with messages is found by its name. */
-async function* textsIn(workspace: string): AsyncIterable<Text> {
+/**
+ * Of each file that is no larger than what is looked at, as text. What came with messages is found by its name.
+ * `onMore`: there are more files than are looked at.
+ */
+async function* textsIn(workspace: string, onMore: () => void): AsyncIterable<Text> {
   let left = MOST_FILES;
   const within: string[][] = [[]];
   for (let names = within.pop(); names !== undefined; names = within.pop()) {
@@ -155,9 +232,9 @@ async function* textsIn(workspace: string): AsyncIterable<Text> {
         if (entry.isDirectory() && !(names.length === 0 && entry.name === 'uploads')) within.push([...names, entry.name]);
         if (!entry.isFile()) continue;
         left -= 1;
-        if (left < 0) return;
+        if (left < 0) return onMore();
         const read = await textOf(directory, entry.name);
-        if (read) yield { ...read, name: entry.name, path: [...names, entry.name].join('/') };
+        if (read) yield { ...read, path: [...names, entry.name].join('/') };
       }
     } catch (error) {
       if (!isGone(error)) throw error;
@@ -165,7 +242,7 @@ async function* textsIn(workspace: string): AsyncIterable<Text> {
   }
 }
 
-async function textOf(directory: WorkspaceDirectory, name: string): Promise<Omit<Text, 'path' | 'name'> | undefined> {
+async function textOf(directory: WorkspaceDirectory, name: string): Promise<Omit<Text, 'path'> | undefined> {
   try {
     await using file = await directory.openFile(name);
     const { size, birthtimeMs, ctimeMs } = await file.stat();
@@ -181,12 +258,14 @@ function isGone(error: unknown): boolean {
   return error instanceof PathRefusal || isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM');
 }
 
-/** False = it was gone. */
-export async function eraseFile(workspace: string, path: string): Promise<boolean> {
+/** False = it is gone, or another took its place since it was looked at. */
+export async function eraseFile({ workspace, path, changedAt }: MadeFile): Promise<boolean> {
   try {
     const names = path.split('/');
     await using parent = await WorkspaceDirectory.open(workspace, names.slice(0, -1));
-    await unlink(parent.child(names.at(-1) ?? ''));
+    const file = parent.child(names.at(-1) ?? '');
+    if ((await lstat(file)).ctimeMs !== changedAt) return false;
+    await unlink(file);
     return true;
   } catch (error) {
     if (isGone(error)) return false;

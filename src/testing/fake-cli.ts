@@ -241,7 +241,8 @@ export class FakeCli {
         verifyAudit: async () => ({ kind: 'whole', entries: 0, head: '' }),
         ...{ links: async () => [], idsOf: async (who) => [who], mayTryLink: async () => true, rows: async () => ({}) },
         erasures: {
-          ...{ open: async () => [], isTelling: async () => false, busy: async () => [], outgoing: async () => new Set() },
+          ...{ open: async () => [], isTelling: async () => false, busy: async () => [], waiting: async () => [] },
+          outgoing: async () => new Set(),
           ...{ eraseRows: async (erasure) => erasure, hashIds: async () => undefined, clean: async () => true },
         },
       },

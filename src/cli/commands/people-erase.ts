@@ -76,8 +76,10 @@ async function erase(
     if (!yes && !(await asked(context))) return EXIT.failed;
     await journal.commit([{ kind: 'erase', who, by: 'cli', stoppedMark: STOPPED_MARK }]);
   }
-  const isDone = await finish(context, opened);
-  return await tell(context, opened, { who, ids, sum, left, isDone, wasBlocked: await isBlocked(opened, ids) });
+  const more = new Set(left);
+  const isDone = await finish(context, opened, (files) => files.forEach((file) => void more.add(file)));
+  const wasBlocked = await isBlocked(opened, ids);
+  return await tell(context, opened, { who, ids, sum, left: [...more].sort(), isDone, wasBlocked });
 }
 
 async function asked({ deps, out }: CommandContext): Promise<boolean> {
@@ -88,13 +90,17 @@ async function asked({ deps, out }: CommandContext): Promise<boolean> {
 }
 
 /** False = the daemon is still at it. */
-async function finish(context: CommandContext, { people: { erasures } }: OpenJournal): Promise<boolean> {
+async function finish(
+  context: CommandContext,
+  { people: { erasures } }: OpenJournal,
+  onLeft: (files: readonly string[]) => void,
+): Promise<boolean> {
   const { clock } = context.deps;
   const { signal } = new AbortController();
   const until = clock.monotonic() + DAEMON_MS;
   while (clock.monotonic() < until) {
     // Again each time: a daemon may have ended meanwhile.
-    if (await eraseAlone(dataDirOf(context), { erasures, clock, signal })) return true;
+    if (await eraseAlone(dataDirOf(context), { erasures, clock, signal, onLeft })) return true;
     if ((await erasures.open()).length === 0) return true;
     await clock.sleep(LOOK_MS, signal);
   }
@@ -136,9 +142,15 @@ async function tellLeft(context: CommandContext, ids: readonly PersonRef[], left
   const { out } = context;
   const chat = await terminalChat(dataDirOf(context), ids);
   if (chat) out.say(`→ what was said in \`gatehouse chat\` stays in ${chat}: erase it with \`--data-dir ${chat}\``);
-  for (const file of left.slice(0, MOST_NAMED))
-    out.say(`→ ${printable(join(dataDirOf(context), file))} holds words of theirs and stays: others may have a part in it`);
+  for (const file of left.slice(0, MOST_NAMED)) out.say(`→ ${printable(join(dataDirOf(context), file))} ${leftWhy(file)}`);
   if (left.length > MOST_NAMED) out.say(`→ and ${left.length - MOST_NAMED} more files: --json names all of them`);
+}
+
+/** A workspace ends with `/`. */
+function leftWhy(file: string): string {
+  return file.endsWith('/')
+    ? 'has more files than are searched (20,000): the others may hold words of theirs'
+    : 'holds words of theirs and stays: others may have a part in it';
 }
 
 async function isBlocked({ people }: OpenJournal, ids: readonly PersonRef[]): Promise<boolean> {

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import type { SessionMessage } from '../core/session.ts';
+import { tempDir } from '../testing/fakes.ts';
+import { eraseFile, madeFiles, workspaceOf } from './made-files.ts';
+
+const GROUP = 'chat:group';
+const EVE = 'chat:eve';
+const WORDS = 'the code of the front door is 4711';
+
+let ids = 0;
+
+/** A turn in which a call ran for the last hour, as `made` says it: its words, then a call and its result. */
+function turn(by: string, words: string, args: unknown = {}): readonly SessionMessage[] {
+  ids += 1;
+  const at = (ms: number): string => new Date(Date.now() + ms).toISOString();
+  const [id, call] = [`chat:${ids}`, `call-${ids}`];
+  const calls = [{ id: call, name: 'shell', arguments: typeof args === 'string' ? args : JSON.stringify(args) }];
+  return [
+    { id: `${id}:in`, role: 'user', content: words, by, timestamp: at(-3_600_000) },
+    { id: `${id}#1`, role: 'assistant', content: '', tool_calls: calls, by, timestamp: at(-3_600_000) },
+    { id: `${id}#2`, role: 'tool', content: 'done', tool_call_id: call, by, timestamp: at(3_600_000) },
+  ];
+}
+
+/** A line in which Ada calls nothing. */
+const said = (content: string): readonly SessionMessage[] => turn('chat:ada', content).slice(0, 1);
+/** One whose call ran before the file was there. */
+const ran = (args: unknown): readonly SessionMessage[] =>
+  turn('chat:ada', 'go on', args).map((line) => ({ ...line, timestamp: '2020-01-01T00:00:00.000Z' }));
+
+interface Case {
+  readonly dir: string;
+  readonly files: readonly string[];
+  readonly parts: readonly (readonly SessionMessage[])[];
+  readonly busy?: readonly string[];
+}
+
+async function found({ dir, files, parts, busy = [] }: Case) {
+  const workspace = workspaceOf(dir, GROUP);
+  for (const file of files) {
+    await mkdir(dirname(join(workspace, file)), { recursive: true });
+    await writeFile(join(workspace, file), `${WORDS}\n`);
+  }
+  return await madeFiles({
+    ...{ dataDir: dir, key: 'hash', isOwn: () => false, busy },
+    theirs: { principals: new Set([EVE]), runs: new Set(), names: [] },
+    async *sessions() {
+      for (const lines of parts) yield { session: GROUP, lines };
+    },
+  });
+}
+
+const names = (files: readonly { readonly path: string }[]): readonly string[] => files.map(({ path }) => path);
+const ofEve = (): readonly SessionMessage[] => turn(EVE, WORDS);
+
+test('a file that a call of the person alone made is theirs, also where it has no ending', async () => {
+  await using dir = await tempDir();
+  const { theirs, left } = await found({
+    dir: dir.path,
+    files: ['out/made.txt', 'Notes'],
+    parts: [[...ofEve(), ...said('hello')]],
+  });
+  expect([names(theirs).toSorted(), left]).toEqual([['Notes', 'out/made.txt'], []]);
+});
+
+test.each([
+  ['an option of a command', 'plan.txt', ran({ command: 'python x.py --in=plan.txt' })],
+  ['a bold word', 'plan.txt', said('**plan.txt** is fine')],
+  ['a mark before it', 'plan.txt', said('see @plan.txt')],
+  ['a sentence without blanks', '报告.docx', said('请保留报告.docx文件')],
+  ['a name with a blank', 'shopping list.txt', said('keep "shopping list.txt"')],
+  ['a long ending', 'app.properties', said('read app.properties.')],
+  ['another case', 'Plan.TXT', said('plan.txt')],
+  ['a decomposed sign', 'caf\u00e9.txt', said('cafe\u0301.txt')],
+  ['an escape in JSON', 'caf\u00e9.txt', ran('{"path":"caf\\u00e9.txt"}')],
+  ['arguments that are no JSON', 'plan.txt', ran('{"path": plan.txt')],
+])('a file that another named stays: %s', async (_way, file, lines) => {
+  await using dir = await tempDir();
+  const { theirs, left } = await found({ dir: dir.path, files: [file], parts: [[...ofEve(), ...lines]] });
+  expect(names(theirs)).toEqual([]);
+  expect(left).toEqual([expect.stringMatching(`/${file}$`)]);
+});
+
+test('a call and its result may lie in different parts of a session', async () => {
+  await using dir = await tempDir();
+  const lines = ofEve();
+  const { theirs } = await found({ dir: dir.path, files: ['made.txt'], parts: [lines.slice(0, 2), lines.slice(2)] });
+  expect(names(theirs)).toEqual(['made.txt']);
+});
+
+test('where a run is under way, and where a call of another ran meanwhile, a file stays', async () => {
+  await using dir = await tempDir();
+  const busy = await found({ dir: dir.path, files: ['a.txt'], parts: [ofEve()], busy: [GROUP] });
+  const beside = await found({ dir: dir.path, files: ['a.txt'], parts: [[...ofEve(), ...turn('chat:ada', 'go on')]] });
+  expect([busy, beside].map(({ theirs, left }) => [theirs.length, left.length])).toEqual([
+    [0, 1],
+    [0, 1],
+  ]);
+});
+
+test('a word of a megabyte is read in less than a second', async () => {
+  await using dir = await tempDir();
+  const began = performance.now();
+  await found({ dir: dir.path, files: ['made.txt'], parts: [[...ofEve(), ...said('deadbeef'.repeat(131_072))]] });
+  expect(performance.now() - began).toBeLessThan(1_000);
+});
+
+test('a workspace with more files than are looked at is named', async () => {
+  await using dir = await tempDir();
+  const workspace = workspaceOf(dir.path, GROUP);
+  await mkdir(workspace, { recursive: true });
+  const files = Array.from({ length: 20_001 }, (_, index) => String(index)).join(' ');
+  await promisify(execFile)('sh', ['-c', `touch ${files}`], { cwd: workspace });
+  const { left } = await found({ dir: dir.path, files: [], parts: [ofEve()] });
+  expect(left).toEqual([expect.stringMatching(/^workspaces\/.*\/$/)]);
+});
+
+test('a file that was replaced since it was looked at stays', async () => {
+  await using dir = await tempDir();
+  const { theirs } = await found({ dir: dir.path, files: ['a.txt', 'b.txt'], parts: [ofEve()] });
+  const workspace = workspaceOf(dir.path, GROUP);
+  await writeFile(join(workspace, 'new'), 'of another');
+  await rename(join(workspace, 'new'), join(workspace, 'a.txt'));
+  const erased = await Promise.all(theirs.toSorted((a, b) => a.path.localeCompare(b.path)).map(eraseFile));
+  expect(erased).toEqual([false, true]);
+});
