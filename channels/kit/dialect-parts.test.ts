@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { alignedRows, alignedRowsWithoutLinks, displayWidth, listLine, tableLines } from './dialect-parts.ts';
+import { expectQuick } from '../../src/testing/quick.ts';
+import { alignedRows, alignedRowsWithoutLinks, displayWidth, listLine, tableLines, withinBlanks } from './dialect-parts.ts';
 
 const tableOf = (header: readonly string[], ...rows: readonly (readonly string[])[]) => ({
   ...{ header, rows },
@@ -56,4 +57,10 @@ test.each([
   ['Привет', 6],
 ])('%s is %i letters wide', (text, width) => {
   expect(displayWidth(text)).toBe(width);
+});
+
+test('the blanks on both sides of words are told apart, and those between them are read at once', () => {
+  expect(withinBlanks(' \n a b\u00a0')).toEqual({ before: ' \n ', words: 'a b', after: '\u00a0' });
+  expect(withinBlanks('  ')).toEqual({ before: '  ', words: '', after: '' });
+  expectQuick(' ', (blanks) => withinBlanks(`a${blanks}b`));
 });

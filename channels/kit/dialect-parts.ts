@@ -79,3 +79,10 @@ export function displayWidth(text: string): number {
   }
   return width;
 }
+
+/** The words of a text, and the blanks on both sides of them. Of blanks alone all are `before`. */
+export function withinBlanks(text: string): { readonly before: string; readonly words: string; readonly after: string } {
+  const words = text.trim();
+  const start = text.length - text.trimStart().length;
+  return { before: text.slice(0, start), words, after: text.slice(start + words.length) };
+}

@@ -52,7 +52,7 @@ export function toRichText(markdown: string): RichText {
 /** The same of a tree, or of a part of one. */
 export function richTextOf(root: Root): RichText {
   const seen = { structure: false };
-  const marked = renderMarkdown(root, createDialect(seen)).replace(/^\n+|\s+$/g, '');
+  const marked = renderMarkdown(root, createDialect(seen)).replace(/^\n+/, '').trimEnd();
   return { blocks: toBlocks(marked), structured: seen.structure };
 }
 

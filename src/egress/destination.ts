@@ -65,7 +65,7 @@ export function checkDestination(text: string, rules: EgressRules, from?: Destin
 }
 
 function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
+  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/(?<!\.)\.+$/, '');
 }
 
 function isOwnName(host: string): boolean {
@@ -92,7 +92,7 @@ function isWithin(host: string, domain: string): boolean {
 
 /** '' for what is no domain; that fits no host, since a host is never empty and never ends in a dot. */
 function canonicalDomain(domain: string): string {
-  return domainToASCII(domain.replace(/^\*?\./, '').replace(/\.+$/, ''));
+  return domainToASCII(domain.replace(/^\*?\./, '').replace(/(?<!\.)\.+$/, ''));
 }
 
 function refusal(reason: string): Checked {

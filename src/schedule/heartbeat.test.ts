@@ -5,6 +5,7 @@ import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, MemoryLogger, tempDir } from '../testing/fakes.ts';
 import { promptOf } from '../testing/jobs.ts';
+import { expectQuick } from '../testing/quick.ts';
 import { Heartbeat, saysNothing } from './heartbeat.ts';
 
 const HALF_HOUR = 1_800_000;
@@ -161,4 +162,8 @@ test('a change of the interval holds at once', async () => {
   await writeFile(at.file, '- [ ] x');
   settings.everyMs = 60_000;
   expect(await at.live(60_000)).toHaveLength(1);
+});
+
+test('a line of blanks is read at once', () => {
+  expectQuick(' ', (blanks) => saysNothing(`${blanks}x`));
 });

@@ -147,7 +147,7 @@ export function saysNothing(text: string): boolean {
   return text
     .replace(/<!--[\s\S]*?(?:-->|$)/g, '')
     .split(/\r?\n/)
-    .every((line) => /^\s*(?:#.*|[-*+]?\s*(?:\[[ xX]?\])?\s*)$/.test(line));
+    .every((line) => /^(?:#.*|[-*+]?\s*(?:\[[ xX]?\])?)$/.test(line.trim()));
 }
 
 /** As people count days where the daemon runs. */

@@ -16,7 +16,7 @@ export function attachmentName(name: string): string {
   const flat = (name.split(/[/\\]/).at(-1) ?? '')
     .toWellFormed()
     .replace(UNSAFE, '_')
-    .replace(/[. ]+$/u, '');
+    .replace(/(?<![. ])[. ]+$/u, '');
   const visible = flat.replace(/^[-.\s]+/u, '_');
   const safe = DEVICE.test(visible) ? `_${visible}` : visible;
   if (safe === '') return 'file';

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { expectQuick } from '../testing/quick.ts';
 import { readAttachments, runScope, toolCall } from '../testing/tool-scope.ts';
 import { attachmentName } from './attachment-name.ts';
 import { builtInTools } from './index.ts';
@@ -229,5 +230,9 @@ describe('A23 the name a file travels under', () => {
     expect(name).toMatch(/^é+\.pdf$/);
     expect(Buffer.byteLength(name)).toBeLessThanOrEqual(120);
     expect(Buffer.byteLength(attachmentName('x'.repeat(300)))).toBe(120);
+  });
+
+  test('reads a name of dots at once', () => {
+    expectQuick('.', (dots) => attachmentName(`${dots}x`));
   });
 });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { expectQuick } from '../testing/quick.ts';
 import { ruleOn } from './shell-rules.ts';
 
 it.each([
@@ -50,4 +51,8 @@ it.each([
   ],
 ])('says nothing of: %s', (command) => {
   expect(ruleOn(command)).toBeUndefined();
+});
+
+it('reads a long word at once', () => {
+  for (const piece of ['a', '-', '(){a', ' ', '/', ':(){']) expectQuick(piece, (text) => ruleOn(`x ${text}`));
 });

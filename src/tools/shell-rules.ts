@@ -31,13 +31,18 @@ function removes(target?: RegExp): Rule['fits'] {
     });
 }
 
+/** `:(){:|:&};:`, under any name. Read from the sign in its middle, so that a long name takes no longer. */
+function isForkBomb(bare: string): boolean {
+  return [...bare.matchAll(/\(\)\{([\w:.]+)\|\1&\};?\1/g)].some(({ 1: name = '', index }) => bare.slice(0, index).endsWith(name));
+}
+
 const RULES: readonly Rule[] = [
   { what: 'rm -rf /', kind: 'deny', fits: removes(/^["']?\/+\*?["']?$/) },
   // By its front: what it reads from may be anything.
   { what: 'dd if=', kind: 'deny', fits: begins('dd (?:[^;&|]* )?if=') },
   { what: 'mkfs', kind: 'deny', fits: begins(String.raw`(?:\/\S*\/)?mkfs(?:\.\w+)? \S`) },
   // Without blanks: it can be written with any number of them.
-  { what: 'a fork bomb', kind: 'deny', fits: (_, bare) => /([\w:.]+)\(\)\{\1\|\1&\};?\1/.test(bare) },
+  { what: 'a fork bomb', kind: 'deny', fits: (_, bare) => isForkBomb(bare) },
   { what: 'chmod -R 777 /', kind: 'deny', fits: begins(String.raw`chmod (?:-R|--recursive) 0?777 \/+(?:[\s;&|]|$)`) },
   { what: 'sudo', kind: 'ask', fits: begins(String.raw`sudo\b`) },
   { what: 'rm -rf', kind: 'ask', fits: removes() },

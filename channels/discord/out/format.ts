@@ -1,5 +1,5 @@
 /** Markdown -> Discord's own subset of it (https://discord.com/developers/docs/reference#message-formatting). */
-import { alignedRowsWithoutLinks, listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { alignedRowsWithoutLinks, listLine, tableLines, withinBlanks } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. What the platform would read as markup though the author meant the character is escaped. */
@@ -46,7 +46,7 @@ function toTable(table: TableText): string {
 
 /** Marks around nothing would be shown, and those that touch a space mark nothing. */
 function wrap(mark: string, inner: string): string {
-  const [, before = '', words = '', after = ''] = /^(\s*)([\s\S]*?)(\s*)$/.exec(inner) ?? [];
+  const { before, words, after } = withinBlanks(inner);
   return words === '' ? inner : `${before}${mark}${words}${mark}${after}`;
 }
 

@@ -19,7 +19,7 @@ interface ReplyFacts {
   readonly references: readonly string[];
 }
 
-const REPLY_PREFIX = /^\s*(re|aw|sv|antw|odp|r)\s*(\[\d+\])?\s*:/i;
+const REPLY_PREFIX = /^\s*(re|aw|sv|antw|odp|r)\s*(?:\[\d+\]\s*)?:/i;
 const MAX_SUBJECT = 200;
 
 /**

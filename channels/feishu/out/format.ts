@@ -1,5 +1,7 @@
 /** Markdown -> the platform's three forms, by content: text, rich text (`post`), card (`interactive`). */
+
 import type { Choice } from '../../../src/core/message.ts';
+import { withinBlanks } from '../../kit/dialect-parts.ts';
 import { type Block, type Line, type RichText, type Run, textOfLine, toRichText } from '../../kit/rich-text.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
 
@@ -175,7 +177,7 @@ function toCardLine(line: Line): string {
 
 /** `opens`: the addresses that become links. Blanks stand outside of the marks. */
 export function toCardRun({ text, styles, url }: Run, opens = SAFE_URL): string {
-  const [, before = '', words = '', after = ''] = /^(\s*)([\s\S]*?)(\s*)$/.exec(text) ?? [];
+  const { before, words, after } = withinBlanks(text);
   if (words === '') return text;
   // Inside backticks entities are not read: code that needs some is shown as words.
   let out = styles.includes('code') && !/[`<>&]/.test(words) ? `\`${words}\`` : escapeCard(words);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { expectQuick } from '../../../src/testing/quick.ts';
 import { plainText } from '../in/inbound-text.ts';
 import { escapeText, toMrkdwn } from './format.ts';
 
@@ -71,4 +72,8 @@ test('plain text comes out as it went in', () => {
     expect(plainText(escapeText(text))).toBe(text);
   });
   fc.assert(same);
+});
+
+test('a label full of blanks is read at once', () => {
+  expectQuick('\u00a0', (blanks) => toMrkdwn(`[a${blanks}b](https://e.org)`));
 });

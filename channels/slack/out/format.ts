@@ -91,7 +91,7 @@ function toLink(inner: string, url: string): string {
     .replace(ANY_MARK, '')
     .replace(/`(?!\u2060)([^`]+)`/g, '$1')
     .replace(/<[^<>|]*\|([^<>]*)>/g, '$1')
-    .replace(/\s*\n\s*/g, ' ');
+    .replace(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ' : blanks));
   return `${before}<${target}|${label.replaceAll('|', '¦')}>${after}`;
 }
 

@@ -2,7 +2,7 @@
  * Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~
  * `code` ``` > - 1.
  */
-import { alignedRowsWithoutLinks, listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { alignedRowsWithoutLinks, listLine, tableLines, withinBlanks } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects; the platform refuses no text. */
@@ -64,8 +64,7 @@ function codeBlock(value: string): string {
 /** A mark counts only beside a word and within one line; what cannot be marked is shown without. */
 function wrap(inner: string, mark: string): string {
   const parts = inner.split('\n').map((line) => {
-    const match = /^(\s*)(.*?)(\s*)$/s.exec(line);
-    const [before = '', words = '', after = ''] = match?.slice(1) ?? [];
+    const { before, words, after } = withinBlanks(line);
     if (words === '' || words.includes(mark)) return line;
     return `${before}${mark}${words}${mark}${after}`;
   });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { expectQuick } from '../../testing/quick.ts';
 import { abortAnswer } from './abort-words.ts';
 import { commandOf, parseCommand } from './index.ts';
 
@@ -123,4 +124,8 @@ it('a task that comes by mail is all that the mail says, without its signature',
 
 it('a line that a person types like the one above a mail is no such line', () => {
   expect(commandOf({ text: `${ABOVE}\n/new` })).toBeUndefined();
+});
+
+it('reads a mail of blank lines below a command at once', () => {
+  expectQuick('\n', (blank) => commandOf({ text: `${ABOVE}\n/status${blank}x`, marks: [[0, ABOVE.length]] }));
 });

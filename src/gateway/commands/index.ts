@@ -94,7 +94,7 @@ const HELP = COMMANDS.map(({ name, args = '', summary }) => {
 const ABOVE_MAIL = /^\[Subject: .*\](\n\[about another mail: .*\])?$/;
 
 /** What mail programs put below: the line of RFC 3676 4.3, and what phones add. */
-const SIGNATURE = /(?:^|\n\s*)(?:-- ?(?:\n|$)|Sent from my )/;
+const SIGNATURE = /(?:^|\n)[^\S\n]*(?:-- ?(?:\n|$)|Sent from my )/;
 
 /**
  * Reads the command that a message is. Of a mail that is all that it says under its subject, but for a
