@@ -46,14 +46,14 @@ export const tasksAdd: Command<TasksAddOptions> = async (context, options) => {
   const task = await book.add(request);
   if (follow) {
     out.say(`${out.mark('ok', 'stderr')} task ${task.number}  ${printable(task.title)}`);
-    await sayWithoutDaemon(context);
+    await sayWithoutDaemon(context, [task]);
     return await followTask(context, book, task);
   }
   out.document({ task: taskDocument(task) });
   out.data(`${out.mark('ok')} task ${task.number}  ${printable(task.title)}`);
   if (!replyTo)
     out.say(`${out.mark('warn', 'stderr')} its result goes to no chat: \`gatehouse tasks show ${task.number}\` has it`);
-  await sayWithoutDaemon(context);
+  await sayWithoutDaemon(context, [task]);
   return EXIT.ok;
 };
 

@@ -125,3 +125,14 @@ test('hostile: names of files are plain ones in the directory of the task', asyn
   const { task } = await at.json('add', 'x', '--file', 'a/../a/.bashrc');
   expect(await readdir(join(sessionWorkspace(at.cli.dataDir, task.workspace), 'uploads'))).toEqual(['_bashrc']);
 });
+
+test('that open tasks go on with a daemon only is said where none runs, and of those that are over nothing is', async () => {
+  await using at = await setup();
+  await at.run('add', 'Summarise');
+  const said = /no daemon is running: open tasks go on once you start `gatehouse gateway`/;
+  expect((await at.run('list')).stderr).toMatch(said);
+  expect((await at.run('show', '1')).stderr).toMatch(said);
+  await at.end(1, 'DONE', 'answered', 'short');
+  expect((await at.run('list', '--all')).stderr).not.toMatch(said);
+  expect((await at.run('show', '1')).stderr).not.toMatch(said);
+});

@@ -42,6 +42,7 @@ export const tasksList: Command<TasksListOptions> = async (context, { all = fals
         ...tasks.map((task) => cells(task, deps.clock.now())),
       ]),
     );
+  await sayWithoutDaemon(context, tasks);
   if (!all) out.say('→ those that are over: gatehouse tasks list --all');
   else if (tasks.length === most) out.say(`→ the newest ${most}; --limit shows more`);
   return EXIT.ok;
@@ -66,6 +67,7 @@ export const tasksShow: Command<Named> = async (context, { task: words }) => {
   if (children.length > 0) out.data(formatTable(children.map((child) => ['  part', ...cells(child, now)])));
   if (task.text !== task.title) out.data(`\n${printableBlock(task.text)}`);
   if (task.result) out.data(`\n${printableBlock(task.result.output)}`);
+  await sayWithoutDaemon(context, [task]);
   if (task.status === 'failed') out.say(`→ gatehouse tasks resume ${task.number} goes on where it stopped`);
   return EXIT.ok;
 };
@@ -85,7 +87,7 @@ export const tasksResume: Command<Named> = async (context, { task: words }) => {
   const task = await found(context, words, (book) => book.resume(OPERATOR, words));
   out.document({ task: taskDocument(task) });
   out.data(`${out.mark('ok')} ${task.number} ${printable(task.title)} goes on where it stopped`);
-  await sayWithoutDaemon(context);
+  await sayWithoutDaemon(context, [task]);
   return EXIT.ok;
 };
 
@@ -152,10 +154,12 @@ export async function bookOn({ journal }: Pick<OpenJournal, 'journal'>, context:
   });
 }
 
-export async function sayWithoutDaemon(context: CommandContext): Promise<void> {
+/** Says so where some of the tasks are not over, and no daemon works on them. */
+export async function sayWithoutDaemon(context: CommandContext, tasks: readonly Task[]): Promise<void> {
   const { out } = context;
+  if (tasks.every(({ finishedAt }) => finishedAt !== undefined)) return;
   if ((await askDaemon(dataDirOf(context))).kind === 'down')
-    out.say(`${out.mark('warn', 'stderr')} no daemon is running: it works on it once you start \`gatehouse gateway\``);
+    out.say(`${out.mark('warn', 'stderr')} no daemon is running: open tasks go on once you start \`gatehouse gateway\``);
 }
 
 async function withTasks<T>(context: CommandContext, use: (book: TaskBook) => Promise<T>): Promise<T | undefined> {
