@@ -95,6 +95,21 @@ test('once the platform takes no answer to the command any more, a message of it
   expect(proxy.sends().map(({ call }) => call)).toEqual([`POST /channels/${room}/messages`]);
 });
 
+test.each([40_004, 40_006, 40_062, 40_333])(
+  'after error %i, which passes, a hidden answer is shown later, and to its sender alone',
+  async (code) => {
+    const { proxy, command, answer } = await scene();
+    const help = await command('/help');
+    await until('it is acknowledged', () => proxy.interactions.shown(TOKEN));
+    proxy.fault({ call: /^PATCH \/webhooks/, kind: 'answer', status: 403, body: { message: 'not now', code } });
+    const waiting = await answer(help);
+    expect(await answer(help)).toMatchObject({ kind: 'sent' });
+    expect(proxy.sends().map(({ call }) => call)).toEqual([ORIGINAL]);
+    expect(proxy.interactions.shown(TOKEN)).toEqual({ isEphemeral: true, content: 'the answer' });
+    expect(waiting).toMatchObject({ kind: 'retry', scope: 'chat', afterMs: 60_000 });
+  },
+);
+
 test('in the last minutes of a token a part that may have been sent before is not sent in another form', async () => {
   let passed = 0;
   const clock = backoffClock();

@@ -14,7 +14,7 @@ import { NOT_LEFT } from '../../kit/lifecycle.ts';
 import { RecentSet } from '../../kit/recent.ts';
 import type { Interactions } from '../in/interactions.ts';
 import type { CallOptions, DiscordClient } from '../wire/client.ts';
-import { isReplyRefused, toSendResult } from '../wire/failure.ts';
+import { isPassing, isReplyRefused, toSendResult } from '../wire/failure.ts';
 import { snowflake } from '../wire/ids.ts';
 import { awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import type { Threads } from './threads.ts';
@@ -113,7 +113,8 @@ export class Sending {
       return await this.#call(part, await toAnswer(part, awaiting, plain), file, signal);
     } catch (error) {
       const { status = 500 } = apiFailureOf(error) ?? {};
-      if (status >= 500) return settleFailedSend(error, toSendResult);
+      // The same edit may be made again; as a message of its own a hidden answer would be shown to all.
+      if (status >= 500 || isPassing(error)) return settleFailedSend(error, toSendResult);
       // The platform takes no answer to that command any more: it becomes a message of its own.
       interactions.expire(awaiting.token);
       return AGAIN;

@@ -17,10 +17,15 @@ import { type Diagnosis, degraded, diagnose, down } from '../../kit/diagnosis.ts
 const PASSING: ReadonlySet<ErrorCode | undefined> = new Set([40_004, 40_006, 40_062, 40_333]);
 const PASSING_MS = 60_000;
 
+/** True for an error that is over by itself: nothing was done, and the same call is taken later. */
+export function isPassing(error: unknown): boolean {
+  return PASSING.has(apiFailureOf(error)?.code);
+}
+
 /** True for an error with which the platform said no for good: asking again changes nothing. */
 export function isFinal(error: unknown): boolean {
-  const { status = 500, code } = apiFailureOf(error) ?? {};
-  return status < 500 && status !== 401 && !PASSING.has(code);
+  const { status = 500 } = apiFailureOf(error) ?? {};
+  return status < 500 && status !== 401 && !isPassing(error);
 }
 
 /**
