@@ -158,6 +158,17 @@ test('a platform that is busy holds the thread up, and the answer with it', asyn
   expect(await words(question.platformId)).toEqual([]);
 });
 
+test.each([40_006, 40_333])('after error %i, which passes, the thread is opened, and the answer stands in it', async (code) => {
+  const { sent, proxy, channel, host, room, say, partOf, words } = await scene();
+  const question = await say('hello');
+  proxy.fault({ call: /\/threads$/, kind: 'answer', status: 403, body: { message: 'not now', code } });
+  expect(await channel.send(partOf(question), plain)).toMatchObject({ kind: 'retry', scope: 'chat', afterMs: 60_000 });
+  await sent(channel.send(partOf(question), plain));
+  expect(await words(question.platformId)).toEqual(['the answer']);
+  expect(await words(room)).toEqual(['hello']);
+  expect(host.states.at(-1)?.detail).toBeUndefined();
+});
+
 test('signs of life and corrections find the message and its answer, wherever they are', async () => {
   const { sent, proxy, channel, room, say, partOf, again } = await scene();
   const question = await say('hello');

@@ -7,7 +7,7 @@ import type { Logger } from '../../../src/core/ports.ts';
 import { type ApiFailure, apiFailureOf, describe } from '../../kit/call-error.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { RecentMap } from '../../kit/recent.ts';
-import { isNotPermitted, isNotThere } from '../wire/failure.ts';
+import { isFinal, isNotPermitted, isNotThere } from '../wire/failure.ts';
 import { placeOf, threadOpenedBy } from './outbound.ts';
 
 export interface ThreadsOptions {
@@ -101,9 +101,8 @@ export class Threads {
       await call(`/channels/${chat}/messages/${id}/threads`, { name, auto_archive_duration: archiveMinutes }, signal);
     } catch (error) {
       const failure = apiFailureOf(error);
-      const { status = 500, code } = failure ?? {};
-      if (!failure || status >= 500 || status === 401) throw error;
-      if (code !== HAS_THREAD) return this.#stayInChannel(opened, failure);
+      if (!failure || !isFinal(error)) throw error;
+      if (failure.code !== HAS_THREAD) return this.#stayInChannel(opened, failure);
     }
     this.#known.set(id, 'thread');
     if (this.#troubled.has(chat)) {
