@@ -175,6 +175,45 @@ test('where the platform does not say which card a message shows, the next answe
   expect(at.server.posts).toMatchObject([{ type: 'text' }]);
 });
 
+test.each([1_500, 5_000, 90_235])(
+  'error %i is the platform’s own trouble: the card of a message is asked for again, and answers go on growing in cards',
+  async (code) => {
+    const at = await scene();
+    const id = await begun(at);
+    at.server.faults.push({ match: /id_convert$/, kind: 'error', status: 400, code, msg: 'try again' });
+    expect(await edit(at.channel, id, growing('The first words and'))).toMatchObject({ kind: 'unknown' });
+    expect(at.logger.lines.filter(({ event }) => event === 'feishu.streaming-cards-off')).toEqual([]);
+    expect(await edit(at.channel, id, last('whole'))).toEqual({ kind: 'sent', platformId: id });
+    expect(shown(at)).toEqual(['whole']);
+    at.server.posts.length = 0;
+    await begun(at, 'again');
+    expect(at.server.posts).toMatchObject([{ type: 'interactive', cardId: expect.any(String) }]);
+  },
+);
+
+test.each([200_810, 5_000])('streaming mode that error %i kept on ends with the next try', async (code) => {
+  const at = await scene();
+  const id = await begun(at);
+  at.server.faults.push({ match: /settings$/, kind: 'error', status: 400, code, msg: 'try again' });
+  expect((await edit(at.channel, id, last('whole')))?.kind).toMatch(/^(retry|unknown)$/);
+  expect(await edit(at.channel, id, last('whole'))).toEqual({ kind: 'sent', platformId: id });
+  expect(calls(at, /settings$/)).toBe(2);
+  expect(shown(at)).toEqual(['whole']);
+  expect(at.server.cards.isStreaming(id)).toBe(false);
+});
+
+test('after a restart trouble of the platform does not hide which card a message shows', async () => {
+  const at = await scene();
+  const id = await begun(at);
+  const second = await at.create();
+  open.push({ [Symbol.asyncDispose]: () => second.stop() });
+  at.server.faults.push({ match: /id_convert$/, kind: 'error', status: 400, code: 1_500, msg: 'try again' });
+  expect(await edit(second, id, last('whole'))).toMatchObject({ kind: 'unknown' });
+  expect(await edit(second, id, last('whole'))).toEqual({ kind: 'sent', platformId: id });
+  expect(shown(at)).toEqual(['whole']);
+  expect(at.server.cards.isStreaming(id)).toBe(false);
+});
+
 test('switched off, no card is made and nothing of cards is asked', async () => {
   const at = await scene({ settings: { streaming_cards: false } });
   const id = await begun(at, '- a list');

@@ -11,7 +11,15 @@ import { asFarAsItCame } from '../../../src/lib/draft-text.ts';
 import { CallError } from '../../kit/call-error.ts';
 import { RecentMap, RecentSet } from '../../kit/recent.ts';
 import type { CardStep, FeishuClient } from '../wire/client.ts';
-import { isMissingScope, isOutOfOrder, isRateLimit, isRefusedLogin, isStaleToken, isStreamingOver } from '../wire/failure.ts';
+import {
+  isMissingScope,
+  isOutOfOrder,
+  isPassing,
+  isRateLimit,
+  isRefusedLogin,
+  isStaleToken,
+  isStreamingOver,
+} from '../wire/failure.ts';
 import { type StreamingCardOptions, TEXT_ELEMENT, toCardText, toStreamingCard } from './streaming-card.ts';
 
 export interface StreamingOptions {
@@ -198,5 +206,6 @@ function isDraft({ key, messageId }: OutboundPart): boolean {
 function isRefusal(error: unknown): error is CallError {
   if (!(error instanceof CallError) || error.failure.kind !== 'api' || (error.failure.status ?? 0) >= 500) return false;
   const { failure } = error;
-  return !isRateLimit(failure) && !isStaleToken(failure) && !isRefusedLogin(failure) && !isOutOfOrder(failure);
+  if (isRateLimit(failure) || isPassing(failure)) return false;
+  return !isStaleToken(failure) && !isRefusedLogin(failure) && !isOutOfOrder(failure);
 }

@@ -79,6 +79,11 @@ export function isRefusedLogin(failure: CallFailure): boolean {
   return result.kind === 'refused' && result.reason === 'auth';
 }
 
+/** The server is busy, or a person uses the card: the same call is made again. */
+export function isPassing(failure: CallFailure): boolean {
+  return failure.kind === 'api' && (MAYBE_DONE.has(failure.code) || failure.code === CARD_IN_USE);
+}
+
 export function isRateLimit(failure: CallFailure): boolean {
   return failure.kind === 'api' && (failure.status === 429 || TOO_OFTEN.has(failure.code));
 }
