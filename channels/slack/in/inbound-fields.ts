@@ -3,6 +3,7 @@ import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import type { Json } from '../../../src/core/message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
 import { isPrivateCommand } from '../../kit/private-command.ts';
+import type { SlackPayload } from './payload.ts';
 
 /** Who we are, from `auth.test`. */
 export interface Identity {
@@ -18,6 +19,8 @@ export interface InboundContext {
   readonly channel: string;
   readonly account: string;
   readonly me: Identity;
+  /** The workspace that the payload says is one of our organisation (`teamOfOurs`). */
+  readonly sisterTeam?: string | undefined;
   /** Top-level messages of a channel open a thread of their own. */
   readonly replyInThread: boolean;
   /**
@@ -48,12 +51,29 @@ export function isGroup(chatId: string): boolean {
 /**
  * User ids are unique within a workspace only. People of other workspaces, who write in shared channels, are
  * named with theirs, so that none of them can stand for a person here (reliability.md A3). An organisation
- * names its own people with its own id, and there a user id stands for one person "across all workspaces"
- * (https://api.slack.com/enterprise/grid).
+ * names its own people with its own id or with that of any of its workspaces, and there a user id stands for
+ * one person "across all workspaces" (https://api.slack.com/enterprise/grid).
  */
-export function authorId(user: string | undefined, team: string | undefined, { me }: InboundContext): string | undefined {
+export function authorId(
+  user: string | undefined,
+  team: string | undefined,
+  { me, sisterTeam }: InboundContext,
+): string | undefined {
   if (user === undefined || user === '') return undefined;
-  return isHome(team, me) ? user : `${team}:${user}`;
+  return isHome(team, me) || team === sisterTeam ? user : `${team}:${user}`;
+}
+
+/**
+ * The workspace that a payload says belongs to our organisation; undefined where it names another one, or
+ * none. Each payload names a workspace together with its organisation. That says nothing of other
+ * workspaces: of a button in a channel that two organisations share it is the app's, and `user.team_id` is the
+ * person's (https://github.com/slackapi/java-slack-sdk/issues/1041).
+ */
+export function teamOfOurs({ kind, body }: SlackPayload, { enterpriseId }: Identity): string | undefined {
+  const isAction = kind === 'action';
+  const place = isAction ? obj(body['team']) : { id: body['team_id'], enterprise_id: body['enterprise_id'] };
+  const organisation = str(place['enterprise_id']) ?? (isAction ? str(obj(body['enterprise'])['id']) : undefined);
+  return organisation !== undefined && organisation === enterpriseId ? str(place['id']) : undefined;
 }
 
 /** Our workspace, or the organisation that it belongs to. */

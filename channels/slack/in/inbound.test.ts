@@ -19,6 +19,7 @@ const context: InboundContext = {
   joined: (chat, thread) => joined.has(`${chat}:${thread}`),
   now: 1_767_225_600_000,
 };
+const ENTERPRISE = { ...context, me: { ...context.me, enterpriseId: 'E1' } };
 const TS = '1767225600.000100';
 const direct = {
   type: 'message',
@@ -142,6 +143,78 @@ test('a person of our own organisation is who they are, one of another organisat
   expect(read(fields, enterprise)?.senderId).toBe('U1');
   expect(read({ ...fields, user_team: 'E2' }, enterprise)?.senderId).toBe('E2:U1');
   expect(read(fields)?.senderId).toBe('E1:U1');
+});
+
+// The envelope in the test data of bolt-python: `team_id` and `enterprise_id` are those of the author.
+test('a message that a colleague wrote in another workspace of our organisation is theirs', () => {
+  const event = { ...inChannel, team: 'T2' };
+  const sender = (fields: JsonObject, me: InboundContext['me'] = ENTERPRISE.me) => {
+    const body = { type: 'event_callback', event_id: 'Ev1', event, ...fields };
+    return toInbound({ kind: 'event', body }, { ...context, me })?.senderId;
+  };
+  expect(sender({ team_id: 'T2', enterprise_id: 'E1' })).toBe('U1');
+  expect(sender({ team_id: 'T2', enterprise_id: 'E2' })).toBe('T2:U1');
+  expect(sender({ team_id: 'T1', enterprise_id: 'E1' })).toBe('T2:U1');
+  expect(sender({ team_id: 'T2', enterprise_id: 'E1', event: { ...event, user_team: 'T9' } })).toBe('T9:U1');
+  expect(sender({ team_id: 'T2', enterprise_id: 'E1' }, context.me)).toBe('T2:U1');
+});
+
+const PRESS: JsonObject = {
+  type: 'block_actions',
+  user: { id: 'U1' },
+  channel: { id: 'C1' },
+  message: { ts: TS },
+  actions: [{ type: 'button', action_id: 'gatehouse_choice_0', value: 'a', action_ts: '1767225700.123456' }],
+};
+const SHORTCUT: JsonObject = { type: 'shortcut', callback_id: 'help', trigger_id: 't1', action_ts: '1767225700.123456' };
+const ABOUT: JsonObject = { ...SHORTCUT, type: 'message_action', channel: { id: 'C1' }, message: { ts: TS, text: 'x' } };
+const COMMAND: JsonObject = { command: '/new', user_id: 'U1', channel_id: 'C1', trigger_id: 't1' };
+const own = { enterprise: { id: 'E1', name: 'Ours' } };
+
+// `enterprise` and `team.enterprise_id` of interactions, `enterprise_id` of commands: the types of bolt-js.
+test.each<[string, 'action' | 'command', JsonObject, string]>([
+  ['a button', 'action', { ...PRESS, ...own, user: { id: 'U1', team_id: 'T2' }, team: { id: 'T2' } }, 'U1'],
+  ['a button, as E1', 'action', { ...PRESS, ...own, user: { id: 'U1', team_id: 'E1' }, team: { id: 'T1' } }, 'U1'],
+  ['a global shortcut', 'action', { ...SHORTCUT, ...own, user: { id: 'U1', team_id: 'T2' }, team: { id: 'T2' } }, 'U1'],
+  ['one of a message', 'action', { ...ABOUT, user: { id: 'U1' }, team: { id: 'T2', enterprise_id: 'E1' } }, 'U1'],
+  ['a command', 'command', { ...COMMAND, team_id: 'T2', enterprise_id: 'E1' }, 'U1'],
+  [
+    'a button, of E2',
+    'action',
+    { ...PRESS, enterprise: { id: 'E2' }, user: { id: 'U1', team_id: 'T9' }, team: { id: 'T9' } },
+    'T9:U1',
+  ],
+  [
+    'our button in a channel shared with E2',
+    'action',
+    { ...PRESS, ...own, user: { id: 'U1', team_id: 'T9' }, team: { id: 'T1' } },
+    'T9:U1',
+  ],
+  [
+    'our button, T9 without organisation',
+    'action',
+    { ...PRESS, enterprise: null, user: { id: 'U1', team_id: 'T9' }, team: null },
+    'T9:U1',
+  ],
+  [
+    'one where two organisations are named',
+    'action',
+    { ...PRESS, ...own, user: { id: 'U1', team_id: 'T9' }, team: { id: 'T9', enterprise_id: 'E2' } },
+    'T9:U1',
+  ],
+  [
+    'a shortcut, of E2',
+    'action',
+    { ...SHORTCUT, enterprise: { id: 'E2' }, user: { id: 'U1', team_id: 'T9' }, team: { id: 'T9' } },
+    'T9:U1',
+  ],
+  ['a command, of E2', 'command', { ...COMMAND, team_id: 'T9', enterprise_id: 'E2' }, 'T9:U1'],
+  ['a command, of no organisation', 'command', { ...COMMAND, team_id: 'T9', enterprise_id: null }, 'T9:U1'],
+])('A3 who used %s has the id of their messages', (_name, kind, body, senderId) => {
+  expect(toInbound({ kind, body }, ENTERPRISE)?.senderId).toBe(senderId);
+  // Outside of an organisation no field makes a person of another workspace one of ours.
+  const { team_id: team = (body['team'] as JsonObject | null)?.['id'] } = (body['user'] ?? body) as JsonObject;
+  expect(toInbound({ kind, body }, context)?.senderId).toBe(`${team}:U1`);
 });
 
 test.each([

@@ -8,7 +8,7 @@ import { isBot, listedBot, wordsOfBot } from './bots.ts';
 import { toCommand, toReaction } from './inbound-action.ts';
 import { toChoice } from './inbound-choice.ts';
 import { mediaOf, notesOf, pastedTables } from './inbound-content.ts';
-import { answerContext, type Identity, type InboundContext, isGroup, TS, threadOf, toMs } from './inbound-fields.ts';
+import { answerContext, type Identity, type InboundContext, isGroup, TS, teamOfOurs, threadOf, toMs } from './inbound-fields.ts';
 import { authorOf, isOwn, isPaneRoot } from './inbound-quoted.ts';
 import { isShortcut, toShortcut } from './inbound-shortcut.ts';
 import { plainText, stripMention } from './inbound-text.ts';
@@ -18,8 +18,9 @@ import type { SlackPayload } from './payload.ts';
 const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bot_message']);
 
 /** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
-export function toInbound(payload: SlackPayload, context: InboundContext): InboundMessage | undefined {
+export function toInbound(payload: SlackPayload, reading: InboundContext): InboundMessage | undefined {
   const { kind, body } = payload;
+  const context = { ...reading, sisterTeam: teamOfOurs(payload, reading.me) };
   if (isShortcut(payload)) return toShortcut(payload, context);
   if (kind === 'action') return toChoice(body, context);
   if (kind === 'command') return toCommand(body, context);
