@@ -4,11 +4,13 @@
  */
 import { errorText } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/ports.ts';
+import type { Colleagues } from './colleagues.ts';
 import type { DirectChats } from './direct-chats.ts';
 import { authorOfTarget, isShortcut, personOf } from './inbound-shortcut.ts';
 import type { Intake, IntakeItem } from './intake.ts';
 import type { UserNames } from './names.ts';
 import type { Pane } from './pane.ts';
+import type { SlackPayload } from './payload.ts';
 
 /** Under way at once; above it payloads are left with the platform. */
 const MOST = 100;
@@ -16,6 +18,7 @@ const MOST = 100;
 export interface ErrandsOptions {
   readonly intake: Pick<Intake, 'push'>;
   readonly directChats: DirectChats;
+  readonly colleagues: Pick<Colleagues, 'inDoubt' | 'has'>;
   readonly names: Pick<UserNames, 'nameOf'>;
   readonly pane: Pane;
   readonly logger: Logger;
@@ -63,7 +66,7 @@ export class Errands {
 
   #errandOf(item: IntakeItem): (() => Promise<void>) | undefined {
     const { payload } = item;
-    const { pane, signal } = this.#options;
+    const { pane, colleagues, signal } = this.#options;
     const place = pane.placeOf(payload);
     if (place) {
       return async () => {
@@ -72,18 +75,31 @@ export class Errands {
       };
     }
     const person = isShortcut(payload) ? personOf(payload.body) : undefined;
-    return person === undefined ? undefined : () => this.#takeShortcut(item, person);
+    if (person !== undefined) return () => this.#takeShortcut(item, person);
+    return colleagues.inDoubt(payload) && (async () => this.#hand(item, await this.#sisterOf(payload)));
   }
 
   /** Rejects where the line has no room, as `take` would have said. */
   async #takeShortcut({ payload, ack }: IntakeItem, person: string): Promise<void> {
-    const { intake, directChats, names, signal } = this.#options;
+    const { directChats, names, signal } = this.#options;
     const author = authorOfTarget(payload.body);
-    const [directId, authorName] = await Promise.all([
+    const [directId, authorName, sister] = await Promise.all([
       directChats.idOf(person, signal),
       author === undefined || author === person ? undefined : names.nameOf(author, signal),
+      this.#sisterOf(payload),
     ]);
     const shortcut = { ...(directId !== undefined && { directId }), ...(authorName !== undefined && { authorName }) };
-    if (!intake.push({ payload: { ...payload, shortcut }, ack })) throw new Error('more arrives than can be stored');
+    this.#hand({ payload: { ...payload, shortcut }, ack }, sister);
+  }
+
+  async #sisterOf(payload: SlackPayload): Promise<Pick<SlackPayload, 'sisterTeam'>> {
+    const { colleagues, signal } = this.#options;
+    const person = colleagues.inDoubt(payload);
+    return person && (await colleagues.has(person, signal)) ? { sisterTeam: person.team } : {};
+  }
+
+  #hand({ payload, ack }: IntakeItem, sister: Pick<SlackPayload, 'sisterTeam'>): void {
+    const isTaken = this.#options.intake.push({ payload: { ...payload, ...sister }, ack });
+    if (!isTaken) throw new Error('more arrives than can be stored');
   }
 }

@@ -19,7 +19,7 @@ export interface InboundContext {
   readonly channel: string;
   readonly account: string;
   readonly me: Identity;
-  /** The workspace that the payload says is one of our organisation (`teamOfOurs`). */
+  /** The workspace that the payload says is one of our organisation (`teamOfOurs`), or the platform. */
   readonly sisterTeam?: string | undefined;
   /** Top-level messages of a channel open a thread of their own. */
   readonly replyInThread: boolean;

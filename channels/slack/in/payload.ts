@@ -7,6 +7,8 @@ export interface SlackPayload {
   readonly body: JsonObject;
   /** Of a shortcut: what had to be asked of the platform before it could be read. */
   readonly shortcut?: ShortcutPlace;
+  /** The workspace of its person, where the platform was asked and said that it is one of our organisation. */
+  readonly sisterTeam?: string;
 }
 
 /** A shortcut names no conversation of the app, and people by their ids alone. */

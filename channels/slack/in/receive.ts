@@ -13,6 +13,7 @@ import type { SlackClient } from '../wire/client.ts';
 import { judge, refusal, refusedLogin } from '../wire/failure.ts';
 import { BotTurns } from './bots.ts';
 import { catchUp, noteOf } from './catch-up.ts';
+import { Colleagues } from './colleagues.ts';
 import { Cursor } from './cursor.ts';
 import type { DirectChats } from './direct-chats.ts';
 import type { EarlierOptions } from './earlier.ts';
@@ -114,7 +115,8 @@ export class Receiver {
     });
     const pane = new Pane({ client, clock, logger, prompts: settings.suggested_prompts });
     const { directChats } = this.options;
-    this.#errands = new Errands({ intake: this.intake, directChats, names, pane, logger, signal });
+    const colleagues = new Colleagues({ client, clock, me: () => context().me });
+    this.#errands = new Errands({ intake: this.intake, directChats, colleagues, names, pane, logger, signal });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
 

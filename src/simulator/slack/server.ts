@@ -50,6 +50,10 @@ export class SlackServer implements AsyncDisposable {
   transport: SlackTransport;
   /** User id -> name, for `users.info`. */
   readonly names = new Map([[PERSON, 'Ada']]);
+  /** The organisation that the workspace belongs to. */
+  organisation: string | undefined;
+  /** Of its people: user id -> their workspaces. */
+  readonly members = new Map<string, readonly string[]>();
   /** False: every token is refused from now on. */
   loggedIn = true;
   /** True: what the bot posts is pushed to it too, as the real platform does. */

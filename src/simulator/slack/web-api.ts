@@ -37,6 +37,8 @@ export interface WebApiServer {
   readonly origin: string;
   readonly sends: SlackSend[];
   readonly names: ReadonlyMap<string, string>;
+  readonly organisation: string | undefined;
+  readonly members: ReadonlyMap<string, readonly string[]>;
   readonly echoes: boolean;
   event(event: Json): Json;
   file(file: Partial<StoredFile> & { readonly name: string; readonly bytes: Buffer }): StoredFile;
@@ -63,7 +65,7 @@ export class SlackWebApi {
     const channel = String(args['channel'] ?? args['channel_id'] ?? '');
     switch (method) {
       case 'auth.test':
-        return LOGIN;
+        return { ...LOGIN, ...(this.#server.organisation && { enterprise_id: this.#server.organisation }) };
       case 'apps.connections.open':
         return { url: this.#server.sockets.ticket(this.#server.origin) };
       case 'chat.postMessage':
@@ -113,11 +115,8 @@ export class SlackWebApi {
         if (!file) throw new ApiError('file_not_found');
         return { file: { ...workspace.fileObject(file, this.#server.origin), shares: workspace.shares(file.id) } };
       }
-      case 'users.info': {
-        const name = this.#server.names.get(String(args['user']));
-        if (name === undefined) throw new ApiError('user_not_found');
-        return { user: { id: args['user'], name: 'handle', profile: { display_name: '', real_name: name } } };
-      }
+      case 'users.info':
+        return { user: this.#person(String(args['user'])) };
       case 'assistant.threads.setStatus':
         return {};
       case 'assistant.threads.setSuggestedPrompts':
@@ -126,6 +125,14 @@ export class SlackWebApi {
       default:
         throw new ApiError('unknown_method');
     }
+  }
+
+  #person(id: string): Json {
+    const { names, members, organisation } = this.#server;
+    const [name, teams] = [names.get(id), members.get(id)];
+    if (name === undefined) throw new ApiError('user_not_found');
+    const user = { id, name: 'handle', profile: { display_name: '', real_name: name } };
+    return { ...user, ...(teams && { enterprise_user: { id, enterprise_id: organisation, teams } }) };
   }
 
   #post(channel: string, args: Json): Json {
