@@ -49,8 +49,8 @@ export class Colleagues {
   }
 
   /**
-   * Whether that workspace is one of our organisation and the person one of its members. Rejects where a later
-   * attempt may help, and with `signal.reason`.
+   * Whether that workspace is one of our organisation and the person one of its members. Rejects where a
+   * later attempt may help, and with `signal.reason`.
    */
   async has({ user, team }: Named, signal: AbortSignal): Promise<boolean> {
     const { client, clock, me } = this.#options;
@@ -59,7 +59,7 @@ export class Colleagues {
     try {
       const answer = await withDeadline({ clock, ms: LOOKUP_MS, signal }, (inner) => client.call('users.info', { user }, inner));
       const { enterprise_id: organisation, id, teams } = obj(obj(answer['user'])['enterprise_user']);
-      // Of two people with one id in two organisations it may be the other one, who is in none of those workspaces.
+      // Where two people of two organisations have one id, it may be the other one: of another workspace.
       const isColleague = organisation === me().enterpriseId && id === user && list(teams).includes(team);
       if (isColleague) this.#known.add(key);
       return isColleague;

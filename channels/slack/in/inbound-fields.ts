@@ -66,8 +66,8 @@ export function authorId(
 /**
  * The workspace that a payload says belongs to our organisation; undefined where it names another one, or
  * none. Each payload names a workspace together with its organisation. That says nothing of other
- * workspaces: of a button in a channel that two organisations share it is the app's, and `user.team_id` is the
- * person's (https://github.com/slackapi/java-slack-sdk/issues/1041).
+ * workspaces: of a button in a channel that two organisations share it is the app's, and `user.team_id` is
+ * the person's (https://github.com/slackapi/java-slack-sdk/issues/1041).
  */
 export function teamOfOurs({ kind, body }: SlackPayload, { enterpriseId }: Identity): string | undefined {
   const isAction = kind === 'action';
