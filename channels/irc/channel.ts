@@ -78,9 +78,9 @@ export class IrcChannel implements Channel {
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const { nick, max_lines: maxLines } = this.#settings;
     const lines = toLines(part, { nick, maxLines, plain });
-    return this.#life.send(signal, (socket, token) => {
+    return this.#life.send(signal, (socket, token, until) => {
       this.#target = targetOf(part.chatId);
-      return socket.send([...lines, `PING :${token}`], signal);
+      return socket.send([...lines, `PING :${token}`], until);
     });
   }
 }

@@ -7,17 +7,21 @@ import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { toInbound } from './inbound.ts';
 import { channel as descriptor } from './index.ts';
-import { parseLine } from './line.ts';
+import { isChannel, parseLine } from './line.ts';
 import { toLines } from './outbound.ts';
 
 /** A server that lets the bot in with `welcome`, and says `reply` to a part before it answers its ping. */
 async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly string[]; reply?: readonly string[] }) {
+  const heard: string[] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.write([':s 001 bot :hi', ...welcome, ''].join('\r\n'));
     socket.setEncoding('utf8').on('data', (chunk) => {
       for (const line of String(chunk).split('\r\n')) {
-        if (line.startsWith('PRIVMSG')) for (const said of reply) socket.write(`${said}\r\n`);
+        if (line.startsWith('PRIVMSG')) {
+          heard.push(line);
+          for (const said of reply) socket.write(`${said}\r\n`);
+        }
         if (line.startsWith('PING')) socket.write(`:s PONG s ${line.slice(5)}\r\n`);
       }
     });
@@ -32,13 +36,13 @@ async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly s
   const host = new TestHost();
   const over = new AbortController();
   await channel.start(host, over.signal);
-  const send = (chatId: string) =>
-    channel.send(outbound({ channel: 'irc', account: channel.account, chatId }), { plain: false, signal: over.signal });
+  const send = (chatId: string, text = 'hello') =>
+    channel.send(outbound({ channel: 'irc', account: channel.account, chatId, text }), { plain: false, signal: over.signal });
   const stop = async () => {
     await channel.stop();
     server.close();
   };
-  return { host, send, [Symbol.asyncDispose]: stop };
+  return { host, send, heard, [Symbol.asyncDispose]: stop };
 }
 
 // doc/tgchange.txt of charybdis and solanum; ERR_TARGETTOOFAST of Undernet.
@@ -64,6 +68,8 @@ test.each([
   [':s 404 bot #HELP :Cannot send to channel', '#help', 'blocked'],
   [':s 401 bot Ada :No such nick', 'Ada!ada', 'chat-gone'],
   [':s 404 bot #a!b :Cannot send to channel', '#a!b', 'blocked'],
+  [':s 404 bot #help :Cannot send to channel', '@#help', 'blocked'],
+  [":s 482 bot #help :You're not a channel operator", '@#help', 'blocked'],
 ])('a refusal that names whom the answer is for is one of it: %s', async (reply, chatId, reason) => {
   await using irc = await startAdapter({ reply: [reply] });
   expect(await irc.send(chatId)).toMatchObject({ kind: 'refused', reason });
@@ -86,4 +92,23 @@ test('what operators of a channel tell each other is answered to them alone, and
   const part = outbound({ chatId: '@#help', text: 'Eve', replyContext: { nick: 'ada' } });
   expect(toLines(part, { nick: 'bot', maxLines: 1, plain: false })).toEqual(['PRIVMSG @#help :ada: Eve']);
   expect(toInbound(parseLine(':ada!a@b PRIVMSG @#Help :hello all'), us)).toMatchObject({ isGroup: true, mentionsBot: false });
+});
+
+test('nothing more of a part is written once the server refused a line of it', async () => {
+  await using irc = await startAdapter({ reply: [':s 707 bot Ada :Targets changing too fast, message dropped'] });
+  const text = Array.from({ length: 20 }, (_, n) => `line ${n}`).join('\n');
+  expect(await irc.send('Ada!ada', text)).toMatchObject({ kind: 'retry' });
+  const written = irc.heard.length;
+  expect(written).toBeLessThan(20);
+  // The line that waits for its turn would come by now.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(irc.heard.length).toBe(written);
+});
+
+test.each(['#help', '&local', '@#help', '@&local', '~&@%+#help'])('%s is a channel, and so a group', (target) => {
+  expect([isChannel(target), descriptor.groupId?.test(target)]).toEqual([true, true]);
+});
+
+test.each(['Ada!ada', '@ada', '+x'])('%s is no channel', (target) => {
+  expect([isChannel(target), descriptor.groupId?.test(target)]).toEqual([false, false]);
 });

@@ -1,13 +1,14 @@
 /** What goes wrong, by the server's own numbers (RFC 2812 5.2 and what servers added). Pure. */
 import type { SendResult } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
-import type { Line } from './line.ts';
+import { channelOf, type Line } from './line.ts';
 import type { IrcSettings } from './settings.ts';
 
 const LOGIN_REFUSED = /^(?:46[45]|90[245])$/;
 const NICK_TAKEN = /^43[23]$/;
 const NO_SUCH_CHAT = /^40[13]$/;
-const MAY_NOT_WRITE = /^(?:404|477|486|531|716)$/;
+/** 482 answers what is for those of a channel alone who have a right that the bot has not. */
+const MAY_NOT_WRITE = /^(?:404|477|482|486|531|716)$/;
 /** RFC 2812 5.2 403, 405, 437 and 471 to 477; servers added 480, 489, 519 and 520. */
 const MAY_NOT_JOIN = /^(?:40[35]|437|47[0-7]|480|489|519|520)$/;
 /**
@@ -38,7 +39,8 @@ export function requireWelcome(line: Line, { nick }: IrcSettings): void {
  * refuse a JOIN, or the line to NickServ: they name the channel or the person.
  */
 export function refusalOf({ command, params, last }: Line, target: string | undefined): SendResult | undefined {
-  if (target === undefined || params[1]?.toLowerCase() !== target.toLowerCase()) return undefined;
+  const of = params[1]?.toLowerCase();
+  if (target === undefined || (of !== target.toLowerCase() && of !== channelOf(target).toLowerCase())) return undefined;
   if (NO_SUCH_CHAT.test(command)) return { kind: 'refused', reason: 'chat-gone', detail: last };
   if (MAY_NOT_WRITE.test(command)) return { kind: 'refused', reason: 'blocked', detail: last };
   if (!TOO_MANY_PEOPLE.test(command)) return undefined;

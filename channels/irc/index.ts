@@ -1,6 +1,7 @@
 /** What the registry knows of IRC. Loading this file loads nothing else of the adapter. */
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { CHANNEL } from './line.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { IrcSettings } from './settings.ts';
 
@@ -8,7 +9,7 @@ export const channel: ChannelDescriptor<IrcSettings> = {
   type: 'irc',
   platformLimits: PLATFORM_LIMITS,
   settings: IrcSettings,
-  groupId: /^[#&]/,
+  groupId: CHANNEL,
   guarantee: {
     inbound: 'C',
     inboundHow: 'a server repeats nothing',

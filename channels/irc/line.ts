@@ -38,6 +38,13 @@ function parseTags(tags: string): Map<string, string> {
  * A channel, or those of it who have a right: `@#help` is read by its operators alone (STATUSMSG of
  * modern.ircdocs.horse). So it is a conversation of its own, answered where it was asked.
  */
+export const CHANNEL = /^[~&@%+]*[#&]/;
+
 export function isChannel(target: string): boolean {
-  return /^(?:[~&@%+]*#|&)/.test(target);
+  return CHANNEL.test(target);
+}
+
+/** The channel of those who have a right in it; servers speak of that where they refuse a message to them. */
+export function channelOf(target: string): string {
+  return target.replace(/^[~&@%+]+(?=[#&])/, '');
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ChannelDeps, ChannelHost, SendResult } from '../../src/core/channel.ts';
 import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
+import { linkedSignal } from '../../src/lib/linked-signal.ts';
 import { InboundLine } from './inbound-line.ts';
 import { Lifecycle, NOT_LEFT } from './lifecycle.ts';
 import { reconnect } from './reconnect.ts';
@@ -15,8 +16,12 @@ const [BASE_MS, CAP_MS, STEADY_MS] = [2_000, 300_000, 60_000];
 /** One connection: resolves or rejects when it has ended, and ends when `stop` aborts. `up` says that it receives and can send now. */
 export type Connect<Connection> = (up: (connection: Connection) => void, stop: AbortSignal) => Promise<void>;
 
-/** Writes one part. Resolves to the outcome where that is known at once; else the connection brings it, to `answer`. */
-export type Transmit<Connection> = (connection: Connection, token: string) => Promise<SendResult | undefined>;
+/**
+ * Writes one part. Resolves to the outcome where that is known at once; else the connection brings it, to
+ * `answer`. The signal aborts once the outcome is known: nothing more of the part is to be written then, since
+ * all of it may be sent again.
+ */
+export type Transmit<Connection> = (connection: Connection, token: string, until: AbortSignal) => Promise<SendResult | undefined>;
 
 /**
  * The life of an adapter that receives and sends over one connection: started once, connected again with back-off, its health told,
@@ -111,12 +116,20 @@ export class ConnectionLife<Connection> {
     if (signal.aborted) return NOT_LEFT;
     const { promise, resolve } = Promise.withResolvers<SendResult>();
     const token = randomUUID();
-    this.#asked = { token, settle: resolve };
+    using writing = linkedSignal(signal);
+    let isSettled = false;
+    const settle = (result: SendResult): void => {
+      isSettled = true;
+      resolve(result);
+      writing.abort(new Error('what becomes of the part is known'));
+    };
+    this.#asked = { token, settle };
     const onAbort = (): void => resolve({ kind: 'unknown', detail: 'it was not confirmed in time' });
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      return (await transmit(connection, token)) ?? (await promise);
+      return (await transmit(connection, token, writing.signal)) ?? (await promise);
     } catch (error) {
+      if (isSettled) return await promise;
       return { kind: 'unknown', detail: errorText(error) };
     } finally {
       signal.removeEventListener('abort', onAbort);
