@@ -7,7 +7,7 @@ import { widthOf } from './format.ts';
 const PROMPT = '> ';
 const FRAMES = { unicode: ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'], ascii: ['|', '/', '-', '\\'] };
 const FRAME_MS = 100;
-/** Rows that an answer leaves free while it grows: of the prompt, and of a line that is typed meanwhile. */
+/** Rows that an answer leaves free while it grows, at least: of the prompt, and of what is typed meanwhile. */
 const FREE_ROWS = 4;
 
 type Output = NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number };
@@ -82,12 +82,18 @@ export class PromptScreen {
   /** Shows the end of an answer that grows, as much of it as has room. */
   async grow(text: string, key: string): Promise<void> {
     const { columns = 80, rows = 24 } = this.#options.output;
-    const room = Math.max(1, rows - FREE_ROWS);
+    // One row more, into which the line that is typed may grow before the answer does again.
+    const room = Math.max(1, rows - Math.max(FREE_ROWS, this.#promptRows(columns) + 1));
     const lines = text.replace(/\n$/, '').split('\n').slice(-room);
     const shown = lines.flatMap((line) => wrapped(line, columns - 1)).slice(-room);
     const clear = this.#clear();
     [this.#growing, this.#shown] = [key, shown];
     await this.#drawBelow(`${clear}${shown.join('\n')}\n`);
+  }
+
+  #promptRows(columns: number): number {
+    const { line = '' } = this.#readline ?? {};
+    return Math.ceil((widthOf(`${this.#readline?.getPrompt() ?? ''}${line}`) + 1) / columns);
   }
 
   /** Up over the prompt and the growing answer. */

@@ -112,3 +112,14 @@ test.each([TYPED, '-'.repeat(36)])('a line of the log, and answers, are not writ
   expect(at.read().replaceAll(/^.*> -+\n?/gm, '')).toBe('first\nsomething happened\nanother answer\nwhole');
   await at.cli.stop();
 });
+
+test('an answer that grows above a line of many rows leaves nothing of itself behind', async () => {
+  const at = await person({ columns: 40, rows: 24, joins: true, typed: '-'.repeat(500) }, new FakeClock());
+  const options = { plain: false, signal: new AbortController().signal };
+  const rows = (count: number): string => Array.from({ length: count }, (_, n) => `row ${n}`).join('\n\n');
+  await at.cli.send(outbound({ key: 'm#draft', text: rows(10) }), options);
+  for (const count of [20, 30, 40]) await at.cli.edit?.('m#draft', outbound({ key: 'm#draft', text: rows(count) }), options);
+  await at.cli.edit?.('m#draft', outbound({ key: 'm#0', text: 'the end' }), options);
+  expect([at.read(), at.screen.strange]).toEqual(['the end', []]);
+  await at.cli.stop();
+});
