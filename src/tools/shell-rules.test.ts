@@ -53,6 +53,7 @@ it.each([
   expect(ruleOn(command)).toBeUndefined();
 });
 
-it('reads a long word at once', () => {
-  for (const piece of ['a', '-', '(){a', ' ', '/', ':(){']) expectQuick(piece, (text) => ruleOn(`x ${text}`));
+it('reads a long command at once', () => {
+  for (const piece of ['a', '-', '(){a', ' ', '/', ':(){', 'dd ', 'git push ', 'git reset ', 'rm ', '"/', 'mkfs.'])
+    expectQuick(piece, (text) => ruleOn(`x ${text}`));
 });
