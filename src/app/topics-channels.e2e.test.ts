@@ -89,14 +89,27 @@ test(
     expect(Math.min(...sent)).toBeLessThan(KEPT);
 
     const third = owned.use(await start());
-    await sees(/^did n\d+/, KEPT);
-    await until('nothing is left', async () => (await third.status()).journal.outbox.PENDING === 0, PATIENCE_MS);
+    const nothingIsLeft = async () => {
+      const { PENDING, SENDING } = (await third.status()).journal.outbox;
+      return PENDING + SENDING === 0;
+    };
+    await until('nothing is left', nothingIsLeft, PATIENCE_MS);
+    const { channels, journal } = await third.status();
     const answers = Array.from({ length: KEPT }, (_, n) => `did n${n + 1}`);
+    let missing = 0;
     for (const platform of platforms) {
+      const { type } = platform;
       const texts = (await textsOf(platform)).filter((text) => text.startsWith('did '));
-      expect([platform.type, texts.map((text) => text.split('\n')[0])]).toEqual([platform.type, answers]);
-      expect(texts.at(-1)).toMatch(/More came in this topic while it was not active/);
+      const firstLines = texts.map((text) => text.split('\n')[0]);
+      const arrived = answers.filter((answer) => firstLines.includes(answer));
+      expect([type, firstLines]).toEqual([type, arrived]);
+      // F8: what was on its way when the daemon was killed is not sent again where no platform can be asked about it.
+      const isBlind = channels.find((channel) => channel.type === type)?.sendClass === 'blind';
+      expect([type, KEPT - arrived.length]).toEqual([type, isBlind ? expect.toSatisfy((lost) => lost <= 1) : 0]);
+      missing += KEPT - arrived.length;
+      if (arrived.includes(`did n${KEPT}`)) expect(texts.at(-1)).toMatch(/More came in this topic while it was not active/);
     }
+    expect(missing).toBeLessThanOrEqual(journal.outbox.UNKNOWN);
     expect(await third.stop()).toMatchObject({ code: 0 });
   },
   PATIENCE_MS * 4,

@@ -40,7 +40,7 @@ test('a colleague of another workspace who presses our button is who they are, a
   press('T0SISTER', { team: null });
   expect(await sender(1)).toBe(PERSON);
   expect(asked()).toBe(1);
-  expect(server.sockets.unacknowledged).toBe(0);
+  await until('both are acknowledged', () => server.sockets.unacknowledged === 0);
 });
 
 test('so is one who chooses a shortcut there', async () => {
