@@ -65,8 +65,7 @@ function clockMoved(now: number): { clockMovedMs?: number } {
 
 /** What was recorded at a later time than it is now, by a clock that was ahead or is behind. */
 async function clockBehind({ journal }: Daemon, now: number): Promise<{ clockBehindMs?: number }> {
-  const [newest] = await journal.record.before(undefined, 1);
-  const behind = (newest?.event.at ?? now) - now;
+  const behind = ((await journal.record.latestAt()) ?? now) - now;
   return behind < CLOCK_MOVED_MS ? {} : { clockBehindMs: behind };
 }
 

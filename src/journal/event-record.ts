@@ -3,7 +3,7 @@ import type { EventRecord } from '../core/record.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { effectsSince } from './effects.ts';
-import { eventsAfter, eventsBefore, eventsOf } from './record.ts';
+import { eventsAfter, eventsBefore, eventsOf, latestEventAt } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import type { Store } from './store.ts';
 
@@ -27,6 +27,7 @@ export function eventRecordOf(store: Store, queue: CommitQueue, writer: RecordWr
     of: (run) => queue.read(() => eventsOf(store, run)),
     after: (seq, query) => queue.read(() => eventsAfter(store, seq, query)),
     before: (seq, limit) => queue.read(() => eventsBefore(store, seq, limit)),
+    latestAt: () => queue.read(() => latestEventAt(store)),
     about: (words) => queue.read(() => aboutRun(store, words)),
     effects: (since) => queue.read(() => effectsSince(store, since)),
     asked: (what) => queue.peek(() => askedRun(store, what)),

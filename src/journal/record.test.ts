@@ -98,6 +98,22 @@ it('the events of one run and commit are one row, and are read one by one from w
   expect(await journal.record.before(all[3]?.seq, 2)).toEqual(all.slice(1, 3));
 });
 
+it('the latest time is not that of the newest event after the clock was set back, until a thousand rows came since', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  expect(await journal.record.latestAt()).toBeUndefined();
+  const tell = async (at: number, times: number) => {
+    for (let n = 0; n < times; n += 1) journal.record.note({ type: 'channel', at, channel: 'test', state: 'healthy' });
+    await until('they are on disk', async () => (await journal.record.after(0, { limit: 2_000 })).at(-1)?.event.at === at);
+  };
+  await tell(9_000, 1);
+  await tell(10, 999);
+  expect(await journal.record.latestAt()).toBe(9_000);
+  await tell(11, 1);
+  expect(await journal.record.latestAt()).toBe(11);
+});
+
 it('a flood of one chat writes a few rows a second, which name every message and its reason', async () => {
   await using dir = await tempDir();
   const moving = new FakeClock();

@@ -48,3 +48,11 @@ export function eventsBefore({ db }: Store, before: number | undefined, limit: n
     .filter((entry) => entry.seq < seq)
     .slice(-limit);
 }
+
+/** Not of all rows: a clock that was years ahead for once would be told of for ever. */
+export const LATEST_EVENT_AT = 'SELECT max(at) AS at FROM (SELECT at FROM event ORDER BY seq DESC LIMIT 1000)';
+
+/** A row counts as its first event. */
+export function latestEventAt({ db }: Store): number | undefined {
+  return db.get<{ at: number | null }>(LATEST_EVENT_AT)?.at ?? undefined;
+}

@@ -201,6 +201,7 @@ export class FakeCli {
           of: async () => [],
           after: async () => [],
           before: async () => [],
+          latestAt: async () => undefined,
           about: async () => undefined,
           asked: async () => undefined,
         },

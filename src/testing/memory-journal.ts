@@ -126,6 +126,7 @@ export class MemoryJournal implements Journal {
     of: outboxOnly,
     after: outboxOnly,
     before: outboxOnly,
+    latestAt: outboxOnly,
     about: outboxOnly,
     asked: outboxOnly,
   };

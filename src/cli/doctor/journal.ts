@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { journalError } from '../../journal/database.ts';
+import { LATEST_EVENT_AT } from '../../journal/record.ts';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { withJournal } from '../read-journal.ts';
@@ -74,7 +75,7 @@ export const clockCheck: Check = {
   async run({ context, daemon, dataDir }) {
     if (daemon.kind === 'up' && daemon.status.clockMovedMs !== undefined)
       return warn('the clock was set while the daemon ran', 'timedatectl status, then restart the daemon');
-    const newest = await ask(join(dataDir, 'journal.db'), 'SELECT at FROM event ORDER BY rowid DESC LIMIT 1').catch(unread);
+    const newest = await ask(join(dataDir, 'journal.db'), LATEST_EVENT_AT).catch(unread);
     if (typeof newest !== 'number') return skip('nothing is recorded yet');
     const ahead = newest - context.deps.clock.now();
     if (ahead < CLOCK_OFF_MS) return ok('it goes on from what is recorded');
