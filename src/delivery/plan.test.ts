@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { ChannelLimits } from '../core/channel.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import { inbound } from '../testing/fakes.ts';
+import { expectQuick } from '../testing/quick.ts';
 import { planParts } from './plan.ts';
 
 const limits: ChannelLimits = { text: 20, unit: 'utf16', caption: 10, uploadBytes: 5_000_000, downloadBytes: 1 };
@@ -23,6 +24,12 @@ test('where an answer may have so many parts only, its choices are listed all th
   const cut = plan(`${'many words '.repeat(60)}which?`);
   expect(cut.at(-1)).toBe('1. tea\n2. coffee');
   expect(cut.at(-2)).toMatch(/left out/);
+});
+
+test.each(['\n', '\r', '\u2028', ' \t', '1'])('a question of many %j is planned in one pass', (piece) => {
+  const choices = [{ label: 'tea', value: 'tea' }];
+  const wide = { ...limits, text: 1_000_000 };
+  expectQuick(piece, (text) => planParts({ ...base, limits: wide, message: inbound(), text: `a${text}b`, choices }));
 });
 
 test('text chunks come first, then files, all counted and keyed by their place', () => {

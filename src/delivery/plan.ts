@@ -96,7 +96,7 @@ function withList(text: string, list: string, limits: ChannelLimits): readonly s
 /** A line each, as Markdown numbers a list: read back by number, label or value. */
 function listed(choices: readonly Choice[], above: string): string {
   // Two lists of one kind are one list to Markdown, and the numbers would go on counting.
-  const sign = /^[^\S\n]*\d+\.\s/m.test(above) ? ')' : '.';
+  const sign = /^[^\S\n\r\u2028\u2029]*\d+\.\s/m.test(above) ? ')' : '.';
   return choices.map(({ label }, n) => `${n + 1}${sign} ${label}`).join('\n');
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { COMMAND_MENU } from '../../../src/gateway/commands/index.ts';
+import { expectQuick } from '../../../src/testing/quick.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { toInbound } from './inbound.ts';
 import type { InboundContext } from './inbound-fields.ts';
@@ -203,4 +204,8 @@ test('a table of an unfurled link or of an app is not among the words of its sen
   const unfurl = { blocks: [pasted], app_unfurl_url: 'https://e.org', bot_id: 'B1' };
   expect(read({ ...direct, attachments: [link, unfurl] })?.text).toBe('hello');
   expect(read({ ...direct, user: 'U0BOT', bot_id: 'B0BOT', blocks: [pasted] })?.text).toBe('hello');
+});
+
+test.each(['\n', '\r', '\u2028', ' \t', '- ', '*'])('a shared message of many %j is read in one pass', (piece) => {
+  expectQuick(piece, (text) => read({ ...direct, attachments: [{ is_share: true, text: `a${text}b` }] }));
 });

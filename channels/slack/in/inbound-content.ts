@@ -114,7 +114,7 @@ function sharedWords(attachment: JsonObject): string {
  * none.
  */
 function bare(text: string): string {
-  const words = text.replace(/^[^\S\n]*(?:[•◦▪▫-]|\p{N}+[.)]|\p{L}[.)])\s+/gmu, '').replace(/[*_~`]/g, '');
+  const words = text.replace(/^[^\S\n\r\u2028\u2029]*(?:[•◦▪▫-]|\p{N}+[.)]|\p{L}[.)])\s+/gmu, '').replace(/[*_~`]/g, '');
   return /[\p{L}\p{N}]/u.test(words) ? ` ${words.replace(/\s+/g, ' ').trim().toLowerCase()} ` : '';
 }
 

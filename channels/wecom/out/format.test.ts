@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { expectQuick } from '../../../src/testing/quick.ts';
 import { printable, toWecom, toWords } from './format.ts';
 
 test.each([
@@ -83,4 +84,8 @@ test('whatever a model writes, no visible word is lost and nothing throws', asyn
     }),
     { numRuns: 500, seed: 3 },
   );
+});
+
+test('an answer of many line separators is read in one pass', () => {
+  expectQuick('\u2028', (text) => toWecom(`# a\n\nb${text}c`, true));
 });

@@ -36,7 +36,7 @@ export function printable(text: string): string {
 }
 
 /** Marks that the platform would see in text that has none. */
-const MISREAD = /\*\*|^\*|\*$|`|\]\(|<\/?(?:font|a|@)|^[^\S\n]*(?:#{1,6}\s|>)/im;
+const MISREAD = /\*\*|^\*|\*$|`|\]\(|<\/?(?:font|a|@)|^[^\S\n\r\u2028\u2029]*(?:#{1,6}\s|>)/im;
 const FORMATS: ReadonlySet<string> = new Set(['strong', 'heading', 'link', 'linkReference', 'inlineCode', 'blockquote']);
 
 function worthMarkdown(root: MarkdownNode): boolean {
