@@ -1,8 +1,8 @@
 /** What the benchmark measures of IRC: a line read, and a part as lines. */
 import type { BenchCase } from '../bench.ts';
-import { toInbound } from './inbound.ts';
-import { parseLine } from './line.ts';
-import { toLines } from './outbound.ts';
+import { toInbound } from './in/inbound.ts';
+import { toLines } from './out/outbound.ts';
+import { parseLine } from './wire/line.ts';
 
 const us = { channel: 'irc', account: 'bot@irc.example', nick: 'bot' };
 const tags = 'time=2026-01-02T03:04:05.000Z;account=ada';

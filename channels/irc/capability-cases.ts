@@ -1,6 +1,7 @@
 /** What can be done by IRC, played against ngircd. For tests. */
 import { expect } from 'vitest';
 import type { OutboundPart } from '../../src/core/message.ts';
+import { Bouncer } from '../../src/simulator/irc/bouncer.ts';
 import { ircMissing, startIrcServer } from '../../src/simulator/irc/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
@@ -41,6 +42,23 @@ function play(run: (at: Awaited<ReturnType<typeof scene>>) => Promise<void>): ()
   return async () => {
     await using at = await scene();
     await run(at);
+  };
+}
+
+const SAID_LINE = { from: 'Ada!~ada@home.example', target: 'bot', text: 'hello' };
+
+/** The same behind a bouncer that shows its last lines to each connection, without their `msgid`. */
+function behindBouncer(run: (at: { host: TestHost; bouncer: Bouncer }) => Promise<void>): () => Promise<void> {
+  return async () => {
+    await using bouncer = await new Bouncer({ replays: 'all', caps: ['batch', 'server-time', 'message-tags'] }).listen();
+    const settings = descriptor.settings.parse({ host: '127.0.0.1', port: bouncer.port, tls: false, nick: 'bot' });
+    const channel = await descriptor.create(settings, channelDeps({ name: 'irc', clock: quickClock() }));
+    await using resources = new AsyncDisposableStack();
+    resources.defer(() => channel.stop());
+    const host = new TestHost();
+    await channel.start(host, new AbortController().signal);
+    await run({ host, bouncer });
+    expect(bouncer.complaints).toEqual([]);
   };
 }
 
@@ -103,7 +121,7 @@ export const cases: CapabilityCases = {
   'thread out': NO_IDS,
   'threads of its own': NO_IDS,
   'reply in': NO_IDS,
-  'earlier messages': 'servers keep no history',
+  'earlier messages': 'most servers keep no history, and none is asked for it',
   'reaction in': NO_IDS,
   'reaction out': NO_IDS,
   'edit in': SAID,
@@ -111,6 +129,25 @@ export const cases: CapabilityCases = {
   'edit out': SAID,
   typing: 'few networks pass on the tag for it',
   buttons: 'choices are typed; the text lists them',
-  'catch-up after a disconnect': 'a server repeats nothing (class C)',
-  'second key': 'a line comes once',
+  'catch-up after a disconnect': behindBouncer(async ({ host, bouncer }) => {
+    const at = Date.now();
+    bouncer.say({ ...SAID_LINE, at });
+    await until('it arrived', () => host.accepted[0]);
+    bouncer.cut();
+    await until('it is gone', () => bouncer.connections === 0);
+    bouncer.say({ ...SAID_LINE, text: 'missed', at: at + 1 });
+    await until('it is caught up', () => host.accepted[1]);
+    expect(host.accepted.map(({ text, timestamp }) => [text, timestamp])).toEqual([
+      ['hello', at],
+      ['missed', at + 1],
+    ]);
+  }),
+  'second key': behindBouncer(async ({ host, bouncer }) => {
+    bouncer.say({ ...SAID_LINE, at: Date.now(), msgid: 'm1' });
+    await until('it arrived', () => host.accepted[0]);
+    bouncer.cut();
+    const [live, again] = await until('it is shown again', () => (host.offered.length === 2 ? host.offered : undefined));
+    expect([live?.platformId, again?.secondaryId]).toEqual(['m1', live?.secondaryId]);
+    expect(live?.secondaryId).toBeDefined();
+  }),
 };

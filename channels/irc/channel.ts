@@ -3,9 +3,9 @@ import type { Channel, ChannelDeps, ChannelHost, ChannelLimits, SendOptions, Sen
 import type { OutboundPart } from '../../src/core/message.ts';
 import { ConnectionLife } from '../kit/connection-life.ts';
 import type { LineSocket } from '../kit/line-socket.ts';
+import { receive } from './in/receive.ts';
 import type { Passwords } from './login.ts';
-import { targetOf, toLines } from './outbound.ts';
-import { receive } from './receive.ts';
+import { targetOf, toLines } from './out/outbound.ts';
 import type { IrcSettings } from './settings.ts';
 
 /** Bytes: with the longest names a line has room for this much (RFC 2812 2.3). */

@@ -1,9 +1,9 @@
 /** What the registry knows of IRC. Loading this file loads nothing else of the adapter. */
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
-import { CHANNEL } from './line.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { IrcSettings } from './settings.ts';
+import { CHANNEL } from './wire/line.ts';
 
 export const channel: ChannelDescriptor<IrcSettings> = {
   type: 'irc',
@@ -12,9 +12,9 @@ export const channel: ChannelDescriptor<IrcSettings> = {
   groupId: CHANNEL,
   guarantee: {
     inbound: 'C',
-    inboundHow: 'a server repeats nothing',
+    inboundHow: 'a server repeats nothing, a bouncer or a server with history what was missed',
     send: 'blind',
-    loss: 'what people write while it is down',
+    loss: 'what people write while it is down, without a bouncer or history',
   },
   async create(settings, deps) {
     const { IrcChannel } = await import('./channel.ts');

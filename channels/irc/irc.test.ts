@@ -13,10 +13,10 @@ import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { missing } from '../../src/testing/needs.ts';
-import { toInbound } from './inbound.ts';
+import { toInbound } from './in/inbound.ts';
 import { channel as descriptor } from './index.ts';
-import { parseLine } from './line.ts';
-import { toLines } from './outbound.ts';
+import { toLines } from './out/outbound.ts';
+import { parseLine } from './wire/line.ts';
 
 const us = { channel: 'irc', account: 'bot@irc.example', nick: 'bot', platformId: 'own-id', timestamp: 42 };
 const read = (line: string) => toInbound(parseLine(line), us);

@@ -1,6 +1,7 @@
 /** What lets us in and keeps us there: RFC 2812 3.1 and 3.7, SASL of IRCv3. Pure. */
-import type { Line } from './line.ts';
+
 import type { IrcSettings } from './settings.ts';
+import type { Line } from './wire/line.ts';
 
 /** What the settings name; absent where there is none. */
 export interface Passwords {
@@ -17,6 +18,7 @@ export function greeting({ nick }: IrcSettings, { account, server }: Passwords):
     'CAP REQ :account-tag',
     'CAP REQ :server-time',
     'CAP REQ :message-tags',
+    'CAP REQ :batch',
     `NICK ${nick}`,
     `USER ${nick} 0 * :${nick}`,
     account === undefined ? 'CAP END' : 'CAP REQ :sasl',

@@ -25,6 +25,14 @@ export const IrcSettings = z.strictObject({
     .max(50)
     .default(20)
     .describe('Most lines of one answer; the rest is counted. A line takes two seconds, and who writes many is thrown out.'),
+  catch_up_hours: z
+    .number()
+    .min(0)
+    .max(168)
+    .default(24)
+    .describe(
+      'How old a message may be that a bouncer or a channel with history shows again, to be answered if it was not. 0 answers none.',
+    ),
   channels: z.array(z.string().regex(CHANNEL)).default([]).describe('Channels to join, such as #help.'),
 });
 

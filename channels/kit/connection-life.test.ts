@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SendResult } from '../../src/core/channel.ts';
+import type { Receipt, SendResult } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
@@ -146,4 +146,35 @@ test('start ends with the reason of its signal while the platform is silent, and
   over.abort(reason);
   await expect(starting).rejects.toBe(reason);
   await life.stop();
+});
+
+test('a cursor is committed behind the messages before it, and what was taken is stored only once the journal holds it', async () => {
+  const { life, host, start } = setup();
+  const gate = Promise.withResolvers<Receipt>();
+  host.next.push(gate.promise);
+  await start();
+  await life.take(inbound({ text: 'one' }));
+  life.keep('later');
+  let stored: boolean | undefined;
+  const waiting = life.stored().then((all) => (stored = all));
+  await until('it is offered', () => host.offered.length === 1);
+  expect([stored, await host.cursor()]).toEqual([undefined, undefined]);
+  gate.resolve({ kind: 'accepted' });
+  await waiting;
+  expect([stored, await host.cursor()]).toEqual([true, 'later']);
+  await life.stop();
+});
+
+test('what was taken and not stored before intake ended is not said to be stored', async () => {
+  const { life, host, start } = setup();
+  const gate = Promise.withResolvers<Receipt>();
+  host.next.push(gate.promise);
+  await start();
+  await life.take(inbound({ text: 'one' }));
+  await until('it is offered', () => host.offered.length === 1);
+  const stored = life.stored();
+  const stopped = life.stop();
+  gate.reject(new Error('killed'));
+  expect(await stored).toBe(false);
+  await stopped;
 });

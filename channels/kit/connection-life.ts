@@ -35,6 +35,8 @@ export class ConnectionLife<Connection> {
   #connection: Connection | undefined;
   /** Aborts when intake ends. */
   #over: AbortSignal | undefined;
+  /** A message was taken and not stored, because intake ended. */
+  #hasLost = false;
   #lastSend: Promise<unknown> = Promise.resolve();
   #asked: { readonly token: string; readonly settle: (result: SendResult) => void } | undefined;
 
@@ -70,8 +72,20 @@ export class ConnectionLife<Connection> {
 
   /** Offers a message after those before it. Resolves at once, or when there is room for more. Never rejects. */
   async take(message: InboundMessage): Promise<void> {
-    const store = (): Promise<void> => this.#store(message);
+    const store = (): Promise<void> => this.#store([message]);
     if (!this.#offers.push(store)) await this.#offers.run(store);
+  }
+
+  /** The cursor of what comes next, committed after the messages before it. */
+  keep(cursor: string): void {
+    // It never rejects.
+    void this.#offers.run(() => this.#store([], cursor));
+  }
+
+  /** Waits for all that was taken before; true when the journal holds every message. Never rejects. */
+  async stored(): Promise<boolean> {
+    await this.#offers.idle();
+    return !this.#hasLost;
   }
 
   /**
@@ -137,16 +151,17 @@ export class ConnectionLife<Connection> {
     }
   }
 
-  async #store(message: InboundMessage): Promise<void> {
+  async #store(batch: readonly InboundMessage[], cursor?: string): Promise<void> {
     const [host, signal] = [this.#life.host, this.#over];
     if (!host || !signal) return;
     const { clock, random, logger } = this.#deps;
     const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
     try {
-      await storeMessages([message], undefined, { host, clock, random, logger, signal, onTrouble });
+      await storeMessages(batch, cursor, { host, clock, random, logger, signal, onTrouble });
     } catch (reason) {
-      // It stopped, and the platform will not repeat it.
-      logger.warn('channel.message-lost', { message: message.id, reason: errorText(reason) });
+      // It stopped, and most platforms will not repeat it.
+      this.#hasLost = true;
+      for (const { id } of batch) logger.warn('channel.message-lost', { message: id, reason: errorText(reason) });
     }
   }
 }

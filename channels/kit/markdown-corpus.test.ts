@@ -24,7 +24,7 @@ import { toCreate } from '../discord/out/outbound.ts';
 import { toMail } from '../email/out/outbound.ts';
 import { toMessage as toFeishu } from '../feishu/out/outbound.ts';
 import { toStreamingCard } from '../feishu/out/streaming-card.ts';
-import { toLines } from '../irc/outbound.ts';
+import { toLines } from '../irc/out/outbound.ts';
 import { CHANNELS } from '../registry.ts';
 import { toPost } from '../slack/out/outbound.ts';
 import { toCall } from '../telegram/out/outbound.ts';

@@ -190,6 +190,8 @@ export type RefusalReason =
   /** So much of the same lane or sender waits already: which key of section `limits` says so. */
   | `flood:${WaitingLimit}`
   | 'unreadable'
+  /** Shown again without a time by which it could be told whether it was answered. */
+  | 'undated'
   | 'deleted'
   /**
    * An edit after which the message says what it said before: platforms announce reactions and previews that

@@ -55,6 +55,7 @@ const REFUSALS: Reasons = {
   // Of earlier versions.
   flood: ['too many messages of its chat or sender were waiting', 'limits'],
   unreadable: ['it could not be read'],
+  undated: ['a bouncer showed it again without the time, so that it may have been answered before'],
 };
 
 /** What is no message of its own: it belongs to another one. */

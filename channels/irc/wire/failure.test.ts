@@ -2,13 +2,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { outbound, until } from '../../src/testing/fakes.ts';
-import { toInbound } from './inbound.ts';
-import { channel as descriptor } from './index.ts';
+import { channelDeps } from '../../../src/testing/channel-deps.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { outbound, until } from '../../../src/testing/fakes.ts';
+import { toInbound } from '../in/inbound.ts';
+import { channel as descriptor } from '../index.ts';
+import { toLines } from '../out/outbound.ts';
 import { isChannel, parseLine } from './line.ts';
-import { toLines } from './outbound.ts';
 
 /** A server that lets the bot in with `welcome`, and says `reply` to a part before it answers its ping. */
 async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly string[]; reply?: readonly string[] }) {

@@ -1,8 +1,8 @@
 /** What goes wrong, by the server's own numbers (RFC 2812 5.2 and what servers added). Pure. */
-import type { SendResult } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { IrcSettings } from '../settings.ts';
 import { channelOf, type Line } from './line.ts';
-import type { IrcSettings } from './settings.ts';
 
 const LOGIN_REFUSED = /^(?:46[45]|90[245])$/;
 const NICK_TAKEN = /^43[23]$/;

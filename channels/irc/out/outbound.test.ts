@@ -1,6 +1,6 @@
 /** An answer as lines: plain words, within what a server passes on, and no more than people bear. */
 import { expect, test } from 'vitest';
-import { outbound } from '../../src/testing/fakes.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
 import { toLines } from './outbound.ts';
 
 const OPTIONS = { nick: 'bot', maxLines: 20, plain: false };

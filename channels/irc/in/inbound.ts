@@ -1,7 +1,7 @@
 /** A line of the server -> `InboundMessage`. Pure. */
-import type { InboundMessage } from '../../src/core/message.ts';
-import { inboundMessage } from '../kit/inbound-message.ts';
-import { isChannel, type Line } from './line.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { inboundMessage } from '../../kit/inbound-message.ts';
+import { isChannel, type Line } from '../wire/line.ts';
 
 export interface InboundContext {
   readonly channel: string;
@@ -10,6 +10,13 @@ export interface InboundContext {
   readonly nick: string;
   /** Stands in where the server gives a message no id. */
   readonly platformId: string;
+  /**
+   * By what it is known where it is shown again without its id: bouncers keep no `msgid`. Absent where the
+   * server says no time.
+   */
+  readonly secondaryId?: string | undefined;
+  /** It was written before, perhaps long ago, and may have been answered. */
+  readonly isUndated?: boolean;
   /** Stands in where the server gives a message no time. */
   readonly timestamp: number;
 }
@@ -17,6 +24,11 @@ export interface InboundContext {
 /** A request of one program to another begins like this (CTCP). People write one of them: `/me waves`. */
 const REQUEST = '\u0001';
 const ACTION = '\u0001ACTION ';
+/**
+ * No person: `***` and `*status` of ZNC, since no nickname holds an asterisk, and the history of joins that Ergo
+ * tells as words.
+ */
+const VOICES = /^\*|^HistServ!HistServ@localhost$/;
 /** A colour with its numbers, in one way or the other, and every other character that is not shown. */
 const COLOUR = `${'\u0003'}(?:\\d\\d?(?:,\\d\\d?)?)?|${'\u0004'}(?:[\\da-fA-F]{6}(?:,[\\da-fA-F]{6})?)?`;
 const FORMATTING = new RegExp(`${COLOUR}|\\p{Cc}`, 'gu');
@@ -24,12 +36,14 @@ const FORMATTING = new RegExp(`${COLOUR}|\\p{Cc}`, 'gu');
 /** What a person said; undefined for every other line. */
 export function toInbound(
   line: Line,
-  { channel, account, nick, platformId, timestamp }: InboundContext,
+  { channel, account, nick, platformId, secondaryId, isUndated, timestamp }: InboundContext,
 ): InboundMessage | undefined {
   const { tags, address } = line;
   const [target = '', said = ''] = line.params;
   const isAction = said.startsWith(ACTION);
   if (line.command !== 'PRIVMSG' || address === undefined) return undefined;
+  // History shows what we said as well, and a bouncer what another client of ours says.
+  if (line.nick.toLowerCase() === nick.toLowerCase() || VOICES.test(`${line.nick}!${address}`)) return undefined;
   if (said.startsWith(REQUEST) && !isAction) return undefined;
 
   const text = (isAction ? `* ${line.nick} ${said.slice(ACTION.length)}` : said).replace(FORMATTING, '');
@@ -39,7 +53,9 @@ export function toInbound(
   return inboundMessage(
     { channel, account },
     {
-      platformId: tags.get('msgid') ?? platformId,
+      platformId: tags.get('msgid') ?? secondaryId ?? platformId,
+      ...(secondaryId !== undefined && { secondaryId }),
+      ...(isUndated && { refusal: 'undated' as const }),
       timestamp: Date.parse(tags.get('time') ?? '') || timestamp,
       senderId,
       senderName: line.nick.replace(FORMATTING, ''),

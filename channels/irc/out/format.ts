@@ -2,8 +2,8 @@
  * Markdown -> plain words. IRC has codes for bold and the like, but channels may refuse every message that
  * holds one (https://docs.inspircd.org/3/modules/blockcolor), and there is no telling beforehand.
  */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never throws. */
 export function toIrc(markdown: string): string {

@@ -1,8 +1,8 @@
 /** `OutboundPart` -> lines. Pure. */
-import type { OutboundPart } from '../../src/core/message.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import { PLATFORM_LIMITS } from '../platform-limits.ts';
+import { isChannel } from '../wire/line.ts';
 import { toIrc } from './format.ts';
-import { isChannel } from './line.ts';
-import { PLATFORM_LIMITS } from './platform-limits.ts';
 
 export interface LineOptions {
   /** Of the bot: the server puts it in front of what others see. */

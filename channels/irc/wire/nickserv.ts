@@ -1,6 +1,6 @@
 /** Logging in to NickServ, the service that most networks without SASL have for it. */
-import type { Clock } from '../../src/core/ports.ts';
-import { linked } from '../kit/linked.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { linked } from '../../kit/linked.ts';
 import type { Line } from './line.ts';
 
 /** How long its answer is waited for: a service that is away must not keep the bot out of its channels. */
