@@ -156,3 +156,18 @@ test('words are known as those of a person, also where the name above them was e
   };
   expect(phrasesOf([line])).toEqual(['the code of the front door is 4711']);
 });
+
+test('words of a correction and of a recording are known where others quote and repeat them', () => {
+  const lines = [
+    line('test/bot/1:in', 'user', '[correction of an earlier message] [from Eve] no', { by: 'test:eve' }),
+    line('test/bot/2:in', 'user', '[correction of an earlier message] [from Eve] the code of the door is 4711'),
+    line('test/bot/3:in', 'user', '[from Eve] \n[Voice transcription: the code of the safe is 1174]', { by: 'test:eve' }),
+    line('test/bot/4:in', 'user', '[in reply to another message: “no”]\n[from Ada] why?', { by: 'test:ada' }),
+    line('test/bot/4#a1', 'assistant', 'She said: the code of the door is 4711. And: the code of the safe is 1174.'),
+  ];
+  expect(erased(lines).map(({ content }) => content)).toEqual([
+    ...[ERASED, ERASED, ERASED, `[in reply to another message: “${ERASED}”]\n[from Ada] why?`],
+    `She said: ${ERASED}. And: ${ERASED}.`,
+  ]);
+  expect(phrasesOf(lines.slice(0, 3))).toContain('the code of the door is 4711');
+});

@@ -15,8 +15,12 @@ const INNER_END = /[\v\f\r\u0085\p{Zl}\p{Zp}]+/u;
 const CUT = /^ {2}\(\d+ more characters of it are left out\)$/;
 /** How the head of such a quotation ends. */
 const BELOW = ', quoted below:';
+/** Before the words of an edited message (`prepare.ts`). */
+const CORRECTED = /^\[correction of an earlier message\] /;
 /** Who wrote a line of a group; the name of a person of the same name was erased. */
 const AUTHOR = /^\[(?:from [^\]]*|erased)\] /;
+/** What was said in a recording stands in a mark. */
+const SPOKEN = /^\[Voice transcription: (.*)\]$/;
 const INPUT = ':in';
 /** How ids of summaries begin. No key of a message does: no channel has such a name. */
 const SUMMARY = 'compacted:';
@@ -83,7 +87,9 @@ function isOfRun(id: string, runs: ReadonlySet<string>): boolean {
 
 /** What is told of others stands in the same text, behind two spaces. */
 function isSaidBy({ role, content }: SessionMessage, marks: readonly string[]): boolean {
-  return role === 'user' && content.split('\n').some((line) => marks.some((mark) => line.startsWith(`${mark} `)));
+  if (role !== 'user') return false;
+  const rows = content.split('\n').map((row) => row.replace(CORRECTED, ''));
+  return rows.some((row) => marks.some((mark) => row.startsWith(`${mark} `)));
 }
 
 /** Undefined = it says nothing any more. What the wires check stays: roles, calls and their results. */
@@ -237,7 +243,8 @@ function withoutQueued(text: string, marks: readonly string[]): string {
 /** The words of a line, as others may repeat them: whole, line by line, and as a quotation shows them. */
 function wordsIn(content: string): readonly string[] {
   const rows = content.split('\n').filter((row) => !row.startsWith('  ') && row !== ']');
-  const said = rows.map((row) => row.replace(AUTHOR, '')).filter((row) => row !== '' && !row.startsWith('['));
+  const bare = rows.map((row) => row.replace(CORRECTED, '').replace(AUTHOR, '').replace(SPOKEN, '$1'));
+  const said = bare.filter((row) => row !== '' && !row.startsWith('['));
   const whole = said.join('\n');
   const quoted = oneLine(whole.replace(/[“”]/g, '"'), QUOTED_CHARS);
   return [whole, quoted, ...said, ...said.flatMap((row) => row.split(INNER_END))].filter((text) => text.trim().length > 1);
