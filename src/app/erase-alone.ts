@@ -3,21 +3,23 @@ import type { Erasures } from '../core/erasure.ts';
 import { isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { lockDataDir } from '../journal/lock.ts';
-import { finishErasure } from '../runs/erasure.ts';
+import { type ErasureOptions, finishErasure } from '../runs/erasure.ts';
 
 export interface EraseAloneOptions {
   readonly erasures: Erasures;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** As of `ErasureOptions`. It is called for each erasure that leaves files. */
-  readonly onLeft: (files: readonly string[]) => void;
+  readonly onLeft: ErasureOptions['onLeft'];
+  readonly onSearch?: ErasureOptions['onSearch'];
 }
 
 /**
  * Finishes every erasure that was begun, where no daemon works on the data directory. False = one does, and
  * it finishes them itself.
  */
-export async function eraseAlone(dataDir: string, { erasures, clock, signal, onLeft }: EraseAloneOptions): Promise<boolean> {
+export async function eraseAlone(dataDir: string, options: EraseAloneOptions): Promise<boolean> {
+  const { erasures, clock, signal, onLeft, onSearch } = options;
   const lock = await lockDataDir(dataDir, clock).catch((error: unknown) => {
     if (isGatehouseError(error) && error.code === 'GH1201') return undefined;
     throw error;
@@ -28,6 +30,7 @@ export async function eraseAlone(dataDir: string, { erasures, clock, signal, onL
   for (const erasure of await erasures.open()) {
     await finishErasure(erasure, {
       ...{ erasures, store, dataDir, clock, signal, onLeft, isAlone: true },
+      ...(onSearch ? { onSearch } : {}),
       apart: (_session, work) => work(),
       forget: async () => undefined,
     });

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { keyOfNames, splitKey, userWorkspaces } from '../../sessions/file-name.ts';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
-import type { Erasures, PersonRows, Theirs } from '../core/erasure.ts';
+import type { Erasures, PersonRows, Theirs, WorkedIn } from '../core/erasure.ts';
 import { principalOf, sessionOfArchive } from '../core/ids.ts';
 import { LOCAL_OPERATOR } from '../core/job.ts';
 import type { Json } from '../core/message.ts';
@@ -12,9 +12,10 @@ import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
 import { filesOfCalls } from '../runs/call-files.ts';
 import { eraseRule } from '../runs/erase-lines.ts';
-import { uploadsOf, writtenAlone } from '../runs/erasure.ts';
 import { leftName, madeFiles, type SessionLines, workspaceOf } from '../runs/made-files.ts';
+import type { SearchOptions } from '../runs/search-files.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
+import { uploadsOf, writtenAlone } from '../runs/written-files.ts';
 
 export interface StoredSession {
   readonly session: string;
@@ -36,15 +37,20 @@ export interface Stored {
   readonly files: readonly string[];
   /** Below the data directory: they hold words of theirs, and others may have a part in them. */
   readonly left: readonly string[];
+  /** See `MadeFiles.unsearched`. */
+  readonly unsearched: readonly string[];
+  /** Ids of jobs of others that write to them. */
+  readonly jobs: readonly string[];
 }
 
 export async function storedOf(
   dataDir: string,
   people: Pick<People, 'rows' | 'erasures'>,
   ids: readonly PersonRef[],
+  onSearch?: SearchOptions['onProgress'],
 ): Promise<Stored> {
   const { scope = [], ...rows } = await people.rows(ids);
-  const { sessions: own, names } = read(scope[0]);
+  const { sessions: own, names, worked, jobs } = read(scope[0]);
   const keys = (rows['run'] ?? []).map((row) => String((row as { readonly key?: Json }).key));
   const theirs: Theirs = { principals: new Set(ids.map(principalOf)), runs: new Set(keys), names };
   const isOwn = (session: string): boolean => own.some((one) => session === one || session.startsWith(`${one}#`));
@@ -72,12 +78,14 @@ export async function storedOf(
   for (const path of await outgoingOf(dataDir, JSON.stringify([rows['outbox'], rows['step']]))) found.files.add(path);
   const { erasures } = people;
   const made = await madeFiles({
-    ...{ dataDir, theirs, key: '', isOwn, busy: await erasures.busy() },
-    sessions: () => allLines(dataDir, erasures),
+    ...{ dataDir, theirs, key: '', isOwn, worked, busy: await erasures.busy() },
+    ...{ sessions: () => allLines(dataDir, erasures), onProgress: onSearch },
   });
   for (const file of made.theirs) found.files.add(leftName(dataDir, file));
   return {
     left: made.left.filter((file) => !found.files.has(file)),
+    unsearched: made.unsearched.filter((file) => !found.files.has(file)),
+    jobs,
     ...{ rows, sessions: found.sessions, shared: found.shared, files: [...found.files].sort() },
     count: Object.values(rows).reduce((sum, all) => sum + all.length, 0),
     lines: found.shared.reduce((sum, { lines }) => sum + lines.length, 0),
@@ -141,9 +149,21 @@ interface RunOf {
   readonly workspace: string | null;
 }
 
-function read(scope: Json | undefined): { readonly sessions: readonly string[]; readonly names: readonly string[] } {
-  const { sessions = '[]', names = '[]' } = (scope ?? {}) as { readonly sessions?: string; readonly names?: string };
-  return { sessions: JSON.parse(sessions) as string[], names: JSON.parse(names) as string[] };
+interface Scope {
+  readonly sessions: readonly string[];
+  readonly names: readonly string[];
+  readonly worked: readonly WorkedIn[];
+  readonly jobs: readonly string[];
+}
+
+function read(scope: Json | undefined): Scope {
+  const { sessions = '[]', names = '[]', worked = '[]', jobs = '[]' } = (scope ?? {}) as Readonly<Record<keyof Scope, string>>;
+  return {
+    sessions: JSON.parse(sessions) as string[],
+    names: JSON.parse(names) as string[],
+    worked: JSON.parse(worked) as WorkedIn[],
+    jobs: JSON.parse(jobs) as string[],
+  };
 }
 
 /** Every session with its archive and what could not be read of it, in this order of endings. */

@@ -69,6 +69,18 @@ export interface CallOf {
   readonly call: string;
 }
 
+/** A session of theirs, and that of others in whose workspace its runs worked. */
+export interface WorkedIn {
+  readonly session: string;
+  readonly workspace: string;
+}
+
+/** Words of theirs that a request of another quotes or tells, and the session of that one. */
+export interface ToldText {
+  readonly session: string;
+  readonly text: string;
+}
+
 /** An erasure that was begun. What it speaks of is not erased before its row is gone. */
 export interface Erasure {
   /** A keyed hash. */
@@ -92,6 +104,12 @@ export interface Erasure {
   readonly calls?: readonly CallOf[];
   /** Files of shared workspaces that hold words of theirs and stay: see `MadeFiles.left`. Absent = none. */
   readonly left?: readonly string[];
+  /** Files of shared workspaces that could not be searched: see `MadeFiles.unsearched`. Absent = none. */
+  readonly unsearched?: readonly string[];
+  /** Absent = none. */
+  readonly worked?: readonly WorkedIn[];
+  /** As far as rows told it. Absent = none. */
+  readonly told?: readonly ToldText[];
   readonly by: string;
   /** Epoch ms. */
   readonly at: number;

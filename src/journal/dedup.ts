@@ -1,7 +1,7 @@
 /** By which keys a message that is delivered again is known. */
 import { messageKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
-import { erasedIdIfAny } from './keyed-hash.ts';
+import { erasedId, erasedIdIfAny } from './keyed-hash.ts';
 import type { Store } from './store.ts';
 
 /** The second key is its own space: a Message-ID never equals a transport id by accident. */
@@ -23,6 +23,16 @@ export function isKnown(store: Store, message: InboundMessage): boolean {
     const hash = erasedIdIfAny(store, key);
     return hash !== undefined && has(hash);
   });
+}
+
+/** Puts a keyed hash in place of the second key of the message of a run: of a mail it names the host it came from. */
+export function hashSecondKey(store: Store, seq: number): void {
+  const sql = `SELECT input ->> '$.channel' AS channel, input ->> '$.account' AS account, input ->> '$.secondaryId' AS platformId
+    FROM run WHERE seq = ? AND input ->> '$.secondaryId' IS NOT NULL`;
+  const found = store.db.get<{ channel: string; account: string; platformId: string }>(sql, seq);
+  if (!found) return;
+  const key = messageKey(found);
+  store.db.run('UPDATE OR REPLACE dedup SET key = ? WHERE kind = ? AND key = ?', erasedId(store, key), SECONDARY, key);
 }
 
 /** From now on it is known, also after its row is gone. */

@@ -1,19 +1,20 @@
 // a person is to be erased -> what they have going ends, in one transaction with the row that says what is
 //   still to be erased: from then on every start of the daemon, and every call, goes on with it
-import type { EraseWrite, Erasure } from '../core/erasure.ts';
+import type { EraseWrite, Erasure, WorkedIn } from '../core/erasure.ts';
 import { principalOf, sessionKey } from '../core/ids.ts';
 import { jobSession } from '../core/job.ts';
 import type { Address } from '../core/message.ts';
 import type { PersonRef } from '../core/people.ts';
 import { firstAccount } from './chats.ts';
 import type { Change } from './commit-queue.ts';
-import { runsOf } from './erase-rows.ts';
+import { runsOf, TELLS } from './erase-rows.ts';
 import { listJobs } from './jobs.ts';
 import { erasedId } from './keyed-hash.ts';
 import { allLinks, idsOf } from './links.ts';
 import { addParts } from './outbox.ts';
 import { endAllOf, privateChatsOf } from './shut-out.ts';
 import { readJson, type Store } from './store.ts';
+import { messageIn, namesIn } from './told-words.ts';
 
 export const ERASURES = 'erasure ';
 
@@ -33,6 +34,9 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
     ...{ key, ids, by, at: store.clock.now(), until, stage: 'words', counts: sum, runs: [], files: before?.files ?? [] },
     ...(before?.calls ? { calls: before.calls } : {}),
     ...(before?.left ? { left: before.left } : {}),
+    ...(before?.unsearched ? { unsearched: before.unsearched } : {}),
+    ...(before?.told ? { told: before.told } : {}),
+    worked: [...(before?.worked ?? []), ...found.worked],
     names: merged(before?.names, found.names),
     chats: merged(before?.chats, found.chats),
     sessions: merged(before?.sessions, found.sessions),
@@ -62,20 +66,36 @@ function merged(before: readonly string[] = [], now: readonly string[]): readonl
 }
 
 /** What only rows know that are removed at once. */
-export function foundOf(store: Store, ids: readonly PersonRef[]): Pick<Erasure, 'names' | 'chats' | 'sessions'> {
+export function foundOf(
+  store: Store,
+  ids: readonly PersonRef[],
+): Pick<Erasure, 'names' | 'chats' | 'sessions'> & { readonly worked: readonly WorkedIn[] } {
   const [names, chats, sessions] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  const links = allLinks(store);
+  const [links, worked]: [ReturnType<typeof allLinks>, WorkedIn[]] = [allLinks(store), []];
   for (const who of ids) {
     const principal = principalOf(who);
     for (const chat of privateChatsOf(store, who)) chats.add(chat);
     for (const name of namesOf(store, who)) names.add(name);
     for (const one of links) if (principalOf(one) === principal) names.add(one.name);
     for (const { session } of sessionsOf(store, principal)) sessions.add(session);
-    for (const job of listJobs(store)) if (job.authority.principal === principal) sessions.add(jobSession(job));
+    for (const job of listJobs(store)) {
+      if (job.authority.principal !== principal) continue;
+      sessions.add(jobSession(job));
+      if (job.payload.session !== undefined) worked.push({ session: jobSession(job), workspace: job.payload.session });
+    }
+    worked.push(...workedOf(store, principal));
   }
+  for (const name of namesTold(store, ids)) names.add(name);
   for (const chat of chats) for (const session of sessionsOfChat(store, chat)) sessions.add(session);
   names.delete('');
-  return { names: [...names], chats: [...chats], sessions: [...sessions] };
+  return { names: [...names], chats: [...chats], sessions: [...sessions], worked };
+}
+
+/** Of jobs that are tasks: their workspace may be that of a group. */
+function workedOf({ db }: Store, principal: string): readonly WorkedIn[] {
+  const sql = `SELECT DISTINCT session, workspace FROM run
+    WHERE principal = ? AND source = 'job' AND workspace IS NOT NULL AND workspace <> session`;
+  return db.all<WorkedIn>(sql, principal).map(({ session, workspace }) => ({ session, workspace }));
 }
 
 function namesOf({ db }: Store, { channel, senderId }: PersonRef): readonly string[] {
@@ -84,6 +104,15 @@ function namesOf({ db }: Store, { channel, senderId }: PersonRef): readonly stri
     UNION SELECT title FROM chat WHERE address ->> '$.principal' = ?3 AND title IS NOT NULL
     UNION SELECT input ->> '$.senderName' FROM run WHERE principal = ?3 AND source = 'chat'`;
   return db.all<{ name: string | null }>(sql, channel, senderId, principal).flatMap(({ name }) => name ?? []);
+}
+
+/** As requests of others tell it: a person who never spoke to the agent has none of their own. */
+function namesTold({ db }: Store, ids: readonly PersonRef[]): readonly string[] {
+  const rows = db.all<{ seq: number; source: string; input: string }>(`SELECT seq, source, input FROM run WHERE ${TELLS}`);
+  return rows.flatMap(({ seq, source, input }) => {
+    const message = messageIn(source, readJson(input, `the input of run ${seq}`));
+    return message ? namesIn(message, ids) : [];
+  });
 }
 
 /** Those of runs of theirs that no other person can have a part in: of jobs, and in private chats. */

@@ -3,11 +3,12 @@
 import { basename } from 'node:path';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
 import { runOfPart } from '../core/elsewhere.ts';
-import type { CallOf, Erasure, WordsRule } from '../core/erasure.ts';
-import { chatOfLane, principalOf } from '../core/ids.ts';
+import type { CallOf, Erasure, ToldText, WordsRule } from '../core/erasure.ts';
+import { chatOfLane, principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { SessionMessage } from '../core/session.ts';
+import { hashSecondKey } from './dedup.ts';
 import { wholeId, withoutNames } from './erase-names.ts';
 import { eraseWaits, hashedIn } from './erase-waits.ts';
 import { erasedId } from './keyed-hash.ts';
@@ -69,11 +70,17 @@ export function runsOf({ db }: Pick<Store, 'db'>, erasure: Erasure): readonly Ow
   return all.filter(({ principal, session }) => about.principals.has(principal) || about.isOwnSession(session));
 }
 
-/** Returns the names of files in `outgoing/` that belong to no part any more. */
-export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): readonly string[] {
+export interface ErasedRows {
+  /** Names of files in `outgoing/` that belong to no part any more. */
+  readonly files: readonly string[];
+  readonly told: readonly ToldText[];
+}
+
+export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): ErasedRows {
   const about = new About(erasure);
   const runs = runsOf(store, erasure);
-  const keys = new Set(runs.map(({ key }) => key));
+  // What could not be sent is kept longer than the run that it answers.
+  const keys = new Set([...erasure.runs, ...runs.map(({ key }) => key)]);
   const theirs = { about, runs: keys, answers: answersOf(store, keys), origins: originsOf(erasure) };
   const shared = sharedWith(store, theirs, runs);
   const { line, text } = rule([...shared.said]);
@@ -81,10 +88,11 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): read
   const files = eraseParts(store, about, keys);
   eraseLines(store, about, line);
   eraseWaits(store, about, { runs: new Set(runs.map(({ seq }) => seq)), unnamed });
-  eraseEvents(store, about, runs);
+  eraseEvents(store, about, keys);
   for (const { seq, state } of runs) {
     for (const { value } of store.db.all<{ value: string | null }>('SELECT value FROM step WHERE run_seq = ?', seq))
       files.push(...outgoingIn(value ?? ''));
+    hashSecondKey(store, seq);
     store.db.run('DELETE FROM step WHERE run_seq = ?', seq);
     store.db.run('DELETE FROM wait WHERE run = ?', seq);
     store.db.run('DELETE FROM run WHERE seq = ?', seq);
@@ -99,7 +107,7 @@ export function eraseRows(store: Store, erasure: Erasure, rule: WordsRule): read
     store.db.run('UPDATE approval SET given_by = ? WHERE given_by = ?', hash, principal);
   }
   const left = outboxFiles(store);
-  return [...new Set(files)].filter((name) => !left.has(name));
+  return { files: [...new Set(files)].filter((name) => !left.has(name)), told: shared.told };
 }
 
 /** What goes to their private chats or answers a request of theirs, and what others had sent to them. */
@@ -183,9 +191,9 @@ function eraseLines({ db }: Store, about: About, erase: ReturnType<WordsRule>['l
   }
 }
 
-function eraseEvents(store: Store, about: About, runs: readonly OwnRun[]): void {
+function eraseEvents(store: Store, about: About, runs: ReadonlySet<string>): void {
   const { db } = store;
-  for (const { key } of runs) db.run('DELETE FROM event WHERE run = ?', key);
+  for (const key of runs) db.run('DELETE FROM event WHERE run = ?', key);
   const rows = db.all<{ seq: number; run: string | null; session: string | null; data: string }>(
     'SELECT seq, run, session, data FROM event',
   );
@@ -214,7 +222,8 @@ interface InputRow {
   readonly input: string;
 }
 
-const TELLS = "coalesce(input ->> '$.background', input ->> '$.queued', input ->> '$.replyTo', input ->> '$.from') IS NOT NULL";
+export const TELLS =
+  "coalesce(input ->> '$.background', input ->> '$.queued', input ->> '$.replyTo', input ->> '$.from') IS NOT NULL";
 
 /** What the agent sent in these runs. */
 function answersOf({ db }: Store, runs: ReadonlySet<string>): ReadonlySet<string> {
@@ -229,21 +238,23 @@ interface Shared {
   readonly chats: ReadonlySet<string>;
   /** What they said there, as far as rows tell. */
   readonly said: ReadonlySet<string>;
+  readonly told: readonly ToldText[];
 }
 
 /** Where answers to others may repeat what they said. */
 function sharedWith({ db }: Store, theirs: TheirWords, runs: readonly OwnRun[]): Shared {
-  const [chats, said] = [new Set<string>(), new Set<string>()];
+  const [chats, said, all]: [Set<string>, Set<string>, ToldText[]] = [new Set(), new Set(), []];
   const own = new Set(runs.map(({ seq }) => seq));
-  const rows = db.all<InputRow>(
-    "SELECT seq, lane, source, input FROM run WHERE coalesce(input ->> '$.isGroup', input ->> '$.from.isGroup') = 1",
+  const rows = db.all<InputRow & { readonly session: string }>(
+    "SELECT seq, lane, session, source, input FROM run WHERE coalesce(input ->> '$.isGroup', input ->> '$.from.isGroup') = 1",
   );
-  for (const { seq, lane, source, input } of rows) {
+  for (const { seq, lane, session, source, input } of rows) {
     const message = messageIn(source, readJson(input, `the input of run ${seq}`));
     if (!message) continue;
     const told = toldIn(message, theirs);
     if (!own.has(seq) && told.length === 0 && !isQuoted(message, theirs)) continue;
     chats.add(chatOfLane(lane));
+    if (!own.has(seq)) all.push(...told.map((text) => ({ session: sessionOfArchive(session), text })));
     for (const text of [...told, ...(own.has(seq) ? [message.text] : [])]) said.add(text);
   }
   const sent = "SELECT seq, lane, part FROM outbox WHERE part ->> '$.sentFor' IS NOT NULL";
@@ -253,7 +264,7 @@ function sharedWith({ db }: Store, theirs: TheirWords, runs: readonly OwnRun[]):
     chats.add(chatOfLane(lane));
     said.add(part.text);
   }
-  return { chats, said };
+  return { chats, said, told: all };
 }
 
 type Change = (text: string) => string;

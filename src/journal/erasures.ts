@@ -25,8 +25,9 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
     eraseRows: (erasure, rule) =>
       queue.write(() => {
         const calls = [...(erasure.calls ?? []), ...callsOfRows(store, erasure)];
-        const files = eraseRows(store, erasure, rule);
-        const left = { ...erasure, calls, files: [...new Set([...erasure.files, ...files])] };
+        const { files, told } = eraseRows(store, erasure, rule);
+        const more = { files: [...new Set([...erasure.files, ...files])], told: [...(erasure.told ?? []), ...told] };
+        const left = { ...erasure, calls, ...more };
         keepErasure(store, left);
         return left;
       }),
@@ -48,8 +49,8 @@ export function erasuresOf(store: Store, queue: CommitQueue): Erasures {
       queue.write(() => {
         hashIds(store, erasure, counts);
         const { key, at, stage: _, ...rest } = erasure;
-        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], calls: [], left: [], until: 0, by: '' };
-        keepErasure(store, { ...rest, ...none, key, at, stage: 'clean', counts });
+        const none = { ids: [], names: [], chats: [], sessions: [], runs: [], files: [], calls: [], until: 0, by: '' };
+        keepErasure(store, { ...rest, ...none, left: [], unsearched: [], worked: [], told: [], key, at, stage: 'clean', counts });
       }),
     async clean({ key }) {
       await queue.write(() => dropAllCopies(store));

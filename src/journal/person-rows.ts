@@ -1,9 +1,11 @@
 /** Every row about a person, as it is stored, for an export. */
 import type { Erasure, PersonRows } from '../core/erasure.ts';
+import { chatRefOf, principalOf } from '../core/ids.ts';
 import type { Json, OutboundPart } from '../core/message.ts';
 import type { PersonRef } from '../core/people.ts';
-import { foundOf } from './erase-begin.ts';
+import { foundOf, openErasures } from './erase-begin.ts';
 import { About, isOfRun, runsOf } from './erase-rows.ts';
+import { listJobs } from './jobs.ts';
 import type { Store } from './store.ts';
 import { messageIn, type TheirWords, toldIn } from './told-words.ts';
 
@@ -30,7 +32,12 @@ export function rowsOf(store: Store, ids: readonly PersonRef[]): PersonRows {
   const inTheirChat = (row: Row): boolean =>
     [...about.chats].some((chat) => text(row, 'key').startsWith(`${chat}/`) || text(row, 'key') === chat);
   const tables: Record<string, readonly Row[]> = {
-    scope: [{ chats: JSON.stringify(scope.chats), sessions: JSON.stringify(scope.sessions), names: JSON.stringify(scope.names) }],
+    scope: [
+      {
+        ...{ chats: JSON.stringify(scope.chats), sessions: JSON.stringify(scope.sessions), names: JSON.stringify(scope.names) },
+        ...{ worked: JSON.stringify(scope.worked ?? []), jobs: JSON.stringify(jobsTo(store, about)) },
+      },
+    ],
     run: all('run').filter((row) => seqs.has(Number(row['seq']))),
     toldToOthers: all('run').flatMap((row) => (seqs.has(Number(row['seq'])) ? [] : toldTo(row, theirs))),
     step: all('step').filter((row) => seqs.has(Number(row['run_seq']))),
@@ -56,6 +63,17 @@ export function rowsOf(store: Store, ids: readonly PersonRef[]): PersonRows {
     event: all('event').filter((row) => keys.has(text(row, 'run')) || about.isOwnSession(text(row, 'session')) || names(row)),
   };
   return tables as unknown as Readonly<Record<string, readonly Json[]>>;
+}
+
+/** Ids of jobs of others that write to them. */
+function jobsTo(store: Store, about: About): readonly string[] {
+  const isAbout = ({ ids }: Erasure): boolean => ids.some((who) => about.principals.has(principalOf(who)));
+  const begun = openErasures(store).flatMap((one) => (isAbout(one) ? one.chats : []));
+  const chats = [...about.chats, ...begun].map(chatRefOf);
+  const others = listJobs(store).filter(({ authority }) => !about.principals.has(authority.principal));
+  return others.flatMap(({ id, payload: { deliver } }) =>
+    deliver && chats.some(({ channel, chatId }) => channel === deliver.channel && chatId === deliver.chatId) ? id : [],
+  );
 }
 
 /** What a request of another was told or quotes of them, and no word of the other. */

@@ -6,8 +6,9 @@ import { ERASED, type Erasure } from '../core/erasure.ts';
 import { chatKey, messageKey } from '../core/ids.ts';
 import type { InboundMessage, Json, QuotedMessage } from '../core/message.ts';
 import type { Prompt } from '../core/new-run.ts';
+import type { PersonRef } from '../core/people.ts';
 import { isRelayed } from '../core/relayed.ts';
-import { writtenBy } from '../lib/marks.ts';
+import { nameWritten, writtenBy } from '../lib/marks.ts';
 
 /** Who it is about: see `About` in erase-rows.ts. */
 interface About {
@@ -53,6 +54,17 @@ export function toldIn(message: InboundMessage, theirs: TheirWords): readonly st
   const quoted = isQuoted(message, theirs) && replyTo?.fromBot === false ? [replyTo.text ?? ''] : [];
   const within = queued.filter((one) => !isTheirs(one)).flatMap((one) => toldIn(one, theirs));
   return [...said, ...quoted, ...within].filter((text) => text !== '');
+}
+
+/** The names of these people in what the message tells and quotes of them. */
+export function namesIn(message: InboundMessage, ids: readonly PersonRef[]): readonly string[] {
+  const { channel, background = [], queued = [], replyTo } = message;
+  const isTheirs = (senderId: string | undefined): boolean =>
+    ids.some((one) => one.channel === channel && one.senderId === senderId);
+  const told = background.flatMap(({ senderId, senderName }) => (isTheirs(senderId) ? senderName : []));
+  const isQuoted = isTheirs(replyTo?.senderId) || isTheirs(replyTo?.authorId);
+  const quoted = isQuoted ? nameWritten(replyTo?.origin ?? '') : undefined;
+  return [...told, ...(quoted === undefined ? [] : [quoted]), ...queued.flatMap((one) => namesIn(one, ids))];
 }
 
 /** Whether the message is a reply to theirs, or to what the agent told them. */

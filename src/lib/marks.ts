@@ -107,6 +107,11 @@ export function writtenBy(name: string): string {
   return `written by ${nameInMark(name)}, not by the sender`;
 }
 
+/** The name in such an `origin`; undefined: it is another one. */
+export function nameWritten(origin: string): string | undefined {
+  return /^written by (.+), not by the sender$/.exec(origin)?.[1];
+}
+
 function roundBrackets(text: string): string {
   return text.replace(/[[\uff3b\ufe47]/g, '(').replace(/[\]\uff3d\ufe48]/g, ')');
 }

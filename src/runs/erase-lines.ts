@@ -19,6 +19,9 @@ const BELOW = ', quoted below:';
 const CORRECTED = /^\[correction of an earlier message\] /;
 /** Who wrote a line of a group; the name of a person of the same name was erased. */
 const AUTHOR = /^\[(?:from [^\]]*|erased)\] /;
+const NAMED = /^\[from ([^\]]*)\] /;
+/** As the mark calls everybody whose name shows nothing (`nameInMark`). */
+const NAMELESS = 'unnamed';
 /** What was said in a recording stands in a mark. */
 const SPOKEN = /^\[Voice transcription: (.*)\]$/;
 const INPUT = ':in';
@@ -35,9 +38,15 @@ export interface LineRule {
  * Theirs is every line of a run of theirs: their words, what the agent thought, called and answered, and what
  * came of it. Of lines of an earlier version, which do not say whose they are, the name above the words
  * decides. In lines of others, what was told or quoted of theirs goes, word for word. `hash`: what stands in
- * place of their id, so that the same lines are found again after a kill.
+ * place of their id, so that the same lines are found again after a kill. `told`: words of theirs that lines of
+ * others hold without their name.
  */
-export function eraseRule(theirs: Theirs, hash: string, lines: readonly SessionMessage[]): LineRule {
+export function eraseRule(
+  theirs: Theirs,
+  hash: string,
+  lines: readonly SessionMessage[],
+  told: readonly string[] = [],
+): LineRule {
   const runs = new Set(theirs.runs);
   const isTheirs = (by: string | undefined): boolean => by !== undefined && (theirs.principals.has(by) || by === hash);
   const marks = theirs.names.map(fromMark);
@@ -47,7 +56,7 @@ export function eraseRule(theirs: Theirs, hash: string, lines: readonly SessionM
   const isOwn = ({ id, by }: SessionMessage): boolean => isTheirs(by) || isOfRun(id, runs);
   const own = lines.filter((line) => isOwn(line) && line.content !== ERASED);
   const hasOwn = lines.some(isOwn);
-  const scrub = scrubber(own, theirs);
+  const scrub = scrubber(own, told, theirs);
   return {
     own,
     change(line) {
@@ -57,6 +66,20 @@ export function eraseRule(theirs: Theirs, hash: string, lines: readonly SessionM
       return isSummary(line) && hasOwn ? withoutSummary(line) : scrub(line);
     },
   };
+}
+
+/** The names under which they wrote, and the keys of their runs, as far as lines say whose they are. */
+export function knownFrom(
+  { principals }: Pick<Theirs, 'principals'>,
+  lines: readonly SessionMessage[],
+): { readonly names: readonly string[]; readonly runs: readonly string[] } {
+  const own = lines.filter(({ id, by }) => id.endsWith(INPUT) && by !== undefined && principals.has(by));
+  const names = own.flatMap(({ content }) => {
+    const rows = content.split('\n').map((row) => NAMED.exec(row.replace(CORRECTED, ''))?.[1]);
+    // What stands below is of others whose messages were answered with it.
+    return rows.find((name) => name !== undefined && name !== NAMELESS) ?? [];
+  });
+  return { names, runs: own.map(({ id }) => id.slice(0, -INPUT.length)) };
 }
 
 /**
@@ -136,10 +159,10 @@ function namesOf({ names, principals }: Theirs): Named {
 }
 
 /** Takes out of lines of others what they repeat. */
-function scrubber(own: readonly SessionMessage[], theirs: Theirs): LineRule['change'] {
+function scrubber(own: readonly SessionMessage[], told: readonly string[], theirs: Theirs): LineRule['change'] {
   const wordsOf = (lines: readonly SessionMessage[]): string[] => lines.flatMap(({ content }) => wordsIn(content));
   const text = withoutWords({
-    said: wordsOf(own.filter(isSaid)),
+    said: [...wordsOf(own.filter(isSaid)), ...told.flatMap(wordsIn)],
     answered: wordsOf(own.filter((line) => line.role === 'assistant' && !isSaid(line))),
     ...namesOf(theirs),
   });

@@ -3,7 +3,7 @@ import type { Erasure, Erasures } from '../core/erasure.ts';
 import { errorText } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Dated } from '../core/wait.ts';
-import { type ErasureOptions, finishErasure } from './erasure.ts';
+import { type ErasureOptions, finishErasure, type LeftFiles } from './erasure.ts';
 
 const RETRY_MS = 60_000;
 
@@ -48,7 +48,8 @@ export class Erasing implements Dated, AsyncDisposable {
     const { signal } = this.#stop;
     for (const erasure of open) {
       try {
-        const onLeft = (files: readonly string[]): void => logger.warn('person.left', { person: erasure.key, files: [...files] });
+        const onLeft = ({ left, unsearched }: LeftFiles): void =>
+          logger.warn('person.left', { person: erasure.key, files: [...left], unsearched: [...unsearched] });
         await finishErasure(erasure, { ...this.#options, signal, isAlone: false, onLeft });
         logger.info('person.erased', { person: erasure.key });
       } catch (error) {

@@ -9,27 +9,31 @@ import { callsOf } from '../core/call-key.ts';
 import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
 import { archivedSession, principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
-import type { SessionMessage, SessionStore } from '../core/session.ts';
+import type { SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
-import { storedStem } from '../media/fetch-file.ts';
-import { openParent, PathRefusal } from '../workspace/path.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
-import { eraseRule, wordsRule } from './erase-lines.ts';
+import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
 import { eraseFile, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
-import { MAX_FILES } from './prepare.ts';
+import type { SearchOptions } from './search-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
+import { eraseUploads, eraseWritten } from './written-files.ts';
 
 /** How long words that tell the person may take to leave. */
 const TELLING_MS = 30_000;
 const LOOK_MS = 100;
 /** Tries to empty the log of the database, while others read. */
 const CLEAN_TRIES = 50;
-/** Tools that write the file that their argument `path` names. */
-const WRITING = ['write_file', 'edit_file', 'diff_edit'];
-const CONVERTING = 'convert_markdown_to_docx';
 /** A copy for an answer that a turn has just made is named by no row yet. */
 const YOUNG_MS = 3_600_000;
+
+/** Of groups, below the data directory: they stay. */
+export interface LeftFiles {
+  /** They hold words of the person, and others may have a part in them. */
+  readonly left: readonly string[];
+  /** See `MadeFiles.unsearched`. */
+  readonly unsearched: readonly string[];
+}
 
 export interface ErasureOptions {
   readonly erasures: Erasures;
@@ -41,8 +45,8 @@ export interface ErasureOptions {
   readonly apart: (session: string, work: () => Promise<void>) => Promise<void>;
   /** Nothing else works on this data directory. */
   readonly isAlone: boolean;
-  /** Files below the data directory that hold words of theirs and stay: others may have a part in them. */
-  readonly onLeft: (files: readonly string[]) => void;
+  readonly onLeft: (files: LeftFiles) => void;
+  readonly onSearch?: SearchOptions['onProgress'];
   /** What is in memory of them ends: turns, and what was said in groups. */
   readonly forget: (erasure: Erasure) => Promise<void>;
 }
@@ -53,22 +57,38 @@ export async function finishErasure(begun: Erasure, options: ErasureOptions): Pr
   if (erasure.stage === 'words') {
     await options.forget(erasure);
     if (!options.isAlone) await told(erasure, options);
+    erasure = await withLines(erasure, options);
     const theirs = theirsOf(erasure);
     const made = await eraseMade(erasure, options);
     const left = [...new Set([...(erasure.left ?? []), ...made.left])];
-    erasure = await options.erasures.eraseRows({ ...erasure, left }, (said) => wordsRule(theirs, erasure.key, said));
+    const unsearched = [...new Set([...(erasure.unsearched ?? []), ...made.unsearched])];
+    const rule = (said: readonly string[]) => wordsRule(theirs, erasure.key, said);
+    erasure = await options.erasures.eraseRows({ ...erasure, left, unsearched }, rule);
     const { files, ...sum } = await eraseSessions(erasure, options);
     const counts = { ...erasure.counts, ...sum, files: files + made.count };
     await eraseOutgoing(erasure, options);
     await forgetUploads(erasure, options.dataDir);
-    const stays = left.filter((file) => existsSync(join(options.dataDir, file)));
-    if (stays.length > 0) options.onLeft(stays);
+    const isThere = (file: string): boolean => existsSync(join(options.dataDir, file));
+    const stays = { left: left.filter(isThere), unsearched: unsearched.filter(isThere) };
+    if (stays.left.length + stays.unsearched.length > 0) options.onLeft(stays);
     await options.erasures.hashIds(erasure, counts);
   }
   for (let tries = 1; !(await options.erasures.clean(erasure)); tries += 1) {
     if (tries === CLEAN_TRIES) throw new Error('another process reads the journal all the time');
     await options.clock.sleep(LOOK_MS, options.signal);
   }
+}
+
+/** With what lines know of them whose rows are gone since: under which names they wrote, and in which runs. */
+async function withLines(erasure: Erasure, { store, erasures }: ErasureOptions): Promise<Erasure> {
+  const [names, runs] = [new Set(erasure.names), new Set(erasure.runs)];
+  for await (const { lines } of allLines(store, erasures)) {
+    const before = lines.filter(({ timestamp }) => !(Date.parse(timestamp) > erasure.at));
+    const known = knownFrom(theirsOf(erasure), before);
+    for (const name of known.names) names.add(name);
+    for (const run of known.runs) runs.add(run);
+  }
+  return { ...erasure, names: [...names], runs: [...runs] };
 }
 
 /** What they are told last. It is erased with the rest. */
@@ -81,21 +101,21 @@ function theirsOf({ ids, runs, names }: Erasure): Theirs {
   return { principals: new Set(ids.map(principalOf)), runs: new Set(runs), names };
 }
 
-interface Made {
+interface Made extends LeftFiles {
   readonly count: number;
-  /** See `MadeFiles`. */
-  readonly left: readonly string[];
 }
 
 /** Files that programs made, before the lines go that tell whose they are. */
-async function eraseMade(erasure: Erasure, { store, dataDir, erasures }: ErasureOptions): Promise<Made> {
-  const { theirs, left } = await madeFiles({
+async function eraseMade(erasure: Erasure, options: ErasureOptions): Promise<Made> {
+  const { store, dataDir, erasures, signal, onSearch } = options;
+  const { theirs, left, unsearched } = await madeFiles({
     ...{ dataDir, theirs: theirsOf(erasure), key: erasure.key, isOwn: isOwnOf(erasure), busy: await erasures.busy() },
+    ...{ signal, onProgress: onSearch, worked: erasure.worked ?? [] },
     sessions: () => allLines(store, erasures),
   });
   const erased = await Promise.all(theirs.map(eraseFile));
   const changed = theirs.filter((_, index) => !erased[index]).map((file) => leftName(dataDir, file));
-  return { count: theirs.length - changed.length, left: [...left, ...changed].sort() };
+  return { count: theirs.length - changed.length, left: [...left, ...changed].sort(), unsearched };
 }
 
 /** Those too that are in no file yet. A line that moves into one meanwhile comes twice. */
@@ -136,8 +156,9 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
         if (known.includes(session)) sum.sessions += 1;
         return;
       }
+      const toldThere = (erasure.told ?? []).flatMap((one) => (one.session === session ? one.text : []));
       const { changed, left } = await store.redact(session, async (lines) => {
-        const rule = eraseRule(theirs, erasure.key, lines);
+        const rule = eraseRule(theirs, erasure.key, lines, toldThere);
         sum.files += await eraseUploads(session, rule.own, erasure, dataDir);
         sum.files += await eraseWritten(workspaceOf(dataDir, session), lines, new Set(rule.own));
         sum.files += await eraseFilesOfCalls(workspaceOf(dataDir, session), rule.own.flatMap(callsOf));
@@ -173,89 +194,6 @@ const OF_A_RUN = /(?:^|#)(?:task|run):/;
 async function removeUser(session: string, dataDir: string): Promise<void> {
   await rm(userDirectory(dataDir, session), { recursive: true, force: true });
   await rm(userWorkspaces(dataDir, session), { recursive: true, force: true });
-}
-
-/** Files that came with their messages into a chat of several. */
-async function eraseUploads(
-  session: string,
-  own: readonly SessionMessage[],
-  { runs }: Erasure,
-  dataDir: string,
-): Promise<number> {
-  const paths = await uploadsOf(session, own, runs, dataDir);
-  for (const path of paths) await unlink(path).catch(orGone);
-  return paths.length;
-}
-
-/** `own`: lines of theirs in this session; `runs`: keys of runs of theirs. */
-export async function uploadsOf(
-  session: string,
-  own: readonly SessionMessage[],
-  runs: readonly string[],
-  dataDir: string,
-): Promise<readonly string[]> {
-  const dir = join(sessionWorkspacePath(dataDir, session), 'uploads');
-  const paths = new Set(
-    own.flatMap(({ media = [] }) => media).filter((path) => path.startsWith('uploads/') && !path.includes('..')),
-  );
-  const stems = new Set(runs.flatMap((id) => Array.from({ length: MAX_FILES }, (_, index) => storedStem({ id }, index))));
-  const names = await readdir(dir).catch(orNone);
-  const isOwn = (stem: string): boolean => stems.has(stem) || [...paths].some((path) => path.startsWith(`uploads/${stem}.`));
-  return names.filter((name) => isOwn(name.split('.', 1)[0] ?? '')).map((name) => join(dir, name));
-}
-
-/** Files that tools wrote in a shared workspace for requests of theirs alone, as far as the lines tell. */
-async function eraseWritten(
-  workspace: string,
-  lines: readonly SessionMessage[],
-  own: ReadonlySet<SessionMessage>,
-): Promise<number> {
-  let count = 0;
-  for (const path of writtenAlone(lines, own)) {
-    try {
-      const { parent, name } = await openParent(workspace, path);
-      await using _ = parent;
-      await unlink(parent.child(name));
-      count += 1;
-    } catch (error) {
-      // It is gone, was never written, or leads out of the workspace: then it is none of its files.
-      if (!(error instanceof PathRefusal) && !isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR', 'EPERM')) throw error;
-    }
-  }
-  return count;
-}
-
-/** Paths in the workspace that calls of these lines wrote, and no call of the other lines. */
-export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<SessionMessage>): readonly string[] {
-  const others = new Set(lines.filter((line) => !own.has(line)).flatMap(writtenPaths));
-  return [...new Set([...own].flatMap(writtenPaths))].filter((path) => !others.has(path));
-}
-
-function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
-  return calls.flatMap(({ name, arguments: text }) => {
-    const path = name === CONVERTING ? convertedPath(text) : WRITING.includes(name) ? argumentIn(text, 'path') : undefined;
-    return path === undefined ? [] : [path];
-  });
-}
-
-/** Where it names no target, the document lies beside its source. */
-function convertedPath(text: string): string | undefined {
-  return (
-    argumentIn(text, 'target_path') ??
-    argumentIn(text, 'source_path')
-      ?.replace(/\.[^./]*$/, '')
-      .concat('.docx')
-  );
-}
-
-/** The arguments are as the model wrote them: they may be anything. */
-function argumentIn(text: string, name: string): string | undefined {
-  try {
-    const { [name]: path } = JSON.parse(text) as { readonly [name: string]: unknown };
-    return typeof path === 'string' ? path : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

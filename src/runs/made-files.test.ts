@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -127,4 +127,91 @@ test('a file that was replaced since it was looked at stays', async () => {
   await rename(join(workspace, 'new'), join(workspace, 'a.txt'));
   const erased = await Promise.all(theirs.toSorted((a, b) => a.path.localeCompare(b.path)).map(eraseFile));
   expect(erased).toEqual([false, true]);
+});
+
+/** A workspace with one file of these bytes, which another may have a part in. */
+async function holding(dir: string, name: string, write: (path: string) => Promise<void>, parts = [ofEve()]) {
+  const workspace = workspaceOf(dir, GROUP);
+  await mkdir(dirname(join(workspace, name)), { recursive: true });
+  await write(join(workspace, name));
+  return await found({ dir, files: [], parts, busy: [GROUP] });
+}
+
+const bytes = Buffer.concat([Buffer.from([0, 255, 1]), Buffer.alloc(1_000)]);
+const utf16 = Buffer.from(WORDS, 'utf16le');
+
+test.each([
+  ['beyond 4 MB', Buffer.concat([Buffer.alloc(9 * 1024 * 1024, 'x'), Buffer.from(WORDS)])],
+  ['across two slices', Buffer.concat([Buffer.alloc(256 * 1024 - 9, 'x'), Buffer.from(WORDS)])],
+  ['among bytes that are no text', Buffer.concat([bytes, Buffer.from(WORDS), bytes])],
+  ['in UTF-16', Buffer.concat([bytes, utf16])],
+  ['in UTF-16 of the other order', Buffer.concat([Buffer.from([0]), Buffer.from(utf16).swap16()])],
+])('words of the person are found %s', async (_where, content) => {
+  await using dir = await tempDir();
+  const { left } = await holding(dir.path, 'data.bin', (path) => writeFile(path, content));
+  expect(left).toEqual([expect.stringMatching(/\/data\.bin$/)]);
+});
+
+test('words of the person are found in the name of a file, in the target of a link, and among files of messages', async () => {
+  await using dir = await tempDir();
+  const workspace = workspaceOf(dir.path, GROUP);
+  await mkdir(workspace, { recursive: true });
+  await symlink(`nowhere/${WORDS}`, join(workspace, 'link'));
+  await holding(dir.path, 'uploads/copy', (path) => writeFile(path, WORDS));
+  const { left } = await holding(dir.path, `${WORDS}.txt`, (path) => writeFile(path, 'x'));
+  expect(left.map((path) => path.split('/').at(-1))).toEqual(['link', `${WORDS}.txt`, 'copy']);
+});
+
+test.each([
+  ['zip', 'PK\x03\x04'],
+  ['pdf', '\n%PDF-1.7'],
+  ['gz', '\x1f\x8b\x08'],
+  ['br', 'any bytes'],
+])('a packed file that was written after the person first wrote is one that cannot be searched: %s', async (ending, start) => {
+  await using dir = await tempDir();
+  const write = (path: string): Promise<void> => writeFile(path, Buffer.from(start, 'latin1'));
+  const { left, unsearched } = await holding(dir.path, `made.${ending}`, write);
+  expect([left, unsearched]).toEqual([[], [expect.stringMatching(`/made.${ending}$`)]]);
+  const later = ofEve().map((line) => ({ ...line, timestamp: '2099-01-01T00:00:00.000Z' }));
+  expect(await holding(dir.path, `made.${ending}`, write, [later])).toMatchObject({ left: [], unsearched: [] });
+});
+
+test('a packed file that came with a message of another is not named', async () => {
+  await using dir = await tempDir();
+  const of = said('here').map((line) => ({ ...line, media: ['uploads/a.zip'] }));
+  const write = (path: string): Promise<void> => writeFile(path, Buffer.from('PK\x03\x04', 'latin1'));
+  expect(await holding(dir.path, 'uploads/a.zip', write, [ofEve(), of])).toMatchObject({ left: [], unsearched: [] });
+});
+
+test('a file that claims to be larger than what is searched takes no time, and is one that cannot be searched', async () => {
+  await using dir = await tempDir();
+  const began = performance.now();
+  const { unsearched } = await holding(dir.path, 'sparse', async (path) => {
+    await writeFile(path, '');
+    await truncate(path, 64 * 1024 ** 3);
+  });
+  expect(unsearched).toEqual([expect.stringMatching(/\/sparse$/)]);
+  expect(performance.now() - began).toBeLessThan(5_000);
+});
+
+test('a search tells how far it is, and ends when it is to end', async () => {
+  await using dir = await tempDir();
+  const seen: number[] = [];
+  const stop = new AbortController();
+  const workspace = workspaceOf(dir.path, GROUP);
+  await mkdir(workspace, { recursive: true });
+  await writeFile(join(workspace, 'large'), Buffer.alloc(2 * 1024 * 1024));
+  const search = madeFiles({
+    ...{ dataDir: dir.path, key: 'hash', isOwn: () => false, busy: [], signal: stop.signal },
+    theirs: { principals: new Set([EVE]), runs: new Set(), names: [] },
+    onProgress: ({ bytes: read }) => {
+      seen.push(read);
+      if (seen.length === 3) stop.abort(new Error('enough'));
+    },
+    async *sessions() {
+      yield { session: GROUP, lines: ofEve() };
+    },
+  });
+  await expect(search).rejects.toThrow('enough');
+  expect(seen).toEqual([262_144, 524_288, 786_432]);
 });

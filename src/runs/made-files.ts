@@ -1,24 +1,25 @@
 // lines of all sessions -> when calls of a person and of others ran, and what the person said -> files of shared
 //   workspaces that hold their words: which were made in calls of theirs alone, and are named by no other
-import { lstat, readdir, unlink } from 'node:fs/promises';
+import { lstat, unlink } from 'node:fs/promises';
 import { relative } from 'node:path';
-import type { Theirs } from '../core/erasure.ts';
+import type { Theirs, WorkedIn } from '../core/erasure.ts';
 import { sessionOfArchive } from '../core/ids.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { isErrno } from '../lib/errno.ts';
-import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
+import { ByteSearch, encodedForms } from '../lib/byte-search.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
 import { eraseRule, PHRASE_CHARS, phrasesOf } from './erase-lines.ts';
+import { FileSearch, isGone, type SearchOptions } from './search-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
 /** Shorter names and ids stand in files of everybody. */
 const NAME_CHARS = 6;
-const MOST_FILES = 20_000;
-const MOST_BYTES = 4 * 1024 * 1024;
-/** Characters that are looked at between two looks at what else is to be done. */
-const SLICE_CHARS = 64 * 1024;
+/** As far as a name is looked for. */
+const MOST_NAME_CHARS = 200;
 /** A file system notes times by a clock of its own, which is this much behind; those of lines are whole ms. */
 const BEHIND_MS = 10;
 const WHOLE_MS = 1;
+/** Of a character that was cut in two. */
+const HALF = /[\ud800-\udbff]$/;
 
 /** Where the tools of a session write: those of a run within another session, in the directory of that one. */
 export function workspaceOf(dataDir: string, session: string): string {
@@ -38,7 +39,10 @@ interface Place {
   /** When calls ran: of the person, and of others. */
   readonly own: Span[];
   readonly others: Span[];
-  hasOwn: boolean;
+  /** When the person first wrote there, epoch ms. Infinity: never. */
+  since: number;
+  /** Files that came with messages and were not removed yet. */
+  readonly uploads: Set<string>;
 }
 
 /** Lines of a session, or the next ones of it. */
@@ -57,6 +61,10 @@ export interface MadeFilesOptions {
   readonly sessions: () => AsyncIterable<SessionLines>;
   /** Sessions in whose workspaces runs are under way; what their calls made no line says yet. */
   readonly busy: readonly string[];
+  /** Sessions of the person whose runs worked in the workspace of another one. Absent = none. */
+  readonly worked?: readonly WorkedIn[];
+  readonly signal?: SearchOptions['signal'];
+  readonly onProgress?: SearchOptions['onProgress'];
 }
 
 /** A file of a shared workspace that holds words of the person. */
@@ -79,6 +87,11 @@ export interface MadeFiles {
    * with more files than are looked at.
    */
   readonly left: readonly string[];
+  /**
+   * Below the data directory, sorted: files that were written after the person first wrote there and cannot be
+   * searched, because they are packed, closed or too large.
+   */
+  readonly unsearched: readonly string[];
 }
 
 /** Below the data directory. */
@@ -91,45 +104,53 @@ export function leftName(dataDir: string, { workspace, path }: MadeFile): string
  * What can be known is when a file was made, who had a call under way then, and what it says.
  */
 export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
-  const { dataDir } = options;
-  const { places, isIn } = await readSessions(options);
+  const { dataDir, signal, onProgress } = options;
+  const { places, searches } = await readSessions(options);
   const atWork = new Set(options.busy.map((session) => workspaceOf(dataDir, session)));
-  const left: string[] = [];
+  const [left, unsearched]: [string[], string[]] = [[], []];
   const theirs: MadeFile[] = [];
+  const search = new FileSearch({ searches, signal, onProgress });
   for (const [workspace, place] of places) {
-    if (!place.hasOwn) continue;
+    if (place.since === Number.POSITIVE_INFINITY) continue;
     const onMore = (): number => left.push(`${relative(dataDir, workspace)}/`);
-    for await (const { path, text, birthtimeMs, ctimeMs } of textsIn(workspace, onMore)) {
-      if (!(await isIn(text))) continue;
+    for await (const { path, kind, birthtimeMs, ctimeMs } of search.in(workspace, onMore)) {
       const file = { workspace, path, changedAt: ctimeMs };
-      if (!atWork.has(workspace) && isMadeWithin(place, birthtimeMs, ctimeMs)) theirs.push(file);
+      // What came with a message is found by its name.
+      const isUpload = path.startsWith('uploads/');
+      if (kind !== 'words') {
+        if (ctimeMs >= place.since && !place.uploads.has(path)) unsearched.push(leftName(dataDir, file));
+      } else if (!isUpload && !atWork.has(workspace) && isMadeWithin(place, birthtimeMs, ctimeMs)) theirs.push(file);
       else left.push(leftName(dataDir, file));
     }
   }
   const named = await namedByOthers(options, theirs);
   left.push(...[...named].map((file) => leftName(dataDir, file)));
-  return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort() };
+  return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort(), unsearched: unsearched.sort() };
 }
 
 interface Read {
   /** By workspace. */
   readonly places: ReadonlyMap<string, Place>;
-  /** Whether a text holds words of the person. */
-  readonly isIn: (text: string) => Promise<boolean>;
+  /** For words of the person. */
+  readonly searches: readonly ByteSearch[];
 }
 
-async function readSessions({ dataDir, theirs, key, isOwn, sessions }: MadeFilesOptions): Promise<Read> {
+async function readSessions(options: MadeFilesOptions): Promise<Read> {
+  const { dataDir, theirs, key, isOwn, sessions, worked = [] } = options;
   const places = new Map<string, Place>();
   const begun = new Map<string, { readonly own: Begun; readonly others: Begun }>();
   const starts = new Set<string>();
   for await (const { session, lines } of sessions()) {
     const own = isOwn(session) ? lines : eraseRule(theirs, key, lines).own;
-    for (const words of phrasesOf(own)) starts.add(words.slice(0, PHRASE_CHARS));
-    if (isOwn(session)) continue;
-    const workspace = workspaceOf(dataDir, session);
-    const place = places.get(workspace) ?? { own: [], others: [], hasOwn: false };
+    for (const words of phrasesOf(own)) starts.add(words.slice(0, PHRASE_CHARS).replace(HALF, ''));
+    const base = session.replace(/#(?:run|task):.*$/s, '');
+    const elsewhere = worked.find((one) => one.session === base && !isOwn(one.workspace))?.workspace;
+    if (isOwn(session) && elsewhere === undefined) continue;
+    const workspace = workspaceOf(dataDir, elsewhere ?? session);
+    const place = places.get(workspace) ?? { own: [], others: [], since: Number.POSITIVE_INFINITY, uploads: new Set() };
     places.set(workspace, place);
-    place.hasOwn ||= own.length > 0;
+    for (const { timestamp } of own) place.since = Math.min(place.since, Date.parse(timestamp) || 0);
+    for (const { media = [] } of lines) for (const path of media) place.uploads.add(path);
     const calls = begun.get(session) ?? { own: new Map(), others: new Map() };
     begun.set(session, calls);
     place.own.push(...spansOf(own, calls.own));
@@ -137,16 +158,9 @@ async function readSessions({ dataDir, theirs, key, isOwn, sessions }: MadeFiles
   }
   const ids = [...theirs.principals].map((principal) => principal.slice(principal.indexOf(':') + 1));
   const names = [...ids, ...theirs.names].filter((name) => name.length >= NAME_CHARS);
-  return { places, isIn: (text) => isWithin(text, names, starts) };
-}
-
-async function isWithin(text: string, names: readonly string[], starts: ReadonlySet<string>): Promise<boolean> {
-  if (names.some((name) => text.includes(name))) return true;
-  for (let at = 0; at + PHRASE_CHARS <= text.length; at += 1) {
-    if (starts.has(text.slice(at, at + PHRASE_CHARS))) return true;
-    if (at % SLICE_CHARS === 0) await new Promise((resolve) => setImmediate(resolve));
-  }
-  return false;
+  const shown = names.map((name) => name.slice(0, MOST_NAME_CHARS).replace(HALF, ''));
+  // Short texts slow down a search: two of them are faster.
+  return { places, searches: [shown, [...starts]].map((texts) => new ByteSearch(texts.flatMap(encodedForms))) };
 }
 
 /**
@@ -209,53 +223,6 @@ function spansOf(lines: readonly SessionMessage[], begun: Begun): readonly Span[
 function isMadeWithin({ own, others }: Place, born: number, changed: number): boolean {
   const isOwn = (at: number): boolean => own.some(({ from, to }) => from <= at && at <= to);
   return born > 0 && isOwn(born) && isOwn(changed) && !others.some(({ from, to }) => from <= changed && born <= to);
-}
-
-interface Text {
-  readonly path: string;
-  readonly text: string;
-  readonly birthtimeMs: number;
-  readonly ctimeMs: number;
-}
-
-/**
- * Of each file that is no larger than what is looked at, as text. What came with messages is found by its name.
- * `onMore`: there are more files than are looked at.
- */
-async function* textsIn(workspace: string, onMore: () => void): AsyncIterable<Text> {
-  let left = MOST_FILES;
-  const within: string[][] = [[]];
-  for (let names = within.pop(); names !== undefined; names = within.pop()) {
-    try {
-      await using directory = await WorkspaceDirectory.open(workspace, names);
-      for (const entry of await readdir(directory.self, { withFileTypes: true })) {
-        if (entry.isDirectory() && !(names.length === 0 && entry.name === 'uploads')) within.push([...names, entry.name]);
-        if (!entry.isFile()) continue;
-        left -= 1;
-        if (left < 0) return onMore();
-        const read = await textOf(directory, entry.name);
-        if (read) yield { ...read, path: [...names, entry.name].join('/') };
-      }
-    } catch (error) {
-      if (!isGone(error)) throw error;
-    }
-  }
-}
-
-async function textOf(directory: WorkspaceDirectory, name: string): Promise<Omit<Text, 'path'> | undefined> {
-  try {
-    await using file = await directory.openFile(name);
-    const { size, birthtimeMs, ctimeMs } = await file.stat();
-    return size > MOST_BYTES ? undefined : { text: await file.readFile('utf8'), birthtimeMs, ctimeMs };
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
-}
-
-/** It went meanwhile, or a link took its place: then it is none of the workspace's files. */
-function isGone(error: unknown): boolean {
-  return error instanceof PathRefusal || isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM');
 }
 
 /** False = it is gone, or another took its place since it was looked at. */

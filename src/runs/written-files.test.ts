@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SessionMessage } from '../core/session.ts';
-import { writtenAlone } from './erasure.ts';
+import { writtenAlone } from './written-files.ts';
 
 function calling(id: string, name: string, args: unknown): SessionMessage {
   const text = typeof args === 'string' ? args : JSON.stringify(args);

@@ -10,7 +10,10 @@ import { principalOf } from '../../core/ids.ts';
 import type { Json } from '../../core/message.ts';
 import type { PersonRef } from '../../core/people.ts';
 import { STOPPED_MARK } from '../../delivery/answer-place.ts';
+import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
+import type { LeftFiles } from '../../runs/erasure.ts';
+import type { SearchOptions } from '../../runs/search-files.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -30,6 +33,7 @@ export interface EraseOptions {
 const DAEMON_MS = 120_000;
 const LOOK_MS = 200;
 const MOST_NAMED = 50;
+const SHOWN_MS = 1_000;
 
 export const peopleErase: Command<EraseOptions> = async (context, { person, yes = false, dryRun = false }) => {
   const { deps } = context;
@@ -56,17 +60,29 @@ async function erase(
   const [begun] = (await people.erasures.open()).filter(({ ids }) => ids.some((one) => principalOf(one) === principalOf(who)));
   const ids = begun?.ids ?? (await people.idsOf(who));
   const names = ids.map((one) => printable(principalOf(one))).join(', ');
-  const stored = await storedOf(dataDirOf(context), people, ids);
+  const stored = await storedOf(dataDirOf(context), people, ids, searchShown(context));
   const counts = { ...Object.fromEntries(Object.entries(stored.rows).map(([table, rows]) => [table, rows.length])) };
   const sum = { sessions: stored.sessions.length, lines: stored.lines, files: stored.files.length, rows: stored.count };
   if (stored.count + stored.sessions.length + stored.lines === 0 && !begun) {
     throw unknown(who, await knownPeople(await gatewayOf(context), opened, deps.clock.now()));
   }
-  const left = [...new Set([...stored.left, ...(begun?.left ?? [])])];
+  const left: LeftFiles = {
+    left: [...new Set([...stored.left, ...(begun?.left ?? [])])],
+    unsearched: [...new Set([...stored.unsearched, ...(begun?.unsearched ?? [])])],
+  };
   const told = `${names}: ${sum.rows} rows of the journal, ${sum.sessions} conversations of their own, ${sum.lines} lines in those of several, ${sum.files} files`;
   if (dryRun) {
-    out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: false, ...sum, counts, left });
+    out.document({
+      person: principalOf(who),
+      ids: ids.map(principalOf),
+      erased: false,
+      ...sum,
+      counts,
+      ...left,
+      jobs: stored.jobs,
+    });
     out.data(told);
+    tellJobs(context, stored.jobs);
     await tellLeft(context, ids, left);
     return EXIT.ok;
   }
@@ -76,10 +92,21 @@ async function erase(
     if (!yes && !(await asked(context))) return EXIT.failed;
     await journal.commit([{ kind: 'erase', who, by: 'cli', stoppedMark: STOPPED_MARK }]);
   }
-  const more = new Set(left);
-  const isDone = await finish(context, opened, (files) => files.forEach((file) => void more.add(file)));
+  const more = { left: new Set(left.left), unsearched: new Set(left.unsearched) };
+  const isDone = await finish(context, opened, (files) => {
+    for (const file of files.left) more.left.add(file);
+    for (const file of files.unsearched) more.unsearched.add(file);
+  });
   const wasBlocked = await isBlocked(opened, ids);
-  return await tell(context, opened, { who, ids, sum, left: [...more].sort(), isDone, wasBlocked });
+  tellJobs(context, stored.jobs);
+  return await tell(context, opened, {
+    who,
+    ids,
+    sum,
+    left: { left: [...more.left].sort(), unsearched: [...more.unsearched].sort() },
+    isDone,
+    wasBlocked,
+  });
 }
 
 async function asked({ deps, out }: CommandContext): Promise<boolean> {
@@ -93,14 +120,15 @@ async function asked({ deps, out }: CommandContext): Promise<boolean> {
 async function finish(
   context: CommandContext,
   { people: { erasures } }: OpenJournal,
-  onLeft: (files: readonly string[]) => void,
+  onLeft: (files: LeftFiles) => void,
 ): Promise<boolean> {
   const { clock } = context.deps;
   const { signal } = new AbortController();
   const until = clock.monotonic() + DAEMON_MS;
+  const onSearch = searchShown(context);
   while (clock.monotonic() < until) {
     // Again each time: a daemon may have ended meanwhile.
-    if (await eraseAlone(dataDirOf(context), { erasures, clock, signal, onLeft })) return true;
+    if (await eraseAlone(dataDirOf(context), { erasures, clock, signal, onLeft, onSearch })) return true;
     if ((await erasures.open()).length === 0) return true;
     await clock.sleep(LOOK_MS, signal);
   }
@@ -111,7 +139,7 @@ interface Told {
   readonly who: PersonRef;
   readonly ids: readonly PersonRef[];
   readonly sum: Readonly<Record<string, number>>;
-  readonly left: readonly string[];
+  readonly left: LeftFiles;
   readonly isDone: boolean;
   readonly wasBlocked: boolean;
 }
@@ -123,10 +151,11 @@ async function tell(
 ): Promise<number> {
   const { out } = context;
   const copies = await copiesIn(dataDirOf(context));
-  const left = before.filter((file) => existsSync(join(dataDirOf(context), file)));
+  const isThere = (file: string): boolean => existsSync(join(dataDirOf(context), file));
+  const left = { left: before.left.filter(isThere), unsearched: before.unsearched.filter(isThere) };
   const entry = (await people.audit({})).findLast(({ kind }) => kind === 'person.erased');
   const erased: Json = isDone ? (entry?.data ?? {}) : null;
-  out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: isDone, ...sum, counts: erased, copies, left });
+  out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: isDone, ...sum, counts: erased, copies, ...left });
   const names = ids.map((one) => printable(principalOf(one))).join(', ');
   if (isDone) out.data(`${out.mark('ok')} ${names}: erased. Their next message is a stranger's.`);
   else out.data(`${out.mark('warn')} ${names}: the daemon is still erasing; run this again to see when it is done`);
@@ -138,19 +167,43 @@ async function tell(
 }
 
 /** Files in which others may have a part, and what another data directory holds. */
-async function tellLeft(context: CommandContext, ids: readonly PersonRef[], left: readonly string[]): Promise<void> {
+async function tellLeft(context: CommandContext, ids: readonly PersonRef[], files: LeftFiles): Promise<void> {
   const { out } = context;
   const chat = await terminalChat(dataDirOf(context), ids);
   if (chat) out.say(`→ what was said in \`gatehouse chat\` stays in ${chat}: erase it with \`--data-dir ${chat}\``);
-  for (const file of left.slice(0, MOST_NAMED)) out.say(`→ ${printable(join(dataDirOf(context), file))} ${leftWhy(file)}`);
-  if (left.length > MOST_NAMED) out.say(`→ and ${left.length - MOST_NAMED} more files: --json names all of them`);
+  tellFiles(context, files.left, leftWhy);
+  tellFiles(context, files.unsearched, () => UNSEARCHED);
 }
+
+function tellJobs({ out }: CommandContext, jobs: readonly string[]): void {
+  for (const id of jobs)
+    out.say(`→ job ${id} of another writes to them and stays, with their id: \`gatehouse cron remove ${id}\` removes it`);
+}
+
+function tellFiles(context: CommandContext, files: readonly string[], why: (file: string) => string): void {
+  const { out } = context;
+  for (const file of files.slice(0, MOST_NAMED)) out.say(`→ ${printable(join(dataDirOf(context), file))} ${why(file)}`);
+  if (files.length > MOST_NAMED) out.say(`→ and ${files.length - MOST_NAMED} more such files: --json names all of them`);
+}
+
+const UNSEARCHED =
+  'could not be searched (packed, closed or too large) and stays: look into it, and delete it where it holds words of theirs';
 
 /** A workspace ends with `/`. */
 function leftWhy(file: string): string {
   return file.endsWith('/')
     ? 'has more files than are searched (20,000): the others may hold words of theirs'
-    : 'holds words of theirs and stays: others may have a part in it';
+    : 'holds words of theirs and stays: others may have a part in it; delete it, or take the words out, where they need none';
+}
+
+/** Says how far a search is that takes longer than a second. */
+function searchShown({ deps: { clock }, out }: CommandContext): NonNullable<SearchOptions['onProgress']> {
+  let next = clock.monotonic() + SHOWN_MS;
+  return ({ files, bytes }) => {
+    if (clock.monotonic() < next) return;
+    next = clock.monotonic() + SHOWN_MS;
+    out.say(`searching files of groups: ${counted(files, 'file')}, ${Math.round(bytes / 1_000_000)} MB so far`);
+  };
 }
 
 async function isBlocked({ people }: OpenJournal, ids: readonly PersonRef[]): Promise<boolean> {

@@ -1,0 +1,111 @@
+// lines of a session of several people -> files that came with messages of a person, or that tools wrote for them
+import { readdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Erasure } from '../core/erasure.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { isErrno } from '../lib/errno.ts';
+import { storedStem } from '../media/fetch-file.ts';
+import { openParent, PathRefusal } from '../workspace/path.ts';
+import { MAX_FILES } from './prepare.ts';
+import { sessionWorkspacePath } from './workspace.ts';
+
+/** Tools that write the file that their argument `path` names. */
+const WRITING = ['write_file', 'edit_file', 'diff_edit'];
+const CONVERTING = 'convert_markdown_to_docx';
+
+/** Files that came with their messages into a chat of several. */
+export async function eraseUploads(
+  session: string,
+  own: readonly SessionMessage[],
+  { runs }: Erasure,
+  dataDir: string,
+): Promise<number> {
+  const paths = await uploadsOf(session, own, runs, dataDir);
+  for (const path of paths) await unlink(path).catch(orGone);
+  return paths.length;
+}
+
+/** `own`: lines of theirs in this session; `runs`: keys of runs of theirs. */
+export async function uploadsOf(
+  session: string,
+  own: readonly SessionMessage[],
+  runs: readonly string[],
+  dataDir: string,
+): Promise<readonly string[]> {
+  const dir = join(sessionWorkspacePath(dataDir, session), 'uploads');
+  const paths = new Set(
+    own.flatMap(({ media = [] }) => media).filter((path) => path.startsWith('uploads/') && !path.includes('..')),
+  );
+  const stems = new Set(runs.flatMap((id) => Array.from({ length: MAX_FILES }, (_, index) => storedStem({ id }, index))));
+  const names = await readdir(dir).catch(orNone);
+  // A file of which no type is known has a name without an ending.
+  const known = new Set([...stems, ...[...paths].map((path) => stemOf(path.slice('uploads/'.length)))]);
+  return names.filter((name) => known.has(stemOf(name))).map((name) => join(dir, name));
+}
+
+function stemOf(name: string): string {
+  return name.split('.', 1)[0] ?? '';
+}
+
+/** Files that tools wrote in a shared workspace for requests of theirs alone, as far as the lines tell. */
+export async function eraseWritten(
+  workspace: string,
+  lines: readonly SessionMessage[],
+  own: ReadonlySet<SessionMessage>,
+): Promise<number> {
+  let count = 0;
+  for (const path of writtenAlone(lines, own)) {
+    try {
+      const { parent, name } = await openParent(workspace, path);
+      await using _ = parent;
+      await unlink(parent.child(name));
+      count += 1;
+    } catch (error) {
+      // It is gone, was never written, or leads out of the workspace: then it is none of its files.
+      if (!(error instanceof PathRefusal) && !isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR', 'EPERM')) throw error;
+    }
+  }
+  return count;
+}
+
+/** Paths in the workspace that calls of these lines wrote, and no call of the other lines. */
+export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<SessionMessage>): readonly string[] {
+  const others = new Set(lines.filter((line) => !own.has(line)).flatMap(writtenPaths));
+  return [...new Set([...own].flatMap(writtenPaths))].filter((path) => !others.has(path));
+}
+
+function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
+  return calls.flatMap(({ name, arguments: text }) => {
+    const path = name === CONVERTING ? convertedPath(text) : WRITING.includes(name) ? argumentIn(text, 'path') : undefined;
+    return path === undefined ? [] : [path];
+  });
+}
+
+/** Where it names no target, the document lies beside its source. */
+function convertedPath(text: string): string | undefined {
+  return (
+    argumentIn(text, 'target_path') ??
+    argumentIn(text, 'source_path')
+      ?.replace(/\.[^./]*$/, '')
+      .concat('.docx')
+  );
+}
+
+/** The arguments are as the model wrote them: they may be anything. */
+function argumentIn(text: string, name: string): string | undefined {
+  try {
+    const { [name]: path } = JSON.parse(text) as { readonly [name: string]: unknown };
+    return typeof path === 'string' ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function orNone(error: unknown): string[] {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+  throw error;
+}
+
+function orGone(error: unknown): void {
+  if (!isErrno(error, 'ENOENT')) throw error;
+}
