@@ -1,8 +1,8 @@
 // Every way in which words of a person come to lie on the disk, over three linked accounts: each is exported, and
 // none is found after an erasure that was killed in between, nor after the journal's own housekeeping.
 import { spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../core/message.ts';
 import type { ModelRequest } from '../core/model.ts';
@@ -232,4 +232,22 @@ test('a file that a task of a person’s job wrote into the workspace of a group
   const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
   expect(done).toMatchObject({ code: 0, stderr: expect.not.stringContaining('made.txt') });
   expect(await filesHolding(at.dataDir, [SECRET])).toEqual([]);
+});
+
+test('what lies elsewhere in the data directory and holds words of a person is named, and stays', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script, entry: ENTRY });
+  await at.ask('chat', eve('chat', { text: SECRET }));
+  await at.settled();
+  const files = { 'mcp/notes/memory.json': SECRET, 'HEARTBEAT.md': `ask ${NAMES.chat}`, 'channels/chat/login': IDS.chat };
+  for (const [file, words] of Object.entries({ ...files, 'mcp/notes/other.json': 'words of Ada' })) {
+    await mkdir(dirname(join(at.dataDir, file)), { recursive: true });
+    await writeFile(join(at.dataDir, file), words);
+  }
+  for (const how of ['--dry-run', '--yes']) {
+    const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, how);
+    const named = [...done.stderr.matchAll(/→ \S*\/data\/(\S+) names or quotes them and stays/g)].map(([, file]) => file);
+    expect(named.toSorted(), done.stderr).toEqual(Object.keys(files).toSorted());
+  }
+  expect((await filesHolding(at.dataDir, [SECRET, NAMES.chat, IDS.chat])).length).toBe(3);
 });

@@ -21,6 +21,16 @@ const WHOLE_MS = 1;
 /** Of a character that was cut in two. */
 const HALF = /[\ud800-\udbff]$/;
 
+/**
+ * At the top of the data directory: what an erasure goes through in ways of its own, copies that the command
+ * names, and what is installed.
+ */
+const SEARCHED_OTHERWISE = ['users', 'workspaces', 'outgoing', 'upload-days', 'chat', 'packages', 'plugins', 'plugin-copies'];
+
+function isElsewhere(name: string): boolean {
+  return SEARCHED_OTHERWISE.includes(name) || /^(?:journal|lock)\.db/.test(name);
+}
+
 /** Where the tools of a session write: those of a run within another session, in the directory of that one. */
 export function workspaceOf(dataDir: string, session: string): string {
   const within = /^(.*?)#(?:task|run):/s.exec(session)?.[1];
@@ -83,8 +93,8 @@ export interface MadeFiles {
    */
   readonly theirs: readonly MadeFile[];
   /**
-   * Below the data directory, sorted: others may have a part in these. One that ends with `/` is a workspace
-   * with more files than are looked at.
+   * Below the data directory, sorted: others may have a part in these, or they are no files of a workspace. One
+   * that ends with `/` is a workspace with more files than are looked at.
    */
   readonly left: readonly string[];
   /**
@@ -123,6 +133,7 @@ export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
       else left.push(leftName(dataDir, file));
     }
   }
+  for await (const { path, kind } of search.in(dataDir, () => undefined, isElsewhere)) if (kind === 'words') left.push(path);
   const named = await namedByOthers(options, theirs);
   left.push(...[...named].map((file) => leftName(dataDir, file)));
   return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort(), unsearched: unsearched.sort() };

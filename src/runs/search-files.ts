@@ -68,10 +68,10 @@ export class FileSearch {
   }
 
   /**
-   * `onMore`: there are more files than are looked at. Rejects with the reason of the signal, and as the disk
-   * does.
+   * `onMore`: there are more files than are looked at. `isSkipped`: by the name at the top. Rejects with the
+   * reason of the signal, and as the disk does.
    */
-  async *in(workspace: string, onMore: () => void): AsyncIterable<FoundFile> {
+  async *in(workspace: string, onMore: () => void, isSkipped = (_name: string) => false): AsyncIterable<FoundFile> {
     let [files, bytes] = [MOST_FILES, MOST_BYTES];
     const within: string[][] = [[]];
     for (let names = within.pop(); names !== undefined; names = within.pop()) {
@@ -79,6 +79,7 @@ export class FileSearch {
         await using directory = await WorkspaceDirectory.open(workspace, names);
         for (const entry of await readdir(directory.self, { withFileTypes: true })) {
           const path = [...names, entry.name];
+          if (isSkipped(path[0] ?? '')) continue;
           if (entry.isDirectory()) within.push(path);
           files -= 1;
           if (files < 0) return onMore();

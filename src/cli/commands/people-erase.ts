@@ -189,11 +189,12 @@ function tellFiles(context: CommandContext, files: readonly string[], why: (file
 const UNSEARCHED =
   'could not be searched (packed, closed or too large) and stays: look into it, and delete it where it holds words of theirs';
 
-/** A workspace ends with `/`. */
+/** A workspace with too many files ends with `/`. */
 function leftWhy(file: string): string {
-  return file.endsWith('/')
-    ? 'has more files than are searched (20,000): the others may hold words of theirs'
-    : 'holds words of theirs and stays: others may have a part in it; delete it, or take the words out, where they need none';
+  if (file.endsWith('/')) return 'has more files than are searched (20,000): the others may hold words of theirs';
+  return file.startsWith('workspaces/')
+    ? 'holds words of theirs and stays: others may have a part in it; delete it, or take the words out, where they need none'
+    : 'names or quotes them and stays: you, a channel or a server keep it, so look into it yourself';
 }
 
 /** Says how far a search is that takes longer than a second. */
