@@ -214,23 +214,26 @@ test('what a person said aside in a group goes, also where they never spoke to t
 
 const SECRET = 'the code of the front door is 4711';
 
-test('a file that a task of a person’s job wrote into the workspace of a group goes', async () => {
+test('files that a task of a person’s job wrote into the workspace of a group go, and those that others wrote too stay', async () => {
   await using dir = await tempDir();
   await using at = await peopleRig({ dir: dir.path, script, entry: ENTRY });
-  await at.ask('chat', { ...ADA, ...GROUP, text: 'QUIET words of Ada' });
+  const write = (path: string, content: string) => ({ name: 'write_file', arguments: { path, content } });
   await at.ask('chat', eve('chat', { ...GROUP, text: 'QUIET hello' }));
   const authority = { ...MEMBER, principal: `chat:${IDS.chat}` };
-  const text = `${SECRET}\n${call({ name: 'write_file', arguments: { path: 'made.txt', content: SECRET } })}`;
-  const payload = { text, profile: 'task', session: '_main:chat:group' } as const;
+  const calls = [write('made.txt', SECRET), write('weather.txt', 'SUNNY'), write('both.txt', 'CLOUDY')];
+  const payload = { text: `${SECRET}\n${call(...calls)}`, profile: 'task', session: '_main:chat:group' } as const;
   const due = { nextDue: Date.now(), schedule: { kind: 'at', at: Date.now() } } as const;
   await at.rig.daemon.journal.commit([{ kind: 'job', job: job({ id: 'abcd1234', authority, payload, ...due }) }]);
-  const made = () => filesHolding(join(at.dataDir, 'workspaces'), [SECRET]);
-  await until('it is written', async () => (await made()).length > 0);
+  const made = () => filesHolding(join(at.dataDir, 'workspaces'), [SECRET, 'SUNNY', 'CLOUDY']);
+  await until('they are written', async () => (await made()).length === 3);
   await at.settled();
-  expect(await made()).toEqual([expect.stringContaining('group')]);
+  // People and models are slower than a file system's clock.
   await new Promise((resolve) => setTimeout(resolve, 50));
+  await at.ask('chat', { ...ADA, ...GROUP, text: call(write('both.txt', 'CLOUDY')) });
+  await at.settled();
   const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
-  expect(done).toMatchObject({ code: 0, stderr: expect.not.stringContaining('made.txt') });
+  expect(done).toMatchObject({ code: 0, stderr: expect.not.stringContaining('.txt') });
+  expect(await made()).toEqual([expect.stringContaining('both.txt')]);
   expect(await filesHolding(at.dataDir, [SECRET])).toEqual([]);
 });
 

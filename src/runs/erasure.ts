@@ -9,7 +9,7 @@ import { callsOf } from '../core/call-key.ts';
 import type { Erasure, Erasures, Theirs } from '../core/erasure.ts';
 import { archivedSession, principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
-import type { SessionStore } from '../core/session.ts';
+import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
@@ -115,7 +115,25 @@ async function eraseMade(erasure: Erasure, options: ErasureOptions): Promise<Mad
   });
   const erased = await Promise.all(theirs.map(eraseFile));
   const changed = theirs.filter((_, index) => !erased[index]).map((file) => leftName(dataDir, file));
-  return { count: theirs.length - changed.length, left: [...left, ...changed].sort(), unsearched };
+  const written = await eraseWrittenElsewhere(erasure, options);
+  return { count: theirs.length - changed.length + written, left: [...left, ...changed].sort(), unsearched };
+}
+
+/** Files that tools wrote for jobs of theirs in the workspace of a group, unless another wrote them too. */
+async function eraseWrittenElsewhere(erasure: Erasure, { store, dataDir, erasures }: ErasureOptions): Promise<number> {
+  const isOwn = isOwnOf(erasure);
+  const shared = (erasure.worked ?? []).filter(({ workspace }) => !isOwn(workspace));
+  const by = Map.groupBy(shared, ({ workspace }) => workspaceOf(dataDir, workspace));
+  let count = 0;
+  for (const [workspace, worked] of by) {
+    const [own, others]: [SessionMessage[], SessionMessage[]] = [[], []];
+    for await (const { session, lines } of allLines(store, erasures)) {
+      if (worked.some((one) => session === one.session || session.startsWith(`${one.session}#`))) own.push(...lines);
+      else if (!isOwn(session) && workspaceOf(dataDir, session) === workspace) others.push(...lines);
+    }
+    count += await eraseWritten(workspace, [...own, ...others], new Set(own));
+  }
+  return count;
 }
 
 /** Those too that are in no file yet. A line that moves into one meanwhile comes twice. */
