@@ -133,7 +133,8 @@ export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
       else left.push(leftName(dataDir, file));
     }
   }
-  for await (const { path, kind } of search.in(dataDir, () => undefined, isElsewhere)) if (kind === 'words') left.push(path);
+  for await (const { path, kind } of search.in(dataDir, () => left.push('./'), isElsewhere))
+    if (kind === 'words') left.push(path);
   const named = await namedByOthers(options, theirs);
   left.push(...[...named].map((file) => leftName(dataDir, file)));
   return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort(), unsearched: unsearched.sort() };

@@ -71,7 +71,7 @@ export class FileSearch {
    * `onMore`: there are more files than are looked at. `isSkipped`: by the name at the top. Rejects with the
    * reason of the signal, and as the disk does.
    */
-  async *in(workspace: string, onMore: () => void, isSkipped = (_name: string) => false): AsyncIterable<FoundFile> {
+  async *in(workspace: string, onMore: () => unknown, isSkipped = (_name: string) => false): AsyncIterable<FoundFile> {
     let [files, bytes] = [MOST_FILES, MOST_BYTES];
     const within: string[][] = [[]];
     for (let names = within.pop(); names !== undefined; names = within.pop()) {

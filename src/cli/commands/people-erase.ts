@@ -10,10 +10,8 @@ import { principalOf } from '../../core/ids.ts';
 import type { Json } from '../../core/message.ts';
 import type { PersonRef } from '../../core/people.ts';
 import { STOPPED_MARK } from '../../delivery/answer-place.ts';
-import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
 import type { LeftFiles } from '../../runs/erasure.ts';
-import type { SearchOptions } from '../../runs/search-files.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -21,6 +19,7 @@ import { gatewayOf, knownPeople, nearHint, personOf } from '../known-people.ts';
 import { storedOf, terminalChat } from '../person-store.ts';
 import { withQuestions } from '../questions.ts';
 import { withJournal } from '../read-journal.ts';
+import { searchShown } from '../search-shown.ts';
 import { isYes, mustAsk } from './plugins-add.ts';
 
 export interface EraseOptions {
@@ -33,7 +32,6 @@ export interface EraseOptions {
 const DAEMON_MS = 120_000;
 const LOOK_MS = 200;
 const MOST_NAMED = 50;
-const SHOWN_MS = 1_000;
 
 export const peopleErase: Command<EraseOptions> = async (context, { person, yes = false, dryRun = false }) => {
   const { deps } = context;
@@ -60,7 +58,7 @@ async function erase(
   const [begun] = (await people.erasures.open()).filter(({ ids }) => ids.some((one) => principalOf(one) === principalOf(who)));
   const ids = begun?.ids ?? (await people.idsOf(who));
   const names = ids.map((one) => printable(principalOf(one))).join(', ');
-  const stored = await storedOf(dataDirOf(context), people, ids, searchShown(context));
+  const stored = await storedOf(dataDirOf(context), people, ids, searchShown(context.out, context.deps.clock));
   const counts = { ...Object.fromEntries(Object.entries(stored.rows).map(([table, rows]) => [table, rows.length])) };
   const sum = { sessions: stored.sessions.length, lines: stored.lines, files: stored.files.length, rows: stored.count };
   if (stored.count + stored.sessions.length + stored.lines === 0 && !begun) {
@@ -125,7 +123,7 @@ async function finish(
   const { clock } = context.deps;
   const { signal } = new AbortController();
   const until = clock.monotonic() + DAEMON_MS;
-  const onSearch = searchShown(context);
+  const onSearch = searchShown(context.out, context.deps.clock);
   while (clock.monotonic() < until) {
     // Again each time: a daemon may have ended meanwhile.
     if (await eraseAlone(dataDirOf(context), { erasures, clock, signal, onLeft, onSearch })) return true;
@@ -195,16 +193,6 @@ function leftWhy(file: string): string {
   return file.startsWith('workspaces/')
     ? 'holds words of theirs and stays: others may have a part in it; delete it, or take the words out, where they need none'
     : 'names or quotes them and stays: you, a channel or a server keep it, so look into it yourself';
-}
-
-/** Says how far a search is that takes longer than a second. */
-function searchShown({ deps: { clock }, out }: CommandContext): NonNullable<SearchOptions['onProgress']> {
-  let next = clock.monotonic() + SHOWN_MS;
-  return ({ files, bytes }) => {
-    if (clock.monotonic() < next) return;
-    next = clock.monotonic() + SHOWN_MS;
-    out.say(`searching files of groups: ${counted(files, 'file')}, ${Math.round(bytes / 1_000_000)} MB so far`);
-  };
 }
 
 async function isBlocked({ people }: OpenJournal, ids: readonly PersonRef[]): Promise<boolean> {
