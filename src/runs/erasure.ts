@@ -15,7 +15,7 @@ import { isErrno } from '../lib/errno.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
 import { eraseFile, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
-import type { SearchOptions } from './search-files.ts';
+import { isNoText, type SearchOptions } from './search-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 import { eraseUploads, eraseWritten } from './written-files.ts';
 
@@ -68,7 +68,7 @@ export async function finishErasure(begun: Erasure, options: ErasureOptions): Pr
     const counts = { ...erasure.counts, ...sum, files: files + made.count };
     await eraseOutgoing(erasure, options);
     await forgetUploads(erasure, options.dataDir);
-    const isThere = (file: string): boolean => existsSync(join(options.dataDir, file));
+    const isThere = (file: string): boolean => isStillThere(options.dataDir, file);
     const stays = { left: left.filter(isThere), unsearched: unsearched.filter(isThere) };
     if (stays.left.length + stays.unsearched.length > 0) options.onLeft(stays);
     await options.erasures.hashIds(erasure, counts);
@@ -77,6 +77,11 @@ export async function finishErasure(begun: Erasure, options: ErasureOptions): Pr
     if (tries === CLEAN_TRIES) throw new Error('another process reads the journal all the time');
     await options.clock.sleep(LOOK_MS, options.signal);
   }
+}
+
+/** Of a file that stays. */
+export function isStillThere(dataDir: string, file: string): boolean {
+  return isNoText(file) || existsSync(join(dataDir, file));
 }
 
 /** With what lines know of them whose rows are gone since: under which names they wrote, and in which runs. */

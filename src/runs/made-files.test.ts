@@ -215,3 +215,20 @@ test('a search tells how far it is, and ends when it is to end', async () => {
   await expect(search).rejects.toThrow('enough');
   expect(seen).toEqual([262_144, 524_288, 786_432]);
 });
+
+test('a file whose name is no UTF-8 cannot be searched, and is named', async () => {
+  await using dir = await tempDir();
+  const workspace = workspaceOf(dir.path, GROUP);
+  await mkdir(Buffer.concat([Buffer.from(`${workspace}/d`), Buffer.from([0xff])]), { recursive: true });
+  await writeFile(Buffer.concat([Buffer.from(`${workspace}/f`), Buffer.from([0xff])]), WORDS);
+  const { unsearched } = await found({ dir: dir.path, files: [], parts: [ofEve()] });
+  expect(unsearched.map((path) => path.split('/').at(-1))).toEqual(['d\ufffd', 'f\ufffd']);
+});
+
+test('what a repository keeps packed is named as one', async () => {
+  await using dir = await tempDir();
+  const write = (start: string) => (path: string) => writeFile(path, Buffer.from(start, 'latin1'));
+  await holding(dir.path, 'code/.git/objects/ab/cd', write('x\x01packed'));
+  const { unsearched } = await holding(dir.path, 'code/.git/objects/pack/pack-1.pack', write('PACK'));
+  expect(unsearched).toEqual([expect.stringMatching(/\/code\/\.git$/)]);
+});

@@ -18,6 +18,8 @@ const MOST_NAME_CHARS = 200;
 /** A file system notes times by a clock of its own, which is this much behind; those of lines are whole ms. */
 const BEHIND_MS = 10;
 const WHOLE_MS = 1;
+/** Its objects are packed one by one. */
+const IN_REPOSITORY = /^((?:.*?\/)?\.git)\/.*$/s;
 /** Of a character that was cut in two. */
 const HALF = /[\ud800-\udbff]$/;
 
@@ -117,7 +119,8 @@ export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
   const { dataDir, signal, onProgress } = options;
   const { places, searches } = await readSessions(options);
   const atWork = new Set(options.busy.map((session) => workspaceOf(dataDir, session)));
-  const [left, unsearched]: [string[], string[]] = [[], []];
+  const left: string[] = [];
+  const unsearched = new Set<string>();
   const theirs: MadeFile[] = [];
   const search = new FileSearch({ searches, signal, onProgress });
   for (const [workspace, place] of places) {
@@ -128,7 +131,8 @@ export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
       // What came with a message is found by its name.
       const isUpload = path.startsWith('uploads/');
       if (kind !== 'words') {
-        if (ctimeMs >= place.since && !place.uploads.has(path)) unsearched.push(leftName(dataDir, file));
+        if (ctimeMs >= place.since && !place.uploads.has(path))
+          unsearched.add(leftName(dataDir, { ...file, path: path.replace(IN_REPOSITORY, '$1') }));
       } else if (!isUpload && !atWork.has(workspace) && isMadeWithin(place, birthtimeMs, ctimeMs)) theirs.push(file);
       else left.push(leftName(dataDir, file));
     }
@@ -137,7 +141,7 @@ export async function madeFiles(options: MadeFilesOptions): Promise<MadeFiles> {
     if (kind === 'words') left.push(path);
   const named = await namedByOthers(options, theirs);
   left.push(...[...named].map((file) => leftName(dataDir, file)));
-  return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort(), unsearched: unsearched.sort() };
+  return { theirs: theirs.filter((file) => !named.has(file)), left: left.sort(), unsearched: [...unsearched].sort() };
 }
 
 interface Read {

@@ -15,10 +15,10 @@ const SLICE_BYTES = 256 * 1024;
 const PDF_WITHIN = 1_024;
 /**
  * How files begin whose words are packed: zip (also docx, xlsx, odt and epub), gzip, bzip2, xz, zstd, lz4, 7z,
- * rar, cab, and what Office keeps under a password.
+ * rar, cab, what Office keeps under a password, and objects of git.
  */
 const PACKED = ['PK\x03\x04', 'PK\x05\x06', '\x1f\x8b', 'BZh', '\xfd7zXZ\0', '\x28\xb5\x2f\xfd', '\x04\x22\x4d\x18', '7z\xbc\xaf']
-  .concat(['Rar!', 'MSCF', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'])
+  .concat(['Rar!', 'MSCF', 'PACK', 'x\x01', 'x\x9c', 'x\xda', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'])
   .map((start) => Buffer.from(start, 'latin1'));
 /** Packed or encrypted, and known by their ending alone. */
 const PACKED_NAME = /\.(?:br|lzma|gpg|age)$/i;
@@ -91,7 +91,7 @@ export class FileSearch {
           }
         }
       } catch (error) {
-        if (names.length > 0 && isErrno(error, 'EACCES', 'EPERM'))
+        if (names.length > 0 && (isErrno(error, 'EACCES', 'EPERM') || names.some(isNoText)))
           yield { kind: 'unread', path: names.join('/'), birthtimeMs: 0, ctimeMs: Date.now() };
         else if (!isGone(error)) throw error;
       }
@@ -113,7 +113,7 @@ export class FileSearch {
       if (hasWords) return { read: size, kind: 'words' };
       return isPacked || PACKED_NAME.test(name) ? { read: size, kind: 'packed' } : { read: size };
     } catch (error) {
-      if (isErrno(error, 'EACCES', 'EPERM')) return { read: 0, kind: 'unread' };
+      if (isErrno(error, 'EACCES', 'EPERM') || isNoText(name)) return { read: 0, kind: 'unread' };
       if (isGone(error)) return { read: 0 };
       throw error;
     }
@@ -142,6 +142,11 @@ export class FileSearch {
     }
     return { hasWords: false, isPacked };
   }
+}
+
+/** A name that is no UTF-8 is read as another one, under which nothing can be opened. */
+export function isNoText(name: string): boolean {
+  return name.includes('\ufffd');
 }
 
 /** Of one that is gone: it was changed just now. */

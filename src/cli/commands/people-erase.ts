@@ -1,6 +1,5 @@
 // a person -> what is stored of them is counted -> a yes -> begun in one commit -> finished here, or by the
 //   daemon that works on the data directory
-import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { remainsFor } from '../../app/compose/store.ts';
@@ -11,7 +10,7 @@ import type { Json } from '../../core/message.ts';
 import type { PersonRef } from '../../core/people.ts';
 import { STOPPED_MARK } from '../../delivery/answer-place.ts';
 import { printable } from '../../lib/printable.ts';
-import type { LeftFiles } from '../../runs/erasure.ts';
+import { isStillThere, type LeftFiles } from '../../runs/erasure.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -96,7 +95,6 @@ async function erase(
     for (const file of files.unsearched) more.unsearched.add(file);
   });
   const wasBlocked = await isBlocked(opened, ids);
-  tellJobs(context, stored.jobs);
   return await tell(context, opened, {
     who,
     ids,
@@ -104,6 +102,7 @@ async function erase(
     left: { left: [...more.left].sort(), unsearched: [...more.unsearched].sort() },
     isDone,
     wasBlocked,
+    jobs: stored.jobs,
   });
 }
 
@@ -140,25 +139,36 @@ interface Told {
   readonly left: LeftFiles;
   readonly isDone: boolean;
   readonly wasBlocked: boolean;
+  readonly jobs: readonly string[];
 }
 
 async function tell(
   context: CommandContext,
   { people }: OpenJournal,
-  { who, ids, sum, left: before, isDone, wasBlocked }: Told,
+  { who, ids, sum, left: before, isDone, wasBlocked, jobs }: Told,
 ): Promise<number> {
   const { out } = context;
   const copies = await copiesIn(dataDirOf(context));
-  const isThere = (file: string): boolean => existsSync(join(dataDirOf(context), file));
+  const isThere = (file: string): boolean => isStillThere(dataDirOf(context), file);
   const left = { left: before.left.filter(isThere), unsearched: before.unsearched.filter(isThere) };
   const entry = (await people.audit({})).findLast(({ kind }) => kind === 'person.erased');
   const erased: Json = isDone ? (entry?.data ?? {}) : null;
-  out.document({ person: principalOf(who), ids: ids.map(principalOf), erased: isDone, ...sum, counts: erased, copies, ...left });
+  out.document({
+    person: principalOf(who),
+    ids: ids.map(principalOf),
+    erased: isDone,
+    ...sum,
+    counts: erased,
+    copies,
+    ...left,
+    jobs,
+  });
   const names = ids.map((one) => printable(principalOf(one))).join(', ');
   if (isDone) out.data(`${out.mark('ok')} ${names}: erased. Their next message is a stranger's.`);
   else out.data(`${out.mark('warn')} ${names}: the daemon is still erasing; run this again to see when it is done`);
   if (wasBlocked) out.say('→ the block stays, with the id in it: `gatehouse people unblock` takes it away');
   for (const path of copies) out.say(`→ ${path} may hold words of theirs: it is a copy that you made`);
+  tellJobs(context, jobs);
   await tellLeft(context, ids, left);
   out.say('→ backups in other places, what the platforms keep, and the config hold what they held');
   return isDone ? EXIT.ok : EXIT.failed;
