@@ -175,7 +175,7 @@ for (const age of ['before', 'after'])
       const texts = [await readFile(join(out, 'person.json'), 'utf8')];
       for (const path of await filesBelow(join(out, 'files'))) texts.push(await readFile(path, 'utf8'));
       const missing = [...CANARIES].filter((word) => !texts.some((text) => text.includes(word)));
-      // Lines of others hold what was said aside under a name, which may be a namesake's; answers of the agent are none.
+      // Later, what was said aside stands in lines of others under a name alone, which may be a namesake's.
       if (age === 'before') expect.soft(missing).toEqual([]);
       expect.soft(texts.join()).not.toContain('words of Ada');
       await at.stop();

@@ -25,7 +25,10 @@ export function isKnown(store: Store, message: InboundMessage): boolean {
   });
 }
 
-/** Puts a keyed hash in place of the second key of the message of a run: of a mail it names the host it came from. */
+/**
+ * Puts a keyed hash in place of the second key of the message of a run: that of a mail names the host it came
+ * from.
+ */
 export function hashSecondKey(store: Store, seq: number): void {
   const sql = `SELECT input ->> '$.channel' AS channel, input ->> '$.account' AS account, input ->> '$.secondaryId' AS platformId
     FROM run WHERE seq = ? AND input ->> '$.secondaryId' IS NOT NULL`;

@@ -20,7 +20,7 @@ const CORRECTED = /^\[correction of an earlier message\] /;
 /** Who wrote a line of a group; the name of a person of the same name was erased. */
 const AUTHOR = /^\[(?:from [^\]]*|erased)\] /;
 const NAMED = /^\[from ([^\]]*)\] /;
-/** As the mark calls everybody whose name shows nothing (`nameInMark`). */
+/** As the mark calls people whose names show nothing (`nameInMark`). */
 const NAMELESS = 'unnamed';
 /** What was said in a recording stands in a mark. */
 const SPOKEN = /^\[Voice transcription: (.*)\]$/;

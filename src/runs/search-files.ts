@@ -40,8 +40,8 @@ export interface FoundFile {
   /** In the workspace. */
   readonly path: string;
   /**
-   * `words`: in its bytes, or in a name of its path. `packed`: none was found, and some may be hidden. `unread`: it
-   * is closed to this process, or too large.
+   * `words`: in its bytes, its name, or the target of the link that it is. `packed`: none was found, and some may
+   * be hidden. `unread`: it is closed to this process, too large, or its name is no UTF-8.
    */
   readonly kind: 'words' | 'packed' | 'unread';
   readonly birthtimeMs: number;
