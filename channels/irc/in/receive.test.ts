@@ -24,13 +24,15 @@ async function scene(options: BouncerOptions) {
       channelDeps({ name: 'irc', clock: quickClock(), logger }),
     );
     await channel.start(host, new AbortController().signal);
+    // What is said from now on is younger than the first start.
+    await until('it is in', () => host.state === 'healthy');
     return { channel, logger, [Symbol.asyncDispose]: () => channel.stop() };
   };
   return {
     bouncer,
     adapter,
     say: (text: string, line: Partial<SaidLine> = {}) => {
-      at += 5;
+      at = Math.max(at + 5, Date.now());
       bouncer.say({ from: 'Ada!~ada@home.example', target: 'bot', text, at, ...line });
     },
     /** The connection is cut, and the bot is back. */
