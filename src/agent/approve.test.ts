@@ -5,6 +5,7 @@ import type { ApprovalFacts, Tool } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, CallVerdict, ToolAccess } from '../core/turn.ts';
 import type { Question } from '../core/wait.ts';
 import { agentRun, anyAccess, countingTool, MemoryStepLog, type TestRun } from '../testing/agent-run.ts';
+import { FakeClock } from '../testing/fakes.ts';
 import { type ScriptedCall, scriptedModel } from '../testing/scripted-model.ts';
 import { createPolicy, type PolicySettings } from '../tools/policy.ts';
 import { runAgent } from './run.ts';
@@ -207,6 +208,42 @@ test.each([
   expect(stepsOf(run.steps.writes).map(({ state, effect, endedAt }) => ({ state, effect, endedAt }))).toEqual([
     { state: 'DONE' },
   ]);
+});
+
+/** Another attempt at a call that was cut off after its yes; it is over as soon as `ends` says so. */
+async function overAgain(ends: (step: 'facts' | 'STARTED', stop: AbortController, clock: FakeClock) => unknown) {
+  const [stop, clock] = [new AbortController(), new FakeClock()];
+  let isOver = false;
+  const approval = async (): Promise<ApprovalFacts> => {
+    if (isOver) await ends('facts', stop, clock);
+    return { digest: 'x', shown: 'y' };
+  };
+  const pay = countingTool({ name: 'pay', idempotent: true, approval });
+  const [asking, first] = await attempt({ tools: [pay] });
+  const allowed = access({}, { verdicts: said(asking) });
+  const [, second] = await attempt({ tools: [pay], recorded: first.steps.writes, access: allowed });
+  const steps = new MemoryStepLog([...first.steps.writes, ...stepsOf(second.steps.writes).slice(0, 1)]);
+  const record = steps.record.bind(steps);
+  steps.record = async (...args) => {
+    await record(...args);
+    if (args[0].state === 'STARTED') await ends('STARTED', stop, clock);
+  };
+  isOver = true;
+  const run = agentRun({ tools: [pay], access: allowed, steps, clock, signal: stop.signal });
+  const result = await runAgent(run);
+  return { result, runs: pay.runs, written: stepsOf(steps.writes).map(({ state }) => state) };
+}
+
+test('a call that was cut off in its effect is not told as not run where the turn is stopped as it begins again', async () => {
+  const { result, runs, written } = await overAgain((step, stop) => step === 'STARTED' && stop.abort());
+  expect([result.outcome.kind, runs]).toEqual(['aborted', 1]);
+  // Nothing says that it is done: it may have been, and a turn that is resumed may run it again.
+  expect(written).toEqual(['STARTED']);
+});
+
+test('nor where its time is over by then', async () => {
+  const { result, runs, written } = await overAgain((step, _stop, clock) => step === 'facts' && clock.advance(86_400_000));
+  expect([result.outcome.kind, runs, resultsIn(result), written]).toEqual(['limit', 1, [UNKNOWN], []]);
 });
 
 test('a call whose facts cannot be read is refused', async () => {

@@ -154,7 +154,9 @@ async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
   if (refusal !== undefined) return recordDone(call, { ...step, effect: 'none' }, notEnded(batch, refusal, 'not-run'), batch);
   using hold = await holdWorkspace(tool, call, batch);
   const { call: final, gate } = hold.late ?? (await gateFinal(call, recorded, { ...batch, tool }));
-  if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
+  // An earlier attempt may have run it: STARTED stays, and a turn that is resumed decides anew.
+  const mayHaveRun = recorded !== undefined && !recorded.hasNoEffect;
+  if (signal.aborted) return mayHaveRun ? notEnded(batch, UNKNOWN, 'unknown') : notEnded(batch, NOT_RUN, 'not-run');
   if (gate.kind === 'changed' || (gate.kind === 'refused' && going)) return await unknown(call, step, batch);
   // What goes on in this process was allowed when it began; to begin anew it would need a yes.
   if (gate.kind !== 'run' && !going) return await stopped(gate, call, step, { ...batch, tool });
@@ -169,6 +171,7 @@ async function runCall(call: ToolCall, batch: Batch): Promise<StoredCall> {
   }
   // Aborted while STARTED was being written: DONE follows, else a resumed turn would have to call it unknown.
   if (signal.aborted) {
+    if (mayHaveRun) return notEnded(batch, UNKNOWN, 'unknown');
     const notRun = notEnded(batch, NOT_RUN, 'not-run');
     return recordDone(call, { ...step, effect: 'none', endedAt: notRun.at }, notRun, batch);
   }
