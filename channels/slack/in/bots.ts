@@ -7,7 +7,7 @@ import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { RecentMap } from '../../kit/recent.ts';
 import { wordsOfBlocks } from './block-words.ts';
 import { isShared } from './inbound-content.ts';
-import { type InboundContext, isHome } from './inbound-fields.ts';
+import { type InboundContext, isHome, teamOf } from './inbound-fields.ts';
 
 /** Messages of one bot in a row, in one conversation, that are answered with no person in between. */
 export const MOST_IN_A_ROW = 5;
@@ -25,8 +25,7 @@ export function isBot(message: JsonObject): boolean {
  * whose ids may be the same.
  */
 export function listedBot(message: JsonObject, { allowedBots, me }: InboundContext): string | undefined {
-  const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
-  if (!isBot(message) || !isHome(team, me)) return undefined;
+  if (!isBot(message) || !isHome(teamOf(message), me)) return undefined;
   const ids = [str(message['bot_id']), str(message['app_id']), str(obj(message['bot_profile'])['app_id']), str(message['user'])];
   return ids.find((id) => id !== undefined && allowedBots.has(id));
 }

@@ -6,6 +6,7 @@ import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import type { SlackClient } from '../wire/client.ts';
 import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
+import type { Colleagues } from './colleagues.ts';
 import type { Cursor } from './cursor.ts';
 import { hasReplyOf, toEdit, toInbound } from './inbound.ts';
 import { type InboundContext, toMs } from './inbound-fields.ts';
@@ -15,6 +16,7 @@ export interface CatchUpOptions {
   readonly client: Pick<SlackClient, 'call' | 'now'>;
   readonly intake: Pick<Intake, 'commitFetched'>;
   readonly cursor: Cursor;
+  readonly colleagues: Pick<Colleagues, 'among'>;
   readonly context: () => InboundContext;
   readonly hours: number;
   readonly clock: Clock;
@@ -120,12 +122,18 @@ async function fetchChat(
   if (capped) range.logger.warn('slack.catch-up-capped', { chatId });
   // A millisecond, which is what a message's time is told in, holds a thousand of the platform's.
   items.sort((a, b) => Number(str(a['ts'])) - Number(str(b['ts'])));
-  const byId = new Map(items.flatMap((item) => read(item, chatId, range)).map((message) => [message.id, message]));
+  const sisterOf = await range.colleagues.among(items, range.signal);
+  const read = items.flatMap((item) => toMessage(item, { chatId, sisterTeam: sisterOf(item) }, range));
+  const byId = new Map(read.map((message) => [message.id, message]));
   return { messages: [...byId.values()], capped };
 }
 
-function read(item: JsonObject, chatId: string, { oldest, cursor, ...options }: Range): readonly InboundMessage[] {
-  const context = options.context();
+function toMessage(
+  item: JsonObject,
+  { chatId, sisterTeam }: { readonly chatId: string; readonly sisterTeam: string | undefined },
+  { oldest, cursor, ...options }: Range,
+): readonly InboundMessage[] {
+  const context = { ...options.context(), sisterTeam };
   const event = { ...item, type: 'message', channel: chatId };
   const stamp = str(item['ts']) ?? '';
   const ts = Number(stamp);

@@ -1,7 +1,7 @@
 /** Presses by people of other workspaces of our organisation, against the simulated platform. */
 import { afterEach, expect, test } from 'vitest';
-import { type Json, PERSON } from '../../../src/simulator/slack/workspace.ts';
-import { quickClock } from '../../../src/testing/channel-host.ts';
+import { BOT_USER, type Json, PERSON } from '../../../src/simulator/slack/workspace.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
 import { until } from '../../../src/testing/fakes.ts';
 import { slackSetup } from '../../../src/testing/slack/setup.ts';
 import { channel as descriptor } from '../index.ts';
@@ -18,7 +18,7 @@ async function scene() {
   open.push(at);
   const { server, logger } = at;
   server.organisation = OURS.id;
-  const { host } = await at.start();
+  const { channel, host } = await at.start();
   let presses = 0;
   const press = (team: string, fields: Json = {}): void => {
     presses += 1;
@@ -29,7 +29,7 @@ async function scene() {
   };
   const sender = async (nth: number) => (await until('it arrived', () => host.accepted[nth]))?.senderId;
   const asked = () => server.calls.filter(({ method }) => method === 'users.info').length;
-  return { server, logger, host, press, sender, asked };
+  return { server, channel, logger, host, press, sender, asked };
 }
 
 test('a colleague of another workspace who presses our button is who they are, and is asked about once', async () => {
@@ -88,4 +88,38 @@ test('where the payload says enough, nothing is asked', async () => {
   press('T0THEIRS', { enterprise: null });
   await sender(3);
   expect(asked()).toBe(0);
+});
+
+const TEAMS = ['T0TEST', 'T0SISTER'];
+const SISTER = { channel: 'C0TEST', team: 'T0SISTER' };
+
+test('a colleague of another workspace who wrote during an outage is who they are, one of another organisation is not', async () => {
+  const at = await slackSetup(descriptor, { clock: quickClock(1) });
+  open.push(at);
+  const { server } = at;
+  server.organisation = OURS.id;
+  server.members.set(PERSON, TEAMS);
+  const host = new TestHost();
+  const first = await at.create();
+  await first.start(host, new AbortController().signal);
+  await first.stop();
+  server.sockets.keepMissed = false;
+  for (const team of ['T0SISTER', 'T0SISTER', 'T0THEIRS'])
+    server.store({ channel: 'C0TEST', team, text: `<@${BOT_USER}> hello` });
+  server.fault({ method: 'users.info', kind: 'error', error: 'internal_error' });
+  await at.start(host);
+  await until('all arrived', () => host.accepted.length === 3);
+  expect(host.accepted.map(({ senderId }) => senderId)).toEqual([PERSON, PERSON, `T0THEIRS:${PERSON}`]);
+});
+
+test('what a colleague wrote in a thread before is theirs, and so is its first message', async () => {
+  const at = await scene();
+  const { server, host } = at;
+  server.members.set(PERSON, TEAMS);
+  const parent = server.store({ ...SISTER, text: 'how it began' });
+  server.say({ channel: 'C0TEST', user: 'U0BOB', text: `<@${BOT_USER}> well?`, thread_ts: parent.ts });
+  const message = await until('it arrived', () => host.accepted[0]);
+  expect(message.replyTo).toMatchObject({ senderId: PERSON, text: 'how it began' });
+  const found = await at.channel.earlier?.(message, 10, AbortSignal.timeout(10_000));
+  expect(found).toMatchObject([{ senderId: PERSON, text: 'how it began' }]);
 });

@@ -5,6 +5,7 @@
 import type { EarlierMessage } from '../../../src/core/earlier-message.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { type JsonObject, list, obj } from '../../kit/json.ts';
+import type { Colleagues } from './colleagues.ts';
 import { toInbound } from './inbound.ts';
 import { type InboundContext, TS } from './inbound-fields.ts';
 import type { UserNames } from './names.ts';
@@ -13,6 +14,7 @@ import { threadTail } from './thread-tail.ts';
 export interface EarlierOptions {
   readonly call: (method: string, args: JsonObject) => Promise<JsonObject>;
   readonly names: Pick<UserNames, 'named'>;
+  readonly colleagues: Pick<Colleagues, 'among'>;
   readonly context: InboundContext;
   readonly signal: AbortSignal;
 }
@@ -31,9 +33,10 @@ export async function earlierMessages(
   const { found, gap } = isReply
     ? await ofThread(threadId, message.timestamp, asked, options)
     : { found: await newest(asked, options), gap: undefined };
+  const sisterOf = await options.colleagues.among(found, options.signal);
   const read = found.flatMap((item) => {
     const event = { ...item, type: 'message', channel: chatId };
-    const one = toInbound({ kind: 'event', body: { event } }, options.context);
+    const one = toInbound({ kind: 'event', body: { event } }, { ...options.context, sisterTeam: sisterOf(item) });
     return one && one.platformId !== message.platformId ? [one] : [];
   });
   const named = await options.names.named(read, options.signal);

@@ -19,7 +19,7 @@ export interface InboundContext {
   readonly channel: string;
   readonly account: string;
   readonly me: Identity;
-  /** The workspace that the payload says is one of our organisation (`teamOfOurs`), or the platform. */
+  /** The workspace that the payload (`teamOfOurs`) or the platform (`Colleagues`) says is one of our organisation. */
   readonly sisterTeam?: string | undefined;
   /** Top-level messages of a channel open a thread of their own. */
   readonly replyInThread: boolean;
@@ -61,6 +61,11 @@ export function authorId(
 ): string | undefined {
   if (user === undefined || user === '') return undefined;
   return isHome(team, me) || team === sisterTeam ? user : `${team}:${user}`;
+}
+
+/** The workspace of the author of a message. */
+export function teamOf(message: JsonObject): string | undefined {
+  return str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
 }
 
 /**

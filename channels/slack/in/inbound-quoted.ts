@@ -4,7 +4,7 @@ import { type JsonObject, str } from '../../kit/json.ts';
 import { composed } from '../../kit/senders-words.ts';
 import { isBot, wordsOfBot } from './bots.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
-import { authorId, type Identity, type InboundContext } from './inbound-fields.ts';
+import { authorId, type Identity, type InboundContext, teamOf } from './inbound-fields.ts';
 import { plainText } from './inbound-text.ts';
 
 /**
@@ -38,8 +38,7 @@ export function isPaneRoot(message: JsonObject): boolean {
 }
 
 export function authorOf(message: JsonObject, context: InboundContext): string {
-  const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
-  return authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
+  return authorId(str(message['user']), teamOf(message), context) ?? str(message['bot_id']) ?? 'unknown';
 }
 
 export function isOwn(message: JsonObject, me: Identity): boolean {

@@ -20,7 +20,7 @@ const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bo
 /** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
 export function toInbound(payload: SlackPayload, reading: InboundContext): InboundMessage | undefined {
   const { kind, body } = payload;
-  const context = { ...reading, sisterTeam: payload.sisterTeam ?? teamOfOurs(payload, reading.me) };
+  const context = { ...reading, sisterTeam: payload.sisterTeam ?? reading.sisterTeam ?? teamOfOurs(payload, reading.me) };
   if (isShortcut(payload)) return toShortcut(payload, context);
   if (kind === 'action') return toChoice(body, context);
   if (kind === 'command') return toCommand(body, context);

@@ -8,6 +8,7 @@ import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { RecentMap, RecentSet } from '../../kit/recent.ts';
 import type { SlackClient } from '../wire/client.ts';
+import type { Colleagues } from './colleagues.ts';
 import type { InboundContext } from './inbound-fields.ts';
 import { isPaneRoot, quotedParent } from './inbound-quoted.ts';
 import type { UserNames } from './names.ts';
@@ -15,6 +16,7 @@ import type { UserNames } from './names.ts';
 export interface ParentsOptions {
   readonly client: Pick<SlackClient, 'call'>;
   readonly names: Pick<UserNames, 'nameOf'>;
+  readonly colleagues: Pick<Colleagues, 'among'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly context: () => InboundContext;
@@ -69,7 +71,7 @@ export class ThreadParents {
 
   /** `pane`: the platform began the thread, and a person says the first words in it. */
   async #fetch(call: InboundMessage, threadId: string, signal: AbortSignal): Promise<QuotedMessage | 'pane'> {
-    const { clock, logger, context, names } = this.#options;
+    const { clock, logger, context, names, colleagues } = this.#options;
     const platformId = `${call.chatId}:${threadId}`;
     const kept = this.#kept.get(platformId);
     const missing = (reason: string): QuotedMessage => {
@@ -84,7 +86,8 @@ export class ThreadParents {
         if (!parent) return missing('it is not there');
         this.#kept.set(platformId, parent);
         if (isPaneRoot(parent)) return 'pane';
-        const quoted = quotedParent(parent, platformId, context());
+        const sisterOf = await colleagues.among([parent], inner);
+        const quoted = quotedParent(parent, platformId, { ...context(), sisterTeam: sisterOf(parent) });
         if (quoted.fromBot || quoted.senderId === undefined || quoted.senderId === call.senderId) return quoted;
         return { ...quoted, origin: writtenBy(await names.nameOf(quoted.senderId, inner)) };
       });

@@ -58,6 +58,7 @@ export class Receiver {
   readonly #allowedBots: ReadonlySet<string>;
   #me: Identity | undefined;
   readonly #names: UserNames;
+  readonly #colleagues: Colleagues;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
   #errands: Errands | undefined;
@@ -73,7 +74,9 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.options = options;
     this.#allowedBots = new Set(options.settings.allowed_bots);
-    this.#names = new UserNames({ client: options.client, clock: options.deps.clock });
+    const { client, deps } = options;
+    this.#names = new UserNames({ client, clock: deps.clock });
+    this.#colleagues = new Colleagues({ client, clock: deps.clock, me: () => this.#context().me });
     // While the bot token is refused the socket may stand, but nothing can be answered.
     const order = inOrder('login', 'journal', 'connection', 'history');
     this.#health = new HealthSum<Part>((...health) => options.host.health(...health), order, ['connection']);
@@ -84,8 +87,8 @@ export class Receiver {
   }
 
   /** What messages are read with; undefined before the first login. */
-  get reading(): Pick<EarlierOptions, 'context' | 'names'> | undefined {
-    return this.#me && { context: this.#context(), names: this.#names };
+  get reading(): Pick<EarlierOptions, 'context' | 'names' | 'colleagues'> | undefined {
+    return this.#me && { context: this.#context(), names: this.#names, colleagues: this.#colleagues };
   }
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
@@ -103,9 +106,9 @@ export class Receiver {
     this.#fresh = stored === undefined;
     this.#cursor = cursor;
     const { clock, random, logger } = deps;
-    const names = this.#names;
+    const [names, colleagues] = [this.#names, this.#colleagues];
     const context = (): InboundContext => this.#context();
-    const parents = new ThreadParents({ client, clock, logger, names, context });
+    const parents = new ThreadParents({ client, clock, logger, names, colleagues, context });
     this.notices = new Notices({ logger, onLogin: () => void this.#probe(), onHeldBack: () => this.#heldBack() });
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names, parents, context },
@@ -115,7 +118,6 @@ export class Receiver {
     });
     const pane = new Pane({ client, clock, logger, prompts: settings.suggested_prompts });
     const { directChats } = this.options;
-    const colleagues = new Colleagues({ client, clock, me: () => context().me });
     this.#errands = new Errands({ intake: this.intake, directChats, colleagues, names, pane, logger, signal });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
@@ -142,7 +144,8 @@ export class Receiver {
         if (!live) cursor.interrupted();
       }
       // Even then: it shows which histories could not be read after an outage.
-      const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
+      const context = (): InboundContext => this.#context();
+      const options = { client, intake, cursor, hours, clock, logger, signal, context, colleagues: this.#colleagues };
       this.#note(hours > 0 ? noteOf(await catchUp(options)) : undefined);
       signal.throwIfAborted();
       if (!fresh) await intake.commitCursor(() => cursor.caughtUp(now));
