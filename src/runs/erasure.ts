@@ -14,7 +14,7 @@ import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
-import { eraseFile, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
+import { eraseFiles, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
 import { isNoText, type SearchOptions } from './search-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 import { eraseUploads, eraseWritten } from './written-files.ts';
@@ -118,8 +118,7 @@ async function eraseMade(erasure: Erasure, options: ErasureOptions): Promise<Mad
     ...{ signal, onProgress: onSearch, worked: erasure.worked ?? [] },
     sessions: () => allLines(store, erasures),
   });
-  const erased = await Promise.all(theirs.map(eraseFile));
-  const changed = theirs.filter((_, index) => !erased[index]).map((file) => leftName(dataDir, file));
+  const changed = (await eraseFiles(theirs)).map((file) => leftName(dataDir, file));
   const written = await eraseWrittenElsewhere(erasure, options);
   return { count: theirs.length - changed.length + written, left: [...left, ...changed].sort(), unsearched };
 }

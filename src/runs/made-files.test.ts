@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rename, symlink, truncate, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, readdir, rename, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import type { SessionMessage } from '../core/session.ts';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { tempDir } from '../testing/fakes.ts';
-import { eraseFile, madeFiles, workspaceOf } from './made-files.ts';
+import { eraseFiles, type MadeFiles, madeFiles, workspaceOf } from './made-files.ts';
 
 const GROUP = 'chat:group';
 const EVE = 'chat:eve';
@@ -109,6 +111,35 @@ test('a word of a megabyte is read in less than a second', async () => {
   expect(performance.now() - began).toBeLessThan(1_000);
 });
 
+/** The most CPU time, ms, in which nothing else was done while `work` was under way. */
+async function longestHold(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let [last, isOver] = [cpuMs(), false];
+  const look = (): void => {
+    longest = Math.max(longest, cpuMs() - last);
+    last = cpuMs();
+    if (!isOver) setImmediate(look);
+  };
+  setImmediate(look);
+  await work();
+  isOver = true;
+  await new Promise((resolve) => setImmediate(resolve));
+  return longest;
+}
+
+test('many files and what others said are compared in pieces, so that others are served', async () => {
+  await using dir = await tempDir();
+  const files = Array.from({ length: 200 }, (_, n) => `a-file-of-eve-${n}.txt`);
+  const others = Array.from({ length: 5 }, () => said('a-file-of-eve-'.repeat(100_000))).flat();
+  const parts = [[...ofEve(), ...others, ...said('keep a-file-of-Eve-199.txt')]];
+  let made: MadeFiles | undefined;
+  const longest = await longestHold(async () => {
+    made = await found({ dir: dir.path, files, parts });
+  });
+  expect([made?.theirs.length, made?.left]).toEqual([199, [expect.stringContaining('a-file-of-eve-199.txt')]]);
+  expect(longest).toBeLessThan(300);
+});
+
 test('a workspace with more files than are looked at is named', async () => {
   await using dir = await tempDir();
   const workspace = workspaceOf(dir.path, GROUP);
@@ -125,8 +156,23 @@ test('a file that was replaced since it was looked at stays', async () => {
   const workspace = workspaceOf(dir.path, GROUP);
   await writeFile(join(workspace, 'new'), 'of another');
   await rename(join(workspace, 'new'), join(workspace, 'a.txt'));
-  const erased = await Promise.all(theirs.toSorted((a, b) => a.path.localeCompare(b.path)).map(eraseFile));
-  expect(erased).toEqual([false, true]);
+  expect(names(await eraseFiles(theirs))).toEqual(['a.txt']);
+  expect(await readdir(workspace)).toEqual(['a.txt']);
+});
+
+const descriptors = (): number => readdirSync('/proc/self/fd').length;
+
+test.runIf(existsSync('/proc/self/fd'))('however many files go, few are open at once', async () => {
+  await using dir = await tempDir();
+  const { theirs } = await found({ dir: dir.path, files: Array.from({ length: 200 }, (_, n) => `${n}.txt`), parts: [ofEve()] });
+  const before = descriptors();
+  let most = 0;
+  const timer = setInterval(() => {
+    most = Math.max(most, descriptors() - before);
+  }, 1);
+  expect([theirs.length, await eraseFiles(theirs)]).toEqual([200, []]);
+  clearInterval(timer);
+  expect(most).toBeLessThan(20);
 });
 
 /** A workspace with one file of these bytes, which another may have a part in. */

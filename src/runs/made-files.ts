@@ -15,6 +15,9 @@ import { sessionWorkspacePath } from './workspace.ts';
 const NAME_CHARS = 6;
 /** As far as a name is looked for. */
 const MOST_NAME_CHARS = 200;
+/** Characters that are searched for names between two looks at what else is to be done, and what a search costs besides. */
+const SEARCHED_CHARS = 4 * 1024 * 1024;
+const SEARCH_CHARS = 1_000;
 /** A file system notes times by a clock of its own, which is this much behind; those of lines are whole ms. */
 const BEHIND_MS = 10;
 const WHOLE_MS = 1;
@@ -187,18 +190,29 @@ async function namedByOthers(
   { dataDir, theirs, key, isOwn, sessions }: MadeFilesOptions,
   files: readonly MadeFile[],
 ): Promise<ReadonlySet<MadeFile>> {
-  const named = new Set<MadeFile>();
   const of = Map.groupBy(files, ({ workspace }) => workspace);
-  if (of.size === 0) return named;
+  if (of.size === 0) return new Set();
+  const sought = new Map([...of].map(([workspace, here]) => [workspace, new Set(here.map(nameOf))]));
+  let searched = 0;
   for await (const { session, lines } of sessions()) {
-    const here = isOwn(session) ? undefined : of.get(workspaceOf(dataDir, session));
+    const here = isOwn(session) ? undefined : sought.get(workspaceOf(dataDir, session));
     if (!here) continue;
     for (const line of without(lines, eraseRule(theirs, key, lines).own)) {
       const words = folded(wordsOf(line));
-      for (const file of here) if (words.includes(folded(file.path.split('/').at(-1) ?? ''))) named.add(file);
+      for (const name of here) {
+        if (words.includes(name)) here.delete(name);
+        searched += words.length + SEARCH_CHARS;
+        if (searched < SEARCHED_CHARS) continue;
+        searched = 0;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     }
   }
-  return named;
+  return new Set(files.filter((file) => !sought.get(file.workspace)?.has(nameOf(file))));
+}
+
+function nameOf({ path }: MadeFile): string {
+  return folded(path.split('/').at(-1) ?? '');
 }
 
 function without(lines: readonly SessionMessage[], own: readonly SessionMessage[]): readonly SessionMessage[] {
@@ -241,8 +255,17 @@ function isMadeWithin({ own, others }: Place, born: number, changed: number): bo
   return born > 0 && isOwn(born) && isOwn(changed) && !others.some(({ from, to }) => from <= changed && born <= to);
 }
 
-/** False = it is gone, or another took its place since it was looked at. */
-export async function eraseFile({ workspace, path, changedAt }: MadeFile): Promise<boolean> {
+/**
+ * Gives those that are gone, or whose place another took since they were looked at. One after the other: a
+ * process may have so many files open only.
+ */
+export async function eraseFiles(files: readonly MadeFile[]): Promise<readonly MadeFile[]> {
+  const others: MadeFile[] = [];
+  for (const file of files) if (!(await eraseFile(file))) others.push(file);
+  return others;
+}
+
+async function eraseFile({ workspace, path, changedAt }: MadeFile): Promise<boolean> {
   try {
     const names = path.split('/');
     await using parent = await WorkspaceDirectory.open(workspace, names.slice(0, -1));
