@@ -140,6 +140,13 @@ test('many files and what others said are compared in pieces, so that others are
   expect(longest).toBeLessThan(300);
 });
 
+test('a group in which others made 200,000 calls is read to its end', async () => {
+  await using dir = await tempDir();
+  const many = Array.from({ length: 200_000 }, () => ran({})).flat();
+  const { theirs } = await found({ dir: dir.path, files: ['made.txt'], parts: [[...ofEve(), ...many]] });
+  expect(names(theirs)).toEqual(['made.txt']);
+});
+
 test('a workspace with more files than are looked at is named', async () => {
   await using dir = await tempDir();
   const workspace = workspaceOf(dir.path, GROUP);

@@ -172,8 +172,9 @@ async function readSessions(options: MadeFilesOptions): Promise<Read> {
     for (const { media = [] } of lines) for (const path of media) place.uploads.add(path);
     const calls = begun.get(session) ?? { own: new Map(), others: new Map() };
     begun.set(session, calls);
-    place.own.push(...spansOf(own, calls.own));
-    place.others.push(...spansOf(without(lines, own), calls.others));
+    // One by one: a call takes no more arguments than the stack holds.
+    for (const span of spansOf(own, calls.own)) place.own.push(span);
+    for (const span of spansOf(without(lines, own), calls.others)) place.others.push(span);
   }
   const ids = [...theirs.principals].map((principal) => principal.slice(principal.indexOf(':') + 1));
   const names = [...ids, ...theirs.names].filter((name) => name.length >= NAME_CHARS);
