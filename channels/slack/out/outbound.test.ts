@@ -170,7 +170,10 @@ test.each(['invalid_blocks', 'invalid_attachments', 'msg_blocks_too_long'])(
     // What was refused for another reason is not repeated.
     at.server.fault({ method: 'chat.postMessage', kind: 'error', error: 'is_archived' });
     expect(await at.send({ text: TABLE })).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
-    expect(at.server.calls.filter(({ method }) => method === 'chat.postMessage')).toHaveLength(3);
+    // Nor is one that has no table: delivery tries it without markup.
+    at.server.fault({ method: 'chat.postMessage', kind: 'error', error });
+    expect(await at.send({ text: 'tea?', choices: [{ label: 'yes', value: 'yes' }] })).toMatchObject({ kind: 'refused' });
+    expect(at.server.calls.filter(({ method }) => method === 'chat.postMessage')).toHaveLength(4);
   },
 );
 
