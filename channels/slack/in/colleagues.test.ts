@@ -60,6 +60,14 @@ test.each<[string, readonly string[] | undefined]>([
   expect(await sender(0)).toBe(`T0THEIRS:${PERSON}`);
 });
 
+test('A3 a member of another organisation is none of ours, in whichever of its workspaces they are', async () => {
+  const { server, press, sender } = await scene();
+  server.members.set(PERSON, ['T0THEIRS']);
+  server.foreign.set(PERSON, 'E0THEIRS');
+  press('T0THEIRS');
+  expect(await sender(0)).toBe(`T0THEIRS:${PERSON}`);
+});
+
 test('without the right to ask a colleague stays a person of the other workspace', async () => {
   const { server, press, sender } = await scene();
   server.members.set(PERSON, ['T0SISTER']);
@@ -120,6 +128,18 @@ test('what a colleague wrote in a thread before is theirs, and so is its first m
   server.say({ channel: 'C0TEST', user: 'U0BOB', text: `<@${BOT_USER}> well?`, thread_ts: parent.ts });
   const message = await until('it arrived', () => host.accepted[0]);
   expect(message.replyTo).toMatchObject({ senderId: PERSON, text: 'how it began' });
-  const found = await at.channel.earlier?.(message, 10, AbortSignal.timeout(10_000));
-  expect(found).toMatchObject([{ senderId: PERSON, text: 'how it began' }]);
+  const reply = { channel: 'C0TEST', team: 'T0THEIRS', thread_ts: parent.ts };
+  server.store({ ...reply, text: 'of a stranger' });
+  const asked = at.asked();
+  server.store({ ...reply, text: 'of a bot', bot_id: 'B0THEIRS', user: 'U0BOT2' });
+  server.fault({ method: 'users.info', kind: 'limit', retryAfter: 1 });
+  const found = await at.channel.earlier?.({ ...message, platformId: '' }, 10, AbortSignal.timeout(10_000));
+  expect(found?.map(({ senderId, text }) => [senderId, text])).toEqual([
+    [PERSON, 'how it began'],
+    ['U0BOB', 'well?'],
+    [`T0THEIRS:${PERSON}`, 'of a stranger'],
+    ['T0THEIRS:U0BOT2', 'of a bot'],
+  ]);
+  // About the stranger: twice whether they are one of ours, since the platform put it off once, and for the name.
+  expect(at.asked() - asked).toBe(3);
 });

@@ -52,8 +52,10 @@ export class SlackServer implements AsyncDisposable {
   readonly names = new Map([[PERSON, 'Ada']]);
   /** The organisation that the workspace belongs to. */
   organisation: string | undefined;
-  /** Of its people: user id -> their workspaces. */
+  /** Of people of organisations: user id -> their workspaces. */
   readonly members = new Map<string, readonly string[]>();
+  /** User id -> the organisation, where it is another than that of the workspace. */
+  readonly foreign = new Map<string, string>();
   /** False: every token is refused from now on. */
   loggedIn = true;
   /** True: what the bot posts is pushed to it too, as the real platform does. */

@@ -39,6 +39,7 @@ export interface WebApiServer {
   readonly names: ReadonlyMap<string, string>;
   readonly organisation: string | undefined;
   readonly members: ReadonlyMap<string, readonly string[]>;
+  readonly foreign: ReadonlyMap<string, string>;
   readonly echoes: boolean;
   event(event: Json): Json;
   file(file: Partial<StoredFile> & { readonly name: string; readonly bytes: Buffer }): StoredFile;
@@ -128,11 +129,11 @@ export class SlackWebApi {
   }
 
   #person(id: string): Json {
-    const { names, members, organisation } = this.#server;
+    const { names, members, foreign, organisation } = this.#server;
     const [name, teams] = [names.get(id), members.get(id)];
     if (name === undefined) throw new ApiError('user_not_found');
     const user = { id, name: 'handle', profile: { display_name: '', real_name: name } };
-    return { ...user, ...(teams && { enterprise_user: { id, enterprise_id: organisation, teams } }) };
+    return { ...user, ...(teams && { enterprise_user: { id, enterprise_id: foreign.get(id) ?? organisation, teams } }) };
   }
 
   #post(channel: string, args: Json): Json {
