@@ -3,6 +3,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { HEARTBEAT, type Job, type JobBook, type JobRequest } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
+import { nearest } from '../lib/edit-distance.ts';
 import { visibleText } from '../lib/visible-text.ts';
 import { nextDue, readSchedule } from './next.ts';
 
@@ -15,6 +16,8 @@ const LONGEST_TEXT = 8_000;
 const LONGEST_NAME = 100;
 /** Edits that meet a firing are made again on what it left. */
 const TRIES = 5;
+/** Of jobs in a hint. */
+const MOST_LISTED = 5;
 
 export interface BookOptions {
   readonly journal: Pick<Journal, 'commit' | 'jobs'>;
@@ -95,10 +98,7 @@ export class Book implements JobBook {
     const wanted = words.trim().toLowerCase();
     const fitting = theirs.filter(({ name, payload }) => `${name}\n${payload.text}`.toLowerCase().includes(wanted));
     const [only, ...others] = wanted === '' ? [] : fitting;
-    if (!only)
-      throw new GatehouseError('GH1003', `there is no job ${words.slice(0, LONGEST_NAME)}`, {
-        hint: 'see `gatehouse cron list --all`',
-      });
+    if (!only) throw noJob(words, theirs);
     if (others.length === 0) return only;
     const list = fitting.slice(0, 10).map(({ id, name }) => `${id} (${name})`);
     const more = fitting.length > list.length ? ` and ${fitting.length - list.length} more` : '';
@@ -112,6 +112,22 @@ export class Book implements JobBook {
     const hint = role === 'owner' ? 'remove some, or use `gatehouse cron add`' : 'remove one first';
     throw new GatehouseError('GH1702', `a person has at most ${most} jobs`, { hint });
   }
+}
+
+/** `jobs`: those that the caller may see. */
+export function noJob(words: string, jobs: readonly Job[]): GatehouseError {
+  const said = words.slice(0, LONGEST_NAME);
+  const message = `there is no job ${said}; it may be over, or removed`;
+  if (jobs.length === 0)
+    return new GatehouseError('GH1003', message, { hint: 'there are no jobs: see `gatehouse cron add --help`' });
+  const meant = nearest(
+    said,
+    jobs.flatMap(({ id, name }) => [id, name]),
+  );
+  const near = jobs.filter(({ id, name }) => id === meant || name === meant);
+  const listed = (near.length > 0 ? near : jobs).slice(0, MOST_LISTED).map(({ id, name }) => `${id} (${name})`);
+  const some = near.length > 0 ? `did you mean ${listed.join(', ')}?` : `there is ${listed.join(', ')}:`;
+  return new GatehouseError('GH1003', message, { hint: `${some} \`gatehouse cron list --all\` shows all` });
 }
 
 /** A34: a guest makes none, a member a few. Undefined = any number. */

@@ -146,6 +146,19 @@ test('remove and enable change one job; a name that fits several changes none', 
   expect(await at.cli.run('cron', 'remove', 'nothing')).toMatchObject({ code: 1, stderr: expect.stringContaining('GH1003') });
 });
 
+test('a job that is gone is said to be gone, with the jobs that may be meant', async () => {
+  await using at = await setup();
+  await at.put(job(), job({ id: 'second00', name: 'backups' }));
+  const [first, again] = [await at.cli.run('cron', 'remove', 'ab12cd34'), await at.cli.run('cron', 'remove', 'ab12cd34')];
+  expect([first.code, again.code]).toEqual([0, 1]);
+  expect(again.stderr).toMatch(
+    /no job ab12cd34; it may be over, or removed\n.*there is second00 \(backups\): `gatehouse cron list/,
+  );
+  expect((await at.cli.run('cron', 'remove', 'second0')).stderr).toMatch(/did you mean second00 \(backups\)\?/);
+  expect((await at.cli.run('cron', 'remove', 'backup')).code).toBe(0);
+  expect((await at.cli.run('cron', 'remove', 'second00')).stderr).toContain('there are no jobs');
+});
+
 test('run needs the daemon, which runs it', async () => {
   await using at = await setup();
   await at.put(job());

@@ -3,7 +3,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import { HEARTBEAT, type Job, type JobAddress, type JobRequest } from '../../core/job.ts';
 import { printable } from '../../lib/printable.ts';
 import { wallTime } from '../../lib/wall-time.ts';
-import { Book } from '../../schedule/book.ts';
+import { Book, noJob } from '../../schedule/book.ts';
 import { OPERATOR } from '../../schedule/file.ts';
 import { auditedJobs } from '../audited-jobs.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
@@ -85,7 +85,7 @@ export const cronRun: Command<{ readonly job: string }> = async (context, { job:
   }
   const done = await withJournal(context, async ({ journal }) => {
     const was = await journal.jobs.get(id);
-    if (!was) throw noJob(id);
+    if (!was) throw noJob(id, await journal.jobs.list());
     if (!was.enabled || was.id === HEARTBEAT)
       throw new GatehouseError('GH1702', `job ${id} ${was.enabled ? 'runs by its file alone' : 'is disabled'}`, {
         hint: was.enabled ? 'change HEARTBEAT.md' : `gatehouse cron enable ${id}`,
@@ -94,7 +94,7 @@ export const cronRun: Command<{ readonly job: string }> = async (context, { job:
     await journal.commit([{ kind: 'job', job: { ...was, nextDue: deps.clock.now() }, was }]);
     return was;
   });
-  if (!done) throw noJob(id);
+  if (!done) throw noJob(id, []);
   out.document({ id: done.id });
   out.data(`${out.mark('ok')} ${printable(done.id)} ${printable(done.name)} is due now`);
   return EXIT.ok;
@@ -103,15 +103,11 @@ export const cronRun: Command<{ readonly job: string }> = async (context, { job:
 async function change(context: CommandContext, id: string, past: string, make: (book: Book) => Promise<Job>): Promise<number> {
   const { out, deps } = context;
   const job = await withJournal(context, (opened) => make(bookOn(opened, context)));
-  if (!job) throw noJob(id);
+  if (!job) throw noJob(id, []);
   out.document({ job: jobDocument(job) });
   const next = past === 'enabled' ? `, ${nextText(job, deps.clock.now())}` : '';
   out.data(`${out.mark('ok')} ${printable(job.id)} ${printable(job.name)} ${past}${next}`);
   return EXIT.ok;
-}
-
-function noJob(id: string): GatehouseError {
-  return new GatehouseError('GH1003', `there is no job ${id.slice(0, 100)}`, { hint: 'see `gatehouse cron list --all`' });
 }
 
 export const newJobId = (): string => randomBytes(4).toString('hex');
