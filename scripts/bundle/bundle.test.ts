@@ -34,7 +34,7 @@ test('the published program knows its version, finds its packages and answers wi
   expect((await answered).stdout).toContain('[demo]');
   // Commands are called by their name there, and by npm in a checkout.
   const status = run(process.execPath, [main, 'status'], { env, cwd: home.path });
-  await expect(status).rejects.toMatchObject({ stderr: expect.stringContaining('`gatehouse gateway`') });
+  await expect(status).rejects.toMatchObject({ stderr: expect.stringContaining('gateway`') });
 });
 
 test('its files are ASCII, and each package inside has its licence beside them', async () => {

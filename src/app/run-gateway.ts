@@ -48,7 +48,7 @@ export async function runGateway(given: RunOptions): Promise<number> {
   const early = openAuthStore({ dir: given.loginDir ?? given.dataDir, clock });
   const options = { ...given, env: await withStoredVariables(given.env, early) };
   const secrets = new Secrets(options.env);
-  const screen = new Screen(options.stdio.stderr, isInteractive(options));
+  const screen = new Screen(options.stdio.stderr, isInteractive(options), options.nameCommands);
   const logger = createLogger({
     level: logLevel(options),
     destination: screen.stderr,
@@ -66,7 +66,7 @@ export async function runGateway(given: RunOptions): Promise<number> {
     ...options,
     ...{ clock, logger },
     say: (text) => {
-      if (options.stdio.stderr.isTTY && options.message === undefined) screen.stderr.write(`${text}\n`);
+      if (options.stdio.stderr.isTTY && options.message === undefined) screen.say(`${text}\n`);
     },
   });
   const ending = options.ending ?? new Ending();
@@ -212,7 +212,7 @@ function terminal(options: RunOptions, screen: Screen): Terminal {
     unicode: isUtf8(env),
     historyFile: join(dataDir, 'history'),
     onPrompt: screen.onPrompt,
-    tell: (line) => screen.stderr.write(`! ${line}\n`),
+    tell: (line) => screen.say(`! ${line}\n`),
     ...once,
   };
 }
@@ -257,7 +257,7 @@ async function announce(options: RunOptions, { daemon, listening, token, detecte
   const { dataDir } = options;
   // `performance.now()` counts from the start of the process: what a person waits for.
   const tookMs = performance.now();
-  screen.stderr.write(readyText({ daemon, listening, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
+  screen.say(readyText({ daemon, listening, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
 }
 
 /**

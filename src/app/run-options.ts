@@ -20,6 +20,8 @@ export interface RunOptions {
   /** Data directory whose spending counts as well. Default: that of `gatehouse chat`. */
   readonly otherLedger?: string;
   readonly stdio: Stdio;
+  /** Names the commands in what the terminal is told as they are called there. Default: as they are. */
+  readonly nameCommands?: (text: string) => string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly requireModel: boolean;
   readonly verbose: boolean;

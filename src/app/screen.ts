@@ -9,9 +9,15 @@ const CLEAR_LINE = '\r\u001b[K';
  */
 export class Screen {
   readonly stderr: NodeJS.WritableStream;
+  readonly #nameCommands: (text: string) => string;
   #redraw: (() => void) | undefined;
 
-  constructor(stderr: NodeJS.WritableStream & { readonly isTTY?: boolean }, interactive: boolean) {
+  constructor(
+    stderr: NodeJS.WritableStream & { readonly isTTY?: boolean },
+    interactive: boolean,
+    nameCommands: (text: string) => string = (text) => text,
+  ) {
+    this.#nameCommands = nameCommands;
     this.stderr =
       interactive && stderr.isTTY
         ? new Writable({
@@ -23,6 +29,11 @@ export class Screen {
             },
           })
         : stderr;
+  }
+
+  /** To the person, in our words: the commands in it are named as they are called here. */
+  say(text: string): void {
+    this.stderr.write(this.#nameCommands(text));
   }
 
   /** Given to whoever draws the prompt. */

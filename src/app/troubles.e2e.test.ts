@@ -81,7 +81,7 @@ trouble('the account has no credit (402)', failing(402, { message: 'Insufficient
 
 trouble('the model is not there (404)', failing(404, { message: 'no such model', code: 'model_not_found' }), async (at) => {
   at.platform.inject({ text: 'hello' });
-  await at.says(['status'], /calls +the last call failed: GH2117 .*→ .*gatehouse models catalog/);
+  await at.says(['status'], /calls +the last call failed: GH2117 .*→ .*models catalog/);
 });
 
 trouble('too many requests (429)', failing(429, { message: 'slow down' }, { 'retry-after': '40' }), async (at) => {
@@ -114,13 +114,13 @@ trouble(
 
 trouble('a stranger writes', { entry: { allowed_senders: ['7'] } }, async (at) => {
   at.platform.inject({ text: 'hello' });
-  await at.says(['why', 'last'], /access +not let in/, /has to be let in first[\s\S]*gatehouse pair list/);
+  await at.says(['why', 'last'], /access +not let in/, /has to be let in first[\s\S]*pair list/);
 });
 
 trouble('a person is blocked', {}, async (at) => {
   expect(await at.ask('people', 'block', 'telegram:1000')).toMatch(/blocked/);
   at.platform.inject({ text: 'hello' });
-  await at.says(['why', 'last'], /blocked/, /gatehouse people (unblock|audit)/);
+  await at.says(['why', 'last'], /blocked/, /people (unblock|audit)/);
 });
 
 trouble('a group message does not name the agent', { entry: { allowed_groups: ['*'] } }, async (at) => {
@@ -147,12 +147,12 @@ trouble('U3 the platform holds an answer back (429)', {}, async (at) => {
 trouble('it is not known whether an answer arrived', {}, async (at) => {
   at.platform.fault({ method: 'sendMessage', kind: 'drop' });
   at.platform.inject({ text: 'hello' });
-  await at.says(['status'], /1 unknown,.*→ gatehouse dead list/);
+  await at.says(['status'], /1 unknown,.*→ .*dead list/);
   expect(await at.ask('why', 'last')).toMatch(/without a word from the platform whether they arrived/);
 });
 
 trouble('the token is wrong', { env: { TELEGRAM_BOT_TOKEN: '700001:wrong-token-AAAAAAAAAAAAAAAAAAAA' } }, async (at) => {
-  await at.says(['status'], /telegram .*down.*GH1501/, /→ gatehouse channels test telegram|GH1501/);
+  await at.says(['status'], /telegram .*down.*GH1501/, /→ .*channels test telegram|GH1501/);
   const tried = await cliRun(at.dir, ['channels', 'test'], {
     ...ENV,
     TELEGRAM_BOT_TOKEN: '700001:wrong-token-AAAAAAAAAAAAAAAAAAAA',
@@ -168,7 +168,7 @@ trouble('the token is revoked while it runs', {}, async (at) => {
 
 trouble('the config file is broken while it runs', {}, async (at) => {
   await writeFile(join(at.dir, 'config.json'), '{ "provider": "openai",, }');
-  await at.says(['status'], /config +.*GH11\d\d.*→ gatehouse config check/);
+  await at.says(['status'], /config +.*GH11\d\d.*→ .*config check/);
   expect(await at.ask('config', 'check')).toMatch(/config\.json:1:24/);
 });
 
@@ -185,7 +185,7 @@ trouble('more is reserved than the disk has', { config: { disk: { reserve_mb: 10
 trouble('an answer was given up', failing(500, { message: 'oops' }), async (at) => {
   at.platform.fault({ method: 'sendMessage', kind: 'error', status: 400, description: 'Bad Request: chat not found', times: 9 });
   at.platform.inject({ text: 'hello' });
-  await at.says(['status'], /answers .* 1 dead +→ gatehouse dead list/);
+  await at.says(['status'], /answers .* 1 dead +→ .*dead list/);
 });
 
 /** Of a daemon that does not run: what a command line prints, and the code it ends with. */
@@ -258,7 +258,7 @@ test.concurrent('U8 the config is broken when the daemon is told to read it agai
     await daemon.ready();
     await writeFile(join(at.dir, 'config.json'), '{ "provider": }');
     daemon.process.kill('SIGHUP');
-    await at.says(['status'], /config +.*GH11\d\d.*→ gatehouse config check/);
+    await at.says(['status'], /config +.*GH11\d\d.*→ .*config check/);
     at.platform.inject({ text: 'still there?' });
     await until('it answers all the same', () => at.texts().includes('echo: still there?'));
   }));
@@ -316,7 +316,7 @@ test.concurrent('the package of a channel is missing', () => {
     await using daemon = await at.spawn({ env: { ...env, ...preload(NO_SLACK) } });
     await daemon.ready();
     await until('it is told', async () => (await daemon.status()).channels.some(({ state }) => state === 'down'));
-    expect(await at.ask('status')).toMatch(/slack +down .*gatehouse channels add slack/);
+    expect(await at.ask('status')).toMatch(/slack +down .*channels add slack/);
   });
 });
 

@@ -53,6 +53,8 @@ export interface CliDeps {
   readonly version: string;
   /** The beginning of a command line that runs this program from any directory, for a person to copy. */
   readonly command: string;
+  /** The same for the terminal of this process: `gatehouse` where that is the name of a command. */
+  readonly commandHere: string;
   /** Directory with our package.json and config/examples. */
   readonly packageRoot: string;
   readonly channelTypes: readonly string[];

@@ -9,7 +9,7 @@ const of = (run: string) => ({ at, channel: 'telegram', messageId: `telegram/99/
 
 function lines(events: readonly RunEvent[], columns = 80): readonly string[] {
   const stdio = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-  const printed = new EventLines(new Output({ stdio, env: {}, json: false, color: 'never' }));
+  const printed = new EventLines(new Output({ stdio, env: {}, json: false, color: 'never', nameCommands: (text) => text }));
   return events.map((event) => printed.line(event, columns));
 }
 

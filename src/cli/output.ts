@@ -16,6 +16,9 @@ export interface Failure {
   readonly hint: string;
 }
 
+/** Fields of documents that say what to do. */
+const NAMES_COMMANDS: ReadonlySet<string> = new Set(['hint', 'fix']);
+
 const MARKS: Readonly<Record<Mark, readonly [string, Color]>> = {
   ok: ['✓', 'green'],
   warn: ['!', 'yellow'],
@@ -28,15 +31,19 @@ export interface OutputOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly json: boolean;
   readonly color: ColorChoice;
+  /** Applied to talk, failures and what is said of states, never to data: that may be the words of people. */
+  readonly nameCommands: (text: string) => string;
 }
 
 /** What a command says: data on stdout, talk on stderr. With `json`, stdout carries exactly one document. */
 export class Output {
   readonly json: boolean;
+  readonly nameCommands: (text: string) => string;
   readonly #options: OutputOptions;
 
   constructor(options: OutputOptions) {
     this.json = options.json;
+    this.nameCommands = options.nameCommands;
     this.#options = options;
   }
 
@@ -45,18 +52,24 @@ export class Output {
     if (!this.json) this.#options.stdio.stdout.write(`${text}\n`);
   }
 
+  /** As `data`, of words that are all ours: the commands that it names are named as they are called here. */
+  told(text: string): void {
+    this.data(this.nameCommands(text));
+  }
+
   /**
-   * `text` with its lines folded to the width of the terminal, the folded part under `indent` columns. As it
+   * As `told`, with its lines folded to the width of the terminal, the folded part under `indent` columns. As it
    * is elsewhere.
    */
   screen(text: string, indent: number): void {
     const { isTTY, columns } = this.#options.stdio.stdout;
-    this.data(isTTY === true && columns !== undefined ? foldLines(text, columns, indent) : text);
+    const named = this.nameCommands(text);
+    this.data(isTTY === true && columns !== undefined ? foldLines(named, columns, indent) : named);
   }
 
   /** The one document of a successful command; nothing without `json`. */
   document(body: Readonly<Record<string, unknown>>): void {
-    if (this.json) this.raw(`${JSON.stringify({ schemaVersion: SCHEMA_VERSION, ok: true, ...body }, null, 2)}\n`);
+    if (this.json) this.#document({ ok: true, ...body });
   }
 
   /** Exactly this text on stdout, whatever the mode. */
@@ -66,13 +79,13 @@ export class Output {
 
   /** Talk: progress, warnings, what to do next. */
   say(text: string): void {
-    this.#options.stdio.stderr.write(`${text}\n`);
+    this.#options.stdio.stderr.write(`${this.nameCommands(text)}\n`);
   }
 
   /** `more` joins the JSON document: what could be found out in spite of the failure. */
   fail(failure: Failure, more: Readonly<Record<string, unknown>> = {}): void {
     if (this.json) {
-      this.raw(`${JSON.stringify({ schemaVersion: SCHEMA_VERSION, ok: false, error: failure, ...more }, null, 2)}\n`);
+      this.#document({ ok: false, error: failure, ...more });
       return;
     }
     const sign = this.paint('red', '✗', 'stderr');
@@ -87,6 +100,12 @@ export class Output {
   mark(mark: Mark, stream: 'stdout' | 'stderr' = 'stdout'): string {
     const [sign, color] = MARKS[mark];
     return this.paint(color, sign, stream);
+  }
+
+  #document(body: Readonly<Record<string, unknown>>): void {
+    const named = (key: string, value: unknown): unknown =>
+      NAMES_COMMANDS.has(key) && typeof value === 'string' ? this.nameCommands(value) : value;
+    this.raw(`${JSON.stringify({ schemaVersion: SCHEMA_VERSION, ...body }, named, 2)}\n`);
   }
 
   #colored(stream: 'stdout' | 'stderr'): boolean {

@@ -25,6 +25,7 @@ import { addServiceCommands } from './groups/service.ts';
 import { addSessionsCommands } from './groups/sessions.ts';
 import { addTasksCommands } from './groups/tasks.ts';
 import { addToolsCommands } from './groups/tools.ts';
+import { nameCommands } from './named-commands.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
 
 const EXAMPLES = `Examples:
@@ -42,7 +43,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
   let code: number = EXIT.ok;
   const program = buildProgram(deps, async (load, options, command) => {
     const globals = command.optsWithGlobals<GlobalOptions & { json?: boolean; color: ColorChoice }>();
-    const out = outputFor(deps, { json: globals.json === true, color: globals.color });
+    const out = outputFor(program, deps, { json: globals.json === true, color: globals.color });
     const context: CommandContext = { deps, globals, out };
     code = await (await load())(context, options);
   });
@@ -52,7 +53,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
     return code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-    const out = outputFor(deps, { json: argv.includes('--json'), color: colorIn(argv) });
+    const out = outputFor(program, deps, { json: argv.includes('--json'), color: colorIn(argv) });
     if (error instanceof CommanderError) return usageError(error, program, argv, out);
     if (error instanceof ConfigError) sayProblems(out, error.problems);
     out.fail(failureOf(error), error instanceof ConfigError ? problemsDocument(error) : {});
@@ -141,8 +142,12 @@ function unknownCommand(word: string): string {
   return `unknown command '${printable(word.slice(0, 80))}'`;
 }
 
-function outputFor(deps: CliDeps, options: { readonly json: boolean; readonly color: ColorChoice }): Output {
-  return new Output({ stdio: deps.stdio, env: deps.env, ...options });
+function outputFor(program: Commander, deps: CliDeps, options: { readonly json: boolean; readonly color: ColorChoice }): Output {
+  const names = program.commands.map((command) => command.name());
+  return new Output({
+    ...{ stdio: deps.stdio, env: deps.env, ...options },
+    nameCommands: nameCommands(names, program.opts<GlobalOptions>(), deps),
+  });
 }
 
 /** For errors that come before or instead of parsing. */

@@ -1,5 +1,5 @@
 import { homedir, userInfo } from 'node:os';
-import { resolve } from 'node:path';
+import { resolve, sep } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
 import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -22,6 +22,7 @@ export function processDeps(): CliDeps {
     clock: systemClock,
     version: packageVersion(),
     command: commandLine(),
+    commandHere: commandHere(),
     packageRoot: packageRoot(),
     channelTypes: Object.keys(CHANNELS),
     channelSettings: async (type) => (await CHANNELS[type]?.())?.settings,
@@ -76,6 +77,14 @@ async function untilInterrupted<T>(wait: (stop: AbortSignal) => Promise<T>): Pro
 function commandLine(): string {
   if (!import.meta.filename.endsWith('.ts')) return 'gatehouse';
   return `npm run -s --prefix ${shellWord(packageRoot())} gatehouse --`;
+}
+
+/** As the README writes it, where the terminal is in the checkout. npm starts us in its root, and says where it was. */
+function commandHere(): string {
+  const root = packageRoot();
+  const from = process.env['INIT_CWD'] ?? currentDir();
+  const isWithin = from === root || from.startsWith(`${root}${sep}`);
+  return commandLine() === 'gatehouse' || !isWithin ? commandLine() : 'npm run -s gatehouse --';
 }
 
 /** Rejects a directory that was removed under us with what to do, where Node only has a stack trace. */

@@ -16,6 +16,7 @@ import { CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
 import { dataDirError, ensureDataDir, unwritableError } from './data-dir.ts';
 import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
+import { refuseEmptied } from './emptied.ts';
 import type { FileState } from './file-check.ts';
 import { FileWatch } from './file-watch.ts';
 import { KnownChats } from './known-chats.ts';
@@ -211,6 +212,7 @@ async function openFile(options: JournalOptions): Promise<Database> {
   let db: Database | undefined;
   try {
     const created = await createPrivateFile(path);
+    if (!created) await refuseEmptied(path);
     using _alone = created ? undefined : await aloneIfOld(path, options);
     db = new Database(path, { busyMs: BUSY_MS });
     // Of a new file only: it must be said before the first table. Freed pages then go back to the disk in

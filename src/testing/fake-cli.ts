@@ -149,6 +149,7 @@ export class FakeCli {
       clock: this.clock,
       version: '1.2.3',
       command: 'gatehouse',
+      commandHere: 'gatehouse',
       packageRoot: packageRoot(),
       channelTypes: Object.keys(this.channels),
       groupIds: this.groupIds,

@@ -53,7 +53,7 @@ function noSuch(name: string): GatehouseError {
 
 function report({ deps, out }: CommandContext, channels: readonly ChannelStatus[], running: boolean): number {
   const now = deps.clock.now();
-  if (channels.length === 0) out.data('no channel besides the terminal is configured: `gatehouse init` adds one');
+  if (channels.length === 0) out.told('no channel besides the terminal is configured: `gatehouse init` adds one');
   else out.data(formatTable(channels.map((channel) => row(channel, { out, now, running }))));
   const bad = channels.filter(({ state }) => state === 'down' || (!running && state !== 'healthy'));
   const documents = channels.map(channelDocument);

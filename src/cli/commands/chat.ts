@@ -20,7 +20,7 @@ export interface ChatOptions {
 }
 
 export const chat: Command<ChatOptions> = async (context, options) => {
-  const { deps, globals } = context;
+  const { deps, globals, out } = context;
   if (options.message?.trim() === '')
     throw new GatehouseError('GH1001', 'the message is empty', { hint: 'write `gatehouse chat -m "hello"`' });
   mustHaveWords(options);
@@ -33,6 +33,7 @@ export const chat: Command<ChatOptions> = async (context, options) => {
     config,
     dataDir: dataDirOf(here),
     stdio: deps.stdio,
+    nameCommands: out.nameCommands,
     env: deps.env,
     requireModel: config.config.require_model || deps.env['GATEHOUSE_REQUIRE_MODEL'] === '1',
     verbose: globals.verbose === true,

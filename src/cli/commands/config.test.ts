@@ -119,7 +119,7 @@ test('check warns of the token of a channel that is not set, and refuses one bot
   expect([unset.code, unset.stdout]).toEqual([0, expect.stringContaining('is valid, 2 warnings')]);
   expect(unset.stderr).toContain('TELEGRAM_BOT_TOKEN is not set, and channel telegram needs it');
   expect(unset.stderr).toMatch(
-    /channels\[1\]\.type: .*SECOND is not set[^→]*→ export SECOND=…, or `gatehouse auth set-key second`/,
+    /channels\[1\]\.type: .*SECOND is not set[^→]*→ export SECOND=…, or `gatehouse --config \S+ auth set-key second`/,
   );
   cli.env = { TELEGRAM_BOT_TOKEN: '1:a', SECOND: '1:a' };
   const shared = await cli.run('config', 'check', '--config', 'c.json');

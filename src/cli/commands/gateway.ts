@@ -27,6 +27,7 @@ export const gateway: Command<GatewayOptions> = async (context, options) => {
         }),
     dataDir: dataDirOf(context),
     stdio: deps.stdio,
+    nameCommands: out.nameCommands,
     env: deps.env,
     requireModel: options.requireModel === true || config.config.require_model || deps.env['GATEHOUSE_REQUIRE_MODEL'] === '1',
     verbose: globals.verbose === true,

@@ -38,7 +38,7 @@ export const pluginsList: Command<unknown> = async (context) => {
   const { out } = context;
   const states = await pluginsHere(context);
   out.document({ plugins: states.map(documentOf) });
-  if (states.length === 0) out.data('there is no plugin: add one with `gatehouse plugins add PATH`');
+  if (states.length === 0) out.told('there is no plugin: add one with `gatehouse plugins add PATH`');
   else {
     out.data(formatTable([['PLUGIN', 'STATE', 'VERSION', 'TOOLS', 'MAY', ''], ...states.map(cellsOf)]));
     for (const state of states) for (const line of partLines(state)) out.data(line);

@@ -37,7 +37,15 @@ async function scene(systemctl: string | undefined) {
     const stdio = { stdin: Object.assign(new PassThrough(), { isTTY: false }), stdout, stderr } as unknown as CliDeps['stdio'];
     const more = { packageRoot, channelTypes: ['cli', 'telegram'], channelSettings };
     const env = { PATH: bin, HOME: dir.path, ...exported };
-    const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0', ...more } as unknown as CliDeps;
+    const deps = {
+      stdio,
+      env,
+      cwd: dir.path,
+      home: dir.path,
+      version: '0',
+      commandHere: 'gatehouse',
+      ...more,
+    } as unknown as CliDeps;
     const code = await runCli(['service', ...argv], deps);
     return { code, ...text };
   };

@@ -55,7 +55,7 @@ function checked({ deps, out }: CommandContext, daemon: DaemonStatus): number {
     return EXIT.ok;
   }
   const more = troubles.length === 1 ? '' : ` (and ${troubles.length - 1} more: gatehouse status)`;
-  out.data(`trouble: ${printable(first.text)} → ${printable(first.fix)}${more}`);
+  out.told(`trouble: ${printable(first.text)} → ${printable(first.fix)}${more}`);
   if (out.json) out.fail({ code: 'GH1009', message: first.text, hint: first.fix }, { running: true, troubles });
   return EXIT.failed;
 }
