@@ -1,9 +1,9 @@
 import { accessSync } from 'node:fs';
-import { access, chmod, constants, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, chmod, constants, stat } from 'node:fs/promises';
 import { GatehouseError } from '../core/errors.ts';
 import { denied, deniedError } from '../lib/denied.ts';
 import { isErrno } from '../lib/errno.ts';
+import { makePath } from '../lib/make-path.ts';
 
 const OTHERS_WRITE = 0o002;
 
@@ -13,28 +13,11 @@ const OTHERS_WRITE = 0o002;
  */
 export async function ensureDataDir(dir: string): Promise<void> {
   try {
-    await makePath(dir);
+    await makePath(dir, { mode: 0o700 });
     // Only a directory has a `.`: an executable file would pass otherwise.
     await access(`${dir}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw dataDirError(dir, error);
-  }
-}
-
-/**
- * Not Node's `recursive`: that asks for ever where a parent is there and the system says ENOENT all the same,
- * as below /proc.
- */
-async function makePath(dir: string): Promise<void> {
-  try {
-    await mkdir(dir, { mode: 0o700 });
-  } catch (error) {
-    if (isErrno(error, 'EEXIST')) return;
-    if (!isErrno(error, 'ENOENT') || dirname(dir) === dir) throw error;
-    await makePath(dirname(dir));
-    await mkdir(dir, { mode: 0o700 }).catch((again: unknown) => {
-      if (!isErrno(again, 'EEXIST')) throw again;
-    });
   }
 }
 

@@ -1,6 +1,6 @@
 /** The list and the command against an npm of ours: what it is given, and what stays when it fails. */
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
@@ -41,7 +41,15 @@ async function scene(npm: string) {
     const stdio = { stdin: Object.assign(new PassThrough(), { isTTY: false }), stdout, stderr } as unknown as CliDeps['stdio'];
     const env = { PATH: `${dir.path}/bin:/usr/bin:/bin`, HOME: dir.path, OPENAI_API_KEY: 'canary' };
     const packageRoot = join(dir.path, 'root');
-    const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0', packageRoot } as unknown as CliDeps;
+    const deps = {
+      stdio,
+      env,
+      cwd: dir.path,
+      home: dir.path,
+      version: '0',
+      commandHere: 'gatehouse',
+      packageRoot,
+    } as unknown as CliDeps;
     const code = await runCli(['channels', 'add', ...argv, '--prefix', 'there'], deps);
     return { code, text };
   };
@@ -95,6 +103,23 @@ test('when npm fails, what was there stays', async () => {
   await mkdir(join(at.dir, 'there/node_modules/kept'), { recursive: true });
   expect(await at.run('twilio', '--yes')).toMatchObject({ code: 1, text: expect.stringContaining('npm ended with status 7') });
   expect(await readdir(join(at.dir, 'there/node_modules'))).toEqual(['kept']);
+});
+
+test('a prefix that cannot be written ends with what is in the way and what to do', async () => {
+  await using at = await scene(WORKS);
+  const why = /✗ GH1106 .*there cannot be written: .*\n.*`--prefix DIR`; what was installed before is as it was/;
+  await symlink('/proc/nowhere', join(at.dir, 'there'));
+  expect(await at.run('twilio', '--yes')).toMatchObject({ code: 1, text: expect.stringMatching(why) });
+  await using other = await scene(WORKS);
+  await writeFile(join(other.dir, 'there'), '');
+  const text = expect.stringMatching(/there cannot be written: a part of the path is a file\n/);
+  expect(await other.run('twilio', '--yes')).toMatchObject({ code: 1, text });
+});
+
+test('a directory of tarballs that is not there is named', async () => {
+  await using at = await scene(WORKS);
+  const text = expect.stringMatching(/✗ GH1106 .*nowhere cannot be read: ENOENT.*\n.*`--offline`/);
+  expect(await at.run('twilio', '--yes', '--offline', 'nowhere')).toMatchObject({ code: 1, text });
 });
 
 test('what is missing is named with the command that installs it', () => {

@@ -1,11 +1,13 @@
 // a name -> what it needs, from the list that was published -> shown, licences too -> the operator's npm ->
 // node_modules
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { GatehouseError } from '../../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { dataDirError } from '../../journal/data-dir.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { type LockEntry, lockClosure } from '../../lib/lock-closure.ts';
+import { makePath } from '../../lib/make-path.ts';
 import { hasPackage, OPTIONAL_PACKAGES, type PackageKind, packagesDir } from '../../lib/optional-packages.ts';
 import { packageList } from '../../lib/package-list.ts';
 import { printable } from '../../lib/printable.ts';
@@ -125,9 +127,9 @@ interface Install {
 async function install({ deps, out }: CommandContext, { dir, roots, entries, offline }: Install): Promise<void> {
   const [fresh, old, modules] = [join(dir, '.packages.new'), join(dir, '.packages.old'), join(dir, 'node_modules')];
   try {
-    await mkdir(dir, { recursive: true });
+    await makePath(dir);
     for (const left of [fresh, old]) await rm(left, { recursive: true, force: true });
-    await mkdir(fresh, { recursive: true });
+    await makePath(fresh);
     const packages = offline === undefined ? entries : await fromTarballs(entries, resolve(deps.cwd, offline), fresh);
     const dependencies = Object.fromEntries(roots.map((name) => [name, entries[`node_modules/${name}`]?.version]));
     const manifest = { name: 'gatehouse-packages', version: '0.0.0', private: true, dependencies };
@@ -143,14 +145,23 @@ async function install({ deps, out }: CommandContext, { dir, roots, entries, off
     });
     await rename(join(fresh, 'node_modules'), modules);
   } catch (error) {
-    if (!isErrno(error, 'EACCES', 'EPERM', 'EROFS')) throw error;
-    throw new GatehouseError('GH1106', `${dir} cannot be written`, {
-      hint: 'run the command as the user that installed gatehouse (`sudo`), or choose a directory with `--prefix DIR`',
-      cause: error,
-    });
+    throw isGatehouseError(error) ? error : unwritable(dir, error);
   } finally {
     for (const left of [fresh, old]) await rm(left, { recursive: true, force: true }).catch(() => undefined);
   }
+}
+
+function unwritable(dir: string, error: unknown): GatehouseError {
+  const { message } = dataDirError(dir, error);
+  const choose = 'or choose a directory with `--prefix DIR`; what was installed before is as it was';
+  const hint = isErrno(error, 'EACCES', 'EPERM')
+    ? `run the command as the user that installed gatehouse (\`sudo\`), ${choose}`
+    : isErrno(error, 'ENOSPC', 'EDQUOT')
+      ? `free some space there, ${choose}`
+      : isErrno(error, 'EROFS')
+        ? `mount it so that it can be written, ${choose}`
+        : `mend what the message names, ${choose}`;
+  return new GatehouseError('GH1106', message, { hint, cause: error });
 }
 
 /**
@@ -159,7 +170,13 @@ async function install({ deps, out }: CommandContext, { dir, roots, entries, off
  */
 async function fromTarballs(entries: Entries, from: string, to: string): Promise<Entries> {
   const files = new Map<string, string>();
-  const names = (await readdir(from)).filter((name) => name.endsWith('.tgz'));
+  const there = await readdir(from).catch((error: unknown) => {
+    throw new GatehouseError('GH1106', `${from} cannot be read: ${errorText(error)}`, {
+      hint: 'name the directory with the tarballs after `--offline`; nothing was changed',
+      cause: error,
+    });
+  });
+  const names = there.filter((name) => name.endsWith('.tgz'));
   for (const name of names) {
     const digest = createHash('sha512')
       .update(await readFile(join(from, name)))
