@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -299,7 +299,29 @@ test('what the running daemon tells of itself, an open question, and a sandbox t
   expect(await running?.run(scene)).toMatchObject({ state: 'bad', what: expect.stringMatching(/journal cannot be written/) });
 });
 
+test('a running daemon that uses another config than the one judged is told of, with the line that judges its own', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  const [used, judged] = [await cli.write('a b.json', '{}'), join(dir.path, '.gatehouse/config.json')];
+  const check = CHECKS.find(({ id }) => id === 'config-in-use');
+  const told = async (file: string | undefined, loaded: object = { file: judged }) =>
+    await check?.run({ daemon: { kind: 'up', status: { config: { file, needsRestart: [] } } }, loaded } as unknown as Scene);
+  expect(await told(used)).toEqual({
+    state: 'warn',
+    what: `the daemon uses ${used}, and judged here is ${judged}`,
+    fix: `gatehouse doctor --config '${used}'`,
+  });
+  expect(await told(undefined)).toMatchObject({
+    state: 'warn',
+    fix: expect.stringContaining(`gatehouse gateway --config ${judged}`),
+  });
+  expect(await told(used, {})).toMatchObject({ state: 'warn', what: expect.stringContaining('no file, but the defaults') });
+  await symlink(judged, join(dir.path, 'link.json'));
+  expect((await told(join(dir.path, 'link.json')))?.state).toBe('ok');
+  expect((await told(undefined, {}))?.state).toBe('ok');
+});
+
 test('each check has a test that breaks it', () => {
-  const others = ['node', 'disk', 'port', 'clock', 'questions', 'sandbox', 'running'];
+  const others = ['node', 'disk', 'port', 'clock', 'questions', 'sandbox', 'running', 'config-in-use'];
   expect(CHECKS.map(({ id }) => id).toSorted()).toEqual([...Object.keys(BROKEN), ...others].toSorted());
 });

@@ -1,6 +1,9 @@
+import { realpath, stat } from 'node:fs/promises';
 import { ConfigError } from '../../../config/problem.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
+import { printable } from '../../lib/printable.ts';
+import { shellWord } from '../shell-word.ts';
 import { bad, type Check, ok, type Scene, skip, warn } from './check.ts';
 
 /** Ids of `config/check-security.ts` stand at the end of its messages. */
@@ -27,6 +30,36 @@ export const configFile: Check = {
 
 function place(line: number | undefined): string {
   return line === undefined ? '' : `:${line}`;
+}
+
+export const sameConfig: Check = {
+  id: 'config-in-use',
+  title: 'The config that is judged here is the one that the running daemon uses.',
+  async run({ daemon, loaded, problem }) {
+    const used = daemon.kind === 'up' ? daemon.status.config : undefined;
+    if (!used) return skip('no daemon runs that tells its config');
+    const judged = loaded?.file ?? (problem instanceof ConfigError ? problem.file : undefined);
+    const file = used.file === undefined ? undefined : printable(used.file);
+    if ((await placeOf(used.file)) === (await placeOf(judged))) return ok(file ?? 'no file: the defaults apply');
+    const text = `the daemon uses ${file ?? 'no config file'}, and judged here is ${judged ?? 'no file, but the defaults'}`;
+    if (used.file !== undefined && (await isFile(used.file)))
+      return warn(text, `gatehouse doctor --config ${shellWord(used.file)}`);
+    // What it was started with cannot be read again.
+    const flag = judged === undefined ? '' : ` --config ${shellWord(judged)}`;
+    return warn(text, `restart the daemon with the config that you mean: gatehouse gateway${flag}`);
+  },
+};
+
+/** Two names may lead to one file. */
+async function placeOf(path: string | undefined): Promise<string | undefined> {
+  return path === undefined ? undefined : await realpath(path).catch(() => path);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (about) => about.isFile(),
+    () => false,
+  );
 }
 
 export const security: Check = {
