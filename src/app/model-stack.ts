@@ -2,6 +2,7 @@
 // spending steps outermost
 import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../../config/load.ts';
+import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind, Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
@@ -32,6 +33,7 @@ import { withRefusalNotice } from './refusal-notice.ts';
 import { withReplacement } from './replaced-model.ts';
 import { createSpeech } from './speech.ts';
 import { type Spending, withSpendingLimits } from './spending-limits.ts';
+import { UnwrittenSpending, withWrittenSpending } from './unwritten-spending.ts';
 
 type Config = LoadedConfig['config'];
 
@@ -47,16 +49,18 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   // this runs.
   const foundKey = isFound(detected);
   const budget = options.before?.budget ?? (await openBudget(options, foundKey));
-  const record = (entry: UsageEntry): void => {
-    journal.spend(entry).catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
-  };
+  const spent =
+    options.before?.spent ??
+    new UnwrittenSpending(journal, (error) =>
+      logger.warn('usage.unrecorded', { code: 'GH1301', detail: errorText(error), hint: ERROR_CODES.GH1301.hint }),
+    );
   const { transcription } = config;
-  const transcriber = transcription && (await createSpeech(transcription, { ...options, budget, onSpent: record }));
+  const transcriber = transcription && (await createSpeech(transcription, { ...options, budget, onSpent: spent.record }));
   const spending: Spending = { steps: config.budget?.steps };
-  const { model, ...routed } = createModel(options, budget, record, spending);
+  const { model, ...routed } = createModel(options, budget, spent, spending);
   return {
     ...routed,
-    ...{ model, budget },
+    ...{ model, budget, spent },
     ...(transcriber ? { transcriber } : {}),
     setLimits(section) {
       spending.steps = section?.steps;
@@ -78,13 +82,9 @@ async function openBudget(
   return budget;
 }
 
-function createModel(
-  options: ModelStackOptions,
-  budget: Budget,
-  record: (entry: UsageEntry) => void,
-  spending: Spending,
-): Routed {
+function createModel(options: ModelStackOptions, budget: Budget, spent: UnwrittenSpending, spending: Spending): Routed {
   const { config, detected, clock, logger, operator } = options;
+  const { record } = spent;
   const onRetry = ({ model, failure, attempt, waitMs }: RetryInfo): void =>
     logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs });
   const onOddUsage: BudgetedOptions['onOddUsage'] = (odd) => logger.warn('usage.odd', odd);
@@ -100,6 +100,7 @@ function createModel(
     compose(
       createEntryWire(entry, options, deps),
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry, clock) }),
+      (inner) => withWrittenSpending(inner, budget, spent),
       (inner) =>
         withRetry(inner, {
           ...{ clock, random: Math.random, onRetry, gate: gates.of(entry) },

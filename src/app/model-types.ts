@@ -15,6 +15,7 @@ import type { ReplacedModel } from '../operator/notices.ts';
 import type { Operator } from './compose/operator.ts';
 import type { Login } from './current-login.ts';
 import type { SpeechOptions, TranscriberFor } from './speech.ts';
+import type { UnwrittenSpending } from './unwritten-spending.ts';
 
 type Config = LoadedConfig['config'];
 
@@ -45,7 +46,7 @@ export interface ModelStackOptions {
   readonly secret: SpeechOptions['secret'];
   readonly journal: Pick<Ledger, 'spending' | 'spend'>;
   /** The stack that this one is to replace: what was spent and what is held for calls that run counts on. */
-  readonly before?: Pick<ModelStack, 'budget'> | undefined;
+  readonly before?: Pick<ModelStack, 'budget' | 'spent'> | undefined;
   /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
@@ -75,6 +76,8 @@ export interface ModelStack extends AsyncDisposable {
   readonly warnings?: (now: number) => readonly string[];
   /** What was spent today. */
   readonly budget?: Budget;
+  /** What of that is not written down yet. */
+  readonly spent?: UnwrittenSpending;
   /** Limits and steps hold from now on, for a changed config. */
   readonly setLimits?: (budget: Config['budget']) => void;
   /** The limit of a day, for people; undefined = none. */

@@ -82,8 +82,11 @@ async function ask(
   const outcome = await callWithHooks(hooked, about, limit.signal, () => callModel(call));
   if (outcome.kind === 'answer' && !model.demo) {
     // What was paid for is used, also where it cannot be written down: the limits count it all the same.
-    const booked = parts.base.journal.spend(entryOf(outcome.answer, request.context, clock.now()));
-    await booked.catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
+    const entry = entryOf(outcome.answer, request.context, clock.now());
+    await parts.base.journal.spend(entry).catch((error: unknown) => {
+      logger.warn('usage.unrecorded', { detail: errorText(error) });
+      parts.models().spent?.record(entry);
+    });
   }
   signal.throwIfAborted();
   if (outcome.kind === 'answer') return replyOf(outcome.answer);
