@@ -2,7 +2,7 @@ import { accessSync } from 'node:fs';
 import { access, chmod, constants, stat } from 'node:fs/promises';
 import { GatehouseError } from '../core/errors.ts';
 import { denied, deniedError } from '../lib/denied.ts';
-import { isErrno } from '../lib/errno.ts';
+import { isDiskFull, isErrno } from '../lib/errno.ts';
 import { makePath } from '../lib/make-path.ts';
 
 const OTHERS_WRITE = 0o002;
@@ -50,7 +50,7 @@ export function dataDirError(path: string, error: unknown): GatehouseError {
       ? 'permission denied'
       : isErrno(error, 'ENOTDIR', 'EEXIST')
         ? 'a part of the path is a file'
-        : isFull(error)
+        : isDiskFull(error)
           ? 'no space left on the device'
           : error instanceof Error
             ? error.message
@@ -60,14 +60,9 @@ export function dataDirError(path: string, error: unknown): GatehouseError {
 
 /** Where the usual hint, to look at owner and mode, would lead astray. */
 function wayOut(error: unknown): { readonly hint?: string } {
-  if (isFull(error)) return { hint: 'free some space there, or name another `--data-dir`' };
+  if (isDiskFull(error)) return { hint: 'free some space there, or name another `--data-dir`' };
   if (isErrno(error, 'EROFS')) return { hint: 'mount it so that it can be written, or name another `--data-dir`' };
   return isErrno(error, 'ENOTDIR', 'EEXIST') ? { hint: 'name a directory with `--data-dir`' } : {};
-}
-
-/** From the file system, or in SQLite's words (SQLITE_FULL). */
-function isFull(error: unknown): boolean {
-  return isErrno(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && error.message.includes('disk is full'));
 }
 
 /** Of a database that SQLite could not open: it does not say which of the three files it may not use. */

@@ -172,6 +172,12 @@ export function isBusy(error: unknown): boolean {
 const IOERR_SHMSIZE = 10 | (19 << 8);
 const NO_ROOM = 'no room for its -shm file, the disk is full';
 
+/** Whether a statement failed because the disk is full. */
+export function isFull(error: unknown): boolean {
+  const code = sqliteCode(error) ?? 0;
+  return (code & 0xff) === 13 || code === IOERR_SHMSIZE;
+}
+
 /**
  * What a failed statement means to callers: GH1301 nothing was written, GH1302 the file is lost, GH1004 a bug
  * of ours.

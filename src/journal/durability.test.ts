@@ -185,6 +185,23 @@ it('F12 what a killed predecessor committed and never synced is on disk before i
   expect(before).toMatch(/fdatasync\(\d+<[^>]*journal\.db-wal>\) += 0/);
 });
 
+it('a journal that cannot be opened on a full disk says to make room and start again', async (context) => {
+  await using dir = await tempDir();
+  needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', dir.path);
+  const lines = await output(
+    onTinyDisk(
+      dir.path,
+      `const { openSync, writeSync } = await import('node:fs');
+       const dir = ${JSON.stringify(dir.path)};
+       { await using first = await openJournal({ dir, clock }); }
+       const filler = openSync(dir + '/filler', 'w');
+       for (let size = 65_536; size >= 1; size /= 16) try { for (;;) writeSync(filler, Buffer.alloc(size)); } catch {}
+       await openJournal({ dir, clock }).catch(({ code, hint }) => console.log(code, hint));`,
+    ),
+  );
+  expect(lines).toEqual(['GH1301 free disk space, then start again']);
+});
+
 it('F13 F14 a full disk rejects the write with GH1301 and keeps what was there; with room again it works', async (context) => {
   await using dir = await tempDir();
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', dir.path);

@@ -15,7 +15,7 @@ import { backupJournal } from './backup.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
 import { dataDirError, ensureDataDir, unwritableError } from './data-dir.ts';
-import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
+import { createPrivateFile, Database, isFull, journalError, sqliteCode } from './database.ts';
 import { refuseEmptied } from './emptied.ts';
 import type { FileState } from './file-check.ts';
 import { FileWatch } from './file-watch.ts';
@@ -292,6 +292,6 @@ function openError(path: string, error: unknown): GatehouseError {
   const primary = (sqliteCode(error) ?? 0) & 0xff;
   if (primary === 8 || primary === 14) return unwritableError(path, error);
   // A running daemon goes on by itself; this one has not started.
-  const hint = primary === 13 ? 'free disk space, then start again' : reason.hint;
+  const hint = isFull(error) ? 'free disk space, then start again' : reason.hint;
   return new GatehouseError(reason.code, `${path}: ${reason.message}`, { hint, cause: error });
 }

@@ -17,3 +17,13 @@ export function readFailureText(error: unknown): string {
 export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }
+
+/** From the file system, or in SQLite's words (SQLITE_FULL). */
+export function isDiskFull(error: unknown): boolean {
+  return isErrno(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && error.message.includes('disk is full'));
+}
+
+/** Options of an error: its cause, and where the disk is full a hint in place of the usual one of its code. */
+export function causeOf(error: unknown): { readonly cause: unknown; readonly hint?: string } {
+  return isDiskFull(error) ? { cause: error, hint: 'free some space there' } : { cause: error };
+}

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { errorText, GatehouseError } from '../../core/errors.ts';
 import { writeFileAtomic } from '../atomic-file.ts';
 import { deniedError } from '../denied.ts';
-import { isErrno } from '../errno.ts';
+import { causeOf, isErrno } from '../errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
 const MAX_BYTES = 1_000_000;
@@ -51,7 +51,7 @@ export class AuthFile {
   }
 
   unwritable(error: unknown): GatehouseError {
-    return new GatehouseError('GH1202', `${this.path} cannot be written: ${errorText(error)}`, { cause: error });
+    return new GatehouseError('GH1202', `${this.path} cannot be written: ${errorText(error)}`, causeOf(error));
   }
 
   /** Changes with the content (a rename gives a new inode), the permissions and the kind of the file. */

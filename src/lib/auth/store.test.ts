@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { FakeClock, MemoryLogger, tempDir, until } from '../../testing/fakes.ts';
+import { AuthFile } from './auth-file.ts';
 import type { Credential } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
 import { type AuthStore, openAuthStore } from './store.ts';
@@ -180,6 +181,12 @@ describe('the file', () => {
       expect(error).toMatchObject({ code: 'GH1202', message: expect.stringContaining(`this user may not use ${it.file}`) });
     },
   );
+
+  test('that a full disk has no room for says to free some space', async () => {
+    await using it = await scene();
+    const full = Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR' });
+    expect(new AuthFile(it.file).unwritable(full)).toMatchObject({ code: 'GH1202', hint: 'free some space there' });
+  });
 
   test('that cannot be written is GH1202', async () => {
     await using it = await scene();
