@@ -299,6 +299,15 @@ test('what the running daemon tells of itself, an open question, and a sandbox t
   expect(await running?.run(scene)).toMatchObject({ state: 'bad', what: expect.stringMatching(/journal cannot be written/) });
 });
 
+test('an empty journal in a data directory that was in use is bad', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await cli.haveJournal();
+  await cli.write('data/users/ada/sessions/default.jsonl', '');
+  const found = (await doctor(cli, '--offline')).lines.get('journal');
+  expect(found).toMatchObject({ state: 'bad', what: expect.stringContaining('is empty (0 bytes)') });
+});
+
 test('a running daemon that uses another config than the one judged is told of, with the line that judges its own', async () => {
   await using dir = await tempDir();
   const cli = await healthy(dir.path);

@@ -1,6 +1,8 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isGatehouseError } from '../../core/errors.ts';
 import { journalError } from '../../journal/database.ts';
+import { refuseEmptied } from '../../journal/emptied.ts';
 import { LATEST_EVENT_AT } from '../../journal/record.ts';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
@@ -37,12 +39,14 @@ export const journalCheck: Check = {
     for (const suffix of ['', '-wal', '-shm']) await mustBeOurs(path + suffix);
     try {
       const { size } = await stat(path);
+      await refuseEmptied(path);
       const megabytes = `${Math.ceil(size / 2 ** 20)} MB`;
       if (size > READ_WHOLE) return skip(`${megabytes} are too much to read now`);
       const problem = await quickCheck(path);
       return problem === undefined ? ok(megabytes) : damaged(problem);
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return skip('there is none yet');
+      if (isGatehouseError(error)) return bad(error.message, error.hint);
       // A full disk, or another process that holds the file: a backup in its place would lose what is sound.
       const { code, message, hint } = journalError(error);
       return code === 'GH1301' ? bad(message, hint) : damaged(error instanceof Error ? error.message : String(error));
