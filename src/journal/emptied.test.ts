@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { FakeClock, tempDir, until } from '../testing/fakes.ts';
 import { admit, message } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
@@ -54,4 +54,20 @@ test('a journal that was moved away begins anew, and one that another process fi
   }, 50);
   await using opened = await late;
   expect((await opened.journal.counts()).inbox.NEW).toBe(0);
+});
+
+test('a journal that is replaced while it is in use is told, and takes no more that would be gone with the process', async () => {
+  await using dir = await tempDir();
+  const failed: unknown[] = [];
+  await using opened = await openJournal({ dir: dir.path, clock, pollMs: 5, onFatal: (error) => failed.push(error) });
+  opened.journal.onOutsideChange(() => undefined);
+  await opened.journal.accept([admit(message(1))]);
+  expect(failed).toEqual([]);
+  await writeFile(join(dir.path, 'restored'), '');
+  await rename(join(dir.path, 'restored'), join(dir.path, 'journal.db'));
+  await until('it is told', () => failed.length > 0);
+  expect(failed).toMatchObject([
+    { code: 'GH1302', message: expect.stringContaining('was replaced or removed while it was in use') },
+  ]);
+  await expect(opened.journal.accept([admit(message(2))])).rejects.toMatchObject({ code: 'GH1302' });
 });

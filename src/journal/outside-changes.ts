@@ -1,3 +1,4 @@
+import { GatehouseError } from '../core/errors.ts';
 import type { Database } from './database.ts';
 
 export interface OutsideChangesOptions {
@@ -44,6 +45,12 @@ export class OutsideChanges implements Disposable {
 
   /** Whether the file was changed. Where `refresh` fails, the next poll looks again. */
   #look(): boolean {
+    const { db } = this.#options;
+    // What is committed from now on would be gone with this process, and no one would know.
+    if (db.isReplaced)
+      throw new GatehouseError('GH1302', `${db.path} was replaced or removed while it was in use`, {
+        hint: 'the next start uses the file that is there then; stop the daemon before you restore a backup (docs/backup.md)',
+      });
     const version = this.#version();
     if (version === this.#seen) return false;
     this.#options.refresh();
