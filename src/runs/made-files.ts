@@ -15,8 +15,9 @@ import { sessionWorkspacePath } from './workspace.ts';
 const NAME_CHARS = 6;
 /** As far as a name is looked for. */
 const MOST_NAME_CHARS = 200;
-/** Characters that are searched for names between two looks at what else is to be done, and what a search costs besides. */
+/** Characters that are searched for names between two looks at what else is to be done. */
 const SEARCHED_CHARS = 4 * 1024 * 1024;
+/** What one search costs besides, in the same measure. */
 const SEARCH_CHARS = 1_000;
 /** A file system notes times by a clock of its own, which is this much behind; those of lines are whole ms. */
 const BEHIND_MS = 10;
