@@ -3,9 +3,12 @@ import { expect, test } from 'vitest';
 import type { Receipt } from '../../../src/core/channel.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { Bouncer, type BouncerOptions, type SaidLine } from '../../../src/simulator/irc/bouncer.ts';
+import { ircMissing, startIrcServer } from '../../../src/simulator/irc/server.ts';
+import { startZnc, ZNC_PASSWORD, zncMissing } from '../../../src/simulator/irc/znc.ts';
 import { channelDeps } from '../../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
-import { MemoryLogger, until } from '../../../src/testing/fakes.ts';
+import { MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
+import { missing } from '../../../src/testing/needs.ts';
 import { channel as descriptor } from '../index.ts';
 
 const HOUR_MS = 3_600_000;
@@ -210,4 +213,46 @@ test('history of a ZNC that says no times is refused, and what is said live is a
   at.say('live');
   await until('it arrived', () => host.accepted.length === 4);
   expect(host.accepted.map(({ refusal }) => refusal)).toEqual(['undated', 'undated', 'undated', undefined]);
+});
+
+test.for([true, false])('the same behind a real ZNC that keeps its buffers: %s', async (keeps, context) => {
+  const absent = ircMissing() ?? zncMissing();
+  if (absent !== undefined) missing(context, absent);
+  await using server = await startIrcServer();
+  const ada = await server.join('Ada');
+  ada.say('JOIN #help');
+  await using znc = await startZnc(server.port, { keeps });
+  await until('ZNC is in the channel', () => ada.lines.some((line) => /^:bot!\S+ JOIN/.test(line)));
+  const host = new KnowingHost();
+  const adapter = async () => {
+    const channel = await descriptor.create(
+      descriptor.settings.parse({
+        ...{ host: '127.0.0.1', port: znc.port, tls: false, nick: 'bot', channels: ['#help'], server_password_env: 'ZNC' },
+      }),
+      channelDeps({ name: 'irc', clock: quickClock(), secret: () => ZNC_PASSWORD }),
+    );
+    await channel.start(host, new AbortController().signal);
+    return { channel, [Symbol.asyncDispose]: () => channel.stop() };
+  };
+  const sayAll = (word: string) => {
+    for (const line of [`bot :${word}`, `bot :${word}`, `#help :bot: ${word}`, `bot :\u0001ACTION ${word}\u0001`])
+      ada.say(`PRIVMSG ${line}`);
+  };
+  {
+    await using first = await adapter();
+    sayAll('live');
+    await until('all arrived', () => host.accepted.length === 4);
+    const part = outbound({ channel: 'irc', account: first.channel.account, chatId: '#help', text: 'bot: my answer' });
+    await first.channel.send(part, { plain: false, signal: new AbortController().signal });
+  }
+  sayAll('away');
+  await ada.settled();
+  for (const round of [1, 2]) {
+    await using _next = await adapter();
+    ada.say(`PRIVMSG bot :end ${round}`);
+    await until('the end arrived', () => texts(host).includes(`end ${round}`));
+  }
+  const all = ['live', 'live', 'live', '* Ada live', 'away', 'away', 'away', '* Ada away', 'end 1', 'end 2'];
+  expect(texts(host).toSorted()).toEqual(all.toSorted());
+  expect(host.accepted.every(({ refusal }) => refusal === undefined)).toBe(true);
 });
