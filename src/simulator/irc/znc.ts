@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { accepts, spawnDaemon } from '../email/process.ts';
 import { freePort } from '../free-port.ts';
 import { tempDir } from '../temp-dir.ts';
+import { until } from '../until.ts';
 
 const ZNC = '/usr/bin/znc';
 /** What a client sends as the password of the server. */
@@ -37,7 +38,14 @@ export async function startZnc(ircPort: number, { keeps }: { readonly keeps: boo
   const ended = daemon.ended.then(async () => {
     throw new Error(`znc ended: ${(await readFile(log, 'utf8')).slice(-1_000)}`);
   });
-  await Promise.race([accepts(port), ended]);
+  // On a busy machine its start takes longer than that of other daemons.
+  const listens = until('znc listens', () =>
+    accepts(port).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await Promise.race([listens, ended]);
   ended.catch(() => undefined); // it is told to end
   const kept = resources.move();
   return { port, [Symbol.asyncDispose]: () => kept.disposeAsync() };
