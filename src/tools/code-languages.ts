@@ -31,7 +31,7 @@ const SCRIPT: readonly Declaration[] = [
   one('interface', new RegExp(`${EXPORT}interface\\s+([\\w$]+)`)),
   one('enum', new RegExp(`${EXPORT}(?:const\\s+)?enum\\s+([\\w$]+)`)),
   one('namespace', new RegExp(`${EXPORT}(?:namespace|module)\\s+([\\w$.]+)\\s*\\{`)),
-  one('function', new RegExp(`${EXPORT}(?:async\\s+)?function\\s*\\*?\\s*([\\w$]+)`)),
+  one('function', new RegExp(`${EXPORT}(?:async\\s+)?function\\s*(?:\\*\\s*)?([\\w$]+)`)),
 ];
 const script = (name: string): Language => ({
   name,
@@ -41,7 +41,7 @@ const script = (name: string): Language => ({
   hasArrows: true,
 });
 
-const RUST_FN = /^\s*(?:pub(?:\([^()]{0,40}\))?\s+)?(?:(?:default|const|async|unsafe|extern(?:\s{1,20})?)\s+)*fn\s+(\w+)/;
+const RUST_FN = /^\s*(?:pub(?:\([^()]{0,40}\))?\s+)?(?:(?:default|const|async|unsafe|extern)\s+)*fn\s+(\w+)/;
 const RUST_TYPE = (word: string) => new RegExp(`^\\s*(?:pub(?:\\([^()]{0,40}\\))?\\s+)?(?:unsafe\\s+)?${word}\\s+(\\w+)`);
 const JAVA = String.raw`^\s*(?:(?:public|private|protected|static|final|abstract|sealed|non-sealed|strictfp)\s+)*`;
 
@@ -70,7 +70,7 @@ const RUST: Language = {
   declarations: [
     one('function', RUST_FN),
     ...['struct', 'enum', 'union', 'trait', 'mod'].map((word) => one(word, RUST_TYPE(word))),
-    one('impl', /^\s*(?:unsafe\s+)?impl\b\s*([^{]{1,120}?)\s*(?:\{|\bwhere\b|$)/),
+    one('impl', /^\s*(?:unsafe\s+)?impl\b\s*(?=\S)([^{]{1,120}?)(?<!\s)\s*(?:\{|\bwhere\b|$)/),
   ],
 };
 

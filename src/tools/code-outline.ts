@@ -17,6 +17,11 @@ const LINE_CHARS = 1_000;
 /** Between the name of a function and its body. */
 const HEAD_CHARS = 500;
 const [SEMICOLON, BRACE, BRACE_END, PARENTHESIS] = [0x3b, 0x7b, 0x7d, 0x28];
+/**
+ * `name(`, `A::~name<T>(`. Looked for where a name begins and nowhere else: each further place would read all
+ * of a long one again.
+ */
+const CALL = /((?<![\w$]::)(?:(?<![\w$])[\w$]+::)*[~#]?(?<![\w$])[\w$]+)\s{0,8}(?:<[^<>()]{0,100}>)?\(/;
 const NO_NAME = new Set(
   'if for while switch catch return function super await new throw else do case with sizeof typeof delete yield using synchronized assert constexpr defined'.split(
     ' ',
@@ -123,7 +128,7 @@ class BraceScan {
     const isMember = around?.isContainer === true && around.inside === depth;
     const isTop = callables.top !== undefined && depth === 0;
     if (!isMember && !isTop) return undefined;
-    const match = /((?:[\w$]+::)*[~#]?[\w$]+)\s{0,8}(?:<[^<>()]{0,100}>)?\(/.exec(line);
+    const match = CALL.exec(line);
     const name = match?.[1];
     if (!match || name === undefined || NO_NAME.has(name)) return undefined;
     const before = line.slice(0, match.index);

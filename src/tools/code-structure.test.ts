@@ -267,6 +267,11 @@ test('A45 a quarter of a megabyte made to keep the reader busy takes less than a
     'a::',
     'const a = ',
     '::~',
+    '=/[',
+    `class a {\n${'a'.repeat(990)}\n`,
+    `class a {\n${'$::'.repeat(330)}\n`,
+    `function${' '.repeat(990)}(\n`,
+    `impl${' '.repeat(850)}${'x'.repeat(140)}\n`,
   ];
   for (const path of ['a.ts', 'a.py', 'a.rs', 'a.cpp']) {
     for (const part of parts) {
@@ -278,3 +283,8 @@ test('A45 a quarter of a megabyte made to keep the reader busy takes less than a
     }
   }
 }, 120_000);
+
+test('A45 a line of many words that stand before a function of Rust is read at once', () => {
+  const code = `${'extern  '.repeat(24)}x`;
+  expect(leastCpuMs(300, () => outline('a.rs', code))).toBeLessThan(300);
+});

@@ -20,6 +20,8 @@ export interface Lexis {
 
 /** Longest delimiter of a raw string that is looked for. */
 const MOST_HASHES = 16;
+/** Longest regular expression that is looked for: of slashes that begin none, each would read all of its line. */
+const MOST_REGEXP = 500;
 /** A slash behind one of these, or behind nothing, begins a regular expression. */
 const BEFORE_OPERAND = /(?:^|[(,=:[!&|?{};+\-*%~^<>\n]|\b(?:return|case|typeof|do|else|in|of|await|yield|void|delete))\s*$/;
 
@@ -111,7 +113,8 @@ function longEnd(code: string, at: number, quote: string, { rawQuotes = [] }: Le
 
 function regExpEnd(code: string, at: number): number {
   let inClass = false;
-  for (let i = at + 1; i < code.length && code[i] !== '\n'; i += 1) {
+  const most = Math.min(code.length, at + MOST_REGEXP);
+  for (let i = at + 1; i < most && code[i] !== '\n'; i += 1) {
     if (code[i] === '\\') i += 1;
     else if (code[i] === '[') inClass = true;
     else if (code[i] === ']') inClass = false;
