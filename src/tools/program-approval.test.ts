@@ -2,6 +2,7 @@ import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Bounds } from '../core/process.ts';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { programApproval } from './program-approval.ts';
 
@@ -141,4 +142,11 @@ it('a yes for the session is never about a program that an option or a file can 
     expect(await rules(command), command).toBeUndefined();
   expect(await rules('ls', { ...BWRAP, network: true })).toBeUndefined();
   expect(await rules('ls', { ...BWRAP, mode: 'none' })).toBeUndefined();
+});
+
+it('reads a command with many blanks in one pass', async () => {
+  const path = await workspace();
+  const before = cpuMs();
+  await programApproval({ command: `ls ${' '.repeat(60_000)}x`, bounds: BWRAP }, { workspace: path, signal });
+  expect(cpuMs() - before).toBeLessThan(300);
 });

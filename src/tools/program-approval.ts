@@ -52,7 +52,7 @@ export async function programApproval(
  */
 function ruleFor(command: string, { mode, network }: Bounds): string | undefined {
   if (mode === 'none' || network) return undefined;
-  const plain = command.replace(/^ +| +$/g, '');
+  const plain = command.replace(/^ +|(?<! ) +$/g, '');
   if (!PLAIN.test(plain)) return undefined;
   const [program = '', first = ''] = plain.split(/ +/);
   if (!READS_ALONE.has(program)) return undefined;
