@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { leastCpuMs } from '../../src/testing/cpu-time.ts';
 import { piecesOf } from './markdown-pieces.ts';
 
 const paragraph = `${'word '.repeat(100)}\n\n`;
@@ -25,4 +26,9 @@ test('what has no empty line for too long is shown as it was written', () => {
   expect(piecesOf('x'.repeat(20_000)).map((piece) => piece.isAbsurd)).toEqual([true]);
   const [first, last] = piecesOf(`${paragraph}${'x'.repeat(20_000)}`);
   expect([first?.isAbsurd, last?.isAbsurd]).toEqual([false, true]);
+});
+
+test.each(['\r', '\u2028'])('lines that end in %j are looked at in one pass', (end) => {
+  const text = `${end.repeat(16_000)}\n\n`.repeat(8);
+  expect(leastCpuMs(300, () => piecesOf(text))).toBeLessThan(300);
 });

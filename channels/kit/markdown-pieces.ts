@@ -24,9 +24,9 @@ const NESTED_ABSURDLY = /^(?:[ \t]{0,8}(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))
 const MARK_RUN = /[*_~]{257}/;
 /**
  * Every `![` looks for its end again, and every row is filled up to the columns of its table: each a second
- * at the largest size.
+ * at the largest size. With the flag m, ^ would also begin anew behind each of many carriage returns.
  */
-const WIDE_TABLE = /^(?:[^|\n]*\|){257}/m;
+const WIDE_TABLE = /(?:^|\n)(?:[^|\n]*\|){257}/;
 const MOST_PICTURES = 500;
 
 /**
