@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { leastCpuMs } from '../../../src/testing/cpu-time.ts';
-import { type Said, withoutQuotation } from './body.ts';
+import { quotesOthers, type Said, withoutQuotation } from './body.ts';
 import { plainLines } from './body-line.ts';
 import { htmlToLines } from './html-text.ts';
 import { type InboundOptions, type MailFacts, toInbound } from './inbound.ts';
@@ -123,6 +123,12 @@ test.each(FLOODS)('300 kB of %j take no longer than words', (unit) => {
     expect(
       leastCpuMs(LIMIT_MS, () => withoutQuotation(plainLines(text), { subject: 'Re: s', account: 'agent@example.com' })),
     ).toBeLessThan(LIMIT_MS);
+});
+
+test('lines with many dashes that are no mark are looked at in one pass', () => {
+  const lines = plainLines(`a${'-'.repeat(117)}a\n`.repeat(9_000));
+  const facts = { subject: 'Re: s', account: 'agent@example.com' };
+  expect(leastCpuMs(300, () => [withoutQuotation(lines, facts), quotesOthers(lines, facts)])).toBeLessThan(300);
 });
 
 async function bodyOf({ name, mail }: Sample): Promise<string> {

@@ -117,7 +117,7 @@ function unruled(line: string): [before: number, words: string, after: number] {
   const text = line.trim();
   const before = /^[-*_=–—]*/.exec(text)?.[0].length ?? 0;
   const rest = text.slice(before);
-  const words = rest.replace(/[-*_=–—]{1,200}$/, '');
+  const words = rest.replace(/(?<![-*_=–—])[-*_=–—]+$/, '');
   return [before, words.trim(), rest.length - words.length];
 }
 
