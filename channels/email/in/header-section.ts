@@ -41,12 +41,10 @@ export function withBlankLine(raw: Uint8Array): Uint8Array {
   const lines = Buffer.from(raw.subarray(0, headerEnd(raw)))
     .toString('latin1')
     .split('\n');
-  const seen = new Set<string>();
+  const lastNew = lastNewField(lines);
   const words = lines.findIndex((line, index) => {
     if (line.trim() === '' || (index > 0 && /^[ \t]/.test(line))) return false;
-    const name = fieldName(line);
-    if (name !== undefined) seen.add(name);
-    return name === undefined && !lines.slice(index + 1).some((below) => isNewField(fieldName(below), seen));
+    return index > lastNew && fieldName(line) === undefined;
   });
   if (words < 0) return raw;
   const offset = lines.slice(0, words).reduce((sum, line) => sum + line.length + 1, 0);
@@ -57,6 +55,15 @@ function fieldName(line: string): string | undefined {
   return FIELD.exec(line)?.[1]?.toLowerCase();
 }
 
-function isNewField(name: string | undefined, seen: ReadonlySet<string>): boolean {
-  return name !== undefined && MAIL_FIELD.test(name) && !seen.has(name);
+/** The last line that has a field of mail which none above it has; -1 where there is none. */
+function lastNewField(lines: readonly string[]): number {
+  const seen = new Set<string>();
+  let last = -1;
+  for (const [index, line] of lines.entries()) {
+    const name = fieldName(line);
+    if (name === undefined || seen.has(name)) continue;
+    seen.add(name);
+    if (MAIL_FIELD.test(name)) last = index;
+  }
+  return last;
 }
