@@ -4,11 +4,12 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../testing/fakes.ts';
 import { NAMES, NO_HOST, OWN_ADDRESSES, OWN_MACHINE, OWN_NETWORK } from '../testing/forbidden-hosts.ts';
+import { expectQuick } from '../testing/quick.ts';
 import { SteadyClock } from '../testing/steady-clock.ts';
 import { ANYWHERE, type WebPeer, webPeer } from '../testing/web-peer.ts';
 import type { Connector } from './connect.ts';
 import type { EgressRules } from './destination.ts';
-import { ForwardProxy } from './forward-proxy.ts';
+import { endToEnd, ForwardProxy } from './forward-proxy.ts';
 
 /** A proxy, and how a program connects to it. */
 async function proxyFor(
@@ -165,4 +166,8 @@ test('after too many bytes every connection is closed', async () => {
   await until('all is closed', () => (socket.closed || socket.readableEnded) && (other.closed || other.readableEnded));
   expect(got).toBeLessThan(100_000);
   expect(proxy.renew()).toEqual(['the page moved more than 50000 bytes']);
+});
+
+test('blanks in a header are read in one pass', () => {
+  expectQuick(' ', (blanks) => endToEnd({ connection: `a${blanks}b` }));
 });

@@ -199,8 +199,14 @@ export class ForwardProxy implements Disposable {
   }
 }
 
-function endToEnd(headers: IncomingMessage['headers']): Record<string, string | readonly string[]> {
-  const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
+/** What is meant for the proxy alone is left out (RFC 9110 section 7.6.1). */
+export function endToEnd(headers: IncomingMessage['headers']): Record<string, string | readonly string[]> {
+  const named = new Set(
+    (headers.connection ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined || HOP_BY_HOP.has(name) || named.has(name) ? [] : [[name, value]],
