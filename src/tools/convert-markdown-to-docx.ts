@@ -13,8 +13,11 @@ const MAX_MARKDOWN_BYTES = 1024 ** 2;
 /** Of all of them; in base64 beside the Markdown they fit into what a program is given. */
 const MAX_PICTURE_BYTES = 5 * 1024 ** 2;
 const MAX_PICTURES = 50;
-/** The address of a picture in Markdown, with and without angle brackets (CommonMark 6.4). */
-const PICTURE = /!\[[^\]]*\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+))/g;
+/**
+ * The address of a picture in Markdown, with and without angle brackets (CommonMark 6.4). Read from the last
+ * `![` before it, so that many that begin no picture are not read to the end of the file again and again.
+ */
+const PICTURE = /!\[(?:[^\]!]|!(?!\[))*\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+))/g;
 
 interface Args {
   readonly source_path: string;

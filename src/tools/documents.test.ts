@@ -8,6 +8,7 @@ import { systemClock } from '../lib/clock.ts';
 import { childWorker } from '../sandbox/connect.ts';
 import { WorkerSpawner } from '../sandbox/spawner.ts';
 import { MAIN } from '../testing/child-daemon.ts';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { MemoryLogger, tempDir } from '../testing/fakes.ts';
 import { isFullLoad } from '../testing/full-load.ts';
 import { needs } from '../testing/needs.ts';
@@ -142,6 +143,13 @@ describe('convert_markdown_to_docx', () => {
     const elsewhere = { source_path: 'note.md', target_path: 'out/letter.docx' };
     expect((await it.call('convert_markdown_to_docx', elsewhere)).output).toContain('to out/letter.docx');
     expect((await it.call('convert_markdown_to_docx', { ...elsewhere, target_path: 'x.md' })).output).toContain('.docx');
+  });
+
+  test('A45 what begins many pictures and is none is read in one pass', async () => {
+    await using it = await workspace({ 'note.md': '!['.repeat(60_000) });
+    const before = cpuMs();
+    await it.call('convert_markdown_to_docx', { source_path: 'note.md' });
+    expect(cpuMs() - before).toBeLessThan(1_000);
   });
 
   test('pictures of the workspace are in it, and for others their words are', async () => {
