@@ -278,3 +278,14 @@ test('ten million characters are split in linear time: a quadratic splitter woul
   expect(splitText(text, { max: 4_000, unit: 'utf16' })).toHaveLength(51);
   expect(cpuMs() - start).toBeLessThan(3_000);
 });
+
+test('a text whose end adds nothing to what is sent is rendered a few times only', () => {
+  let renderings = 0;
+  const sentLength = (markdown: string): number => {
+    renderings += 1;
+    return markdown.length > 500 ? 4_001 : markdown.length;
+  };
+  const text = `${'word '.repeat(100)}\n\n${'> \n'.repeat(1_100)}`;
+  expect(visible(splitText(text, { max: 4_000, unit: 'utf16', sentLength }).join(''))).toBe(visible(text));
+  expect(renderings).toBeLessThan(200);
+});

@@ -67,13 +67,18 @@ const FENCE_SHARE = 4;
 
 /** A chunk this small is sent whatever becomes of it. */
 const SMALLEST = 4;
+/**
+ * Renderings until one fits, as a rule. Then each try is half of the one before: what is written may be so
+ * that its end adds nothing, and a rendering takes milliseconds.
+ */
+const EVEN_TRIES = 12;
 
 function takeChunk(source: string, at: number, carried: Carried, options: SplitOptions): Taken {
   const { max, unit } = options;
   const { fence, marks } = carried;
   const opening = fence ? openingLine(fence) : marks;
   let budget = max - measure(opening, unit);
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     const to = reach(source, at, budget, unit);
     const wanted = to >= source.length ? source.length : findCut(source, at, to, fence);
     const inCode = scanFences(source.slice(at, wanted), fence).open !== undefined;
@@ -91,7 +96,7 @@ function takeChunk(source: string, at: number, carried: Carried, options: SplitO
     if (excess <= 0 && (sent <= max || budget <= SMALLEST)) {
       return { chunk, marks: emphasis.opening, ...rest(source, next, closable && reopened(closable)) };
     }
-    budget = excess > 0 ? budget - excess : shrunk(measure(source.slice(at, cut), unit), max / sent);
+    budget = excess > 0 ? budget - excess : shrunk(measure(source.slice(at, cut), unit), tries < EVEN_TRIES ? max / sent : 0.5);
   }
 }
 
