@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { cpuMs } from '../../../src/testing/cpu-time.ts';
+import { parseMail } from './mime.ts';
+
+test.each([
+  ['words', 'x\n', ''],
+  ['base64 that ends anew', 'eA==\n', 'Content-Transfer-Encoding: base64\n'],
+])('A45 others wait for no longer than 300 ms while 200,000 lines of %s are read', async (_title, line, field) => {
+  let [longest, last, reading] = [0, cpuMs(), true];
+  const other = () => {
+    const now = cpuMs();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (reading) setImmediate(other);
+  };
+  other();
+  const { text } = await parseMail(Buffer.from(`From: a@b.c\n${field}\n${line.repeat(200_000)}`));
+  reading = false;
+  other();
+  expect(text?.replaceAll('\n', '')).toBe('x'.repeat(200_000));
+  expect(longest).toBeLessThan(300);
+});
