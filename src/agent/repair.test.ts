@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { SessionMessage } from '../core/session.ts';
 import { line } from '../testing/agent-run.ts';
 import { anyHistory, expectSound } from '../testing/any-history.ts';
+import { leastCpuMs } from '../testing/cpu-time.ts';
 import { LOST_RESULT, repairHistory } from './repair.ts';
 
 const call = (id: string, name = 'echo', args = '{}') => ({ id, name, arguments: args });
@@ -25,6 +26,12 @@ describe('repairHistory', () => {
     const repaired = repairHistory([line('user', 'go'), asks('call_1', 'call_2'), result('call_2', 'two'), line('user', 'and?')]);
     expect(short(repaired)).toEqual(['user: go', 'assistant: ', `tool: ${LOST_RESULT}`, 'tool: two', 'user: and?']);
     expectSound(repaired);
+  });
+
+  test('three thousand calls of one id are told apart at once', () => {
+    const history = Array.from({ length: 3_000 }, () => [asks('call_0'), result('call_0')]).flat();
+    expect(leastCpuMs(300, () => repairHistory(history))).toBeLessThan(300);
+    expectSound(repairHistory(history));
   });
 
   test('arguments nested beyond what can be written again go back as text, so that no later call fails of them', () => {

@@ -112,11 +112,18 @@ const GOOD_ID = /^call_[A-Za-z0-9_-]{1,35}$/;
 
 class UniqueIds {
   readonly #taken = new Set<string>();
+  /** How often each came: some servers give every call of a session the same one. */
+  readonly #times = new Map<string, number>();
 
   take(id: string): string {
     const base = GOOD_ID.test(id) ? id : `call_${shortHash(id)}`;
     let unique = base;
-    for (let n = 2; this.#taken.has(unique); n += 1) unique = `call_${shortHash(base)}_${n}`;
+    let n = this.#times.get(base) ?? 1;
+    while (this.#taken.has(unique)) {
+      n += 1;
+      unique = `call_${shortHash(base)}_${n}`;
+    }
+    this.#times.set(base, n);
     this.#taken.add(unique);
     return unique;
   }

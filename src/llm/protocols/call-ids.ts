@@ -17,12 +17,14 @@ export interface IdRule {
 export function sentIds(steps: readonly Step[], rule: IdRule): ReadonlyMap<PastCall, string> {
   const taken = new Set<string>();
   const ids = new Map<PastCall, string>();
+  const made = new Map<string, number>(); // in place of each: some servers give every call the same one
   for (const step of steps) {
     if (step.role !== 'assistant') continue;
     for (const call of step.calls) {
       const wanted = (step.state === undefined ? undefined : call.providerIds[0]) ?? call.id;
-      let id = wanted;
-      for (let n = 0; !rule.accepts.test(id) || taken.has(id); n += 1) id = shortHash(`${wanted}#${n}`, rule.length);
+      let [id, n] = [wanted, made.get(wanted) ?? 0];
+      for (; !rule.accepts.test(id) || taken.has(id); n += 1) id = shortHash(`${wanted}#${n}`, rule.length);
+      made.set(wanted, n);
       taken.add(id);
       ids.set(call, id);
     }
