@@ -6,6 +6,8 @@ import { headerEnd, withBlankLine } from './header-section.ts';
 const MAX_LINES = 400_000;
 /** After so many lines everybody else has a turn: a few milliseconds. */
 const LINES_A_TURN = 500;
+/** A longer one of base64 is read in pieces, each a turn: it may have an end in every four characters. */
+const LONGEST_LINE = 16_384;
 /** Of a part's content, until they become one: the parser joins what is left, in one turn, at 7 µs a piece. */
 const MOST_PIECES = 1_000;
 
@@ -84,7 +86,8 @@ interface MimePart {
 type Piece = string | Uint8Array | ArrayBuffer;
 
 interface OpenPart {
-  readonly contentDecoder: { readonly chunks: Piece[] } | null;
+  /** That of base64 has a `remainder`: characters that are not four yet. */
+  readonly contentDecoder: { readonly chunks: Piece[]; readonly remainder?: string } | null;
 }
 
 type LineReader = (this: PostalMime, line: Uint8Array, isFinal: boolean) => Promise<void>;
@@ -105,15 +108,26 @@ class PatientParser extends PostalMime {
   #content: { readonly pieces: Piece[]; joined: number } = { pieces: [], joined: 0 };
 
   async processLine(line: Uint8Array, isFinal: boolean): Promise<void> {
+    let at = 0;
+    if (this.#decoder && 'remainder' in this.#decoder)
+      for (; line.length - at > LONGEST_LINE; at += LONGEST_LINE) await this.#read(line.subarray(at, at + LONGEST_LINE), false);
+    await this.#read(line.subarray(at), isFinal);
+  }
+
+  async #read(line: Uint8Array, isFinal: boolean): Promise<void> {
     this.#lines += 1;
-    if (this.#lines % LINES_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (this.#lines % LINES_A_TURN === 0 || line.length >= LONGEST_LINE) await new Promise((resolve) => setImmediate(resolve));
     this.#joinPieces();
     await processLine.call(this, line, isFinal);
   }
 
+  /** Of the part that is read. */
+  get #decoder(): OpenPart['contentDecoder'] {
+    return (this as unknown as { readonly currentNode: OpenPart }).currentNode.contentDecoder;
+  }
+
   #joinPieces(): void {
-    const { currentNode } = this as unknown as { readonly currentNode: OpenPart };
-    const pieces = currentNode.contentDecoder?.chunks ?? [];
+    const pieces = this.#decoder?.chunks ?? [];
     if (pieces !== this.#content.pieces) this.#content = { pieces, joined: 0 };
     const { joined } = this.#content;
     if (pieces.length - joined < MOST_PIECES) return;
