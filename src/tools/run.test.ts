@@ -4,7 +4,7 @@ import type { Tool, ToolResult } from '../core/tool.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { toolCall } from '../testing/tool-scope.ts';
 import { defineTool, ToolFailure } from './define.ts';
-import { runTool } from './run.ts';
+import { parseArguments, runTool } from './run.ts';
 
 const WORKSPACE = '/srv/data/users/u/workspace';
 
@@ -20,6 +20,12 @@ const run = (tool: Tool, args: string, signal?: AbortSignal) => runTool(tool, ar
 describe('arguments', () => {
   test('are parsed once and handed over', async () => {
     expect(await run(echo, '{"a":[1]}')).toEqual({ ok: true, output: '{"a":[1]}' });
+  });
+
+  test('that are nested too deeply to be written again never reach the tool, or what decides on it', async () => {
+    const deep = `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
+    expect(await run(echo, deep)).toEqual({ ok: false, output: 'Error: the arguments of probe are nested too deeply.' });
+    expect(parseArguments('probe', deep)).toMatchObject({ ok: false });
   });
 
   test('that are no JSON become a failed result that tells the model', async () => {

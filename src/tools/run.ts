@@ -1,6 +1,7 @@
 import type { Clock } from '../core/ports.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import { systemClock } from '../lib/clock.ts';
+import { isDeep } from '../lib/json-depth.ts';
 import { sanitize, shapeOutput } from './output.ts';
 
 /** Spec G1. */
@@ -46,7 +47,10 @@ export function parseArguments(name: string, json: string): Parsed {
   // Providers send an empty text for a call without arguments.
   if (json.trim() === '') return { ok: true, args: {} };
   try {
-    return { ok: true, args: JSON.parse(json) };
+    const args: unknown = JSON.parse(json);
+    // What decides on a call could not write them down, for a person or for a hash.
+    if (isDeep(args)) return { ok: false, problem: `Error: the arguments of ${name} are nested too deeply.` };
+    return { ok: true, args };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
     return { ok: false, problem: `Error: the arguments of ${name} are not valid JSON (${detail}). Send one JSON object.` };
