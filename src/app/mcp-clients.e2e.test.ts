@@ -260,7 +260,7 @@ test.concurrent('a daemon that is killed takes no ask and no words with it, and 
 
 test.concurrent('without a daemon, or an entry of its own, a client ends with what to do about it', async () => {
   await using at = await scene({});
-  await expect(startMcpClient(at.dir, 'coder')).rejects.toThrow(/GH1002.*gatehouse gateway/s);
+  await expect(startMcpClient(at.dir, 'coder')).rejects.toThrow(/GH1002.*gatehouse -- --data-dir \S+ gateway/s);
   await using daemon = await at.start();
   await daemon.ready();
   await expect(startMcpClient(at.dir, 'coder')).rejects.toThrow(/GH1003.*"mcp_clients": \{ "coder": \{\} \}/s);

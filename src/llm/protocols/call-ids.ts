@@ -18,8 +18,7 @@ export function sentIds(steps: readonly Step[], rule: IdRule): ReadonlyMap<PastC
   const taken = new Set<string>();
   const ids = new Map<PastCall, string>();
   const made = new Map<string, number>(); // in place of each: some servers give every call the same one
-  for (const step of steps) {
-    if (step.role !== 'assistant') continue;
+  for (const step of steps.filter((one) => one.role === 'assistant')) {
     for (const call of step.calls) {
       const wanted = (step.state === undefined ? undefined : call.providerIds[0]) ?? call.id;
       let [id, n] = [wanted, made.get(wanted) ?? 0];
