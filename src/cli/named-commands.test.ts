@@ -14,6 +14,13 @@ test('a command in a text carries the flags of the line, as absolute paths', () 
   expect(name(named)).toBe(named);
 });
 
+test('a flag that the text gives itself is not put in front of it', () => {
+  const name = nameCommands(names, { config: '/a.json', dataDir: '/d' }, deps);
+  expect(name('gatehouse status --config /b.json, then `gatehouse status`')).toBe(
+    'gatehouse --data-dir /d status --config /b.json, then `gatehouse --config /a.json --data-dir /d status`',
+  );
+});
+
 test('prose, paths and units are no commands', () => {
   const name = nameCommands(names, { dataDir: '/d' }, deps);
   for (const text of [

@@ -7,6 +7,9 @@ import { shellWord } from './shell-word.ts';
 /** A pipe, as of `--config <(…)`, is gone once it was read. */
 const PIPE = /^\/(?:dev\/(?:fd|stdin)|proc)\b/;
 
+/** A command in a text, up to the next one. */
+const END = /^gatehouse(?:(?!gatehouse)[^`\n])*/;
+
 /**
  * Texts name commands as `gatehouse COMMAND`. A person copies them, so they become the way in which this
  * program is called here, with the `--config` and `--data-dir` of this command line: without them the copied
@@ -19,15 +22,19 @@ export function nameCommands(
   deps: Pick<CliDeps, 'commandHere' | 'cwd' | 'home' | 'env'>,
 ): (text: string) => string {
   const flags = [
-    ...(config && !PIPE.test(config) ? ['--config', shellWord(resolve(deps.cwd, config))] : []),
-    ...(dataDir ? ['--data-dir', shellWord(resolveDataDir(dataDir, deps))] : []),
+    ...(config && !PIPE.test(config) ? [` --config ${shellWord(resolve(deps.cwd, config))}`] : []),
+    ...(dataDir ? [` --data-dir ${shellWord(resolveDataDir(dataDir, deps))}`] : []),
   ];
-  const call = [deps.commandHere, ...flags].join(' ');
-  if (call === 'gatehouse') return (text) => text;
+  if (deps.commandHere === 'gatehouse' && flags.length === 0) return (text) => text;
   const named = new RegExp(
     String.raw`(?<![\w./-])gatehouse(?=( (?:[a-z][a-z-]* )*--help)| (?:${names.join('|')})(?![\w-]))`,
     'g',
   );
-  // Help is the same for every directory.
-  return (text) => text.replace(named, (_, help?: string) => (help === undefined ? call : deps.commandHere));
+  return (text) =>
+    text.replace(named, (_, help: string | undefined, at: number) => {
+      const [command = ''] = END.exec(text.slice(at)) ?? [];
+      // Help is the same for every directory, and a text may name another config itself.
+      const own = help === undefined ? flags.filter((flag) => !command.includes(flag.slice(0, flag.indexOf(' ', 1) + 1))) : [];
+      return deps.commandHere + own.join('');
+    });
 }
