@@ -23,7 +23,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
 /** Codes that say more than their kind. */
 const OF_CODE: Readonly<Record<string, string>> = {
   // No limit was reached, and waiting does not help.
-  GH1301: 'The AI model was not asked: what it costs cannot be written down. The operator has to make room on the disk.',
+  GH1301: 'The disk is full, and what the AI model costs cannot be written down. The operator has to make room.',
   GH2113: 'The AI model was not asked because its price is not known. The operator has to set it.',
   GH2121: 'A rule of the operator keeps me from asking the AI model.',
   GH2119: 'The AI model ran out of room while thinking. Please ask a shorter question, or write /think low first.',
