@@ -14,7 +14,8 @@ const END = /^gatehouse(?:(?!gatehouse)[^`\n])*/;
  * Texts name commands as `gatehouse COMMAND`. A person copies them, so they become the way in which this
  * program is called here, with the `--config` and `--data-dir` of this command line: without them the copied
  * line would act on another directory. Paths are absolute, for a terminal that is elsewhere.
- * A text in which that was done is left as it is. `names`: of the commands; other words after "gatehouse" are prose.
+ * A text in which that was done is left as it is. `names` are those of the commands; other words after
+ * "gatehouse" are prose.
  */
 export function nameCommands(
   names: readonly string[],

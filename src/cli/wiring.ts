@@ -79,7 +79,7 @@ function commandLine(): string {
   return `npm run -s --prefix ${shellWord(packageRoot())} gatehouse --`;
 }
 
-/** As the README writes it, where the terminal is in the checkout. npm starts us in its root, and says where it was. */
+/** As the README writes it, where the terminal is in the checkout. npm says where that is. */
 function commandHere(): string {
   const root = packageRoot();
   const from = process.env['INIT_CWD'] ?? currentDir();

@@ -18,9 +18,9 @@ export interface Shown {
 
 /** `chathistory` of IRCv3, and the batch of ZNC. */
 const HISTORY = /^(?:chathistory|znc\.in\/playback)$/;
-/** Equal lines of one millisecond follow closely, so only of the latest it is known how often each was shown. */
+/** Equal lines of one millisecond follow closely, so only the latest lines are counted. */
 const COUNTED = 1_000;
-/** How ZNC begins the words of history for a client without `server-time`; of an action it stands behind the mark. */
+/** How ZNC begins history for a client without `server-time`; in an action it stands behind the mark. */
 const STAMP = /^\[\d\d:\d\d:\d\d\] /;
 const ACTION = '\u0001ACTION ';
 /** Host of ZNC's own voice. */
@@ -51,7 +51,7 @@ export class Replay {
     else if (HISTORY.test(type)) this.#batches.set(name, new RecentMap(COUNTED));
   }
 
-  /** A person may write the same twice in one millisecond: the second is another line, also where both are shown again. */
+  /** The same written twice in one millisecond is two lines, also where both are shown again. */
   #count(id: string, batch: RecentMap<number> | undefined): string {
     const before = (batch ?? this.#shown).get(id) ?? 0;
     batch?.set(id, before + 1);

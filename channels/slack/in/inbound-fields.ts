@@ -19,7 +19,7 @@ export interface InboundContext {
   readonly channel: string;
   readonly account: string;
   readonly me: Identity;
-  /** The workspace that the payload (`teamOfOurs`) or the platform (`Colleagues`) says is one of our organisation. */
+  /** A workspace of our organisation, as the payload (`teamOfOurs`) or the platform (`Colleagues`) says. */
   readonly sisterTeam?: string | undefined;
   /** Top-level messages of a channel open a thread of their own. */
   readonly replyInThread: boolean;

@@ -13,14 +13,14 @@ const ZNC = '/usr/bin/znc';
 export const ZNC_PASSWORD = 'bot/net:geheim';
 const SALT = 'abcdefghij0123456789';
 /** Started by root, ZNC waits for half a minute before it begins. */
-const [NOBODY, AS_NOBODY] = [65_534, ['--reuid=65534', '--regid=65534', '--clear-groups', ZNC]];
+const [UNPRIVILEGED, UNPRIVILEGED_ARGS] = [65_534, ['--reuid=65534', '--regid=65534', '--clear-groups', ZNC]];
 
 /** Why there is none to talk to here. */
 export function zncMissing(): string | undefined {
   return existsSync(ZNC) ? undefined : `not installed: ${ZNC}`;
 }
 
-/** For the nickname `bot` in #help on the server at `ircPort`. `keeps`: its buffers are shown to each new connection. */
+/** For the nickname `bot` in #help on the server at `ircPort`. `keeps`: each new connection sees its buffers. */
 export async function startZnc(ircPort: number, { keeps }: { readonly keeps: boolean }) {
   await using resources = new AsyncDisposableStack();
   const dir = resources.use(await tempDir());
@@ -31,9 +31,9 @@ export async function startZnc(ircPort: number, { keeps }: { readonly keeps: boo
   await writeFile(file, config(port, ircPort, keeps));
   const log = join(dir.path, 'log');
   const isRoot = process.getuid?.() === 0;
-  if (isRoot) for (const path of [dir.path, configs, file]) await chown(path, NOBODY, NOBODY);
+  if (isRoot) for (const path of [dir.path, configs, file]) await chown(path, UNPRIVILEGED, UNPRIVILEGED);
   const args = ['--foreground', '--datadir', dir.path];
-  const daemon = isRoot ? spawnDaemon('/usr/bin/setpriv', [...AS_NOBODY, ...args], log) : spawnDaemon(ZNC, args, log);
+  const daemon = isRoot ? spawnDaemon('/usr/bin/setpriv', [...UNPRIVILEGED_ARGS, ...args], log) : spawnDaemon(ZNC, args, log);
   resources.defer(() => daemon.stop('SIGTERM'));
   const ended = daemon.ended.then(async () => {
     throw new Error(`znc ended: ${(await readFile(log, 'utf8')).slice(-1_000)}`);
