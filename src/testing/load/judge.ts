@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import type { SeenMessage } from '../../simulator/platforms/platform.ts';
 import { answeredNumber, type Question } from './traffic.ts';
 
@@ -66,4 +67,10 @@ export function judgeChannel(
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(sorted.length * share) - 1))] ?? Number.NaN;
+}
+
+/** Every question in the order in which the daemon took it: that is the order of the answers. */
+export function placesIn(database: DatabaseSync): ReadonlyMap<string, number> {
+  const rows = database.prepare('SELECT seq, input FROM run ORDER BY seq').all();
+  return new Map(rows.map(({ seq, input }) => [String(JSON.parse(String(input)).text).trim(), Number(seq)]));
 }

@@ -4,8 +4,8 @@
 // message of the flood is answered or recorded as refused, and the person is told once. Then one person has
 // ten threads for each of which the model takes 20 s: they are answered in their turn, and no other person
 // notices. Then, in a daemon that each platform calls which can, requests without a signature come to all
-// webhooks: none is believed, all genuine messages are answered, and the daemon grows by 50 MB at most; how
-// long answers take then is told, and no limit of this command. Exit code 1 when a limit is missed.
+// webhooks: none is believed, people must not notice, and the peak of the daemon's memory is 50 MB above that
+// of quiet traffic at most. Exit code 1 when a limit is missed.
 //
 //   --trouble a,b    rounds, flood-chat, flood-sender, slow-threads, unsigned; flood is the last four
 //                    (default rounds,flood)

@@ -12,8 +12,9 @@ import type { Platform } from '../../simulator/platforms/platform.ts';
 import { type ChildDaemon, startChild } from '../child-daemon.ts';
 import { until } from '../fakes.ts';
 import { type FloodRecord, recordedFlood } from './flood.ts';
-import { type ChannelRecord, judgeChannel, type Written } from './judge.ts';
+import { type ChannelRecord, judgeChannel, placesIn, type Written } from './judge.ts';
 import { LoadModel } from './load-model.ts';
+import { peakMb } from './resident.ts';
 import { type Question, questionText } from './traffic.ts';
 import { sendUnsigned, type UnsignedOptions, type UnsignedRecord } from './unsigned.ts';
 
@@ -42,6 +43,8 @@ export interface PhaseRecord {
   readonly unknown: number;
   readonly dead: number;
   readonly tookMs: number;
+  /** What the daemon held at its highest, in MB of 1,048,576 bytes. */
+  readonly peakMb: number;
   /** Everything had its outcome in time. */
   readonly finished: boolean;
   /** Of a phase with a flood. */
@@ -111,20 +114,23 @@ export class Stage implements AsyncDisposable {
     await this.#healthy();
     const before = await this.#daemon.status();
     const [started, since] = [performance.now(), Date.now()];
-    const trouble = new AbortController();
+    const [trouble, over] = [new AbortController(), new AbortController()];
+    const pid = this.#daemon.process.pid ?? 0;
+    const peak = peakMb(pid, over.signal);
     const troubles = this.#trouble(victims, questions, trouble.signal);
-    const sent = unsigned && sendUnsigned(this.#webhooks(), this.#daemon.process.pid ?? 0, unsigned);
+    const sent = unsigned && sendUnsigned(this.#webhooks(), unsigned);
     const [written, flooded] = await Promise.all([this.#write(questions), this.#write(flood)]);
     if (victims.slow !== undefined) await this.#othersAsked(questions, victims.slow, patienceMs);
     trouble.abort(new Error('the phase is over'));
     await troubles;
     const finished = await this.#settled(outcomes(before.journal) + written.length + flooded.length, patienceMs);
     const tookMs = performance.now() - started;
+    over.abort();
     const { journal } = await this.#daemon.status();
     const dead = (counts: JournalCounts) => counts.inbox.DEAD + counts.outbox.DEAD + counts.outbox.EXPIRED;
     return {
       ...(await this.#judged(written, flooded, since)),
-      ...{ tookMs, finished },
+      ...{ tookMs, finished, peakMb: await peak },
       ...(sent && { unsigned: await sent }),
       unknown: journal.outbox.UNKNOWN - before.journal.outbox.UNKNOWN,
       dead: dead(journal) - dead(before.journal),
@@ -284,12 +290,6 @@ export class Stage implements AsyncDisposable {
 /** Messages that were dealt with, or refused in a flood. */
 function outcomes({ inbox, refused }: JournalCounts): number {
   return refused.reduce((sum, { reason, count }) => sum + (reason.startsWith('flood:') ? count : 0), inbox.DONE + inbox.DEAD);
-}
-
-/** Every question in the order in which the daemon took it: that is the order of the answers. */
-function placesIn(database: DatabaseSync): ReadonlyMap<string, number> {
-  const rows = database.prepare('SELECT seq, input FROM run ORDER BY seq').all();
-  return new Map(rows.map(({ seq, input }) => [String(JSON.parse(String(input)).text).trim(), Number(seq)]));
 }
 
 async function every(ms: number | undefined, signal: AbortSignal, work: () => Promise<void>): Promise<void> {

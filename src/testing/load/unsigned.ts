@@ -1,5 +1,4 @@
 /** Requests to webhooks that no platform signed: what strangers send who know the address. */
-import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,24 +15,15 @@ export interface UnsignedRecord {
   readonly believed: number;
   /** Of these, by no channel: they prove nothing. */
   readonly strayed: number;
-  /** By how much the daemon's resident memory was higher at its highest, in MB of 1,048,576 bytes. */
-  readonly grownMb: number;
 }
 
 /** Requests that are under way at once, at most. */
 const AT_ONCE = 50;
-const LOOK_MS = 200;
 const BODY = 'A'.repeat(2_000);
 
 /** To these addresses in turn. Resolves when each has been answered, or its connection was ended. */
-export async function sendUnsigned(
-  urls: readonly string[],
-  pid: number,
-  { count, overMs }: UnsignedOptions,
-): Promise<UnsignedRecord> {
-  const [agent, over] = [new Agent({ keepAlive: true, maxSockets: AT_ONCE }), new AbortController()];
-  const before = await residentMb(pid);
-  const peak = highest(pid, over.signal);
+export async function sendUnsigned(urls: readonly string[], { count, overMs }: UnsignedOptions): Promise<UnsignedRecord> {
+  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
   const started = performance.now();
   const answers: Promise<number>[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -42,13 +32,11 @@ export async function sendUnsigned(
     answers.push(post(urls[n % urls.length] ?? '', agent));
   }
   const statuses = await Promise.all(answers);
-  over.abort();
   agent.destroy();
   return {
     count: statuses.filter((status) => status > 0).length,
     believed: statuses.filter((status) => status >= 200 && status < 300).length,
     strayed: statuses.filter((status) => status === 404).length,
-    grownMb: (await peak) - before,
   };
 }
 
@@ -63,18 +51,4 @@ function post(url: string, agent: Agent): Promise<number> {
     call.once('error', () => resolve(0));
     call.end(BODY);
   });
-}
-
-async function highest(pid: number, signal: AbortSignal): Promise<number> {
-  let most = 0;
-  while (!signal.aborted) {
-    most = Math.max(most, await residentMb(pid));
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
-  }
-  return most;
-}
-
-async function residentMb(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? Number.NaN) / 1_024;
 }
