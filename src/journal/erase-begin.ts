@@ -20,13 +20,13 @@ export const ERASURES = 'erasure ';
 
 /** See `core/erasure.ts`. */
 export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }: EraseWrite, change: Change): void {
-  const ids = idsOf(store, who);
   const key = erasedId(store, principalOf(who));
+  const before = openErasures(store).find((one) => one.key === key);
+  const ids = idsWith(before, idsOf(store, who));
   const found = foundOf(store, ids);
   const until = store.db.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM run')?.seq ?? 0;
   const counts = ids.map((one) => endAllOf(store, one, { as: 'erased', stoppedMark }, change));
   for (const one of ids) forget(store, one, found.chats);
-  const before = openErasures(store).find((one) => one.key === key);
   addParts(store, parts);
   const sum = { ...before?.counts };
   for (const one of counts) for (const [name, count] of Object.entries(one)) sum[name] = (sum[name] ?? 0) + count;
@@ -48,6 +48,12 @@ export function beginErasure(store: Store, { who, by, stoppedMark, parts = [] }:
       runsOf(store, begun).map((run) => run.key),
     ),
   });
+}
+
+/** An erasure that was begun before took the links away. */
+function idsWith(before: Erasure | undefined, now: readonly PersonRef[]): readonly PersonRef[] {
+  const ids = new Map([...(before?.ids ?? []), ...now].map((one) => [principalOf(one), one]));
+  return [...ids.values()];
 }
 
 export function openErasures({ db }: Pick<Store, 'db'>): readonly Erasure[] {

@@ -156,3 +156,23 @@ test('what goes with an erased person is no longer counted among what waits to b
   expect(await at.journal.pending(LANE, 9)).toEqual([]);
   expect(at.journal.load('outbox', 'test')).toEqual({ messages: 0, bytes: 0 });
 });
+
+test('an erasure that is asked for again before it is done still knows all ids of the person', async () => {
+  await using dir = await tempDir();
+  await using at = await journalOf(dir.path, [said(1, EVE.senderId, 'words of Eve')]);
+  const mail = { channel: 'mail', senderId: 'eve@example.org' };
+  await at.journal.commit([
+    {
+      kind: 'link',
+      of: [
+        { ...EVE, name: 'Eve' },
+        { ...mail, name: 'Eve' },
+      ],
+      by: 'owner',
+    },
+  ]);
+  for (const by of ['cli', 'owner']) {
+    await at.journal.commit([{ kind: 'erase', who: EVE, by }]);
+    expect((await at.people.erasures.open()).map(({ ids }) => ids)).toEqual([[EVE, mail]]);
+  }
+});
