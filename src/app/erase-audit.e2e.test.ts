@@ -1,5 +1,5 @@
-// Every way in which words of a person come to lie on the disk, over three linked accounts: each is exported, and
-// none is found after an erasure that was killed in between, nor after the journal's own housekeeping.
+// Every way in which words of a person come to lie on the disk, over three linked accounts: each is exported,
+// and none is found after an erasure that was killed in between, nor after the journal's own housekeeping.
 import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';

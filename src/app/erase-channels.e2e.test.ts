@@ -1,4 +1,5 @@
-// A person is erased who wrote over the adapters of Telegram, Slack and mail: what the channels themselves keep.
+// A person is erased who wrote over the adapters of Telegram, Slack and mail: what the channels themselves
+// keep.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { freePort } from '../simulator/free-port.ts';

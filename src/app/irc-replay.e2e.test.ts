@@ -1,4 +1,7 @@
-/** A daemon behind a bouncer that shows its last lines again, killed and cut off: it answers each question once. */
+/**
+ * A daemon behind a bouncer that shows its last lines again, killed and cut off: it answers each question
+ * once.
+ */
 import { expect, test } from 'vitest';
 import { Bouncer } from '../simulator/irc/bouncer.ts';
 import { tempDir } from '../simulator/temp-dir.ts';

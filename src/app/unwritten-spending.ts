@@ -5,10 +5,10 @@ import { createFailure } from '../llm/failure.ts';
 import type { Budget } from '../llm/money/budget.ts';
 
 /**
- * What was spent outside a step, on its way into the ledger. Totals live in memory, so that a call whose price
- * could not be written (a full disk) would be forgotten by a restart, and its money be given out again. It is
- * kept and written again before the next call that a limit counts, and as long as that fails no such call is
- * made: `withWrittenSpending`.
+ * What was spent outside a step, on its way into the ledger. Totals live in memory, so that a call whose
+ * price could not be written (a full disk) would be forgotten by a restart, and its money be given out again.
+ * It is kept and written again before the next call that a limit counts, and as long as that fails no such
+ * call is made: `withWrittenSpending`.
  */
 export class UnwrittenSpending {
   readonly #ledger: Pick<Ledger, 'spend'>;

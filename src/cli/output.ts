@@ -58,8 +58,8 @@ export class Output {
   }
 
   /**
-   * As `told`, with its lines folded to the width of the terminal, the folded part under `indent` columns. As it
-   * is elsewhere.
+   * As `told`, with its lines folded to the width of the terminal, the folded part under `indent` columns. As
+   * it is elsewhere.
    */
   screen(text: string, indent: number): void {
     const { isTTY, columns } = this.#options.stdio.stdout;

@@ -7,8 +7,8 @@ import { isErrno } from '../lib/errno.ts';
 const FILLED_WITHIN_MS = 1_000;
 
 /**
- * Rejects with GH1302 where the file has no byte, and what lies beside it shows that it once had: after a disk
- * that was full, or a copy that failed. Taken for new, it would forget what waits and what was answered
+ * Rejects with GH1302 where the file has no byte, and what lies beside it shows that it once had: after a
+ * disk that was full, or a copy that failed. Taken for new, it would forget what waits and what was answered
  * without a word, and SQLite would remove the log that may still hold it. A file that is not there is new: it
  * was moved away on purpose.
  */

@@ -7,8 +7,8 @@ const [LEAST_BITS, MOST_BITS] = [12, 20] as const;
 
 /**
  * After Wu and Manber: a table says of each block of bytes how far the search may step from it, so that most
- * bytes are never looked at. Memory is bounded by the needles, and time by the bytes: needles that begin alike
- * cost no more than others.
+ * bytes are never looked at. Memory is bounded by the needles, and time by the bytes: needles that begin
+ * alike cost no more than others.
  */
 export class ByteSearch {
   /** Bytes of the longest needle. 0 = there is none. */

@@ -23,7 +23,9 @@ export function isDiskFull(error: unknown): boolean {
   return isErrno(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && error.message.includes('disk is full'));
 }
 
-/** Options of an error: its cause, and where the disk is full a hint in place of the usual one of its code. */
+/**
+ * Options of an error: its cause, and where the disk is full a hint in place of the usual one of its code.
+ */
 export function causeOf(error: unknown): { readonly cause: unknown; readonly hint?: string } {
   return isDiskFull(error) ? { cause: error, hint: 'free some space there' } : { cause: error };
 }

@@ -38,8 +38,8 @@ export interface LineRule {
  * Theirs is every line of a run of theirs: their words, what the agent thought, called and answered, and what
  * came of it. Of lines of an earlier version, which do not say whose they are, the name above the words
  * decides. In lines of others, what was told or quoted of theirs goes, word for word. `hash`: what stands in
- * place of their id, so that the same lines are found again after a kill. `told`: words of theirs that lines of
- * others hold without their name.
+ * place of their id, so that the same lines are found again after a kill. `told`: words of theirs that lines
+ * of others hold without their name.
  */
 export function eraseRule(
   theirs: Theirs,

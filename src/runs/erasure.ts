@@ -84,7 +84,9 @@ export function isStillThere(dataDir: string, file: string): boolean {
   return isNoText(file) || existsSync(join(dataDir, file));
 }
 
-/** With what lines know of them whose rows are gone since: under which names they wrote, and in which runs. */
+/**
+ * With what lines know of them whose rows are gone since: under which names they wrote, and in which runs.
+ */
 async function withLines(erasure: Erasure, { store, erasures }: ErasureOptions): Promise<Erasure> {
   const [names, runs] = [new Set(erasure.names), new Set(erasure.runs)];
   for await (const { lines } of allLines(store, erasures)) {

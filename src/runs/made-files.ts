@@ -99,13 +99,13 @@ export interface MadeFiles {
    */
   readonly theirs: readonly MadeFile[];
   /**
-   * Below the data directory, sorted: others may have a part in these, or they are no files of a workspace. One
-   * that ends with `/` is a workspace with more files than are looked at.
+   * Below the data directory, sorted: others may have a part in these, or they are no files of a workspace.
+   * One that ends with `/` is a workspace with more files than are looked at.
    */
   readonly left: readonly string[];
   /**
-   * Below the data directory, sorted: files that were written after the person first wrote there and cannot be
-   * searched, because they are packed, closed or too large.
+   * Below the data directory, sorted: files that were written after the person first wrote there and cannot
+   * be searched, because they are packed, closed or too large.
    */
   readonly unsearched: readonly string[];
 }

@@ -1,5 +1,5 @@
-// a workspace -> its files, whatever their size and bytes -> which hold one of these texts, and which cannot be
-//   searched: packed ones, and what would take too long
+// a workspace -> its files, whatever their size and bytes -> which hold one of these texts, and which cannot
+//   be searched: packed ones, and what would take too long
 import type { Dirent } from 'node:fs';
 import { type FileHandle, lstat, readdir, readlink } from 'node:fs/promises';
 import type { ByteSearch } from '../lib/byte-search.ts';
@@ -14,8 +14,8 @@ const SLICE_BYTES = 256 * 1024;
 /** A PDF may begin with other bytes (ISO 32000-1, implementation note 13). */
 const PDF_WITHIN = 1_024;
 /**
- * How files begin whose words are packed: zip (also docx, xlsx, odt and epub), gzip, bzip2, xz, zstd, lz4, 7z,
- * rar, cab, what Office keeps under a password, and objects of git.
+ * How files begin whose words are packed: zip (also docx, xlsx, odt and epub), gzip, bzip2, xz, zstd, lz4,
+ * 7z, rar, cab, what Office keeps under a password, and objects of git.
  */
 const PACKED = ['PK\x03\x04', 'PK\x05\x06', '\x1f\x8b', 'BZh', '\xfd7zXZ\0', '\x28\xb5\x2f\xfd', '\x04\x22\x4d\x18', '7z\xbc\xaf']
   .concat(['Rar!', 'MSCF', 'PACK', 'x\x01', 'x\x9c', 'x\xda', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'])
@@ -40,8 +40,8 @@ export interface FoundFile {
   /** In the workspace. */
   readonly path: string;
   /**
-   * `words`: in its bytes, its name, or the target of the link that it is. `packed`: none was found, and some may
-   * be hidden. `unread`: it is closed to this process, too large, or its name is no UTF-8.
+   * `words`: in its bytes, its name, or the target of the link that it is. `packed`: none was found, and some
+   * may be hidden. `unread`: it is closed to this process, too large, or its name is no UTF-8.
    */
   readonly kind: 'words' | 'packed' | 'unread';
   readonly birthtimeMs: number;

@@ -1,4 +1,5 @@
-// lines of a session of several people -> files that came with messages of a person, or that tools wrote for them
+// lines of a session of several people -> files that came with messages of a person, or that tools wrote for
+// them
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';

@@ -20,7 +20,9 @@ export interface Lexis {
 
 /** Longest delimiter of a raw string that is looked for. */
 const MOST_HASHES = 16;
-/** Longest regular expression that is looked for: of slashes that begin none, each would read all of its line. */
+/**
+ * Longest regular expression that is looked for: of slashes that begin none, each would read all of its line.
+ */
 const MOST_REGEXP = 500;
 /** A slash behind one of these, or behind nothing, begins a regular expression. */
 const BEFORE_OPERAND = /(?:^|[(,=:[!&|?{};+\-*%~^<>\n]|\b(?:return|case|typeof|do|else|in|of|await|yield|void|delete))\s*$/;

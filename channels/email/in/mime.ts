@@ -8,7 +8,9 @@ const MAX_LINES = 400_000;
 const LINES_A_TURN = 500;
 /** A longer one of base64 is read in pieces, each a turn: it may have an end in every four characters. */
 const LONGEST_LINE = 16_384;
-/** Of a part's content, until they become one: the parser joins what is left, in one turn, at 7 µs a piece. */
+/**
+ * Of a part's content, until they become one: the parser joins what is left, in one turn, at 7 µs a piece.
+ */
 const MOST_PIECES = 1_000;
 
 export interface MailHeader {

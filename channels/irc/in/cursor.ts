@@ -20,7 +20,9 @@ export function formatCursor(since: number): string {
   return JSON.stringify({ since });
 }
 
-/** Whether a line of this time is left out. A live one is none of history, though it may look a little old. */
+/**
+ * Whether a line of this time is left out. A live one is none of history, though it may look a little old.
+ */
 export function isTooOld(at: number, isHistory: boolean, { since, catchUpMs }: Reach, now: number): boolean {
   const oldest = Math.max(since, now - catchUpMs);
   return at < (isHistory ? oldest : oldest - CLOCKS_APART_MS);

@@ -25,8 +25,8 @@ export interface InboundContext {
 const REQUEST = '\u0001';
 const ACTION = '\u0001ACTION ';
 /**
- * No person: `***` and `*status` of ZNC, since no nickname holds an asterisk, and the history of joins that Ergo
- * tells as words.
+ * No person: `***` and `*status` of ZNC, since no nickname holds an asterisk, and the history of joins that
+ * Ergo tells as words.
  */
 const VOICES = /^\*|^HistServ!HistServ@localhost$/;
 /** A colour with its numbers, in one way or the other, and every other character that is not shown. */

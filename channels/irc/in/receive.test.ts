@@ -1,4 +1,6 @@
-/** What is shown again by a bouncer or a server with history is taken once; see `simulator/irc/bouncer.ts`. */
+/**
+ * What is shown again by a bouncer or a server with history is taken once; see `simulator/irc/bouncer.ts`.
+ */
 import { expect, test } from 'vitest';
 import type { Receipt } from '../../../src/core/channel.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';

@@ -79,8 +79,8 @@ async function firstStart({ host, life, deps: { clock, logger } }: ReceiveOption
 }
 
 /**
- * By the answer to such a ping soju knows that we have what it said before, and does not show it again. So that
- * is told once it is stored; a bouncer that waits for other pings would hang up on us.
+ * By the answer to such a ping soju knows that we have what it said before, and does not show it again. So
+ * that is told once it is stored; a bouncer that waits for other pings would hang up on us.
  */
 function answer(line: Line, socket: LineSocket, { settings, passwords, life }: ReceiveOptions): void {
   const answers = answersTo(line, settings, passwords);

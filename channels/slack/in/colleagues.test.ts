@@ -140,6 +140,7 @@ test('what a colleague wrote in a thread before is theirs, and so is its first m
     [`T0THEIRS:${PERSON}`, 'of a stranger'],
     ['T0THEIRS:U0BOT2', 'of a bot'],
   ]);
-  // About the stranger: twice whether they are one of ours, since the platform put it off once, and for the name.
+  // About the stranger: twice whether they are one of ours, since the platform put it off once, and for the
+  // name.
   expect(at.asked() - asked).toBe(3);
 });

@@ -51,9 +51,9 @@ export class Colleagues {
   }
 
   /**
-   * Of messages as a history has them, which names no organisation: the workspace of an author, where it is one
-   * of our organisation. Each person is asked about once, and what the platform wants to be waited is waited.
-   * Otherwise rejects as `has`.
+   * Of messages as a history has them, which names no organisation: the workspace of an author, where it is
+   * one of our organisation. Each person is asked about once, and what the platform wants to be waited is
+   * waited. Otherwise rejects as `has`.
    */
   async among(messages: readonly JsonObject[], signal: AbortSignal): Promise<(message: JsonObject) => string | undefined> {
     const inDoubt = messages.flatMap((message) => this.#authorInDoubt(message) ?? []);

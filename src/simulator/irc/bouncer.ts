@@ -11,8 +11,8 @@ export interface BouncerOptions {
   readonly caps?: readonly string[];
   /**
    * `all`: the last lines to each connection (ZNC without AutoClear, a channel with history). `missed`: what
-   * came while no client was there, once (ZNC as it is installed). `unconfirmed`: what is behind the last line
-   * whose ping was answered (soju).
+   * came while no client was there, once (ZNC as it is installed). `unconfirmed`: what is behind the last
+   * line whose ping was answered (soju).
    */
   readonly replays: 'all' | 'missed' | 'unconfirmed';
   /** `znc.in/playback` with a batch for each conversation, or that of IRCv3. */

@@ -20,7 +20,9 @@ export function zncMissing(): string | undefined {
   return existsSync(ZNC) ? undefined : `not installed: ${ZNC}`;
 }
 
-/** For the nickname `bot` in #help on the server at `ircPort`. `keeps`: each new connection sees its buffers. */
+/**
+ * For the nickname `bot` in #help on the server at `ircPort`. `keeps`: each new connection sees its buffers.
+ */
 export async function startZnc(ircPort: number, { keeps }: { readonly keeps: boolean }) {
   await using resources = new AsyncDisposableStack();
   const dir = resources.use(await tempDir());

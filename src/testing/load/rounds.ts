@@ -5,7 +5,10 @@ import { planTraffic, shuffled } from './traffic.ts';
 
 /** "Every other channel's p95 at most 1.2 times its quiet figure." */
 export const MOST_RATIO = 1.2;
-/** So much higher may the peak of the daemon's memory be with requests that it refuses than in the quiet phase before. */
+/**
+ * So much higher may the peak of the daemon's memory be with requests that it refuses than in the quiet phase
+ * before.
+ */
 const MOST_GROWN_MB = 50;
 /** Per channel, before anything is measured: code is compiled, SDKs are loaded, keys are exchanged. */
 const WARM_UP_MESSAGES = 20;
