@@ -15,9 +15,9 @@ export interface ModelQuestion {
 }
 
 /**
- * `isComplete` is false where the answer reached its length. `spending`: a limit of the operator does not allow
- * the call, and nothing was sent. `failed`: anything else. The reason is for the model that reads the result,
- * without words of the provider.
+ * `isComplete` is false where the answer reached its length. `spending`: a limit of the operator does not
+ * allow the call, and nothing was sent. `failed`: anything else. The reason is for the model that reads the
+ * result, without words of the provider.
  */
 export type ModelReply =
   | { readonly kind: 'answer'; readonly text: string; readonly isComplete: boolean }

@@ -1,4 +1,6 @@
-/** What files are named by that a call of a tool leaves in a workspace, so that an erasure finds them again. */
+/**
+ * What files are named by that a call of a tool leaves in a workspace, so that an erasure finds them again.
+ */
 import { shortHash } from './ids.ts';
 import type { SessionMessage } from './session.ts';
 
@@ -15,7 +17,9 @@ export function runOfCall(call: string): string {
   return call.slice(0, call.lastIndexOf('#'));
 }
 
-/** The end of the name of the file that holds an output which is too long to be shown. `call`: its `callKey`. */
+/**
+ * The end of the name of the file that holds an output which is too long to be shown. `call`: its `callKey`.
+ */
 export function outputEnding(call: string): string {
   return `-${shortHash(call)}.txt`;
 }

@@ -137,9 +137,9 @@ export interface Channel {
   ): Promise<void>;
   /**
    * What stood in the thread of a message before it, or in its chat where it is in no thread: the message
-   * that opened the thread, then the newest, at most `limit` in all, oldest first. What is shown as the newest
-   * is the newest; a `gap` tells where that could not be had. Omit where the platform does not tell. Rejects
-   * with the platform's reason, which holds no secret.
+   * that opened the thread, then the newest, at most `limit` in all, oldest first. What is shown as the
+   * newest is the newest; a `gap` tells where that could not be had. Omit where the platform does not tell.
+   * Rejects with the platform's reason, which holds no secret.
    */
   earlier?(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]>;
   /**
@@ -155,7 +155,9 @@ export interface Channel {
   readonly ownersAccount?: boolean;
   /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */
   readonly buttons?: boolean;
-  /** True where `OutboundPart.mail` becomes a mail to people who never wrote. Absent: the channel has none. */
+  /**
+   * True where `OutboundPart.mail` becomes a mail to people who never wrote. Absent: the channel has none.
+   */
   readonly writesMail?: true;
   /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */
   download?(media: MediaRef, signal: AbortSignal): Promise<MediaFile>;

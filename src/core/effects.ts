@@ -1,6 +1,7 @@
 /**
- * The ledger of what tools changed: calls with an effect on files of a session, or on what others see, and those
- * that a person allowed, such as a request that only reads and whose address may carry out what was read.
+ * The ledger of what tools changed: calls with an effect on files of a session, or on what others see, and
+ * those that a person allowed, such as a request that only reads and whose address may carry out what was
+ * read.
  */
 import type { Effect } from './tool.ts';
 

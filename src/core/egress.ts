@@ -29,8 +29,8 @@ export interface EgressAnswer {
 }
 
 /**
- * `refused`: it may not be asked for, now or later. `failed`: it could not be reached or read. The reason is a
- * sentence for the model, without the address that a name leads to.
+ * `refused`: it may not be asked for, now or later. `failed`: it could not be reached or read. The reason is
+ * a sentence for the model, without the address that a name leads to.
  */
 export type EgressResult = EgressAnswer | { readonly kind: 'refused' | 'failed'; readonly reason: string };
 

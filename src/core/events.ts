@@ -74,7 +74,9 @@ export type RunEvent = EventBase &
         readonly key?: string;
       }
     | { readonly type: 'tool.started'; readonly tool: string; readonly callId: string }
-    /** What the call says of how far it is, in one bounded line. For who watches: neither logged nor recorded. */
+    /**
+     * What the call says of how far it is, in one bounded line. For who watches: neither logged nor recorded.
+     */
     | { readonly type: 'tool.progress'; readonly tool: string; readonly callId: string; readonly text: string }
     | { readonly type: 'tool.done'; readonly tool: string; readonly callId: string; readonly ok: boolean; readonly ms: number }
     /**

@@ -276,7 +276,9 @@ export function shortHash(text: string, length = 16): string {
 const SESSIONS_KEPT = 1_000;
 const sessionHashes = new Map<string, string>();
 
-/** 32 digits of a session's key, made once for each session that was busy lately: every run asks for it twice. */
+/**
+ * 32 digits of a session's key, made once for each session that was busy lately: every run asks for it twice.
+ */
 export function sessionHash(session: string): string {
   const known = sessionHashes.get(session);
   if (known !== undefined) return known;

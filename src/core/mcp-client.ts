@@ -1,9 +1,11 @@
-/** Programs that the operator lets in by name, as MCP clients (`mcp_clients` of the config): what is theirs. */
+/**
+ * Programs that the operator lets in by name, as MCP clients (`mcp_clients` of the config): what is theirs.
+ */
 import { inKeys } from './ids.ts';
 
 /**
- * Begin the principals and the run keys of clients, as they would those of a channel. No channel may be called
- * so: a person there could have the principal of a client.
+ * Begin the principals and the run keys of clients, as they would those of a channel. No channel may be
+ * called so: a person there could have the principal of a client.
  */
 export const CLIENT_NAMES = { principal: 'mcp', key: 'api' } as const;
 

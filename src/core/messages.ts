@@ -29,7 +29,10 @@ export interface Written {
 export interface Messages {
   /** Whether this is the chat of the run. */
   isHome(chat: ChatName): boolean;
-  /** Whom words to this chat would reach, and below which line; or why they may not be written. Changes nothing. */
+  /**
+   * Whom words to this chat would reach, and below which line; or why they may not be written. Changes
+   * nothing.
+   */
   find(chat: ChatName): Promise<{ readonly kind: 'found'; readonly title: string; readonly head: string } | NotWritten>;
   /** In one commit. The same key is the same message, whatever became of it: it is not written again. */
   write(words: Words, key: string, signal: AbortSignal): Promise<Written | NotWritten>;
@@ -61,7 +64,9 @@ export interface LetterFile {
 
 /** Bound to a run as `Messages`. Addresses are bare and checked. */
 export interface Mailer {
-  /** From which address it would go and how much it may carry, or why it may not be written. Changes nothing. */
+  /**
+   * From which address it would go and how much it may carry, or why it may not be written. Changes nothing.
+   */
   find(
     letter: Omit<Letter, 'subject'>,
   ): Promise<{ readonly kind: 'found'; readonly from: string; readonly fileBytes: number } | NotWritten>;

@@ -7,19 +7,19 @@ export interface Spawn {
   /** Absolute. Of a sandboxed program the only directory that it may write to, beside a `/tmp` of its own. */
   readonly cwd: string;
   /**
-   * Absolute: a directory that holds the program itself. A sandboxed program may read it, beside what the config
-   * names; `argv[0]` lies below it.
+   * Absolute: a directory that holds the program itself. A sandboxed program may read it, beside what the
+   * config names; `argv[0]` lies below it.
    */
   readonly home?: string;
   /**
    * The whole environment of the child; nothing is inherited. Names that make programs load code are left
-   * out. A program of a tool has as HOME its own directory where HOME names that, else an empty one that ends with
-   * it: files that a model wrote must not configure other programs than its shell.
+   * out. A program of a tool has as HOME its own directory where HOME names that, else an empty one that ends
+   * with it: files that a model wrote must not configure other programs than its shell.
    */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * `tool`: shut in with its directory. `isolated`: shut in without one, so that nothing that it writes stays;
-   * `cwd` counts only where no sandbox is in force. `trusted`: a program of ours or of the operator.
+   * `tool`: shut in with its directory. `isolated`: shut in without one, so that nothing that it writes
+   * stays; `cwd` counts only where no sandbox is in force. `trusted`: a program of ours or of the operator.
    */
   readonly sandbox: 'tool' | 'isolated' | 'trusted';
   /**

@@ -27,8 +27,8 @@ export interface EventRecord extends Effects {
   /** The newest `limit` of what came before `seq`, absent: of all; oldest first. */
   before(seq: number | undefined, limit: number): Promise<readonly RecordedEvent[]>;
   /**
-   * The latest time, epoch ms, among the last thousand rows of the record; undefined when nothing is recorded.
-   * Where the clock was set back, the newest event has an earlier one.
+   * The latest time, epoch ms, among the last thousand rows of the record; undefined when nothing is
+   * recorded. Where the clock was set back, the newest event has an earlier one.
    */
   latestAt(): Promise<number | undefined>;
   /**

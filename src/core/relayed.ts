@@ -1,4 +1,6 @@
-/** Words of others in messages of the agent: how each of these begins, and how it is known again when quoted. */
+/**
+ * Words of others in messages of the agent: how each of these begins, and how it is known again when quoted.
+ */
 import type { Choice, OutboundPart } from './message.ts';
 
 /** Whose words stand below: those of a person or job that had them sent, or of a program. */

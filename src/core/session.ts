@@ -142,7 +142,9 @@ export interface SessionStore {
   redact(key: string, rule: RedactRule): Promise<Redacted>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;
-  /** What is kept in memory of the session goes, because it is hardly used again. Its next use reads the file. */
+  /**
+   * What is kept in memory of the session goes, because it is hardly used again. Its next use reads the file.
+   */
   release(key: string): void;
 }
 

@@ -76,8 +76,8 @@ export interface TaskRows {
 
 /**
  * The tasks, for people and programs. An owner sees and changes all of them, others their own. `words` is the
- * number or the key. Every method rejects with a sentence for the person who asked: GH1710 it is not allowed, GH1711
- * the request cannot be, GH1003 there is no such task.
+ * number or the key. Every method rejects with a sentence for the person who asked: GH1710 it is not allowed,
+ * GH1711 the request cannot be, GH1003 there is no such task.
  */
 export interface Tasks {
   /** The run of this request, checked and not written yet: for a commit that does more than this. */

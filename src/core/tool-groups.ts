@@ -17,7 +17,9 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   schedule: ['cron'],
 };
 
-/** Names that agents and skills written for other platforms use (spec P38). They are not described to a model. */
+/**
+ * Names that agents and skills written for other platforms use (spec P38). They are not described to a model.
+ */
 const ALIASES: Readonly<Record<string, string>> = { list_directory: 'list_dir', attach_file: 'send_file' };
 
 /** What a tool is called here, in calls and in the config. */
@@ -30,7 +32,10 @@ const SOURCES = ['mcp__', 'plugin__'];
 
 const NAMES: readonly string[] = Object.values(GROUPS).flat();
 
-/** Whether an entry means this tool: its name or another one for it, a prefix that ends in `*`, or `group:NAME`. */
+/**
+ * Whether an entry means this tool: its name or another one for it, a prefix that ends in `*`, or
+ * `group:NAME`.
+ */
 export function entryFits(entry: string, name: string): boolean {
   if (entry.startsWith('group:')) return groupOf(entry).includes(name);
   return entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : canonicalName(entry) === name;

@@ -23,11 +23,11 @@ import type { Wanted } from './wait.ts';
 export type Effect = 'none' | 'workspace' | 'outside';
 
 /**
- * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `look`: nor does
- * this, but what is looked at can tell what of it was, and pass that on. `files`: the
- * session's own directory. `home`: words, files and signs that belong to the answer of its run. `program`: it
- * runs one. `network`: other systems. `chat`: other chats. `task`: work in the background that may do what
- * this run may, and no more. `job`, `memory`, `skill`, `setting`: what later runs act on.
+ * Where a call reaches, which modes and the taint gate tell apart. `none`: it changes nothing. `look`: nor
+ * does this, but what is looked at can tell what of it was, and pass that on. `files`: the session's own
+ * directory. `home`: words, files and signs that belong to the answer of its run. `program`: it runs one.
+ * `network`: other systems. `chat`: other chats. `task`: work in the background that may do what this run
+ * may, and no more. `job`, `memory`, `skill`, `setting`: what later runs act on.
  */
 export type Act =
   | 'none'
@@ -49,7 +49,9 @@ export interface ApprovalFacts {
   readonly digest: Json;
   /** The same for people, one fact a line; shown below the arguments. */
   readonly shown: string;
-  /** The rule in words that a yes for the whole session allows. Absent = this call can be allowed once only. */
+  /**
+   * The rule in words that a yes for the whole session allows. Absent = this call can be allowed once only.
+   */
   readonly rule?: string;
 }
 
@@ -261,9 +263,9 @@ export interface Tool {
   run(args: unknown, context: ToolContext): Promise<ToolResult>;
   /**
    * Goes on with a call that began, in place of `run`: when the wait that it returned is settled, and after a
-   * crash. `values`: what its waits came to, oldest first; none = it was cut off before the first was settled.
-   * Called with the same values again where it was cut off since. May return a further wait. Undefined = this
-   * process knows nothing of the call, so its outcome is unknown.
+   * crash. `values`: what its waits came to, oldest first; none = it was cut off before the first was
+   * settled. Called with the same values again where it was cut off since. May return a further wait.
+   * Undefined = this process knows nothing of the call, so its outcome is unknown.
    */
   resume?(values: readonly ToolResult[], args: unknown, context: ToolContext): Promise<ToolResult | undefined>;
 }
