@@ -362,6 +362,17 @@ test.each(['chat-gone', 'blocked'] as const)(
   },
 );
 
+test('F36 a chat that takes no files takes words: what is behind a refused file is sent, and the file is told of', async () => {
+  const { clock, channel, post, states } = setup();
+  const file = { path: '/nowhere', name: 'report.pdf', mime: 'application/pdf', kind: 'document', bytes: 9 } as const;
+  channel.script = on('m-1#1', refused('blocked'));
+  await post(answer(3).map((row, n) => (n === 1 ? { ...row, part: { ...row.part, file } } : row)));
+  await clock.advance(0);
+  expect(states()).toEqual(['SENT', 'DEAD', 'SENT', 'SENT']);
+  const notice = expect.stringContaining('The file report.pdf could not be delivered');
+  expect(channel.shown.map(({ text }) => text)).toEqual(['text 0', 'text 2', notice]);
+});
+
 test('F37 a send that times out after acceptance: idem repeats the key, nobody sees it twice', async () => {
   const { clock, channel, post, states } = setup({ sendClass: 'idem' });
   channel.script = (_part, call) => (call === 0 ? 'accept-then-hang' : undefined);

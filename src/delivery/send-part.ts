@@ -109,7 +109,7 @@ export async function sendPart(row: OutboxRow, channel: Channel, lane: LaneConte
   obey(row, result, settlement, lane);
   // Half an answer that was refused is no letter to keep.
   const isKept = settlement.kind !== 'dead' || !isProvisional(row.part);
-  return { settlement: isKept ? settlement : { kind: 'expired' }, ...doomOf(result) };
+  return { settlement: isKept ? settlement : { kind: 'expired' }, ...doomOf(result, row) };
 }
 
 /**
@@ -157,7 +157,9 @@ function needsMark(row: OutboxRow, channel: Channel, { blind }: LaneContext): bo
   return channel.sendClass === 'blind' && blind === 'at_least_once' && row.doubtSince !== undefined;
 }
 
-function doomOf(result: SendResult): Pick<Sent, 'doomed'> {
-  if (result.kind !== 'refused' || (result.reason !== 'chat-gone' && result.reason !== 'blocked')) return {};
+/** A chat may take words and no files: one that is refused then says nothing of what comes behind it. */
+function doomOf(result: SendResult, { part }: OutboxRow): Pick<Sent, 'doomed'> {
+  const isClosed = result.kind === 'refused' && (result.reason === 'chat-gone' || (result.reason === 'blocked' && !part.file));
+  if (!isClosed) return {};
   return { doomed: `${result.reason}: ${result.detail}` };
 }
