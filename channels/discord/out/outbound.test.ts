@@ -164,6 +164,8 @@ test.each<[string, CallFailure, object]>([
     { kind: 'refused', reason: 'too-long' },
   ],
   ['anything else', { kind: 'api', status: 400, code: 50_035, detail: 'x' }, { kind: 'refused', reason: 'invalid' }],
+  ['a link taken for harmful', { kind: 'api', status: 400, code: 240_000, detail: 'x' }, { kind: 'refused', reason: 'invalid' }],
+  ['words that AutoMod stops', { kind: 'api', status: 400, code: 200_000, detail: 'x' }, { kind: 'refused', reason: 'invalid' }],
 ])('F35 F36 F37 %s', (_name, failure, result) => {
   expect(toSendResult(failure)).toMatchObject(result);
 });

@@ -59,7 +59,11 @@ const REFUSALS: ReadonlyMap<ErrorCode | undefined, Refusal> = new Map([
   [10_003, 'chat-gone'], // unknown channel
   [10_004, 'chat-gone'], // unknown guild
   [10_013, 'chat-gone'], // unknown user
-  [20_009, 'blocked'], // explicit content filter
+  // Of these words and not of the chat, which takes others.
+  [20_009, 'invalid'], // explicit content filter
+  [200_000, 'invalid'], // AutoMod
+  [200_001, 'invalid'], // AutoMod, title
+  [240_000, 'invalid'], // harmful link
   [50_001, 'blocked'], // missing access
   [50_007, 'blocked'], // cannot send messages to this user
   [50_008, 'blocked'], // cannot send messages in this channel
@@ -71,9 +75,6 @@ const REFUSALS: ReadonlyMap<ErrorCode | undefined, Refusal> = new Map([
   [50_173, 'markup'], // no voice messages in this channel: the second try sends a file
   [50_083, 'blocked'], // the thread is archived
   [160_005, 'blocked'], // the thread is locked
-  [200_000, 'blocked'], // AutoMod
-  [200_001, 'blocked'], // AutoMod, title
-  [240_000, 'blocked'], // harmful link
 ]);
 
 /** What delivery is told about a call that failed. */

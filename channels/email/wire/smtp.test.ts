@@ -128,7 +128,7 @@ const REPLIES = [
   { at: 'MAIL', code: 451, text: '4.3.0 try later', expected: { kind: 'retry', scope: 'account' } },
   { at: 'DATA', code: 451, text: '4.3.0 try later', expected: { kind: 'retry', scope: 'part' } },
   { at: 'DATA', code: 552, text: '5.3.4 too big', expected: { kind: 'refused', reason: 'too-long' } },
-  { at: 'DATA', code: 554, text: '5.7.1 spam', expected: { kind: 'refused', reason: 'blocked' } },
+  { at: 'DATA', code: 554, text: '5.7.1 spam', expected: { kind: 'refused', reason: 'invalid' } },
   { at: 'DATA', code: 550, text: '5.6.0 bad mail', expected: { kind: 'refused', reason: 'invalid' } },
   // A limit of a day or of a minute, whatever the first digit says: the words of Gmail and of Exchange
   // Online.

@@ -229,5 +229,7 @@ function replyResult(
   if (responseCode === 552 || status === '3.4' || status === '2.3') return { kind: 'refused', reason: 'too-long', detail };
   if (responseCode === 530 || responseCode === 535) return { kind: 'refused', reason: 'auth', detail };
   if (command === 'RCPT TO' && !status.startsWith('7.')) return { kind: 'refused', reason: 'chat-gone', detail };
-  return { kind: 'refused', reason: status.startsWith('7.') || responseCode === 554 ? 'blocked' : 'invalid', detail };
+  // Behind DATA the server judges this mail, before it whom it is from and for.
+  const isOfPeople = command !== 'DATA' && (status.startsWith('7.') || responseCode === 554);
+  return { kind: 'refused', reason: isOfPeople ? 'blocked' : 'invalid', detail };
 }
