@@ -12,7 +12,6 @@ import type {
   SendResult,
 } from '../../src/core/channel.ts';
 import type { EarlierMessage } from '../../src/core/earlier-message.ts';
-import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
@@ -36,7 +35,7 @@ import { PLATFORM_LIMITS } from './platform-limits.ts';
 import type { FeishuSettings } from './settings.ts';
 import type { FeishuClient, SendCall } from './wire/client.ts';
 import { toReactionName } from './wire/emoji.ts';
-import { isMissingScope, isTargetGone, toSendResult } from './wire/failure.ts';
+import { isMissingScope, isTargetGone, notSeen, toSendResult } from './wire/failure.ts';
 
 /** A card may have 30 KB: enough for this much of three-byte letters, unless markup takes much of it. */
 const TEXT = 4_000;
@@ -276,24 +275,23 @@ export class FeishuChannel implements Channel {
       }
       const shared = { plain, isGroup: this.#isGroup(part) };
       const shape = { plain, press: pressOf(part, shared.isGroup) };
-      if (type === 'interactive' && (await this.#cards.edit(platformId, part, shape, inner))) return { kind: 'sent', platformId };
+      if (type === 'interactive' && (await this.#cards.edit(platformId, part, shape, inner)))
+        return this.#edited(platformId, part);
       // Only a card can become a card, and only a card has buttons.
       const words = type === 'interactive' ? part : withListedChoices(part);
       let message = await toMessage(words, { ...shared, ...(type !== 'text' && { form: type }) });
       if (type !== 'interactive' && message.type === 'interactive') message = await toMessage(words, { ...shared, form: 'post' });
       await this.#client.edit(platformId, { type: message.type, content: JSON.stringify(message.content) }, inner);
-      return { kind: 'sent', platformId };
+      return this.#edited(platformId, part);
     });
+  }
+
+  #edited(platformId: string, { text }: OutboundPart): SendResult {
+    this.#known.edited(platformId, text);
+    return { kind: 'sent', platformId };
   }
 
   #within<T>(ms: number, signal: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return withDeadline({ clock: this.#deps.clock, ms, signal }, task);
   }
-}
-
-/** A file or a card is seen only when a message names it: whatever went wrong, nothing was sent. */
-function notSeen(error: unknown, what: string, signal: AbortSignal): SendResult {
-  if (signal.aborted) return NOT_LEFT;
-  const result = settleFailedSend(error, toSendResult);
-  return result.kind === 'unknown' ? { kind: 'retry', reason: `${what}: ${errorText(error)}`, scope: 'part' } : result;
 }

@@ -69,6 +69,12 @@ export class KnownMessages {
     this.#messages.set(messageId, { ...known, isGroup, senderId: this.#options.account, fromBot: true });
   }
 
+  /** A message of ours shows these words now. */
+  edited(messageId: string, text: string): void {
+    const known = this.#messages.get(messageId);
+    if (known) this.#messages.set(messageId, { ...known, text });
+  }
+
   /** Whether the message arrived here: nothing of an earlier process is at it. */
   hasArrived(messageId: string): boolean {
     return this.#arrived.has(messageId);

@@ -302,3 +302,13 @@ test('half an answer whose card cannot be changed any more is taken back, also w
   });
   await expect(at.channel.withdraw?.(target, signal)).rejects.toThrow('230026');
 });
+
+test('who replies to an answer that grew points at all of it', async () => {
+  const at = await scene();
+  at.server.say({ text: 'hi' });
+  await at.message();
+  const id = await begun(at);
+  await edit(at.channel, id, last('The first words and all the others'));
+  at.server.say({ text: 'why?', parentId: id });
+  expect((await at.message(1)).replyTo).toMatchObject({ text: 'The first words and all the others', fromBot: true });
+});

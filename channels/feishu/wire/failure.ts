@@ -3,8 +3,10 @@
  * open.feishu.cn/document/server-docs/im-v1.
  */
 import type { SendResult } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
 import { type ApiFailure, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';
-import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
+import { type Refusal, sendResultOf, settleFailedSend } from '../../kit/call-result.ts';
+import { NOT_LEFT } from '../../kit/lifecycle.ts';
 
 /**
  * A failed call. What people read shows the platform's own number, where the answer held one (`code` is 0
@@ -134,4 +136,11 @@ export function toSendResult(failure: CallFailure): SendResult {
     if (status >= 500) return { kind: 'unknown', detail };
     return { kind: 'refused', reason: status === 401 ? 'auth' : status === 403 ? 'blocked' : 'invalid', detail };
   });
+}
+
+/** A file or a card is seen only when a message names it: whatever went wrong, nothing was sent. */
+export function notSeen(error: unknown, what: string, signal: AbortSignal): SendResult {
+  if (signal.aborted) return NOT_LEFT;
+  const result = settleFailedSend(error, toSendResult);
+  return result.kind === 'unknown' ? { kind: 'retry', reason: `${what}: ${errorText(error)}`, scope: 'part' } : result;
 }
