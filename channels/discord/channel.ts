@@ -142,11 +142,12 @@ export class DiscordChannel implements Channel {
   }
 
   async withdraw(target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string }, signal: AbortSignal): Promise<void> {
-    const place = placeOf(target);
     const messageId = snowflake(target.platformId);
-    if (place === undefined || messageId === undefined) throw new Error('this is no message that can be deleted');
+    if (messageId === undefined || placeOf(target) === undefined) throw new Error('this is no message that can be deleted');
     try {
-      await this.#call('DELETE', `/channels/${place}/messages/${messageId}`, { signal });
+      await this.#threads.inEither(target, (place) =>
+        this.#call('DELETE', `/channels/${place}/messages/${messageId}`, { signal }),
+      );
     } catch (error) {
       if (apiFailureOf(error)?.code !== UNKNOWN_MESSAGE) throw error;
     }

@@ -104,6 +104,16 @@ test('without the permission the answer stands in the channel, and the operator 
   expect(host.states.at(-1)).toEqual({ state: 'healthy' });
 });
 
+test('what stands in the channel because no thread could be opened is taken away there', async () => {
+  const { sent, proxy, channel, room, say, partOf, words } = await scene();
+  proxy.withoutThreads.add(room);
+  const question = await say('hello');
+  const platformId = await sent(channel.send(partOf(question), plain));
+  const { chatId, platformId: threadId } = question;
+  await channel.withdraw?.({ chatId, threadId, platformId }, signal);
+  expect(await words(room)).toEqual(['hello']);
+});
+
 test('where the bot may not write in threads, the answer stands in the channel', async () => {
   const { sent, proxy, channel, host, room, say, partOf, words } = await scene();
   const question = await say('hello');
