@@ -1,6 +1,9 @@
 import type { Update } from 'grammy/types';
 import { expect, test } from 'vitest';
-import { firstOpenAlbum, untilOpenAlbum } from './albums.ts';
+import { markedWords } from '../../../src/lib/marks.ts';
+import { inbound } from '../../../src/testing/fakes.ts';
+import { composed, ours } from '../../kit/senders-words.ts';
+import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
 
 let id = 0;
 function update(chat: number, group?: string): Update {
@@ -30,4 +33,14 @@ test('of a full poll an album at the end is left for the next poll, of any other
 
 test('an album that fills a poll by itself is taken: there is nothing to wait for in front of it', () => {
   expect(untilOpenAlbum(Array.from({ length: 100 }, () => update(1, 'a')))).toHaveLength(100);
+});
+
+test('what we wrote above each picture of an album stays ours, and the words below stay the sender’s', () => {
+  const mark = '[forwarded from Bob, not written by the sender]';
+  const read = ['', '[from Eve] look'].map((words) => ({
+    update: update(1, 'a'),
+    message: inbound(composed(ours(mark), words)),
+  }));
+  const [album] = joinAlbums(read);
+  expect(markedWords(album?.text ?? '', album?.marks)).toBe(`${mark}\n${mark}\n\\[from Eve] look`);
 });

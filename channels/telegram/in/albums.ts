@@ -52,8 +52,11 @@ export function joinAlbums(read: readonly Read[]): readonly InboundMessage[] {
       continue;
     }
     const text = [first.text, message.text].filter((words) => words !== '').join('\n');
+    const at = first.text === '' ? 0 : first.text.length + 1;
+    const marks = [...(first.marks ?? []), ...(message.marks ?? []).map(([from, to]) => [from + at, to + at] as const)];
     joined[place] = {
       ...first,
+      ...(marks.length > 0 && { marks }),
       text,
       media: [...first.media, ...message.media],
       mentionsBot: first.mentionsBot || message.mentionsBot,
