@@ -75,6 +75,18 @@ test('P17 the person is asked in their chat, and their next words are the result
   expect(asked.requests).toHaveLength(2);
 });
 
+test('words in another thread are a request of their own, and those in the thread of the question answer it', async () => {
+  const at = await rig();
+  const { channel, sees } = at;
+  await channel.deliver({ ...BEN, threadId: 't1', text: ask({ question: 'Which hotel?' }) });
+  await sees('ben', 'Which hotel?');
+  await channel.deliver({ ...BEN, threadId: 't2', startsThread: true, text: 'pay invoice 7' });
+  await sees('ben', 'heard pay invoice 7');
+  expect(await parked(at)).toBe(1);
+  await channel.deliver({ ...BEN, threadId: 't1', text: 'the Ritz' });
+  await sees('ben', 'came: the Ritz');
+});
+
 test('in a group that must name the agent, answers to an open question need not, and other words stay unread', async () => {
   const entry = { allowed_senders: ['ada', 'ben', 'cleo'], allowed_groups: ['room'], group_mode: 'mention' };
   const { channel, sees, daemon, model: asked } = await rig({ entry });

@@ -97,7 +97,7 @@ export class Answers {
   async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
     const open = await this.#options.journal.waits.questions(chatKey(message));
     const here: StoredWait[] = [];
-    for (const wait of open) {
+    for (const wait of open.filter((one) => isInPlace(one, message))) {
       if (wait.question?.named || !this.#mayAnswer(wait, message)) continue;
       if (wait.question?.answer !== 'text' || (await this.#isSeen(wait, message))) here.push(wait);
     }
@@ -171,6 +171,15 @@ export class Answers {
   #notYours({ channel }: InboundMessage): string {
     return this.#owner.namesIds(channel) ? OWNER_ONLY : NO_IDS;
   }
+}
+
+/**
+ * A thread is a conversation of its own: words in it answer no question that stands in another. One that stands
+ * in no thread is also answered in a thread of a private chat, and in one that hangs from words of ours.
+ */
+function isInPlace({ question }: StoredWait, { threadId, isGroup, replyTo }: InboundMessage): boolean {
+  if (!question || question.to === OWNER || question.to.threadId === threadId) return true;
+  return question.to.threadId === undefined && (!isGroup || replyTo?.fromBot === true);
 }
 
 /** A question that a message names by its code. */

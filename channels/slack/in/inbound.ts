@@ -147,7 +147,8 @@ function shape(
     ...(thread === ts && { startsThread: true }),
     ...content,
     media,
-    ...(follows && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: parentIsOurs } }),
+    // A thread that a person began is where it stands, and no reply to them.
+    ...(follows && parentIsOurs && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: true } }),
     mentionsBot: isGroup(chatId) && called,
     ...(refusal && { refusal }),
     timestamp: toMs(ts),
