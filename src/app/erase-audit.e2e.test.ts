@@ -237,6 +237,25 @@ test('files that a task of a person’s job wrote into the workspace of a group 
   expect(await filesHolding(at.dataDir, [SECRET])).toEqual([]);
 });
 
+test('files that a task of a person and another person wrote in the workspace of a group stay, whichever was the task', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script, entry: ENTRY });
+  const { chat } = at.channels;
+  const write = (path: string, content: string) => ({ name: 'write_file', arguments: { path, content } });
+  const done = (count: number) =>
+    until(`${count} are done`, () => chat.texts('group').filter((text) => text.includes('is done')).length === count);
+  await chat.deliver(eve('chat', { ...GROUP, text: `/task ${call(write('one.txt', 'HERS'), write('alone.txt', 'HERS'))}` }));
+  await done(1);
+  await at.ask('chat', { ...ADA, ...GROUP, text: call(write('./one.txt', 'PLAN OF ADA')) });
+  await at.ask('chat', eve('chat', { ...GROUP, text: call(write('two.txt', 'HERS')) }));
+  await chat.deliver({ ...ADA, ...GROUP, text: `/task ${call(write('two.txt', 'PLAN OF ADA'))}` });
+  await done(2);
+  await at.settled();
+  expect(await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes')).toMatchObject({ code: 0 });
+  expect(await filesHolding(join(at.dataDir, 'workspaces'), ['PLAN OF ADA'])).toHaveLength(2);
+  expect(await filesHolding(join(at.dataDir, 'workspaces'), ['HERS'])).toEqual([]);
+});
+
 test('what lies elsewhere in the data directory and holds words of a person is named, and stays', async () => {
   await using dir = await tempDir();
   await using at = await peopleRig({ dir: dir.path, script, entry: ENTRY });

@@ -17,7 +17,7 @@ import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
 import { eraseFiles, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
 import { isNoText, type SearchOptions } from './search-files.ts';
 import { sessionWorkspacePath } from './workspace.ts';
-import { eraseUploads, eraseWritten } from './written-files.ts';
+import { eraseUploads, eraseWritten, writtenPaths } from './written-files.ts';
 
 /** How long words that tell the person may take to leave. */
 const TELLING_MS = 30_000;
@@ -172,6 +172,7 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
   // Their own last: whatever was copied out of them is known by the lines that are there.
   const copied = await runsIn(known.filter(isOwn), store);
   const theirs = theirsOf({ ...erasure, runs: [...erasure.runs, ...copied] });
+  const byOthers = await writtenByOthers(theirs, erasure, options);
   for (const session of [...known.filter((one) => !isOwn(one)), ...new Set([...erasure.sessions, ...known.filter(isOwn)])]) {
     signal.throwIfAborted();
     await apart(session, async () => {
@@ -184,8 +185,9 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
       const { changed, left } = await store.redact(session, async (lines) => {
         const rule = eraseRule(theirs, erasure.key, lines, toldThere);
         sum.files += await eraseUploads(session, rule.own, erasure, dataDir);
-        sum.files += await eraseWritten(workspaceOf(dataDir, session), lines, new Set(rule.own));
-        sum.files += await eraseFilesOfCalls(workspaceOf(dataDir, session), rule.own.flatMap(callsOf));
+        const workspace = workspaceOf(dataDir, session);
+        sum.files += await eraseWritten(workspace, lines, new Set(rule.own), byOthers.get(workspace));
+        sum.files += await eraseFilesOfCalls(workspace, rule.own.flatMap(callsOf));
         return rule.change;
       });
       sum.lines += changed;
@@ -195,6 +197,25 @@ async function eraseSessions(erasure: Erasure, options: ErasureOptions): Promise
   }
   for (const session of erasure.sessions.filter((own) => splitKey(own).topic === undefined)) await removeUser(session, dataDir);
   return sum;
+}
+
+/** By workspace: tasks and sub-agents work in that of the conversation which began them. */
+async function writtenByOthers(
+  theirs: Theirs,
+  erasure: Erasure,
+  { store, dataDir, erasures }: ErasureOptions,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const isOwn = isOwnOf(erasure);
+  const written = new Map<string, Set<string>>();
+  for await (const { session, lines } of allLines(store, erasures)) {
+    if (isOwn(session)) continue;
+    const own = new Set(eraseRule(theirs, erasure.key, lines).own);
+    const workspace = workspaceOf(dataDir, session);
+    const paths = written.get(workspace) ?? new Set();
+    written.set(workspace, paths);
+    for (const path of lines.filter((line) => !own.has(line)).flatMap(writtenPaths)) paths.add(path);
+  }
+  return written;
 }
 
 /** Keys of the runs that left lines in these sessions and their archives. */

@@ -1,7 +1,7 @@
 // lines of a session of several people -> files that came with messages of a person, or that tools wrote for
 // them
 import { readdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
@@ -53,9 +53,12 @@ export async function eraseWritten(
   workspace: string,
   lines: readonly SessionMessage[],
   own: ReadonlySet<SessionMessage>,
+  /** What lines of others in other sessions wrote there (`writtenPaths`). */
+  byOthers: ReadonlySet<string> = new Set(),
 ): Promise<number> {
   let count = 0;
   for (const path of writtenAlone(lines, own)) {
+    if (byOthers.has(path)) continue;
     try {
       const { parent, name } = await openParent(workspace, path);
       await using _ = parent;
@@ -75,10 +78,11 @@ export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<
   return [...new Set([...own].flatMap(writtenPaths))].filter((path) => !others.has(path));
 }
 
-function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
+/** Paths in the workspace that the calls of a line wrote, each in one form. */
+export function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
   return calls.flatMap(({ name, arguments: text }) => {
     const path = name === CONVERTING ? convertedPath(text) : WRITING.includes(name) ? argumentIn(text, 'path') : undefined;
-    return path === undefined ? [] : [path];
+    return path === undefined ? [] : [posix.normalize(path)];
   });
 }
 
