@@ -24,12 +24,14 @@ export type During =
   | { readonly kind: 'interrupt'; readonly ofOthers: boolean }
   /**
    * Runs beside the running run, in a lane of its own, while at most `most` do. `full`: what is said beyond
-   * that. `gathers`: beside one that has not begun it waits, to be one request with it.
+   * that. `gathers`: beside one that has not begun it waits, to be one request with it. `follows`: whether it
+   * is meant to come after this one, beside which nothing runs.
    */
   | {
       readonly kind: 'overflow';
       readonly most: number;
       readonly gathers: boolean;
+      readonly follows: (main: InboundMessage) => boolean;
       readonly full: (message: InboundMessage) => readonly NewPart[];
     };
 

@@ -204,6 +204,11 @@ export interface Waits {
    * goes on with that history.
    */
   heldHistory(session: string): Promise<readonly string[]>;
+  /**
+   * Whether a run beside another one of this session is under way that never waited: which lines it goes on
+   * with is noted once it waits.
+   */
+  isBesideUnderWay(session: string): Promise<boolean>;
   /** The earliest `due` of all open waits. */
   earliest(): Promise<number | undefined>;
   /** Open waits whose `due` has come, at most `limit`. */

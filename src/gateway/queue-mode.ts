@@ -76,7 +76,8 @@ export function duringOf(
   if (mode === 'steer') return { kind: 'steer', note: noteOf };
   if (mode !== 'speculative') return undefined;
   const full = (one: InboundMessage) => answer(one, BUSY_TEXT);
-  return { kind: 'overflow', most: MOST_BESIDE, gathers: debounceMs > 0, full };
+  const follows = (main: InboundMessage) => commandOf(main) !== undefined;
+  return { kind: 'overflow', most: MOST_BESIDE, gathers: debounceMs > 0, follows, full };
 }
 
 /**

@@ -66,9 +66,11 @@ function overflow(store: Store, admission: Admitted, during: Extract<During, { k
   const { lane, session, message } = admission;
   const inLane = unfinished(store, 'lane = ?', [lane]);
   const [main] = inLane;
-  // Behind anything else that waits, such as a command, the message is meant to come after it.
+  // Behind anything else that waits the message is meant to come after it.
   if (!main || inLane.length > 1 || main.source !== 'chat') return undefined;
   if (main.state === 'NEW' && during.gathers) return undefined;
+  const input = store.db.get<{ input: string }>('SELECT input FROM run WHERE seq = ?', main.seq)?.input ?? '{}';
+  if (during.follows(readMessage(input, main.seq))) return undefined;
   const taken = new Set(beside(store, lane, session).map((row) => row.lane));
   if (taken.size >= during.most) {
     const full = { kind: 'answer', message, lane, session, outcome: BUSY, parts: during.full(message) } as const;

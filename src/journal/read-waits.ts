@@ -37,6 +37,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
     unfinished: (session) => queue.peek(() => unfinishedIn(store, session)),
     heldHistory: (session) => queue.peek(() => heldHistory(store, session)),
+    isBesideUnderWay: (session) => queue.peek(() => isBesideUnderWay(store, session)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
       queue.peek(() => list(store, `state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due ${LIMIT}`, now, limit)),
@@ -98,6 +99,15 @@ function heldHistory({ db }: Store, session: string): readonly string[] {
     UNION SELECT history_to FROM run INDEXED BY run_new WHERE state = 'NEW' AND session = ?1 AND history_to <> ''
     UNION SELECT history_to FROM run INDEXED BY run_running WHERE state = 'RUNNING' AND session = ?1 AND history_to <> ''`;
   return db.all<{ id: string }>(sql, session).map(({ id }) => id);
+}
+
+function isBesideUnderWay({ db }: Store, session: string): boolean {
+  const isIn = (state: 'NEW' | 'RUNNING', index: string): boolean => {
+    const sql = `SELECT 1 FROM run INDEXED BY ${index}
+      WHERE state = '${state}' AND session = ? AND history_to IS NULL AND input ->> '$.beside' IS NOT NULL LIMIT 1`;
+    return db.get(sql, session) !== undefined;
+  };
+  return isIn('RUNNING', 'run_running') || isIn('NEW', 'run_new');
 }
 
 /**

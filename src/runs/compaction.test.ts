@@ -38,7 +38,7 @@ async function scene(reply: () => ModelReply | Promise<ModelReply>, held: readon
       return await reply();
     },
   };
-  const settings = { isOn: true, isBusy: false, held };
+  const settings = { isOn: true, isBusy: false, isBeside: false, held };
   let counted = 0;
   const counting = {
     load(session: string, newest?: number) {
@@ -56,7 +56,7 @@ async function scene(reply: () => ModelReply | Promise<ModelReply>, held: readon
     ...{ transcripts: counting, clock, logger, models: () => models },
     isOn: () => settings.isOn,
     isBusy: () => settings.isBusy,
-    waits: { heldHistory: async () => settings.held },
+    waits: { heldHistory: async () => settings.held, isBesideUnderWay: async () => settings.isBeside },
   });
   transcripts.closeFirst(compaction);
   onTestFinished(async () => {
@@ -98,6 +98,20 @@ test('the same command after a crash compacts nothing more and answers the same'
   await at.commit(lines(2, 20));
   expect(await at.compaction.now(ROW, never)).toEqual({ ...done, kept: 12 });
   expect(at.asked()).toBe(1);
+});
+
+test('lines stay while a run beside another one has them for its history and may still be parked', async () => {
+  const at = await scene(() => SUMMARY);
+  at.settings.isBeside = true;
+  await at.commit(lines(40));
+  expect(await at.compaction.now(ROW, never)).toEqual({ kind: 'nothing', isHeld: true });
+  at.compaction.after(ROW, 2);
+  await at.compaction.idle();
+  expect([(await at.ids()).length, at.asked()]).toEqual([40, 0]);
+  at.settings.isBeside = false;
+  at.compaction.after(ROW, 2);
+  await at.compaction.idle();
+  expect(await at.ids()).toHaveLength(11);
 });
 
 test('a summary is dropped where the session was begun anew, or a run was parked, while it was made', async () => {

@@ -48,7 +48,7 @@ export type Compacted =
 
 export interface CompactionOptions {
   readonly transcripts: Pick<Transcripts, 'load' | 'flush' | 'replace' | 'sessions' | 'erased'>;
-  readonly waits: Pick<Waits, 'heldHistory'>;
+  readonly waits: Pick<Waits, 'heldHistory' | 'isBesideUnderWay'>;
   /** Whether it happens by itself; asked after each turn. */
   readonly isOn: () => boolean;
   /** Whether messages wait for their turn. */
@@ -112,7 +112,9 @@ export class Compaction implements AsyncDisposable {
     const rule = { ...SESSION_COMPACTION, from: 0 };
     const held = await this.#held(row.session, lines);
     const plan = planCompaction(lines, rule, held) ?? emptiedIn(lines, held);
-    if (!plan) return { kind: 'nothing', isHeld: held > 0 && planCompaction(lines, rule) !== undefined };
+    const isBeside = await this.#options.waits.isBesideUnderWay(row.session);
+    if (!plan || isBeside)
+      return { kind: 'nothing', isHeld: (held > 0 || isBeside) && planCompaction(lines, rule) !== undefined };
     const part = { ...plan, lines };
     const messages = await this.#sourceOf(row.session, part);
     if (messages.every(isEmptied)) return { kind: 'nothing', isHeld: false };
@@ -187,7 +189,7 @@ export class Compaction implements AsyncDisposable {
     const lines = await transcripts.load(session);
     const held = await this.#held(session, lines);
     const plan = planCompaction(lines, SESSION_COMPACTION, held) ?? emptiedIn(lines, held);
-    if (!plan) return undefined;
+    if (!plan || (await this.#options.waits.isBesideUnderWay(session))) return undefined;
     const part = { ...plan, lines };
     const messages = await this.#sourceOf(session, part);
     if (messages.every(isEmptied)) {
@@ -218,13 +220,14 @@ export class Compaction implements AsyncDisposable {
 
   /**
    * False where these lines are no longer there side by side, say something else since they were read,
-   * because words were erased, or a run was parked that needs them.
+   * because words were erased, or a run needs them that was parked or may be.
    */
   async #replace(session: string, { part, messages }: Made, summary: SessionMessage): Promise<boolean> {
     const { transcripts, waits } = this.#options;
     const replaced = part.lines.slice(part.begin, part.end);
     const source = await this.#sourceOf(session, part);
     if (source.length !== messages.length || !messages.every((line, n) => saysSame(line, source[n]))) return false;
+    if (await waits.isBesideUnderWay(session)) return false;
     const needed = new Set(await waits.heldHistory(session));
     let isDone = false;
     await transcripts.replace(session, (lines) => {

@@ -43,7 +43,7 @@ async function scene() {
         return await settings.reply();
       },
     }),
-    waits: { heldHistory: async () => settings.held },
+    waits: { heldHistory: async () => settings.held, isBesideUnderWay: async () => false },
   });
   transcripts.closeFirst(compaction);
   onTestFinished(async () => {

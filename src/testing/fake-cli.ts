@@ -34,6 +34,7 @@ const NO_WAITS: OpenJournal['journal']['waits'] = {
   ...{
     waiting: async () => 0,
     heldHistory: async () => [],
+    isBesideUnderWay: async () => false,
     unfinished: async () => ({ NEW: 0, RUNNING: 0, PARKED: 0 }),
     parked: async () => [],
   },

@@ -140,6 +140,7 @@ export class MemoryJournal implements Journal {
       granted: outboxOnly,
       waiting: outboxOnly,
       heldHistory: outboxOnly,
+      isBesideUnderWay: outboxOnly,
       unfinished: outboxOnly,
       earliest: outboxOnly,
       due: outboxOnly,
