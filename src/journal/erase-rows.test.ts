@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ERASED, type Erasure } from '../core/erasure.ts';
+import { ERASED, type Erasure, linkWait } from '../core/erasure.ts';
 import type { InboundMessage, QuotedMessage } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
 import { FakeClock, inbound, outbound, tempDir } from '../testing/fakes.ts';
@@ -175,4 +175,16 @@ test('an erasure that is asked for again before it is done still knows all ids o
     await at.journal.commit([{ kind: 'erase', who: EVE, by }]);
     expect((await at.people.erasures.open()).map(({ ids }) => ids)).toEqual([[EVE, mail]]);
   }
+});
+
+test('a code of /link that was not used goes with the person who asked for it, and is in their export', async () => {
+  await using dir = await tempDir();
+  await using at = await journalOf(dir.path, [said(1, EVE.senderId, 'words of Eve')]);
+  const offer = { ...EVE, name: 'Eve Example', chat: { channel: 'test', account: 'bot', chatId: 'eve42' } };
+  await at.journal.commit([{ kind: 'link-code', code: 'ABC234', offer, due: 1 }]);
+  const settled = { wait: linkWait('ABC234'), value: { ok: false, output: 'Error: too late' }, by: 'due' };
+  await at.journal.commit([{ kind: 'settle', settled }]);
+  expect((await at.people.rows([EVE]))['wait']).toHaveLength(1);
+  await at.erase();
+  expect(await at.journal.waits.find(linkWait('ABC234'))).toBeUndefined();
 });

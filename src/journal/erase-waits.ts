@@ -1,5 +1,5 @@
 /** Waits of others that a person who is erased was asked, answered, or is named in. */
-import { ERASED } from '../core/erasure.ts';
+import { ERASED, type LinkOffer, linkWait } from '../core/erasure.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { Question } from '../core/wait.ts';
 import { erasedId } from './keyed-hash.ts';
@@ -10,6 +10,7 @@ interface About {
   readonly principals: ReadonlySet<string>;
   readonly chats: ReadonlySet<string>;
   names(text: string): boolean;
+  wrote(channel: string, senderId: string | undefined): boolean;
 }
 
 interface Scope {
@@ -37,7 +38,7 @@ export function eraseWaits(store: Store, about: About, { runs, unnamed }: Scope)
     const isTheirAnswer = by !== null && about.principals.has(by);
     const isAskedThere = chat !== null && about.chats.has(chat);
     // A reminder of what a run of theirs asks is a wait of no run.
-    const isNamed = about.names(text) || unnamed(text) !== text;
+    const isNamed = about.names(text) || unnamed(text) !== text || isOfferOf(about, id, text);
     if (!isTheirAnswer && !isAskedThere && !own.has(text) && !isNamed) continue;
     if (run === 0) {
       store.db.run('DELETE FROM wait WHERE id = ?', id);
@@ -59,6 +60,13 @@ export function eraseWaits(store: Store, about: About, { runs, unnamed }: Scope)
       WHERE run_seq = ?1 AND call_id = ?2 AND kind = 'tool' AND value IS NOT NULL`;
     if (isTheirAnswer) store.db.run(step, run, callId, newBy, ...(isWords ? [ERASED] : []));
   }
+}
+
+/** Whether it is a code of `/link` that they asked for: their channel and their id stand apart there. */
+export function isOfferOf(about: Pick<About, 'wrote'>, id: string, text: string): boolean {
+  if (!id.startsWith(linkWait(''))) return false;
+  const { channel, senderId } = readJson(text, `wait ${id}`) as unknown as LinkOffer;
+  return about.wrote(channel, senderId);
 }
 
 function withoutPerson(asked: Question, chatId: string): Question {

@@ -5,6 +5,7 @@ import type { Json, OutboundPart } from '../core/message.ts';
 import type { PersonRef } from '../core/people.ts';
 import { foundOf, openErasures } from './erase-begin.ts';
 import { About, isOfRun, runsOf } from './erase-rows.ts';
+import { isOfferOf } from './erase-waits.ts';
 import { listJobs } from './jobs.ts';
 import type { Store } from './store.ts';
 import { messageIn, type TheirWords, toldIn } from './told-words.ts';
@@ -41,7 +42,10 @@ export function rowsOf(store: Store, ids: readonly PersonRef[]): PersonRows {
     run: all('run').filter((row) => seqs.has(Number(row['seq']))),
     toldToOthers: all('run').flatMap((row) => (seqs.has(Number(row['seq'])) ? [] : toldTo(row, theirs))),
     step: all('step').filter((row) => seqs.has(Number(row['run_seq']))),
-    wait: all('wait').filter((row) => seqs.has(Number(row['run'])) || about.chats.has(text(row, 'chat')) || names(row)),
+    wait: all('wait').filter((row) => {
+      const isOffer = isOfferOf(about, text(row, 'id'), text(row, 'about'));
+      return seqs.has(Number(row['run'])) || about.chats.has(text(row, 'chat')) || names(row) || isOffer;
+    }),
     outbox: all('outbox').filter((row) => about.isOwnLane(text(row, 'lane')) || partIsTheirs(text(row, 'part'), about, keys)),
     session_line: all('session_line').filter(
       (row) => about.isOwnSession(text(row, 'session')) || names(row) || startsWithAny(row, keys),
