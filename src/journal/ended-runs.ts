@@ -161,8 +161,9 @@ function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
   return inOrder([
     ...unfinished(store, 'lane = ?', [lane]),
     ...unfinished(store, 'lane >= ? AND lane < ?', beside),
-    ...parked(store, 'session = ? AND lane = ?', [session, lane]),
-    ...parked(store, 'session = ? AND lane >= ? AND lane < ?', [session, ...beside]),
+    // By the lane: of what was parked before the conversation began anew the session is in the archive.
+    ...answering(store, 'lane = ?', [lane]),
+    ...answering(store, 'lane >= ? AND lane < ?', beside),
     ...subAgents(store, childSessions(session)),
     ...tasksOf(store, chatOfLane(lane), session),
   ]);

@@ -143,3 +143,15 @@ test('a job whose conversation is another chat is stopped where it answers, whil
   expect(await at.stop({ where: 'chat', principal: 'test:eve' })).toEqual(['runs', 'waits']);
   expect(await at.stop({ where: 'chat' })).toEqual([]);
 });
+
+test('a stop in a thread ends what waits there, also what was asked before the conversation began anew', async () => {
+  await using at = await setup();
+  const place = { lane: `${LANE}/t`, session: `${SESSION}#thread:t` };
+  const asked = message('asked', { threadId: 't' });
+  const [accepted] = await at.journal.accept([{ kind: 'admit', message: asked, ...place }]);
+  const row = accepted?.kind === 'new' ? await at.journal.claim(accepted.row.seq) : undefined;
+  await at.waiting(row ?? expect.fail('the message could not be claimed'));
+  const anew = { kind: 'answer', message: message('anew', { threadId: 't' }), ...place, outcome: 'new', parts: [] } as const;
+  await at.journal.accept([{ ...anew, restart: { topic: '', keep: 0 } }]);
+  expect(await at.stop({ where: 'lane' }, { threadId: 't' })).toEqual(['text asked']);
+});
