@@ -263,6 +263,17 @@ describe('a question to the owner in a group', () => {
     expect(await at.answer(words, 'owner', { ...IN_GROUP, senderId: 'boss' })).toBe('✅ Allowed.');
   });
 
+  test('of a run is looked after below the line that says on whose behalf it is asked', async () => {
+    await using at = await setup();
+    const onBehalf = { head: 'On behalf of Ben (test:ben):', taint: 0 };
+    const expiresAt = at.clock.now() + 10 * MINUTE;
+    const question = { text: '❓ Pay?\n', answer: 'text', to: 'owner', by: [], expiresAt, onBehalf } as const;
+    const asked = { code: 'ABCDEF', chat: OWNERS, parts: [] };
+    await at.journal.commit([{ kind: 'ask', id: 'q', question, asked, late: LATE }]);
+    await (await at.restart()).recover();
+    expect(at.lookedAfter).toEqual([expect.stringMatching(/^On behalf of Ben \(test:ben\):\n\n❓ Pay\?/)]);
+  });
+
   test('is answered by no member where the config names no id, also after a restart, and they are told why', async () => {
     await using at = await setup();
     await at.ask();

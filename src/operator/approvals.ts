@@ -13,7 +13,7 @@ import { Answers, type Decision } from './answers.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
 import type { PostOptions } from './post.ts';
-import { choicesOf, newCode, postId, textOf } from './question-text.ts';
+import { choicesOf, newCode, postId, textOf, withHead } from './question-text.ts';
 
 export type { Decision } from './answers.ts';
 export { isVerdict } from './question-text.ts';
@@ -139,7 +139,8 @@ export class Approvals {
       for (const { id, code, question } of await journal.waits.questions()) {
         if (question?.to !== 'owner' || code === undefined) continue;
         const options = this.postOptions(id, question, code);
-        if (options.expiresInMs > 0) await owner.lookAfter(postId(code), textOf(question, code, clock.now()), options);
+        const text = withHead(question, textOf(question, code, clock.now()));
+        if (options.expiresInMs > 0) await owner.lookAfter(postId(code), text, options);
       }
     } catch (error) {
       logger.warn('owner.not-asked', { detail: errorText(error) });

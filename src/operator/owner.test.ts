@@ -322,3 +322,9 @@ test('a chat is the owner’s on that channel, with that account and that id onl
     expect(owner.isOwnersChat({ ...place, ...other })).toBe(false);
   }
 });
+
+test('a question of which the outbox holds nothing any more has left, and is not posted a second time', async () => {
+  const at = setup({ chat: 'healthy' });
+  await at.owner.lookAfter('ask/ABCDEF', 'May I?', { expiresInMs: DAY });
+  expect(at.told()).toEqual([]);
+});

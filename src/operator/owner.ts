@@ -82,10 +82,10 @@ export class Owner implements AsyncDisposable {
 
   /**
    * What an earlier process posted under this id is looked after again; where it reached no chat, it is
-   * posted anew. Never rejects.
+   * posted anew. What the outbox does not know left days ago. Never rejects.
    */
   async lookAfter(id: string, text: string, options: PostOptions): Promise<void> {
-    await this.#posts.postOnce(id, text, options);
+    await this.#posts.lookAfterAgain(id, text, options);
   }
 
   /** Whether a message was written in a chat of the owner, with the account that we have there. */

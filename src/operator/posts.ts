@@ -65,6 +65,12 @@ export class OwnerPosts implements AsyncDisposable {
     return this.#own(this.#postOnce(id, text, options));
   }
 
+  /** As `postOnce`, of what was posted before: without a row it arrived, and was forgotten days later. */
+  async lookAfterAgain(id: string, text: string, options: PostOptions): Promise<void> {
+    const first = await this.#options.journal.part(partKey(messageId(id, 1), 0)).catch(() => undefined);
+    if (first) await this.postOnce(id, text, options);
+  }
+
   /** What became of parts and channels. */
   readonly observe = (event: RunEvent): void => {
     if (this.#closing.signal.aborted) return;

@@ -27,6 +27,11 @@ export function postId(code: string): string {
   return `ask/${code}`;
 }
 
+/** The words of a question below the line that says on whose behalf it is asked, where it leaves its chat. */
+export function withHead({ onBehalf }: Question, text: string): string {
+  return onBehalf ? `${onBehalf.head}\n\n${text}` : text;
+}
+
 /** What in a text may be a code. */
 export function codesIn(text: string): readonly string[] {
   return text.match(CODE) ?? [];

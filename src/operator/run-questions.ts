@@ -8,7 +8,7 @@ import { type Asked, type Question, reminderId, type StoredWait } from '../core/
 import { planBelow } from '../delivery/plan-below.ts';
 import type { Approvals } from './approvals.ts';
 import type { Owner } from './owner.ts';
-import { choicesOf, postId, reminderOf, textOf } from './question-text.ts';
+import { choicesOf, postId, reminderOf, textOf, withHead } from './question-text.ts';
 
 export interface RunQuestionsOptions {
   readonly approvals: Pick<Approvals, 'freeCode' | 'mayAsk' | 'countAsked' | 'postOptions'>;
@@ -114,8 +114,4 @@ function personOf({ to, by }: Question): string {
   const [one, ...more] = by;
   if (to === 'owner') return to;
   return one !== undefined && more.length === 0 ? one : chatKey(to);
-}
-
-function withHead({ onBehalf }: Question, text: string): string {
-  return onBehalf ? `${onBehalf.head}\n\n${text}` : text;
 }
