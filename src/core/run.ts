@@ -139,8 +139,8 @@ export type Accepted =
       /** Marks that the commit wrote for sessions that begin anew or end. */
       readonly cuts?: readonly SessionCut[];
     }
-  /** Changed or cancelled a row that had not begun. */
-  | { readonly kind: 'amended'; readonly row: number }
+  /** Changed or cancelled a row that had not begun. `goesOn`: taken back, and what was joined to it stays. */
+  | { readonly kind: 'amended'; readonly row: number; readonly goesOn?: true }
   | { readonly kind: 'duplicate' }
   | { readonly kind: 'refused'; readonly decided?: Admission };
 

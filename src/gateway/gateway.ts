@@ -219,7 +219,7 @@ export class Gateway {
   /** Called once the batch is on disk: delivers immediate answers and aborts turns that a person ended. */
   #answered(admission: Admission, accepted: Accepted | undefined): void {
     const { runner, lanes, delivery } = this.#options;
-    if (accepted?.kind === 'amended' && admission.message.kind === 'delete') lanes.drop(accepted.row);
+    if (accepted?.kind === 'amended' && admission.message.kind === 'delete' && !accepted.goesOn) lanes.drop(accepted.row);
     if (accepted?.kind === 'steered') runner.noted(accepted.outcome.slice(STEERED.length));
     if (accepted?.kind === 'new') {
       const { beside } = accepted.row.message;
@@ -261,7 +261,7 @@ export class Gateway {
       accepted?.kind === 'answered' ? accepted.cancelled : accepted?.kind === 'new' ? (accepted.interrupted ?? []) : [];
     for (const { row, hasSteps } of cancelled) if (!hasSteps) backlog.giveBackOf(row.key);
     const { channel, account, targetId } = message;
-    const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete';
+    const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete' && !accepted.goesOn;
     if (isTakenBack && targetId !== undefined) backlog.giveBackOf(messageKey({ channel, account, platformId: targetId }));
   }
 

@@ -13,6 +13,7 @@ import { isKnown, remember } from './dedup.ts';
 import { besideOthers, type Instead } from './during.ts';
 import { cancelRuns } from './ended-runs.ts';
 import { endForget } from './forget.ts';
+import { reopenNotes } from './notes.ts';
 import { addParts } from './outbox.ts';
 import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
@@ -214,7 +215,11 @@ function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, tar
     const { text, media, marks: _gone, ...rest } = { ...target.message, text: next.text, media: next.media };
     const left = { ...rest, text, media, ...(next.marks && { marks: next.marks }), queued: later };
     store.db.run('UPDATE run SET input = ? WHERE seq = ?', JSON.stringify(left), target.seq);
-  } else if (message.kind === 'delete') {
+    return { kind: 'amended', row: target.seq, goesOn: true };
+  }
+  if (message.kind === 'delete') {
+    // What its turn was told before it was cut off is answered by itself.
+    reopenNotes(store, { seq: target.seq, key: messageKey(target.message) }, 0, change);
     store.db.run(
       "UPDATE run SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
       store.clock.now(),

@@ -233,6 +233,27 @@ export function amendContract(create: Create): void {
     expect(await journal.finish(done(running))).toBe(true);
   });
 
+  it('a delete of a message whose turn was cut off takes nothing from those that were joined to it or told to it', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await journal.accept([admit(message(1)), admit(message(2))]);
+    const [first, second] = await journal.waiting(LANE, 2);
+    const row = await journal.claim(first?.seq ?? 0, undefined, { merged: [second?.seq ?? 0], superseded: [] });
+    await journal.release(row?.seq ?? 0, row?.generation ?? 0);
+    expect(await journal.accept([remove(1, 1)])).toEqual([{ kind: 'amended', row: row?.seq, goesOn: true }]);
+    expect(await texts(journal)).toEqual(['text 2']);
+    const left = await journal.claim(row?.seq ?? 0);
+    if (left) await journal.finish(done(left));
+
+    const running = await begin(journal, 3);
+    const during = { kind: 'steer', note: (one: InboundMessage) => one.text } as const;
+    expect(await kinds(journal, [{ ...admit(message(4)), during } as Admission])).toEqual(['steered']);
+    await journal.release(running.seq, running.generation);
+    expect(await kinds(journal, [remove(2, 3)])).toEqual(['amended']);
+    expect(await texts(journal)).toEqual(['text 4']);
+    expect(journal.room()).toBeGreaterThan(0);
+  });
+
   it('A37 a delete by another person ends no message; one by nobody known ends one of the same chat', async () => {
     await using harness = await create();
     const journal = await harness.open();
