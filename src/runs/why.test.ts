@@ -372,3 +372,10 @@ test('a run that waits for people says for whom, and since when', () => {
   );
   expect(verdict({ waitsFor: ['person'], asks: [{ since }] })).toBe('It waits for the answer of a person.');
 });
+
+test('a question about spending that has its answer is waited for no more, also before the run goes on', () => {
+  const events = [budget('asked'), { type: 'settled', callId: 'model/0', by: 'cli' }] as const;
+  const why = whyOf(about({ state: 'NEW', attempts: 0 }, events), { now: NOW, daemon: 'down' });
+  expect([why.verdict, why.configKey]).toEqual(['It waits for the daemon, which does not run.', undefined]);
+  expect(why.gates.find(({ gate }) => gate === 'budget')?.state).toBe('passed');
+});

@@ -129,7 +129,8 @@ function budgetGate(events: readonly RunEvent[]): Gate | undefined {
   };
   if (met.step === 'stopped') return { gate: 'budget', state: 'failed', text: limit };
   const step = steps[met.step as keyof typeof steps] ?? met.step;
-  return { gate: 'budget', state: met.step === 'asked' ? 'waits' : 'passed', text: `${limit}: ${step}` };
+  const isOpen = met.step === 'asked' && events.findLast(isStep) === met;
+  return { gate: 'budget', state: isOpen ? 'waits' : 'passed', text: `${limit}: ${step}` };
 }
 
 function modelGate(events: readonly RunEvent[]): Gate | undefined {
@@ -273,7 +274,7 @@ function keyOf({ key }: { readonly key?: string }): Pick<Reason, 'configKey'> {
 
 /** What a run did last: after a question to the owner, whether it went on. */
 function isStep({ type }: RunEvent): boolean {
-  return type === 'budget' || type === 'model.done' || type === 'model.failed' || type === 'started';
+  return type === 'budget' || type === 'settled' || type === 'model.done' || type === 'model.failed' || type === 'started';
 }
 
 function last<Type extends RunEvent['type']>(events: readonly RunEvent[], type: Type): Of<Type> | undefined {
