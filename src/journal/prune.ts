@@ -111,12 +111,15 @@ async function pruneTasks(store: Store, queue: CommitQueue, forget: ForgetTask |
     const gone = await queue.read(() => expiredTasks(store, BATCH));
     for (const task of gone) await forget?.(task);
     await queue.write(() => {
+      // One that failed may have been resumed meanwhile.
+      const isOver = "SELECT 1 FROM run WHERE seq = ? AND state IN ('DONE', 'DEAD')";
+      const over = gone.filter(({ number }) => store.db.get(isOver, number) !== undefined);
       removeRuns(
         store,
-        gone.map(({ number: seq }) => ({ seq })),
+        over.map(({ number: seq }) => ({ seq })),
       );
       // Of the dead only those are counted that are there.
-      countPurged(store, 'run', 'DONE', gone.filter(({ status }) => status !== 'failed').length);
+      countPurged(store, 'run', 'DONE', over.filter(({ status }) => status !== 'failed').length);
     });
     if (gone.length < BATCH) return;
   }

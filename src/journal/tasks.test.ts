@@ -181,3 +181,13 @@ test('a sub-agent has the title that people are told, not what is written above 
   await at.add({ key: 'child', source, profile: 'subagent', lane: 'l', session: 's', prompt, authority });
   expect(await at.journal.tasks.children(1)).toMatchObject([{ title: 'look after it', text: prompt.text }]);
 });
+
+test('a task that is resumed while what it left is removed is at work, and not gone', async () => {
+  await using at = await setup();
+  await at.add(task('a', { record: { title: 'A', keepDays: 1 } }));
+  await at.end(1, 'DEAD', 'failed:GH2103');
+  await at.pass(1);
+  await at.clock.advance(DAY / 3);
+  await at.opened.prune(async ({ key }) => void (await at.journal.commit([{ kind: 'resume', run: key }])));
+  expect(await at.journal.tasks.get(1)).toMatchObject({ status: 'pending' });
+});
