@@ -76,8 +76,7 @@ export function duringOf(
   if (mode === 'steer') return { kind: 'steer', note: noteOf };
   if (mode !== 'speculative') return undefined;
   const full = (one: InboundMessage) => answer(one, BUSY_TEXT);
-  const follows = (main: InboundMessage) => commandOf(main) !== undefined;
-  return { kind: 'overflow', most: MOST_BESIDE, gathers: debounceMs > 0, follows, full };
+  return { kind: 'overflow', most: MOST_BESIDE, gathers: debounceMs > 0, follows: (main) => !!commandOf(main), full };
 }
 
 /**
