@@ -14,7 +14,7 @@ import { createWireModel } from './wire-model.ts';
 /** Smallest `max_output_tokens` that the API takes. */
 const MIN_OUTPUT_TOKENS = 16;
 /** Models that reason; the others refuse to be asked for a summary of it. */
-const REASONS = /^(?:o\d|gpt-[5-9](?!-chat)|codex|grok)/;
+const REASONS = /(?:^|\.)(?:o\d|gpt-[5-9](?!-chat)|codex|grok)/;
 
 /** What a server has refused so far and is not asked for again. */
 interface Asked {

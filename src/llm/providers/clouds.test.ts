@@ -160,3 +160,16 @@ test('A29 bedrock and vertex without credentials name the variable, and a secret
     message: expect.stringContaining('GOOGLE_APPLICATION_CREDENTIALS'),
   });
 });
+
+test.each([
+  [{ provider: 'azure' }, { AZURE_OPENAI_API_KEY: 'k' }],
+  [{ provider: 'azure', model: 'gpt-5.6-luna' }, { AZURE_OPENAI_API_KEY: 'k' }],
+  [
+    { provider: 'bedrock', model: 'global.openai.gpt-6.1-terra' },
+    { ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'k' },
+  ],
+])('%j: a model that takes no tools beside its thinking on the chat wire is asked on the other one', async (config, env) => {
+  const { request } = await sent(config, env, '/openai/v1');
+  expect(request.path).toBe('/openai/v1/responses');
+  expect(request.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
+});

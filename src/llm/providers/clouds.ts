@@ -10,6 +10,8 @@ export const azure: Provider = {
   name: 'azure',
   aliases: ['azure-openai'],
   wire: 'openai-chat',
+  // These take no tools beside their thinking there (github.com/Gitlawb/openclaude/issues/1957).
+  modelWires: [[/^o\d|gpt-[5-9](?!.*-chat)/, 'openai-responses']],
   otherWires: ['openai-responses'],
   keyEnv: 'AZURE_OPENAI_API_KEY',
   keyHeader: 'api-key',
@@ -32,7 +34,10 @@ export const bedrock: Provider = {
   name: 'bedrock',
   aliases: ['aws', 'amazon-bedrock'],
   wire: 'openai-chat',
-  modelWires: [[/anthropic\.|claude/, 'anthropic']],
+  modelWires: [
+    [/anthropic\.|claude/, 'anthropic'],
+    [/openai\.gpt-[5-9]/, 'openai-responses'],
+  ],
   otherWires: ['openai-responses', 'anthropic'],
   keyEnv: 'AWS_BEARER_TOKEN_BEDROCK',
   keyRequired: true,
@@ -48,13 +53,8 @@ export const bedrock: Provider = {
     const [accessKeyId, secretAccessKey] = [set(env, 'AWS_ACCESS_KEY_ID'), set(env, 'AWS_SECRET_ACCESS_KEY')];
     const [sessionToken, region] = [set(env, 'AWS_SESSION_TOKEN'), regionOf(env)];
     if (set(env, 'AWS_BEARER_TOKEN_BEDROCK') || !accessKeyId || !secretAccessKey || !region) return undefined;
-    const scope = {
-      accessKeyId,
-      secretAccessKey,
-      sessionToken,
-      region,
-      service: wire === 'anthropic' ? 'bedrock-mantle' : 'bedrock',
-    };
+    const service = wire === 'anthropic' ? 'bedrock-mantle' : 'bedrock';
+    const scope = { accessKeyId, secretAccessKey, sessionToken, region, service };
     return {
       from: 'AWS_ACCESS_KEY_ID',
       secrets: () => [secretAccessKey, ...(sessionToken ? [sessionToken] : [])],

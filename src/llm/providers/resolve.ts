@@ -124,13 +124,7 @@ function isForeign(provider: Provider, baseUrl: string): boolean {
 function toHints(config: ModelConfig['model_hints']): ModelHints {
   if (!config) return {};
   const { context_window, max_output_tokens, vision, tools, price } = config;
-  return {
-    contextWindow: context_window,
-    maxOutputTokens: max_output_tokens,
-    vision,
-    tools,
-    price: price && toPrice(price),
-  };
+  return { contextWindow: context_window, maxOutputTokens: max_output_tokens, vision, tools, price: price && toPrice(price) };
 }
 
 function toPrice({ cached, cache_write: cacheWrite, ...rates }: PriceHint): Price {
