@@ -28,7 +28,10 @@ export function claudeThinking(
   { maxTokens, mayBegin }: { readonly maxTokens: number; readonly mayBegin: boolean },
 ): Thinking {
   const canStop = version <= 500 ? family !== 'fable' : family === 'haiku';
-  const word = thinkingWord(level, facts?.thinking ?? [...(canStop ? ['off'] : []), 'low', 'medium', 'high']);
+  const levels = facts?.thinking ?? [...(canStop ? ['off'] : []), 'low', 'medium', 'high'];
+  // Of these a catalog says otherwise for another cloud, where they refuse it as well.
+  const neverStops = family === 'fable' || (version === 505 && !canStop);
+  const word = thinkingWord(level, neverStops ? levels.filter((one) => one !== 'off') : levels);
   if (word === undefined || version < 405) return {};
   if (word === 'off') return { thinking: { type: 'disabled' } };
   if (version > 405) return { thinking: { type: 'adaptive' }, output_config: { effort: word as 'low' | 'medium' | 'high' } };
