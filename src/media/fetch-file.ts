@@ -36,7 +36,7 @@ export interface StoredFile {
    * Set for a file that begins as a picture of a kind that models take. `damaged`: it must not be shown to
    * one.
    */
-  readonly picture?: 'whole' | 'damaged';
+  readonly picture?: 'whole' | 'damaged' | 'long';
   readonly isRecording: boolean;
 }
 
@@ -190,7 +190,8 @@ function judge(
   if (fault?.kind === 'bomb') throw new GatehouseError('GH1507', `a picture was refused: ${fault.detail}`);
   if (imageTypeOf(head) === undefined) return seen;
   // One that is too large for a model was not looked at to its end.
-  return { ...seen, picture: fault && bytes <= MAX_IMAGE_BYTES ? 'damaged' : 'whole' };
+  const shown = fault && bytes <= MAX_IMAGE_BYTES ? fault.kind : 'whole';
+  return { ...seen, picture: shown };
 }
 
 function tooLarge(limit: number): GatehouseError {

@@ -42,6 +42,12 @@ describe.each(FORMATS)('%s', (_name, make, bomb) => {
   });
 });
 
+test('a side longer than models take is told, however small the picture', () => {
+  expect(imageFault(png(1_080, 8_000))).toBeUndefined();
+  expect(imageFault(png(1_080, 8_001))?.kind).toBe('long');
+  expect(imageFault(png(8_001, 1))?.kind).toBe('long');
+});
+
 test('a picture of exactly the limit passes, one more pixel does not', () => {
   const side = Math.sqrt(MAX_PIXELS);
   expect(imageFault(png(side, side))).toBeUndefined();

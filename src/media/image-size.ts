@@ -8,6 +8,8 @@
  * make in full (50 megapixels): decoded it takes 256 MB.
  */
 export const MAX_PIXELS = 64_000_000;
+/** Of either side, on the same page: a request with a longer one is refused as a whole. */
+export const MAX_SIDE = 8_000;
 /** A minute at 16 frames a second. Decoders that unfold an animation keep every frame. */
 export const MAX_FRAMES = 1_000;
 /** As many first bytes as are looked at. A picture's size stands in front; one whose end lies behind this is shown to no model. */
@@ -202,13 +204,16 @@ function readTiff(at: Buffer, found: Found): void {
 
 /**
  * Why a picture must not reach a decoder; undefined when it may. `bomb`: refused, whatever it is wanted for. `damaged`: whoever
- * decodes it would fail. A file that is no picture of the six formats is neither.
+ * decodes it would fail. `long`: a model would refuse it. A file that is no picture of the six formats is none of these.
  */
-export function imageFault(bytes: Uint8Array): { readonly kind: 'bomb' | 'damaged'; readonly detail: string } | undefined {
+export function imageFault(
+  bytes: Uint8Array,
+): { readonly kind: 'bomb' | 'damaged' | 'long'; readonly detail: string } | undefined {
   const size = imageSizeOf(bytes);
   if (!size) return { kind: 'damaged', detail: 'damaged or cut off' };
   const { width, height, frames } = size;
   if (width * height > MAX_PIXELS) return { kind: 'bomb', detail: `it has ${width} × ${height} pixels` };
   if (frames > MAX_FRAMES) return { kind: 'bomb', detail: `it has ${frames} frames` };
-  return size.whole ? undefined : { kind: 'damaged', detail: 'damaged or cut off' };
+  if (!size.whole) return { kind: 'damaged', detail: 'damaged or cut off' };
+  return Math.max(width, height) > MAX_SIDE ? { kind: 'long', detail: `it has ${width} × ${height} pixels` } : undefined;
 }

@@ -4,7 +4,7 @@ import { fileTypeOf } from './file-type.ts';
 
 /** Anthropic has the lowest limit of the wires: 5 × 2^20 bytes of base64, three quarters of it in bytes. */
 export const MAX_IMAGE_BYTES = (5 * 2 ** 20 * 3) / 4;
-/** An album is shown by its first four: each costs up to 1,600 tokens, on every call of the turn. */
+/** An album is shown by its first four: each costs up to 4,800 tokens, on every call of the turn. */
 export const MAX_IMAGES = 4;
 /** Gemini takes 20 MB in one request, everything included: 12 MB are 16 MB of base64. */
 const MAX_TOTAL_BYTES = 12 * 2 ** 20;

@@ -6,6 +6,7 @@ import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
 import { blockMark, fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
 import { type FindChannel, fetchFile, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
+import { MAX_SIDE } from '../media/image-size.ts';
 import { ImageQuota } from '../media/pictures.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
 
@@ -162,7 +163,8 @@ function described({ mime, bytes }: StoredFile): string {
 
 function unseen({ picture, bytes }: StoredFile, images: ImageQuota): string {
   if (picture === undefined) return '';
-  const refusal = picture === 'damaged' ? 'damaged or cut off' : images.refuse(bytes);
+  const faults = { damaged: 'damaged or cut off', long: `more than ${MAX_SIDE} pixels on a side` };
+  const refusal = picture === 'whole' ? images.refuse(bytes) : faults[picture];
   return refusal === undefined ? '' : `; not shown as a picture: ${refusal}`;
 }
 

@@ -26,6 +26,17 @@ describe('contents', () => {
     expect(steps).toEqual([{ role: 'user', text: 'hi', images: [] }]);
   });
 
+  test('a picture of a kind that the provider refuses is told of and not sent', () => {
+    const image = { mime: 'image/webp', base64: 'UklG' } as const;
+    const images = new Map([['u', [{ mime: 'image/gif', base64: 'R0lG' } as const, image]]]);
+    const messages = [message('user', 'look', { id: 'u' })];
+    const shown = (provider: string) => toHistory({ messages, images }, { provider, model: 'm', vision: true }).steps;
+    const text = 'look\n[1 picture was attached; this model cannot see them]';
+    expect(shown('gemini')).toEqual([{ role: 'user', text, images: [image] }]);
+    expect(shown('xai')).toMatchObject([{ images: [] }]);
+    expect(shown('anthropic')).toMatchObject([{ text: 'look', images: [{ mime: 'image/gif' }, image] }]);
+  });
+
   test('messages of one side in a row become one turn', () => {
     expect(contents([message('user', 'a'), message('user', 'b'), message('assistant', 'c'), message('assistant', 'd')])).toEqual([
       { role: 'user', parts: [{ text: 'a' }, { text: 'b' }] },

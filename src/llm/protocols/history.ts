@@ -42,6 +42,9 @@ export interface HistoryTarget {
   readonly vision: boolean;
 }
 
+/** Kinds that a provider refuses, and the whole request with them (docs.x.ai; ai.google.dev, by microsoft/vscode#286628). */
+const REFUSED_IMAGES = /^(?:gemini|vertex|xai) image\/gif$|^xai image\/webp$/;
+
 /** A result belongs to the nearest earlier call of its id: some servers repeat ids in later answers. */
 export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, target: HistoryTarget): History {
   const system: string[] = [];
@@ -49,8 +52,8 @@ export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, ta
   const waiting = new Map<string, Unanswered>();
   for (const message of request.messages) {
     const pictures = request.images?.get(message.id) ?? [];
-    const images = target.vision ? pictures : [];
-    const text = target.vision ? message.content : withPictureNote(message.content, pictures.length);
+    const images = pictures.filter(({ mime }) => target.vision && !REFUSED_IMAGES.test(`${target.provider} ${mime}`));
+    const text = withPictureNote(message.content, pictures.length - images.length);
     switch (message.role) {
       case 'system':
         if (message.content !== '') system.push(message.content);
