@@ -7,7 +7,7 @@ import { agentRun, countingTool, line, MemoryStepLog } from '../testing/agent-ru
 import { recordEvents, tempDir } from '../testing/fakes.ts';
 import { png } from '../testing/pictures.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { readImages } from './read-images.ts';
+import { NOT_SHOWN, readImages } from './read-images.ts';
 import { runAgent } from './run.ts';
 
 /** Each name has a picture of its own. */
@@ -111,4 +111,17 @@ test('a picture that a tool looked at goes with its result on every later call o
     [image('shot.png')],
     [image('shot.png')],
   ]);
+});
+
+test('of many looks in one turn the newest four are shown, and the others say that they are not', async () => {
+  await using workspace = await workspaceWith('shot.png');
+  const look = countingTool({ name: 'look', run: async () => ({ ok: true, output: 'a picture', media: ['shot.png'] }) });
+  const calls = [1, 2, 3, 4, 5, 6].map((n) => ({ toolCalls: [{ name: 'look', arguments: { n } }] }));
+  const model = scriptedModel([...calls, 'seen']);
+  const { lines } = await runAgent(agentRun({ model, tools: [look], workspace: workspace.path }));
+  const ids = lines.filter(({ role }) => role === 'tool').map(({ id }) => id);
+  const last = model.requests.at(-1);
+  expect([...(last?.images?.keys() ?? [])]).toEqual(ids.slice(2));
+  const told = last?.messages.filter(({ content }) => content.endsWith(NOT_SHOWN)).map(({ id }) => id);
+  expect(told).toEqual(ids.slice(0, 2));
 });

@@ -42,7 +42,22 @@ export interface LoadOptions {
   readonly signal: AbortSignal;
 }
 
-/** Adds the pictures of lines that are not in `images` yet, by the id of their line. Never rejects. */
+/** Stands below a result with a picture that the model does not see. */
+export const NOT_SHOWN = '[its picture is not shown: it is too large or damaged, or newer ones took its place]';
+
+/** The lines as the model reads them: a result says where its picture is not shown. */
+export function withImageNotes(
+  lines: readonly SessionMessage[],
+  images: ReadonlyMap<string, readonly Image[]>,
+): readonly SessionMessage[] {
+  const isUnseen = ({ role, id }: SessionMessage): boolean => role === 'tool' && images.get(id)?.length === 0;
+  return lines.map((line) => (isUnseen(line) ? { ...line, content: `${line.content}\n${NOT_SHOWN}` } : line));
+}
+
+/**
+ * Adds the pictures of lines that are not in `images` yet, by the id of their line; none = they are not shown.
+ * The newest are: results give way, the oldest first, and the input stays. Never rejects.
+ */
 export async function loadImages(
   images: Map<string, readonly Image[]>,
   lines: readonly SessionMessage[],
@@ -50,7 +65,10 @@ export async function loadImages(
 ): Promise<void> {
   const load = (path: string, signal: AbortSignal) => loadImage(workspace, path, signal);
   for (const line of lines) {
-    if (!line.media?.length || images.has(line.id) || images.size >= MESSAGES_WITH_IMAGES) continue;
+    if (!line.media?.length || images.has(line.id)) continue;
     images.set(line.id, await readImages(line.media, load, emit, signal));
+    const shown = [...images].filter(([, pictures]) => pictures.length > 0);
+    const oldest = shown.find(([id]) => id !== lines[0]?.id);
+    if (shown.length > MESSAGES_WITH_IMAGES && oldest) images.set(oldest[0], []);
   }
 }

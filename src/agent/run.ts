@@ -18,7 +18,7 @@ import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf, usageEntry } from './model-call.ts';
 import { offered } from './offered.ts';
 import { callWithinWindow } from './overflow.ts';
-import { loadImages } from './read-images.ts';
+import { loadImages, withImageNotes } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { Replay, toolsOfFirstStep } from './replay.ts';
 import { Steering } from './steering.ts';
@@ -215,7 +215,8 @@ class AgentLoop {
     const room = window - estimateRequestTokens({ messages: [], ...beside });
     const text = systemWith(run.system, run.limits, { modelCalls: this.#iterations, spent: this.#budget.spent });
     const system = this.#line('system', 'system', text, Date.parse(run.input.timestamp));
-    const history = repairHistory([system, ...this.#working.of(this.#messages())]);
+    const lines = withImageNotes(this.#working.of(this.#messages()), this.#images);
+    const history = repairHistory([system, ...lines]);
     return {
       messages: trimHistory(history, Math.max(room, window / 2)),
       ...beside,
