@@ -4,6 +4,7 @@
 import type { ToolUse } from '../core/run.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { StepRecord } from '../core/step.ts';
+import { canonicalName } from '../core/tool-groups.ts';
 import { isEmpty, toolCallsOf } from './model-call.ts';
 import { Replay } from './replay.ts';
 import { noteLine, notesIn } from './steering.ts';
@@ -58,7 +59,9 @@ export function interrupted(runId: string, steps: readonly StepRecord[], at: num
 }
 
 function resultOf(call: ToolCall, replay: Replay, asked: StoredAnswer, now: number): Pick<StoredCall, 'result' | 'at' | 'ended'> {
-  const step = replay.tool(call.id, argsHash(call));
+  // A call by another name of its tool is recorded under the tool's own.
+  const named = { ...call, name: canonicalName(call.name) };
+  const step = replay.tool(call.id, argsHash(call)) ?? replay.tool(call.id, argsHash(named));
   if (step?.done) return step.done;
   if (step?.hasNoEffect) return { result: { ok: false, output: BROKEN_OFF }, ended: 'not-run', at: now };
   if (step) return { result: { ok: false, output: UNKNOWN }, ended: 'unknown', at: now };

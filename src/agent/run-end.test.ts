@@ -320,6 +320,15 @@ describe('abort', () => {
     expect(tools.map(({ name }) => name)).toEqual(['echo', 'look']);
   });
 
+  test('a call by another name of its tool is remembered as it ran', async () => {
+    const toolCalls = [{ name: 'list_directory' }];
+    const run = agentRun({ model: scriptedModel([{ toolCalls }, 'done']), tools: [countingTool({ name: 'list_dir' })] });
+    const { lines } = await runAgent(run);
+    const kept = interrupted(run.runId, run.steps.writes, 0);
+    expect(kept.lines.find(({ role }) => role === 'tool')).toEqual(lines.find(({ role }) => role === 'tool'));
+    expect(kept.tools).toHaveLength(1);
+  });
+
   test('steps that cannot be read leave the closing line alone', () => {
     const steps = [{ n: 0, kind: 'model', state: 'DONE', value: { text: 7, input: ['x'] } } as const];
     expect(interrupted('r', steps, 0)).toEqual({
