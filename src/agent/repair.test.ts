@@ -28,6 +28,13 @@ describe('repairHistory', () => {
     expectSound(repaired);
   });
 
+  test('what a person adds to a turn under way cuts none of its results', () => {
+    const long = 'ü'.repeat(900);
+    const added = line('user', 'in German, please', { id: 'r1#n0' });
+    const repaired = repairHistory([line('user', 'go', { id: 'r1:in' }), asks('call_1'), result('call_1', long), added]);
+    expect(repaired.find(({ role }) => role === 'tool')?.content).toBe(long);
+  });
+
   test('three thousand calls of one id are told apart at once', () => {
     const history = Array.from({ length: 3_000 }, () => [asks('call_0'), result('call_0')]).flat();
     expect(leastCpuMs(300, () => repairHistory(history))).toBeLessThan(300);

@@ -27,9 +27,12 @@ export function asNote(message: SessionMessage): SessionMessage {
   return { ...message, id: `${message.id}${NOTE}`, role: 'user', content: `${NOTE_PREFIX}${message.content}` };
 }
 
-/** Place of the newest message a person wrote, -1 when there is none. */
+/** How ids of words end that were added to a run under way (`noteLine`): they begin no turn. */
+const ADDED = /#n\d+$/;
+
+/** Place of the newest message of a person that began a turn, -1 when there is none. */
 export function lastUserIndex(messages: readonly SessionMessage[]): number {
-  return messages.findLastIndex((message) => message.role === 'user' && !isNote(message));
+  return messages.findLastIndex((message) => message.role === 'user' && !isNote(message) && !ADDED.test(message.id));
 }
 
 export function repairHistory(messages: readonly SessionMessage[]): readonly SessionMessage[] {

@@ -41,9 +41,12 @@ function summarise(messages: readonly SessionMessage[], budget: number): readonl
   let tail = groups.slice(groups.length - keep);
   const older = groups.slice(0, groups.length - keep).flat();
   // The task itself must stay word for word, however many tool calls ago it was given.
-  const task = body[lastUserIndex(body)];
-  const pinned = older.filter((message) => message === task);
-  const summarised = older.filter((message) => message !== task);
+  const at = lastUserIndex(body);
+  const task = body[at];
+  // With what the person has added to it since.
+  const words = new Set(at < 0 ? [] : body.slice(at).filter((message) => message.role === 'user' && !isNote(message)));
+  const pinned = older.filter((message) => words.has(message));
+  const summarised = older.filter((message) => !words.has(message));
   const summary = summarised.length === 0 ? [] : [summaryMessage(summarised, Math.floor(budget * SUMMARY_SHARE))];
   const head = [...system, ...summary, ...pinned];
   while (estimateTokens([...head, ...tail.flat()]) > budget) {
