@@ -125,7 +125,7 @@ describe('estimateCall', () => {
     const image = { mime: 'image/png', base64: '' } as const;
     const images = new Map([['u', [image, image]]]);
     const plain = estimateCall(modelRequest('x'), facts());
-    expect(estimateCall(modelRequest('x', { images }), facts()).tokensIn).toBe(plain.tokensIn + 3_200);
+    expect(estimateCall(modelRequest('x', { images }), facts()).tokensIn).toBe(plain.tokensIn + 9_600);
     expect(estimateCall(modelRequest('x'), facts({ price: null })).worstUsd).toBeNull();
     expect(estimateCall(modelRequest('x'), undefined).worstUsd).toBeNull();
     expect(estimateCall(modelRequest('x'), facts({ maxOutputTokens: Number.POSITIVE_INFINITY })).worstUsd).toBe(
@@ -153,4 +153,10 @@ describe('estimateCall', () => {
     const near = worst('x'.repeat(4_000));
     expect(near.worstUsd).toBeCloseTo((near.tokensIn * 20 + 100 * 40) / 1e6, 12);
   });
+});
+
+test('a photo is set aside at what the dearest provider takes for it', () => {
+  const images = new Map([['u', [{ mime: 'image/jpeg', base64: 'AAAA' } as const]]]);
+  const tokensIn = (over: Partial<ModelRequest>) => estimateCall(modelRequest('x', over), facts()).tokensIn;
+  expect(tokensIn({ images }) - tokensIn({})).toBeGreaterThan(4_005);
 });

@@ -133,7 +133,7 @@ describe('requests', () => {
         role: 'user',
         content: [
           { type: 'input_text', text: 'look' },
-          { type: 'input_image', detail: 'auto', image_url: 'data:image/webp;base64,AAAA' },
+          { type: 'input_image', detail: 'high', image_url: 'data:image/webp;base64,AAAA' },
         ],
       },
     ]);
