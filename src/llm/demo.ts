@@ -29,12 +29,7 @@ const VERBS: Readonly<Record<string, string>> = {
 
 /** Needs no network. `call` keeps the contract of the port, abort included. */
 export function createDemoModel(options: { clock: Clock }): Model {
-  return {
-    id: 'demo',
-    contextWindow: 128_000,
-    demo: true,
-    call: (request, signal) => call(request, options.clock, signal),
-  };
+  return { id: 'demo', contextWindow: 128_000, demo: true, call: (request, signal) => call(request, options.clock, signal) };
 }
 
 async function* call(request: ModelRequest, clock: Clock, signal: AbortSignal): AsyncGenerator<ModelEvent> {

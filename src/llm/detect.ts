@@ -139,12 +139,7 @@ function fromKey(
   const addressEnvs = key.from === 'login' ? [] : [provider.baseUrlEnv, FURTHER_BASE_URLS[provider.name]];
   const baseUrlEnv = addressEnvs.find((name) => name && env[name]?.trim());
   const baseUrl = baseUrlEnv && env[baseUrlEnv]?.trim();
-  const target = resolveProvider({
-    ...config,
-    ...NO_KEYS,
-    provider: provider.name,
-    ...(baseUrl ? { base_url: baseUrl } : {}),
-  });
+  const target = resolveProvider({ ...config, ...NO_KEYS, provider: provider.name, ...(baseUrl ? { base_url: baseUrl } : {}) });
   const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
   if (baseUrl) lines.push(`at ${shownUrl(target.baseUrl)} from ${baseUrlEnv}`);
   if (others.length > 0) {

@@ -36,6 +36,8 @@ export interface PostRequest {
   /** Made anew for each attempt: a form can be sent once only. */
   readonly body: () => string | FormData;
   readonly maxAnswerBytes: number;
+  /** What was worked on is billed: an answer that broke is not asked for again. */
+  readonly isBilled?: boolean;
 }
 
 /** As the chat wires: spec B3. */
@@ -60,7 +62,8 @@ export async function postJson(endpoint: Endpoint, request: PostRequest, signal:
     signal.throwIfAborted();
     if (!(outcome instanceof WireFault)) return outcome;
     const waitMs = waitFor(outcome.failure, attempt, endpoint);
-    if (!outcome.failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw outcome;
+    const isFinal = !outcome.failure.retryable || (request.isBilled === true && outcome.failure.kind === 'malformed');
+    if (isFinal || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw outcome;
     await clock.sleep(waitMs, limit.signal);
   }
 }

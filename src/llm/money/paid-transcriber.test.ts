@@ -15,13 +15,18 @@ import { createPaidTranscriber } from './paid-transcriber.ts';
 /** 60,000 bytes are at most a minute of speech: 0.60 USD. */
 const USD_PER_MINUTE = 0.6;
 
-async function scene(reply: Reply, limits: BudgetLimits = { dailyUsd: 1 }, usdPerMinute: number | null = USD_PER_MINUTE) {
+async function scene(
+  reply: Reply,
+  limits: BudgetLimits = { dailyUsd: 1 },
+  usdPerMinute: number | null = USD_PER_MINUTE,
+  timeoutMs = 400,
+) {
   const dir = await tempDir();
   const server = await startModelServer({ script: () => reply });
   const budget = await Budget.open(new MemoryLedger(), limits, { clock: systemClock });
   const { context } = modelRequest('x');
   const booked: UsageEntry[] = [];
-  const settings = { kind: 'openai', baseUrl: `${server.url}/v1`, model: 'whisper-1', timeoutMs: 400 } as const;
+  const settings = { kind: 'openai', baseUrl: `${server.url}/v1`, model: 'whisper-1', timeoutMs } as const;
   const transcriber = createPaidTranscriber(
     (onUsage) => createTranscriber(settings, { clock: new SteadyClock(), random: () => 0, onUsage }),
     { context, budget, usdPerMinute, clock: systemClock, onSpent: (entry) => booked.push(entry) },
@@ -63,6 +68,13 @@ test.each([
     costUsd ? [['transcription:unfinished', costUsd]] : [],
   );
   expect(at.spent()).toMatchObject({ spentUsd: costUsd, reservedUsd: 0 });
+});
+
+test('a recording whose answer broke is sent once, as it is booked once', async () => {
+  const broken = { pieces: ['{"text": '], headers: { 'content-type': 'application/json' } };
+  await using at = await scene(broken, { dailyUsd: 1 }, USD_PER_MINUTE, 20_000);
+  await expect(at.say()).rejects.toMatchObject({ code: 'GH2114' });
+  expect([at.server.requests.length, at.booked.length]).toEqual([1, 1]);
 });
 
 test('one that is given up while it is transcribed is booked as well', async () => {

@@ -44,12 +44,7 @@ export class SlotState {
 
   get scoreInput(): ScoreInput {
     const { metrics } = this;
-    return {
-      calls: metrics.calls,
-      errorRate: metrics.errorRate,
-      throughput: metrics.tokensPerSecond,
-      cost: this.cost,
-    };
+    return { calls: metrics.calls, errorRate: metrics.errorRate, throughput: metrics.tokensPerSecond, cost: this.cost };
   }
 
   /** Whether the model can take the whole request as it is. What is not known counts as able. */

@@ -66,6 +66,7 @@ async function ask(endpoint: Endpoint, options: OpenAiTranscriberOptions, audio:
     endpoint,
     {
       path: '/audio/transcriptions',
+      isBilled: true,
       body: () => {
         const form = new FormData();
         form.set('model', model);
