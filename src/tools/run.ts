@@ -28,12 +28,15 @@ export async function runTool(tool: Tool, argsJson: string, context: ToolContext
 }
 
 /**
- * As the model may read it: cut to what the tool may say, and cleaned. What goes with a failure is left out.
+ * As the model may read it: cut to what the tool may say, and cleaned. What goes with a failure is left out,
+ * but for its taint: the text of a failure is read as well.
  */
 export function shapeResult(tool: Tool, result: ToolResult): ToolResult {
   const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
   const { ok, output: _, ...added } = result;
-  return { ok, output: sanitize(shapeOutput(output, tool.outputBytes)), ...(ok ? added : {}) };
+  const { taint } = added;
+  const kept = ok ? added : taint === undefined ? {} : { taint };
+  return { ok, output: sanitize(shapeOutput(output, tool.outputBytes)), ...kept };
 }
 
 type Parsed = { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly problem: string };
