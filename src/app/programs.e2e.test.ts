@@ -88,6 +88,19 @@ test('a program works in the workspace of its session, and sees neither the stat
   expect(await readFile(join(await workspaceIn(at.dir), 'note'), 'utf8')).toBe('made\n');
 });
 
+test('A25 a command runs alone: no file of its HOME, which the model may write, is run before it', async (context) => {
+  needsSandbox(context);
+  const content = 'echo made > by-startup-file\n';
+  const files = ['.bashrc', '.bash_profile', '.profile', '.bash_login', '.bash_logout'];
+  const writes = files.map((path) => ({ toolCalls: [{ name: 'write_file', arguments: { path, content } }] }));
+  await using at = await scene([...writes, shell('ls -A'), 'done']);
+  await at.channel.deliver({ platformId: 'm1', text: 'look' });
+  await at.daemon.gateway.idle();
+
+  expect(at.told()).toContain('.bashrc\n');
+  expect(at.told()).not.toContain('by-startup-file');
+});
+
 test('grep searches the workspace, by expressions that cannot be flags, and leaves out what git ignores there', async (context) => {
   needsSandbox(context);
   const write = `printf 'one two\\n--two\\n' > a.txt; printf 'two\\n' > b.log; printf '*.log\\n' > .gitignore

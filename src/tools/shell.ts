@@ -83,7 +83,8 @@ async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }
   const seconds = Math.min(MOST_SECS, Math.max(1, timeout_secs));
   const { callId, workspace: cwd, signal } = context;
   using _ = await workspaceLock.write(context);
-  const argv = [spawner.programs.has('bash') ? 'bash' : 'sh', '-c', command];
+  // Bash reads `.bashrc` where its input is a socket, as if rshd had started it, and the model may write that.
+  const argv = [...(spawner.programs.has('bash') ? ['bash', '--norc'] : ['sh']), '-c', command];
   await using whole = new OutputSink({ name: 'shell', context, claimDisk, outputBytes: OUTPUT_BYTES });
   let taken = Promise.resolve();
   const onOutput = (bytes: Uint8Array): Promise<void> => {
