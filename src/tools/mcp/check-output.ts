@@ -4,8 +4,13 @@
  * So this reads the keywords that say what a result is made of, counts its steps, and runs no pattern.
  */
 
-/** For one result. */
-const MAX_STEPS = 200_000;
+/** For one result: some 100 ms. A step is an entry of a list that is looked at. */
+const MAX_STEPS = 1_200_000;
+const SCHEMA_STEPS = 4;
+/** So many characters that are written to be compared are a step. */
+const STEP_CHARS = 5;
+/** Longest part of a path or a name that a problem tells. UTF-16 units. */
+const MAX_SHOWN = 100;
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -23,6 +28,12 @@ export function outputProblem(schema: Schema, value: unknown): string | undefine
 
 class Check {
   readonly #root: Schema;
+  /** By reference: one may have as many names as the schema has letters, and be followed for each item. */
+  readonly #targets = new Map<string, unknown>();
+  /** By object: to list them takes longer than to look at the first, and each variant may stop there. */
+  readonly #names = new Map<Schema, readonly string[]>();
+  /** By list: each choice is written once. */
+  readonly #choices = new Map<readonly unknown[], ReadonlySet<string>>();
   #steps = 0;
 
   constructor(root: Schema) {
@@ -30,8 +41,7 @@ class Check {
   }
 
   problem(schema: unknown, value: unknown, path: string): string | undefined {
-    this.#steps += 1;
-    if (this.#steps > MAX_STEPS) throw new OutOfSteps();
+    this.#charge(SCHEMA_STEPS);
     if (schema === true || schema === undefined) return undefined;
     if (!isObject(schema)) return `${place(path)} is not foreseen`;
     const { $ref: ref } = schema;
@@ -40,11 +50,49 @@ class Check {
       if (problem) return problem;
     }
     return (
-      typeProblem(schema, value, path) ??
+      this.#typeProblem(schema, value, path) ??
+      this.#choiceProblem(schema, value, path) ??
       this.#composed(schema, value, path) ??
       (isObject(value) ? this.#members(schema, value, path) : undefined) ??
       (Array.isArray(value) ? this.#items(schema, value, path) : undefined)
     );
+  }
+
+  /** Throws once the result has had its steps. */
+  #charge(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps > MAX_STEPS) throw new OutOfSteps();
+  }
+
+  #typeProblem(schema: Schema, value: unknown, path: string): string | undefined {
+    const types = typeof schema['type'] === 'string' ? [schema['type']] : listOf(schema['type']);
+    this.#charge(types.length);
+    if (types.length === 0 || types.some((type) => isOfType(value, type))) return undefined;
+    const names = types.map((type) => (typeof type === 'string' ? type.slice(0, MAX_SHOWN) : 'unknown'));
+    return `${place(path)} is not of type ${names.join(' or ')}`;
+  }
+
+  #choiceProblem(schema: Schema, value: unknown, path: string): string | undefined {
+    const { enum: choices } = schema;
+    const isBound = Object.hasOwn(schema, 'const');
+    if (!isBound && !Array.isArray(choices)) return undefined;
+    const written = this.#written(value);
+    if (isBound && this.#written(schema['const']) !== written) return `${place(path)} is not what it always is`;
+    const fits = !Array.isArray(choices) || this.#setOf(choices).has(written);
+    return fits ? undefined : `${place(path)} is none of its choices`;
+  }
+
+  #setOf(choices: readonly unknown[]): ReadonlySet<string> {
+    const set = this.#choices.get(choices) ?? new Set(choices.map((each) => this.#written(each)));
+    this.#choices.set(choices, set);
+    return set;
+  }
+
+  /** What two values are compared by. */
+  #written(value: unknown): string {
+    const json = JSON.stringify(value);
+    this.#charge(1 + json.length / STEP_CHARS);
+    return json;
   }
 
   #composed(schema: Schema, value: unknown, path: string): string | undefined {
@@ -61,13 +109,15 @@ class Check {
   }
 
   #members(schema: Schema, value: Schema, path: string): string | undefined {
-    const missing = listOf(schema['required']).find((key) => typeof key === 'string' && !Object.hasOwn(value, key));
-    if (missing !== undefined) return `${place(path)} has no ${JSON.stringify(missing)}`;
+    const required = listOf(schema['required']);
+    this.#charge(required.length);
+    const missing = required.find((key) => typeof key === 'string' && !Object.hasOwn(value, key));
+    if (missing !== undefined) return `${place(path)} has no ${JSON.stringify(String(missing).slice(0, MAX_SHOWN))}`;
     const known = isObject(schema['properties']) ? schema['properties'] : {};
     const others = isObject(schema['patternProperties']) ? true : schema['additionalProperties'];
-    for (const [key, member] of Object.entries(value)) {
+    for (const key of this.#namesOf(value)) {
       const expected = Object.hasOwn(known, key) ? known[key] : others;
-      const problem = this.problem(expected, member, `${path}.${key}`);
+      const problem = this.problem(expected, value[key], below(path, `.${key}`));
       if (problem) return problem;
     }
     return undefined;
@@ -76,36 +126,32 @@ class Check {
   #items(schema: Schema, value: readonly unknown[], path: string): string | undefined {
     const first = listOf(schema['prefixItems']);
     for (const [at, item] of value.entries()) {
-      const problem = this.problem(at < first.length ? first[at] : schema['items'], item, `${path}[${at}]`);
+      const problem = this.problem(at < first.length ? first[at] : schema['items'], item, below(path, `[${at}]`));
       if (problem) return problem;
     }
     return undefined;
   }
 
+  #namesOf(value: Schema): readonly string[] {
+    const names = this.#names.get(value) ?? Object.keys(value);
+    this.#names.set(value, names);
+    return names;
+  }
+
   #target(ref: string): unknown {
-    const steps = ref.split('/').slice(1);
-    if (ref !== '#' && !ref.startsWith('#/')) return false;
-    const names = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-    return names.reduce<unknown>(
-      (node, name) => (typeof node === 'object' && node !== null && Object.hasOwn(node, name) ? Reflect.get(node, name) : false),
-      this.#root,
-    );
+    if (!this.#targets.has(ref)) this.#targets.set(ref, targetOf(ref, this.#root));
+    return this.#targets.get(ref);
   }
 }
 
-function typeProblem(schema: Schema, value: unknown, path: string): string | undefined {
-  const types = typeof schema['type'] === 'string' ? [schema['type']] : listOf(schema['type']);
-  if (types.length > 0 && !types.some((type) => isOfType(value, type)))
-    return `${place(path)} is not of type ${types.join(' or ')}`;
-  if (Object.hasOwn(schema, 'const') && !isSame(schema['const'], value)) return `${place(path)} is not what it always is`;
-  const { enum: choices } = schema;
-  if (Array.isArray(choices) && !choices.some((each) => isSame(each, value))) return `${place(path)} is none of its choices`;
-  return undefined;
-}
-
-/** Enough for constants; what is larger is compared by its JSON. */
-function isSame(left: unknown, right: unknown): boolean {
-  return left === right || (typeof left === 'object' && left !== null && JSON.stringify(left) === JSON.stringify(right));
+function targetOf(ref: string, root: Schema): unknown {
+  if (ref !== '#' && !ref.startsWith('#/')) return false;
+  const steps = ref.split('/').slice(1);
+  const names = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return names.reduce<unknown>(
+    (node, name) => (typeof node === 'object' && node !== null && Object.hasOwn(node, name) ? Reflect.get(node, name) : false),
+    root,
+  );
 }
 
 function isOfType(value: unknown, type: unknown): boolean {
@@ -131,6 +177,11 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** No longer than what is shown of it: a name may have a million letters, and all that is below has it. */
+function below(path: string, step: string): string {
+  return path.length > MAX_SHOWN ? path : path + step.slice(0, MAX_SHOWN);
+}
+
 function place(path: string): string {
-  return path === '' ? 'it' : path.replace(/^\./, '').slice(0, 100);
+  return path === '' ? 'it' : path.replace(/^\./, '').slice(0, MAX_SHOWN);
 }

@@ -38,8 +38,11 @@ export function resultOf(tool: Pick<ServerTool, 'outputSchema'>, answer: unknown
   }
   const texts = content.slice(0, MAX_BLOCKS).map(textOf);
   if (content.length > MAX_BLOCKS) texts.push(`[${content.length - MAX_BLOCKS} more parts not shown]`);
-  if (structuredContent && !texts.some((text) => isJsonOf(text, structuredContent)))
-    texts.push(JSON.stringify(structuredContent));
+  if (structuredContent) {
+    // Once: a server may send a thousand texts beside it.
+    const json = JSON.stringify(structuredContent);
+    if (!texts.some((text) => isSameJson(text, json))) texts.push(json);
+  }
   const output = [...texts.map(visibleText), ...notes].join('\n');
   return { ok: !isError, output: output === '' ? '(no output)' : output };
 }
@@ -72,10 +75,10 @@ function embedded(value: unknown): string {
 }
 
 /** Servers are asked to send structured results as text too. */
-function isJsonOf(text: string, value: unknown): boolean {
+function isSameJson(text: string, json: string): boolean {
   if (!text.trimStart().startsWith('{')) return false;
   try {
-    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
+    return JSON.stringify(JSON.parse(text)) === json;
   } catch {
     return false; // not JSON
   }
