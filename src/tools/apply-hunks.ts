@@ -1,4 +1,5 @@
 /** Hunks of a diff + the text of a file -> the new text, all of them or none. */
+import { indexesOf } from '../lib/indexes-of.ts';
 import { ToolFailure } from './define.ts';
 import type { DiffLine, Hunk } from './unified-diff.ts';
 
@@ -11,6 +12,19 @@ const OFFSETS = Array.from({ length: REACH }, (_, i) => i + 1);
 interface Line {
   readonly text: string;
   readonly end: '\n' | '';
+}
+
+/** What lines are compared by: read once, however many hunks there are. */
+interface Lines {
+  readonly file: readonly Line[];
+  /** Without blanks at the ends. */
+  readonly bare: readonly string[];
+}
+
+/** The lines of a hunk that are in the file. */
+interface Old {
+  readonly lines: readonly DiffLine[];
+  readonly bare: readonly string[];
 }
 
 interface Placed {
@@ -29,7 +43,8 @@ interface Placed {
  */
 export function applyHunks(text: string, hunks: readonly Hunk[]): string {
   const file = split(text);
-  const placed = hunks.map((hunk, i) => place(file, hunk, i + 1)).sort((a, b) => a.from - b.from || a.to - b.to);
+  const lines = { file, bare: file.map(({ text }) => bare(text)) };
+  const placed = hunks.map((hunk, i) => place(lines, hunk, i + 1)).sort((a, b) => a.from - b.from || a.to - b.to);
   const out: Line[] = [];
   let done = 0;
   let last = 0;
@@ -56,56 +71,71 @@ function joined(lines: readonly Line[]): string {
   return lines.map(({ text, end }, i) => text + (i === lines.length - 1 ? end : '\n')).join('');
 }
 
-function place(file: readonly Line[], hunk: Hunk, number: number): Placed {
-  const old = hunk.lines.filter(({ kind }) => kind !== 'add');
+function place(lines: Lines, hunk: Hunk, number: number): Placed {
+  const { file } = lines;
+  const kept = hunk.lines.filter(({ kind }) => kind !== 'add');
+  const old = { lines: kept, bare: kept.map(({ text }) => bare(text)) };
   if (hunk.lines.every(({ kind }) => kind === 'keep')) throw new ToolFailure(`hunk ${number} changes nothing`);
-  if (old.length === 0) {
+  if (kept.length === 0) {
     // Into a file without lines there is one place only.
     if (file.length === 0) return { number, hunk, from: 0, to: 0 };
     throw new ToolFailure(`hunk ${number} has no context: keep a line before or after what it adds`);
   }
   const expected = Math.max(0, hunk.line - 1);
-  const found = nearest(file, old, expected);
+  const found = nearest(lines, old, expected);
   if (found.length > 1)
     throw new ToolFailure(`hunk ${number} fits at line ${found.map((at) => at + 1).join(' and at line ')}: give more context`);
   const [from] = found;
-  if (from === undefined) throw new ToolFailure(nowhere(file, hunk, old, number));
-  return { number, hunk, from, to: from + old.length };
+  if (from === undefined) throw new ToolFailure(nowhere(lines, hunk, old, number));
+  return { number, hunk, from, to: from + kept.length };
 }
 
 /** The nearest place that fits; two when there is one as far on both sides. */
-function nearest(file: readonly Line[], old: readonly DiffLine[], expected: number): readonly number[] {
-  if (fits(file, old, expected)) return [expected];
+function nearest(lines: Lines, old: Old, expected: number): readonly number[] {
+  if (fits(lines, old, expected)) return [expected];
   for (const offset of OFFSETS) {
-    const found = [expected - offset, expected + offset].filter((at) => fits(file, old, at));
+    const found = [expected - offset, expected + offset].filter((at) => fits(lines, old, at));
     if (found.length > 0) return found;
   }
   return [];
 }
 
-function fits(file: readonly Line[], old: readonly DiffLine[], at: number): boolean {
-  if (at < 0 || at + old.length > file.length) return false;
-  return old.every((line, i) => {
-    const present = file[at + i];
-    if (!present || (line.endsFile && present.end !== '')) return false;
-    return bare(present.text) === bare(line.text);
-  });
+function fits(lines: Lines, old: Old, at: number): boolean {
+  if (at < 0 || at + old.bare.length > lines.bare.length) return false;
+  return old.bare.every((line, i) => lines.bare[at + i] === line) && endsWhere(lines, old, at);
+}
+
+/** Whether the file ends where the hunk says so. */
+function endsWhere({ file }: Lines, { lines }: Old, at: number): boolean {
+  return lines.every(({ endsFile }, i) => !endsFile || file[at + i]?.end === '');
 }
 
 function bare(text: string): string {
-  return text.replace(/(?<![ \t\r])[ \t\r]+$/, '');
+  let end = text.length;
+  while (end > 0 && ' \t\r'.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
 }
 
-function nowhere(file: readonly Line[], hunk: Hunk, old: readonly DiffLine[], number: number): string {
-  const elsewhere = file.findIndex((_, at) => fits(file, old, at));
+function nowhere(lines: Lines, hunk: Hunk, old: Old, number: number): string {
+  const { file } = lines;
+  const elsewhere = placeOf(lines, old);
   const says = `hunk ${number} does not fit within ${REACH} lines of line ${hunk.line}`;
-  if (elsewhere !== -1) return `${says}; its lines stand at line ${elsewhere + 1}. Correct its header`;
+  if (elsewhere !== undefined) return `${says}; its lines stand at line ${elsewhere + 1}. Correct its header`;
   const at = Math.max(0, hunk.line - 1);
-  const differs = old.findIndex((line, i) => bare(file[at + i]?.text ?? '\0') !== bare(line.text));
-  const wanted = JSON.stringify(old[differs]?.text.slice(0, 200) ?? '');
+  const differs = old.bare.findIndex((line, i) => lines.bare[at + i] !== line);
+  const wanted = JSON.stringify(old.lines[differs]?.text.slice(0, 200) ?? '');
   const present = file[at + differs];
   const has = present ? `has ${JSON.stringify(present.text.slice(0, 200))}` : `is beyond the end (${file.length} lines)`;
   return `${says}: it wants ${wanted} where line ${at + differs + 1} ${has}. Read the file again`;
+}
+
+/** The first place of the file where a hunk fits. */
+function placeOf(lines: Lines, old: Old): number | undefined {
+  // Of its lines one at most is the last of the file.
+  const last = old.lines.findIndex(({ endsFile }) => endsFile);
+  if (last === -1) return indexesOf(lines.bare, old.bare).next().value ?? undefined;
+  const at = lines.bare.length - 1 - last;
+  return fits(lines, old, at) ? at : undefined;
 }
 
 /** What stands in place of the lines of a hunk. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { onlyTool, toolCall } from '../testing/tool-scope.ts';
 import { applyHunks } from './apply-hunks.ts';
@@ -160,4 +161,14 @@ test('a hunk that does not fit leaves the file as it was', async () => {
   const result = await runTool(onlyTool(diffEdit), args, toolCall({ workspace: dir.path }), { timeoutMs: 10_000 });
   expect(result).toMatchObject({ ok: false, output: expect.stringContaining('hunk 2') });
   expect(await readFile(join(dir.path, 'a'), 'utf8')).toBe(TEN);
+});
+
+test.each([
+  ['of like lines', 'a\n'.repeat(20_000), `@@ -1,10001 +1,10001 @@\n${' a\n'.repeat(10_000)}-b\n+c\n`],
+  ['whose one line ends in blanks', `b${' '.repeat(1_000_000)}`, '@@ -1 +1 @@\n-b\n+c\n'.repeat(5_000)],
+])('A45 where a hunk may stand else is looked for in bounded time, in a file %s too', (_, text, diff) => {
+  const hunks = parseUnifiedDiff(diff);
+  const before = cpuMs();
+  expect(() => applyHunks(text, hunks)).toThrow(/does not fit|overlap/);
+  expect(cpuMs() - before).toBeLessThan(1_000);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import type { ClaimDisk } from '../core/ports.ts';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { runScope, toolCall } from '../testing/tool-scope.ts';
 import { editFile } from './edit-file.ts';
@@ -120,4 +121,16 @@ test('a file does not grow beyond 10 MiB', async () => {
   expect((await at.edit('END', 'much more than there is room for')).output).toContain('larger than 10 MiB');
   await writeFile(at.file, Buffer.alloc(10 * 1024 * 1024 + 1, 'x'));
   expect((await at.edit('END', 'y')).output).toContain('larger than 10 MiB');
+});
+
+test.each([
+  ['with line feeds', 'a'.repeat(200_000), `ab${'a'.repeat(20_000)}`],
+  ['with returns', `\r\n${'a'.repeat(200_000)}`, `ab${'a'.repeat(20_000)}`],
+  ['and with line numbers', 'a'.repeat(200_000), `12│ ab${'a'.repeat(20_000)}`],
+])('A45 a text that begins alike everywhere is looked for in one pass, %s', async (_, text, old) => {
+  await using at = await setUp();
+  await writeFile(at.file, text);
+  const before = cpuMs();
+  expect(await at.edit(old, 'x')).toMatchObject({ ok: false, output: expect.stringContaining('was not found') });
+  expect(cpuMs() - before).toBeLessThan(500);
 });

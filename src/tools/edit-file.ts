@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
+import { indexesOf } from '../lib/indexes-of.ts';
 import { changeTextFile } from './change-file.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 import { nearLines } from './near-lines.ts';
@@ -39,7 +40,7 @@ export const editFile = defineBoundTool({
 
 /** Models write line feeds: where the text is found only with the line ends of the file, it is changed with them. */
 function fitted(text: string, old: string, fresh: string): { readonly old: string; readonly fresh: string } {
-  if (text.includes(old) || !text.includes('\r\n')) return { old, fresh };
+  if (stands(text, old) || !text.includes('\r\n')) return { old, fresh };
   const withReturns = (part: string) => part.replace(/\r?\n/g, '\r\n');
   return { old: withReturns(old), fresh: withReturns(fresh) };
 }
@@ -47,8 +48,15 @@ function fitted(text: string, old: string, fresh: string): { readonly old: strin
 /** Where the text begins, each place that it could be; those that overlap are two. */
 function hits(text: string, part: string): readonly number[] {
   const found: number[] = [];
-  for (let at = text.indexOf(part); at !== -1 && found.length < MOST_HITS; at = text.indexOf(part, at + 1)) found.push(at);
+  for (const at of indexesOf(text, part)) {
+    found.push(at);
+    if (found.length === MOST_HITS) break;
+  }
   return found;
+}
+
+function stands(text: string, part: string): boolean {
+  return indexesOf(text, part).next().done !== true;
 }
 
 function lineOf(text: string, at: number): number {
@@ -67,7 +75,7 @@ function ambiguous(text: string, found: readonly number[]): string {
 function notFound(text: string, old: string): string {
   const lines = text.split('\n');
   const unnumbered = old.replace(/^\d+│ ?/gm, '');
-  if (unnumbered !== old && text.includes(unnumbered))
+  if (unnumbered !== old && stands(text, unnumbered))
     return 'old_string was not found with its line numbers. Leave out what read_file puts before `│ `';
   const near = nearLines(lines, old);
   if (near.length === 0) return `old_string was not found, and no line of the ${lines.length} is like it. Read the file again`;
