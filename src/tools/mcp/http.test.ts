@@ -4,6 +4,8 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { expect, test } from 'vitest';
 import { mcpServers } from '../../../config/sections/mcp.ts';
+import type { Clock } from '../../core/ports.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { quickClock } from '../../testing/channel-host.ts';
 import { MemoryLogger } from '../../testing/fakes.ts';
 import { type Listed, probe } from './look.ts';
@@ -40,10 +42,13 @@ async function sdkServer(json: boolean): Promise<Handler> {
   return (request, response) => void transport.handleRequest(request, response);
 }
 
-async function look(url: string, entry: Record<string, unknown> = { allow_private: true }): Promise<Listed> {
+async function look(
+  url: string,
+  entry: Record<string, unknown> = { allow_private: true },
+  clock: Clock = quickClock(),
+): Promise<Listed> {
   const parsed = mcpServers.parse({ web: { url, ...entry } })['web'];
   if (!parsed) throw new Error('no entry');
-  const clock = quickClock();
   const about = {
     version: '1',
     clock,
@@ -117,6 +122,25 @@ test.each([
   });
   await expect(look(peer.url)).rejects.toThrow(/more than 1048576 bytes|did not answer/);
   expect(sent).toBeLessThan(32 * 1024 * 1024);
+});
+
+test('A38 a stream of whole events is ended once it brings more than 64 MiB within ten seconds', async () => {
+  let sent = 0;
+  const params = { data: 'x'.repeat(256 * 1024) };
+  const event = `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params })}\n\n`;
+  await using peer = await serve((request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const more = (): void => {
+      if (response.destroyed || sent > 160 * 1024 * 1024) return;
+      sent += event.length;
+      if (response.write(event)) setImmediate(more);
+      else response.once('drain', more);
+    };
+    more();
+  });
+  await expect(look(peer.url, undefined, systemClock)).rejects.toThrow('it sent more than 67108864 bytes in 10 s');
+  expect(sent).toBeLessThan(96 * 1024 * 1024);
 });
 
 test.each([

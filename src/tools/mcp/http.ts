@@ -56,9 +56,10 @@ function newDispatcher(): object {
 
 /**
  * Of each answer at most a message is read, of a stream of events at most one for each event. A stream that a
- * server ends at once is opened again twenty times a minute at most.
+ * server ends at once is opened again twenty times a minute at most. `onBytes` is told the length of each
+ * piece before it is read; what it throws ends the answer.
  */
-export function limitedFetch(base: McpFetch, now: () => number): McpFetch {
+export function limitedFetch(base: McpFetch, now: () => number, onBytes: (bytes: number) => void): McpFetch {
   let opened: number[] = [];
   return async (url, init) => {
     if ((init?.method ?? 'GET') === 'GET') {
@@ -69,7 +70,7 @@ export function limitedFetch(base: McpFetch, now: () => number): McpFetch {
     const answer = await base(url, init);
     if (!answer.body) return answer;
     const isStream = answer.headers.get('content-type')?.trim().toLowerCase().startsWith('text/event-stream') === true;
-    const body = answer.body.pipeThrough(limit(isStream));
+    const body = answer.body.pipeThrough(limit(isStream, onBytes));
     const { status, statusText, headers } = answer;
     // The SDK asks an answer where it came from when it tells of a redirect.
     return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', { value: answer.url });
@@ -79,11 +80,12 @@ export function limitedFetch(base: McpFetch, now: () => number): McpFetch {
 const LINE_END = 10;
 const RETURN = 13;
 
-function limit(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+function limit(isStream: boolean, onBytes: (bytes: number) => void): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   let isEmptyLine = false;
   return new TransformStream({
     transform(chunk, controller) {
+      onBytes(chunk.length);
       for (const byte of chunk) {
         bytes += 1;
         if (!isStream || byte === RETURN) continue;

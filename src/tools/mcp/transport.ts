@@ -25,14 +25,14 @@ class InflowLimit {
     this.#clock = clock;
   }
 
-  count(bytes: number): void {
+  count(bytes: number, messages = 1): void {
     const now = this.#clock.monotonic();
     if (now - this.#since > WINDOW_MS) {
       this.#since = now;
       this.#messages = 0;
       this.#bytes = 0;
     }
-    this.#messages += 1;
+    this.#messages += messages;
     this.#bytes += bytes;
     if (this.#messages > WINDOW_MESSAGES)
       throw new Error(`it sent more than ${WINDOW_MESSAGES} messages in ${WINDOW_MS / 1_000} s`);
@@ -121,7 +121,10 @@ function checkedMessage(value: unknown): JSONRPCMessage | undefined {
   return Reflect.get(value, 'jsonrpc') === '2.0' ? (value as JSONRPCMessage) : undefined;
 }
 
-/** The SDK's own transport for HTTP, with the same limits; `inner` has not been started. */
+/**
+ * The SDK's own transport for HTTP, with the same limits. `make` gives one that has not been started, and
+ * that calls `onBytes` with the length of all that comes in, of which not everything becomes a message.
+ */
 export class HttpTransport implements Wire {
   onclose?: NonNullable<Callbacks['onclose']>;
   onerror?: NonNullable<Callbacks['onerror']>;
@@ -132,9 +135,9 @@ export class HttpTransport implements Wire {
   /** What went wrong since the last message: the SDK closes then, and does not say why. */
   #failure: Error | undefined;
 
-  constructor(inner: Transport, clock: Clock) {
-    this.#inner = inner;
+  constructor(make: (onBytes: (bytes: number) => void) => Transport, clock: Clock) {
     this.#inflow = new InflowLimit(clock);
+    this.#inner = make((bytes) => this.#take(bytes));
   }
 
   get ended(): Promise<Error> {
@@ -184,6 +187,16 @@ export class HttpTransport implements Wire {
 
   async close(): Promise<void> {
     await this.#inner.close();
+  }
+
+  /** Ends the connection, and throws, where it is too much. */
+  #take(bytes: number): void {
+    try {
+      this.#inflow.count(bytes, 0);
+    } catch (error) {
+      this.#fail(asError(error));
+      throw error;
+    }
   }
 
   #fail(reason: Error): void {

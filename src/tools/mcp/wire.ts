@@ -57,14 +57,15 @@ async function httpWire(name: string, entry: McpServerEntry, options: WireOption
   const { url = '', bearer_env: bearer, headers_env: named, allow_private: allowPrivate } = entry;
   const headers = new Headers(Object.entries(named).map(([header, variable]) => [header, secret(variable)]));
   if (bearer !== undefined) headers.set('authorization', `Bearer ${secret(bearer)}`);
-  const limited = limitedFetch(fetch(allowPrivate), () => clock.monotonic());
   const own = bearer ?? Object.entries(named).find(([header]) => header.toLowerCase() === 'authorization')?.[1];
   const { StreamableHTTPClientTransport } = await loadSdk();
-  const inner = new StreamableHTTPClientTransport(new URL(url), {
-    fetch: login ? authorizedFetch(limited, { server: name, url }, login) : unauthorizedFetch(limited, name, own),
-    requestInit: { headers },
-  });
-  return new HttpTransport(inner, clock);
+  return new HttpTransport((onBytes) => {
+    const limited = limitedFetch(fetch(allowPrivate), () => clock.monotonic(), onBytes);
+    return new StreamableHTTPClientTransport(new URL(url), {
+      fetch: login ? authorizedFetch(limited, { server: name, url }, login) : unauthorizedFetch(limited, name, own),
+      requestInit: { headers },
+    });
+  }, clock);
 }
 
 /**
