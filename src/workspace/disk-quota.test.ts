@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { DiskQuota } from './disk-quota.ts';
 import { WorkspaceDirectory } from './path.ts';
+import { bytesBelow } from './tree-size.ts';
 
 const MIB = 1024 ** 2;
 const signal = new AbortController().signal;
@@ -13,8 +14,11 @@ const signal = new AbortController().signal;
 async function scene() {
   const dir = await tempDir();
   const clock = new FakeClock();
-  const at = { free: 1_000 * MIB, limits: { person_mb: 3, total_mb: 5, reserve_mb: 100 } };
-  const quota = new DiskQuota({ dataDir: dir.path, limits: () => at.limits, clock, free: async () => at.free });
+  const at = { free: 1_000 * MIB, freeEntries: 1_000_000, limits: { person_mb: 3, total_mb: 5, reserve_mb: 100 } };
+  const quota = new DiskQuota({
+    ...{ dataDir: dir.path, limits: () => at.limits, clock },
+    ...{ free: async () => at.free, freeEntries: async () => at.freeEntries },
+  });
   const workspace = async (user: string, name = 'w') => {
     const path = join(dir.path, 'workspaces', user, name);
     await mkdir(join(path, 'uploads'), { recursive: true });
@@ -212,6 +216,16 @@ test('what programs write without a claim is seen when the disk becomes fuller, 
   expect(await at.quota.overrun(bob, other)).toMatchObject({ message: expect.stringContaining('files of all chats') });
 });
 
+test('a program that was looked at just below its limit is ended once it is beyond, whatever others take meanwhile', async () => {
+  await using scene = await fillers();
+  const { at, ada, began, writes } = scene;
+  for (let n = 0; n < 12; n += 1) await writes(ada, `${n}`, 4);
+  at.free -= 20 * MIB;
+  expect(await at.quota.overrun(ada, began)).toBeUndefined();
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await writes(ada, name, 4);
+  expect(await at.quota.overrun(ada, began)).toMatchObject(refused('files of this chat may take up 50 MB'));
+});
+
 test('while the disk is short a program that takes room is ended, also where no file shows it', async () => {
   await using scene = await fillers();
   const { at, ada, began } = scene;
@@ -233,4 +247,55 @@ test('two programs of one person at once are counted once, and what they removed
   at.free += 40 * MIB;
   await at.quota.after(ada, third);
   await at.store(await at.workspace('eve'), 40 * MIB);
+});
+
+/** As programs make them: on the disk, and gone from what it has room for. */
+async function makesEmpty(at: { freeEntries: number }, path: string, count: number): Promise<void> {
+  await mkdir(path);
+  for (let n = 0; n < count; n += 1) closeSync(openSync(join(path, `${n}`), 'w'));
+  at.freeEntries -= count;
+}
+
+test('a program that makes files without end is ended, though they are empty', async () => {
+  await using scene = await fillers();
+  const { at, ada, bob, began, other } = scene;
+  at.limits = { person_mb: 20, total_mb: 90, reserve_mb: 100 };
+  await makesEmpty(at, join(ada, 'few'), 4_000);
+  expect(await at.quota.overrun(ada, began)).toBeUndefined();
+  await makesEmpty(at, join(ada, 'more'), 2_200);
+  expect(await at.quota.overrun(bob, other)).toBeUndefined();
+  expect(await at.quota.overrun(ada, began)).toMatchObject(refused('files of this chat may take up 20 MB'));
+  await at.quota.after(ada, began);
+  await expect(at.store(ada, 1)).rejects.toMatchObject(refused('files of this chat may take up 20 MB'));
+  await rm(join(ada, 'more'), { recursive: true });
+  await at.clock.advance(61_000);
+  await at.store(ada, 1);
+});
+
+test('a program that makes directories without end is ended too, before all of them are counted', async () => {
+  await using scene = await fillers();
+  const { at, ada, began } = scene;
+  at.limits = { person_mb: 20, total_mb: 90, reserve_mb: 100 };
+  for (let n = 0; n < 7_000; n += 1) mkdirSync(join(ada, `d${n}`));
+  at.freeEntries -= 7_000;
+  expect(await bytesBelow(ada, { most: 4 * MIB })).toBeLessThan(5 * MIB);
+  expect(await at.quota.overrun(ada, began)).toMatchObject(refused('files of this chat may take up 20 MB'));
+});
+
+test('while the disk has room for few files a program that makes many is ended, and one that makes none goes on', async () => {
+  await using scene = await fillers();
+  const { at, ada, bob, began, writes } = scene;
+  at.freeEntries = 20_000;
+  const other = await at.quota.before(bob);
+  await writes(bob, 'one', 20);
+  expect(await at.quota.overrun(bob, other)).toBeUndefined();
+  expect(await at.quota.overrun(ada, began)).toMatchObject(refused('room for fewer than 25600 files'));
+});
+
+test('ordinary files count as their bytes', async () => {
+  await using at = await scene();
+  const path = await at.workspace('ada');
+  await writeFile(join(path, 'large'), Buffer.alloc(100_000));
+  await writeFile(join(path, 'small'), 'x');
+  expect(await bytesBelow(path)).toBe(100_001);
 });

@@ -2,9 +2,10 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
-import type { ClaimDisk, Clock, DiskClaim } from '../core/ports.ts';
+import type { ClaimDisk, Clock } from '../core/ports.ts';
 import { settledOrAborted } from '../lib/time-limit.ts';
-import { bytesBelow, entriesOf } from './tree-size.ts';
+import { Room } from './disk-room.ts';
+import { bytesBelow, ENTRY_BYTES, entriesOf } from './tree-size.ts';
 
 const MIB = 1024 ** 2;
 /** What a person has is looked at again after this: tools and housekeeping remove files meanwhile. */
@@ -17,6 +18,7 @@ const RECOUNTED_AFTER_MS = 600_000;
 const TRIED_AGAIN_AFTER_MS = 60_000;
 /** What programs write is not claimed: less than this is not looked at. Bytes. */
 const UNSEEN_BYTES = 16 * MIB;
+const UNSEEN_ENTRIES = UNSEEN_BYTES / ENTRY_BYTES;
 /** People that are remembered. */
 const MOST_PEOPLE = 1_000;
 
@@ -34,12 +36,15 @@ export interface DiskQuotaOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Bytes that are free for this user on the disk of a directory. Default: `statfs`. */
   readonly free?: (directory: string) => Promise<number>;
+  /** Files and directories that it has room for. Default: `statfs`. */
+  readonly freeEntries?: (directory: string) => Promise<number>;
 }
 
 /** What there was when a program began, or was last found to have its room. */
 export interface DiskBefore {
   /** Bytes that were free. */
   free: number;
+  freeEntries: number;
   /** What files of the same person took up. Bytes. */
   bytes: number;
 }
@@ -69,7 +74,7 @@ export class DiskQuota implements Disposable {
   readonly #stop = new AbortController();
 
   constructor(options: DiskQuotaOptions) {
-    this.#options = { free: freeBytes, ...options };
+    this.#options = { free: freeBytes, freeEntries, ...options };
   }
 
   /** Waits for the first walk of all workspaces after a start. */
@@ -101,7 +106,8 @@ export class DiskQuota implements Disposable {
   /** For `overrun`: before a program begins that may write into a workspace, an absolute path. */
   async before(workspace: string): Promise<DiskBefore> {
     const free = await this.#options.free(workspace);
-    return { free, bytes: (await this.#of(dirname(workspace))).bytes };
+    const entries = await this.#options.freeEntries(workspace);
+    return { free, freeEntries: entries, bytes: (await this.#of(dirname(workspace))).bytes };
   }
 
   /**
@@ -112,14 +118,22 @@ export class DiskQuota implements Disposable {
    */
   async overrun(workspace: string, before: DiskBefore): Promise<GatehouseError | undefined> {
     const free = await this.#options.free(workspace);
-    const taken = before.free - free;
+    const entries = await this.#options.freeEntries(workspace);
+    const takenEntries = before.freeEntries - entries;
+    const taken = Math.max(before.free - free, takenEntries * ENTRY_BYTES);
     if (taken < UNSEEN_BYTES) return undefined;
     const { person_mb: person, total_mb: total, reserve_mb: reserve } = this.#options.limits();
     if (free < reserve * MIB) return overrunBy(`less than ${reserve} MB of the disk are free`);
+    const keptEntries = (reserve * MIB) / ENTRY_BYTES;
+    // A disk may have had room for fewer: one that makes no files does not take it.
+    if (takenEntries >= UNSEEN_ENTRIES && entries < keptEntries)
+      return overrunBy(`the disk has room for fewer than ${keptEntries} files`);
     if (before.bytes + taken <= person * MIB && this.#total() + taken <= total * MIB) return undefined;
-    const bytes = await this.#again(dirname(workspace));
+    // What decides is counted, and no more: a program makes files faster than they are.
+    const most = Math.max(before.bytes + UNSEEN_BYTES, Math.min(person, total) * MIB);
+    const bytes = await this.#again(dirname(workspace), most);
     const grown = bytes - before.bytes;
-    Object.assign(before, { free, bytes });
+    Object.assign(before, { free, freeEntries: entries, bytes });
     if (grown < UNSEEN_BYTES) return undefined;
     if (bytes > person * MIB) return overrunBy(`files of this chat may take up ${person} MB together`);
     if (this.#total() > total * MIB && this.#isDue(RECOUNTED_AFTER_MS)) await this.#walkAll(this.#stop.signal);
@@ -129,7 +143,9 @@ export class DiskQuota implements Disposable {
   /** After it: what it wrote counts, as far as it can be seen. */
   async after(workspace: string, before: DiskBefore): Promise<void> {
     const free = await this.#options.free(workspace);
-    if (Math.abs(before.free - free) >= UNSEEN_BYTES) await this.#again(dirname(workspace));
+    const entries = await this.#options.freeEntries(workspace);
+    const isSeen = Math.abs(before.free - free) >= UNSEEN_BYTES || Math.abs(before.freeEntries - entries) >= UNSEEN_ENTRIES;
+    if (isSeen) await this.#again(dirname(workspace));
   }
 
   /** Ends a walk that is under way. */
@@ -199,24 +215,26 @@ export class DiskQuota implements Disposable {
     this.#walkedAt = clock.now();
     try {
       let bytes = 0;
-      for (const user of await entriesOf(users)) bytes += await bytesBelow(join(users, user.name), this.#stop.signal);
+      for await (const user of entriesOf(users)) bytes += await bytesBelow(join(users, user.name), { signal: this.#stop.signal });
       this.#all = bytes + (this.#walk?.missed ?? 0);
     } finally {
       this.#walk = undefined;
     }
   }
 
-  async #again(workspaces: string): Promise<number> {
+  async #again(workspaces: string, most?: number): Promise<number> {
     const known = this.#people.get(workspaces);
     if (known) this.#people.set(workspaces, { ...known, at: Number.NEGATIVE_INFINITY });
-    return (await this.#of(workspaces)).bytes;
+    return (await this.#of(workspaces, most)).bytes;
   }
 
-  async #of(workspaces: string): Promise<Measured> {
+  /** With `most`: as `bytesBelow`. What is beyond it is found at the next use, which looks again. */
+  async #of(workspaces: string, most = Number.POSITIVE_INFINITY): Promise<Measured> {
     const now = this.#options.clock.now();
     const known = this.#people.get(workspaces);
     if (known && Math.abs(now - known.at) < MEASURED_FOR_MS) return known;
-    const measured = { bytes: await bytesBelow(workspaces), at: now };
+    const bytes = await bytesBelow(workspaces, { most });
+    const measured = { bytes, at: bytes > most ? Number.NEGATIVE_INFINITY : now };
     // Another claim may have measured meanwhile, and counted its own bytes.
     const newer = this.#people.get(workspaces);
     if (newer && newer !== known) return newer;
@@ -229,47 +247,6 @@ export class DiskQuota implements Disposable {
       this.#people.delete(oldest);
     }
     return measured;
-  }
-}
-
-interface RoomActions {
-  readonly reserve: (bytes: number) => Promise<void>;
-  /** Changes what is counted as claimed, and as claimed but not written. */
-  readonly count: (claimed: number, unwritten: number) => void;
-  readonly stored: (bytes: number) => void;
-}
-
-class Room implements DiskClaim {
-  readonly #actions: RoomActions;
-  #claimed = 0;
-  /** Of these, what the file has. */
-  #written = 0;
-
-  constructor(actions: RoomActions) {
-    this.#actions = actions;
-  }
-
-  /** So many bytes more. Also for none: there may be no room at all. */
-  async claim(bytes: number): Promise<void> {
-    await this.#actions.reserve(bytes);
-    this.#claimed += bytes;
-  }
-
-  async cover(bytes: number): Promise<void> {
-    if (bytes > this.#claimed) await this.claim(bytes - this.#claimed);
-    this.#actions.count(0, this.#written - bytes);
-    this.#written = bytes;
-  }
-
-  stored(bytes: number): void {
-    this[Symbol.dispose]();
-    this.#actions.stored(bytes);
-  }
-
-  [Symbol.dispose](): void {
-    this.#actions.count(-this.#claimed, this.#written - this.#claimed);
-    this.#claimed = 0;
-    this.#written = 0;
   }
 }
 
@@ -286,4 +263,10 @@ function overrunBy(reason: string): GatehouseError {
 async function freeBytes(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
+}
+
+/** Some file systems have no such limit, and say 0. */
+async function freeEntries(directory: string): Promise<number> {
+  const { files, ffree } = await statfs(directory);
+  return files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
 }
