@@ -3,6 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { GatehouseError } from '../../core/errors.ts';
 import { readFailureText } from '../../lib/errno.ts';
+import { isLoopback } from '../../llm/catalog/price.ts';
+import { findProvider } from '../../llm/providers/index.ts';
+import { isForeign } from '../../llm/providers/resolve.ts';
+import { openaiCompatible } from '../../llm/providers/table.ts';
 import type { CommandContext } from '../context.ts';
 import { type Prompts, promptsOn } from '../prompts.ts';
 
@@ -41,6 +45,36 @@ export function mustBeAnswered(context: CommandContext, { keyFile, tokenFile, ow
     });
   throw new GatehouseError('GH1001', 'setup asks on a terminal, and there is none', {
     hint: 'answer with `--key-file`, and `--token-file` with `--owner ID`; or write a config with `gatehouse init --defaults`, and store secrets with `gatehouse auth set-key NAME < file`',
+  });
+}
+
+/** What a key begins with names its provider; all else is taken for OpenAI's. */
+const KEYS: readonly (readonly [RegExp, string])[] = [
+  [/^sk-ant-/, 'anthropic'],
+  [/^sk-or-/, 'openrouter'],
+  [/^AIza/, 'gemini'],
+  [/^gsk_/, 'groq'],
+  [/^xai-/, 'xai'],
+];
+
+/**
+ * The name of the provider under which the key is stored, and with which a start sends it to the address.
+ * Throws GH1001 where a start would not: a stored key of a provider goes to no server of others
+ * (`foreignAddress`).
+ */
+export function providerOfKey(key: string, { provider, model, baseUrl }: SetupOptions): string {
+  const formed = KEYS.find(([form]) => form.test(key))?.[1];
+  const known = findProvider(provider ?? formed ?? 'openai');
+  const name = known?.name ?? provider ?? '';
+  if (baseUrl === undefined || known === undefined || !isForeign(known, baseUrl)) return name;
+  if ((provider ?? formed) !== undefined && isLoopback(baseUrl)) return name;
+  if (provider !== undefined)
+    throw new GatehouseError('GH1001', `a key of ${name} is not sent to the server of --base-url`, {
+      hint: 'use `--provider openai-compatible`, or leave --provider out',
+    });
+  if (model !== undefined) return openaiCompatible.name;
+  throw new GatehouseError('GH1001', 'the server of --base-url needs --model', {
+    hint: 'add `--model NAME`, one that it serves',
   });
 }
 

@@ -98,3 +98,52 @@ test('the whole address of a call as --base-url is refused with what belongs the
   );
   expect([code, stderr]).toEqual([78, expect.stringContaining('must end before the name of the call')]);
 });
+
+test('the key of a server on another machine is kept under a name by which a start sends it there', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.env = { OPENAI_API_KEY: 'sk-of-openai' };
+  await cli.write('key.txt', 'sk-of-server\n');
+  const asked = ['setup', '--force', '--key-file', 'key.txt', '--base-url', 'http://192.168.1.5:8000/v1'];
+  cli.models.set('openai-compatible/qwen3', scriptedModel([{ text: 'ok' }]));
+  const { code, stderr } = await cli.run(...asked, '--model', 'qwen3');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('asking openai-compatible/qwen3')]);
+  const { logins } = JSON.parse((await cli.run('auth', 'status', '--json')).stdout);
+  expect(logins).toMatchObject([{ provider: 'openai-compatible' }]);
+  expect(JSON.parse(await readFile(`${dir.path}/.gatehouse/config.json`, 'utf8'))).toMatchObject({
+    ...{ provider: 'openai-compatible', base_url: 'http://192.168.1.5:8000/v1', model: 'qwen3' },
+  });
+  cli.logins.set('openai-compatible', 'sk-of-server');
+  cli.models.set('openai-compatible/qwen3', scriptedModel([{ text: 'ok' }]));
+  expect(await cli.run('models', 'test')).toMatchObject({ code: 0 });
+  expect(cli.apiKeys).toEqual(['sk-of-server', 'sk-of-server']);
+});
+
+test('a provider whose key is not sent to the address is refused, and so is a server without the name of a model', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('key.txt', 'sk-of-server\n');
+  const asked = ['setup', '--key-file', 'key.txt', '--base-url', 'http://192.168.1.5:8000/v1'];
+  const named = await cli.run(...asked, '--provider', 'openai', '--model', 'qwen3');
+  expect([named.code, named.stderr]).toEqual([
+    2,
+    expect.stringMatching(/GH1001 a key of openai is not sent to the server of --base-url\n.*`--provider openai-compatible`/),
+  ]);
+  expect(await cli.run(...asked)).toMatchObject({ code: 2, stderr: expect.stringMatching(/GH1001 .*needs --model/) });
+  expect(cli.apiKeys).toEqual([]);
+});
+
+test('a key is that of its provider where --base-url is an address of that provider, or a proxy on this machine', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('openai.txt', 'sk-one\n');
+  await cli.write('anthropic.txt', 'sk-ant-one\n');
+  const asked = async (file: string, url: string) =>
+    (await cli.run('setup', '--force', '--key-file', file, '--model', 'm', '--base-url', url)).stderr;
+  for (const provider of ['openai', 'anthropic', 'openai-compatible'])
+    cli.models.set(`${provider}/m`, scriptedModel([{ text: 'ok' }, { text: 'ok' }]));
+  expect(await asked('openai.txt', 'https://api.openai.com/v1')).toContain('asking openai/m');
+  expect(await asked('openai.txt', 'http://127.0.0.1:4000/v1')).toContain('asking openai-compatible/m');
+  expect(await asked('anthropic.txt', 'http://127.0.0.1:4000')).toContain('asking anthropic/m');
+  expect(await asked('anthropic.txt', 'https://proxy.example/v1')).toContain('asking openai-compatible/m');
+});

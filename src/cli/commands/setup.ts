@@ -5,7 +5,6 @@ import { openAuthStore } from '../../lib/auth/store.ts';
 import { isErrno } from '../../lib/errno.ts';
 import { printable } from '../../lib/printable.ts';
 import { entryOfVariable } from '../../lib/stored-variables.ts';
-import { findProvider } from '../../llm/providers/index.ts';
 import { resolveProvider } from '../../llm/providers/resolve.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
@@ -21,19 +20,12 @@ import {
   mustBeAnswered,
   OTHER_CHANNELS,
   prompts,
+  providerOfKey,
   type SetupOptions,
   secret,
 } from './setup-answers.ts';
 import { askOwner, type Bot, configWith, type Owner, remember, settingsOf } from './setup-owner.ts';
 
-/** What a key begins with names its provider; all else is taken for OpenAI's. */
-const KEYS: readonly (readonly [RegExp, string])[] = [
-  [/^sk-ant-/, 'anthropic'],
-  [/^sk-or-/, 'openrouter'],
-  [/^AIza/, 'gemini'],
-  [/^gsk_/, 'groq'],
-  [/^xai-/, 'xai'],
-];
 /** The provider refused the key. */
 const WRONG_KEY = 'GH2101';
 const PATIENCE_MS = 30_000;
@@ -199,8 +191,7 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
   for (let tries = 0; tries < tried; tries += 1) {
     const key = await secret(context, prompt, 'gatehouse auth set-key PROVIDER < key.txt', options.keyFile);
     if (key === '') return undefined;
-    const name = options.provider ?? KEYS.find(([form]) => form.test(key))?.[1] ?? 'openai';
-    const provider = findProvider(name)?.name ?? name;
+    const provider = providerOfKey(key, options);
     try {
       const target = resolveProvider({ provider, ...modelPart(undefined, options) }, deps.env);
       out.say(`   asking ${provider}/${target.model} …`);
@@ -213,7 +204,7 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
       }
       last =
         failure.code === WRONG_KEY
-          ? `check the key: it is taken for one of ${provider}; name another with --provider`
+          ? `check the key: it is taken for one of ${provider}${options.baseUrl === undefined ? '; name another with --provider' : ''}`
           : failure.hint;
       out.say(`   ${out.mark('bad', 'stderr')} ${failure.code} ${printable(failure.message)} → ${printable(last)}`);
     } catch (error) {

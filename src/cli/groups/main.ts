@@ -86,7 +86,7 @@ function addFirstCommands(program: Commander, run: Run): void {
   program
     .command('setup')
     .description('ask for a model, a bot and its owner, try each for real, and write a config that works')
-    .option('--provider <name>', 'of the key (default: by what it begins with)')
+    .option('--provider <name>', 'of the key (default: by what it begins with; openai-compatible at a --base-url of others)')
     .option('--model <name>', "default: the provider's own choice")
     .option('--base-url <url>', 'of a compatible server')
     .option('--api-root <url>', 'of Telegram, where it is a server of your own')

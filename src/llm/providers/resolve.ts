@@ -117,7 +117,7 @@ function chooseWire(provider: Provider, model: string, { api_type, base_url }: M
   });
 }
 
-function isForeign(provider: Provider, baseUrl: string): boolean {
+export function isForeign(provider: Provider, baseUrl: string): boolean {
   return provider.baseUrl !== undefined && new URL(provider.baseUrl).origin !== new URL(baseUrl).origin;
 }
 
