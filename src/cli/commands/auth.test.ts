@@ -350,3 +350,53 @@ test('of a channel with several secrets each is asked for, and on a pipe each ha
   expect((await cli.run('auth', 'set-key', 'slack')).stdout).toMatch(/stored B_TOKEN\n$/);
   expect((await cli.run('auth', 'set-key', 'slack', '--dry-run')).stdout).toMatch(/would ask for A_TOKEN, B_TOKEN/);
 });
+
+test('a variable is stored where it is read: that of a provider as its key, any other by its own name', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.input = 'AC0123\n';
+  const stored = async (name: string) => (await cli.run('auth', 'set-key', name)).stdout;
+  expect(await stored('ANTHROPIC_API_KEY')).toBe('✓ stored the key of anthropic\n');
+  expect(await stored('TWILIO_ACCOUNT_SID')).toBe('✓ stored TWILIO_ACCOUNT_SID\n');
+  // The file of a service account, and a key that is looked for beside others of the cloud.
+  expect(await stored('GOOGLE_APPLICATION_CREDENTIALS')).toBe('✓ stored GOOGLE_APPLICATION_CREDENTIALS\n');
+  expect(await stored('AWS_BEARER_TOKEN_BEDROCK')).toBe('✓ stored AWS_BEARER_TOKEN_BEDROCK\n');
+  const variables = ['aws_bearer_token_bedrock', 'google_application_credentials', 'twilio_account_sid'];
+  expect(Object.keys(await credentials(cli)).toSorted()).toEqual(['anthropic', ...variables.map((name) => `variable.${name}`)]);
+  expect((await cli.run('auth', 'logout', 'ANTHROPIC_API_KEY')).stdout).toBe('✓ anthropic is forgotten here\n');
+  expect((await cli.run('auth', 'logout', 'TWILIO_ACCOUNT_SID')).stdout).toBe('✓ TWILIO_ACCOUNT_SID is forgotten here\n');
+});
+
+test('a variable that the config names for an address of others, or without an underscore, keeps its own name', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const model = { provider: 'openai', model: 'm', base_url: 'https://proxy.example/v1', api_key_env: 'OPENAI_API_KEY' };
+  const channels = [{ type: 'telegram', settings: { token_env: 'SECOND' } }];
+  await cli.write('.gatehouse/config.json', JSON.stringify({ ...model, gateway: { channels } }));
+  cli.input = KEY;
+  await cli.run('auth', 'set-key', 'OPENAI_API_KEY');
+  await cli.run('auth', 'set-key', 'SECOND');
+  expect(Object.keys(await credentials(cli))).toEqual(['variable.openai_api_key', 'variable.second']);
+});
+
+test('what an earlier version stored for a variable as the key of a provider is listed, and forgotten with it', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const old = { access_token: KEY, provider: 'twilio_account_sid', auth_method: 'paste_token' };
+  const write = async () => {
+    const file = await cli.write('data/auth.json', JSON.stringify({ credentials: { twilio_account_sid: old } }));
+    await chmod(file, 0o600);
+  };
+  await write();
+  expect((await cli.run('auth', 'status')).stdout).toContain('twilio_account_sid  key');
+  await cli.run('auth', 'logout', 'twilio_account_sid');
+  expect(await credentials(cli)).toEqual({});
+  await write();
+  cli.input = 'AC0123';
+  await cli.run('auth', 'set-key', 'TWILIO_ACCOUNT_SID');
+  expect((await cli.run('auth', 'logout', 'TWILIO_ACCOUNT_SID')).stdout).toBe('✓ TWILIO_ACCOUNT_SID is forgotten here\n');
+  expect(await credentials(cli)).toEqual({});
+  await write();
+  expect((await cli.run('auth', 'logout', 'TWILIO_ACCOUNT_SID')).code).toBe(0);
+  expect(await credentials(cli)).toEqual({});
+});

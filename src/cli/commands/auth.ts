@@ -1,18 +1,16 @@
 import { join } from 'node:path';
-import type { ZodType } from 'zod';
-import { GatehouseError } from '../../core/errors.ts';
 import type { AuthMethod, Credential } from '../../lib/auth/credential.ts';
 import type { Tokens } from '../../lib/auth/oauth.ts';
 import type { OAuthOptions } from '../../lib/auth/oauth-client.ts';
 import { type AuthStore, type LoginSummary, openAuthStore } from '../../lib/auth/store.ts';
-import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import { entryOfVariable, variableOfEntry } from '../../lib/stored-variables.ts';
-import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
 import { readSecret } from '../questions.ts';
+import { providerOf, usage, variablesOf } from './auth-names.ts';
 
 export interface AuthLoginOptions {
   readonly provider?: string;
@@ -30,9 +28,6 @@ export interface AuthChangeOptions {
   readonly provider: string;
   readonly dryRun?: boolean;
 }
-
-/** No provider's name comes near; most keys are longer. */
-const LONGEST_NAME = 24;
 
 const METHODS: Readonly<Record<AuthMethod, string>> = { oauth: 'browser', device_code: 'code', paste_token: 'key' };
 
@@ -85,7 +80,9 @@ export const authLogout: Command<AuthChangeOptions> = async (context, { provider
   const entry = entryOfVariable(name) ?? name;
   const secrets = stored.has(entry) ? [] : (await variablesOf(context, name)).flatMap((one) => entryOfVariable(one) ?? []);
   const provider = stored.has(entry) || secrets.length > 0 ? entry : await providerOf(context, name);
-  const gone = (secrets.length > 0 ? secrets : [provider]).filter((one) => stored.has(one));
+  // An earlier version kept a variable that it did not know as the key of a provider of that name.
+  const meant = new Set([...(secrets.length > 0 ? secrets : [provider]), name.toLowerCase()]);
+  const gone = [...meant].filter((one) => stored.has(one));
   if (!dryRun) for (const one of gone) await store.remove(one, new AbortController().signal);
   if (gone.length === 0) {
     out.fail({
@@ -185,27 +182,6 @@ async function keep(context: CommandContext, store: AuthStore, credential: Crede
   return EXIT.ok;
 }
 
-/**
- * The variables with secrets of a channel: of the config, by its name; else, by its type, those that it has
- * by default. Empty for what is no channel. A variable can be named itself.
- */
-async function variablesOf(context: CommandContext, name: string): Promise<readonly string[]> {
-  if (name.endsWith('_TOKEN') || name.endsWith('_SECRET') || name.endsWith('_PASSWORD'))
-    return entryOfVariable(name) === undefined ? [] : [name];
-  if ((await findProvider(name)) !== undefined) return [];
-  // A key can be stored before the config is right.
-  const loaded = await readConfig(context).catch(() => undefined);
-  const entry = loaded?.config.gateway.channels.find((channel) => (channel.name ?? channel.type) === name);
-  const schema = await context.deps.channelSettings(entry?.type ?? name);
-  if (!schema || !('shape' in schema)) return [];
-  const settings: Readonly<Record<string, unknown>> = entry?.settings ?? {};
-  return Object.entries(schema.shape as Readonly<Record<string, ZodType>>).flatMap(([key, field]) => {
-    if (!key.endsWith('_env')) return [];
-    const value = settings[key] ?? field.safeParse(undefined).data;
-    return typeof value === 'string' && entryOfVariable(value) !== undefined ? [value] : [];
-  });
-}
-
 /** One after the other, typed unseen; an empty one is left as it was. On a pipe there is one alone. */
 async function storeVariables(
   context: CommandContext,
@@ -259,41 +235,10 @@ function wouldStore(context: CommandContext, provider: string, method: AuthMetho
   return EXIT.ok;
 }
 
-/** The provider's own name for any of its names; one that is not known here is taken as it is, with a word about it. */
-async function providerOf({ out }: CommandContext, name: string): Promise<string> {
-  const wanted = name.trim().toLowerCase();
-  const known = await findProvider(wanted);
-  if (known !== undefined) return known;
-  const { PROVIDERS } = await import('../../llm/providers/index.ts');
-  const meant = nearest(
-    wanted,
-    PROVIDERS.map((provider) => provider.name),
-  );
-  const { isProviderName } = await import('../../lib/auth/credential.ts');
-  // Whatever is longer is a key in the wrong place: it must not be repeated or become a name.
-  if (!isProviderName(wanted) || wanted.length > LONGEST_NAME)
-    throw usage('this is not a provider name', 'use the name of the config, such as openai');
-  out.say(
-    `${out.mark('warn', 'stderr')} no provider is called ${wanted}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
-  );
-  return wanted;
-}
-
-/** The provider's own name for any of its names. */
-async function findProvider(name: string): Promise<string | undefined> {
-  const wanted = name.trim().toLowerCase();
-  const { PROVIDERS } = await import('../../llm/providers/index.ts');
-  return PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted))?.name;
-}
-
 function open(context: CommandContext): AuthStore {
   return openAuthStore({ dir: dataDirOf(context), clock: context.deps.clock });
 }
 
 function toJson({ expiresAt, ...login }: LoginSummary): Record<string, unknown> {
   return { ...login, ...(expiresAt === undefined ? {} : { expiresAt: isoTime(expiresAt) }) };
-}
-
-function usage(message: string, hint: string): GatehouseError {
-  return new GatehouseError('GH1001', message, { hint });
 }

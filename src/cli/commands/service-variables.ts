@@ -37,7 +37,8 @@ export async function unseenVariables(context: CommandContext, config: Config): 
 
 type Need = Pick<KeyNeed, 'provider' | 'keyEnvs' | 'keysNamed' | 'keyForAddress' | 'foreignAddress'>;
 
-function needsOf(config: Config, env: CommandContext['deps']['env']): readonly Need[] {
+/** Of all models of the config; where it names none, of all providers. */
+export function needsOf(config: Config, env: CommandContext['deps']['env']): readonly Need[] {
   const { provider, model, base_url, fallback_models, models, transcription } = config;
   const further = [...fallback_models, ...Object.values(models)].flatMap((entry) => needOf(() => resolveProvider(entry, env)));
   const speech = transcription?.kind === 'openai' ? needOf(() => speechServerOf(transcription)) : [];
@@ -65,7 +66,7 @@ function keysUsed({ keyEnvs, keysNamed = 0 }: Need, env: CommandContext['deps'][
 }
 
 /** Values of keys such as `token_env`, `api_key_envs` and `headers_env`, at any depth. */
-function variablesIn(value: unknown, key = ''): readonly string[] {
+export function variablesIn(value: unknown, key = ''): readonly string[] {
   const isName = /_envs?$/.test(key);
   if (typeof value === 'string') return isName ? [value] : [];
   if (Array.isArray(value)) return value.flatMap((one) => variablesIn(one, key));

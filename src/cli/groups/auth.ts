@@ -30,7 +30,7 @@ export function addAuthCommands(program: Commander, run: Run): void {
     'gatehouse auth set-key groq < key.txt',
     'gatehouse auth set-key telegram',
   ])
-    .argument('<name>', 'a provider such as openai, a channel such as telegram, or a variable such as SLACK_APP_TOKEN')
+    .argument('<name>', 'a provider such as openai, a channel such as telegram, or a variable such as TWILIO_ACCOUNT_SID')
     .option(...dryRun)
     .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/auth.ts')).authSetKey, { provider, ...options }, command),
@@ -39,7 +39,7 @@ export function addAuthCommands(program: Commander, run: Run): void {
     (options: unknown, command: Commander) => run(async () => (await import('../commands/auth.ts')).authStatus, options, command),
   );
   reporting(group, 'logout', 'forget one', ['gatehouse auth logout openai --dry-run'])
-    .argument('<provider>', 'as listed')
+    .argument('<name>', 'as listed, or as it was stored')
     .option(...dryRun)
     .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/auth.ts')).authLogout, { provider, ...options }, command),
