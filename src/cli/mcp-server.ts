@@ -11,7 +11,7 @@ import { SILENT } from '../lib/silent-logger.ts';
 import type { ProbeOptions } from '../tools/mcp/look.ts';
 import { loginFor, wantsLogin } from '../tools/mcp/oauth/server-login.ts';
 import { loginKey, openLogins } from '../tools/mcp/oauth/stored-login.ts';
-import { type CommandContext, dataDirOf, readConfig, sayWarnings } from './context.ts';
+import { type CommandContext, dataDirOf, envOf, readConfig, sayWarnings } from './context.ts';
 import { allServers } from './plugin-parts.ts';
 
 export interface ServerOf {
@@ -31,14 +31,15 @@ export async function serverOf(context: CommandContext, name: string): Promise<S
     throw new GatehouseError('GH1003', `the config has no MCP server ${printable(name.slice(0, 80))}`, {
       hint: 'see `gatehouse mcp list`',
     });
-  const options = askingOptions(context);
+  const options = await askingOptions(context);
   const login = loginFor(name, entry, options);
   const secrets = (): readonly string[] => [...options.secrets.all(), ...(login?.secrets() ?? [])];
   return { entry, options: { ...options, login }, redact: createRedactor(secrets) };
 }
 
-export function askingOptions(context: CommandContext): ProbeOptions & { readonly secrets: Secrets } {
-  const { env, version, clock } = context.deps;
+export async function askingOptions(context: CommandContext): Promise<ProbeOptions & { readonly secrets: Secrets }> {
+  const { version, clock } = context.deps;
+  const env = await envOf(context);
   const secrets = new Secrets(env);
   return { version, clock, dataDir: dataDirOf(context), env: programEnv(env), secret: secrets.secret, secrets, logger: SILENT };
 }
@@ -46,7 +47,7 @@ export function askingOptions(context: CommandContext): ProbeOptions & { readonl
 /** The stored login for the address of an entry; undefined = none, or the server has no such logins. */
 export async function loginOf(context: CommandContext, name: string, entry: McpServerEntry): Promise<LoginSummary | undefined> {
   if (!wantsLogin(entry) || entry.oauth.grant !== 'authorization_code') return undefined;
-  await using store = openLogins({ server: name, ...askingOptions(context) });
+  await using store = openLogins({ server: name, dataDir: dataDirOf(context), clock: context.deps.clock, logger: SILENT });
   const key = loginKey({ server: name, url: entry.url });
   return (await store.list()).find(({ provider }) => provider === key);
 }

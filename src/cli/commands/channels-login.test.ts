@@ -147,3 +147,16 @@ test('a login that is a key in the environment cannot be forgotten here', async 
   const { code, stderr } = await cli.run('channels', 'logout', 'telegram');
   expect([code, stderr]).toEqual([2, expect.stringMatching(/GH1001.*telegram/)]);
 });
+
+test('a login is made and forgotten with the variables that were stored', async () => {
+  await using dir = await tempDir();
+  const cli = await cliWith(dir.path, { type: 'telegram' });
+  const seen: unknown[] = [];
+  cli.login = async ({ env }) => void seen.push(env['OWN_CLIENT_ID']);
+  cli.logout = async ({ env }) => void seen.push(env['OWN_CLIENT_ID']);
+  cli.input = 'stored';
+  await cli.run('auth', 'set-key', 'OWN_CLIENT_ID');
+  await cli.run('channels', 'login', 'telegram');
+  await cli.run('channels', 'logout', 'telegram');
+  expect(seen).toEqual(['stored', 'stored']);
+});

@@ -1,6 +1,6 @@
 import type { LoginUi } from '../../core/channel.ts';
 import { printableBlock } from '../../lib/printable.ts';
-import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, envOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { drawQr, encodeQr } from '../qr-code.ts';
 
@@ -16,7 +16,7 @@ export const channelsLogin: Command<{ readonly name: string }> = async (context,
   await deps.loginChannel({
     config: loaded.config,
     dataDir,
-    env: deps.env,
+    env: await envOf(context),
     name,
     ui: terminalUi(context),
     signal: new AbortController().signal,

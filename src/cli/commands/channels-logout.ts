@@ -1,5 +1,5 @@
 import { printableBlock } from '../../lib/printable.ts';
-import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { type Command, dataDirOf, envOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 
 /** Forgets the login that `channels login` stored; nothing to forget is no failure. Rejects as the channel does. */
@@ -10,7 +10,7 @@ export const channelsLogout: Command<{ readonly name: string }> = async (context
   const left = await deps.logoutChannel({
     config: loaded.config,
     dataDir: dataDirOf(context),
-    env: deps.env,
+    env: await envOf(context),
     name,
     signal: new AbortController().signal,
   });

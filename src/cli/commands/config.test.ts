@@ -176,3 +176,16 @@ test('check knows the providers: a daemon would not start with another one', asy
     expect((await cli.run('config', 'check')).code).toBe(0);
   }
 });
+
+test('check knows the variables that were stored, as a start does', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const own = { api_key_env: 'OWN_KEY' };
+  const models = { main: { provider: 'openai', model: 'gpt-5-mini', ...own }, cloud: { provider: 'azure', model: 'm', ...own } };
+  await cli.write('.gatehouse/config.json', JSON.stringify({ models }));
+  expect((await cli.run('config', 'check')).stderr).toMatch(/OWN_KEY is not set[\s\S]*needs AZURE_OPENAI_ENDPOINT/);
+  cli.input = 'https://x.openai.azure.com';
+  await cli.run('auth', 'set-key', 'AZURE_OPENAI_ENDPOINT');
+  await cli.run('auth', 'set-key', 'OWN_KEY');
+  expect((await cli.run('config', 'check')).stderr).not.toMatch(/needs AZURE_OPENAI_ENDPOINT|OWN_KEY is not set/);
+});

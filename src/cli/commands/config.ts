@@ -10,7 +10,7 @@ import { PROVIDERS } from '../../llm/providers/index.ts';
 import { resolveKey, type StoredKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
 import { configFailure, plural, problemDocument, problemsDocument, sayProblems } from '../config-problems.ts';
-import { type Command, dataDirOf, readConfig } from '../context.ts';
+import { type Command, dataDirOf, envOf, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelSecrets } from './config-secrets.ts';
@@ -33,9 +33,11 @@ export const configCheck: Command<CheckOptions> = async (context, { strict = fal
   const { out } = context;
   try {
     const stored = (provider: string) => context.deps.storedKey(dataDirOf(context), provider);
+    // A file of logins that cannot be trusted is told by the commands that need it.
+    const env = await envOf(context).catch(() => context.deps.env);
     const judge = async (config: Config) => [
-      ...judgeModels(config, context.deps),
-      ...(await missingKeys(config, context.deps.env, stored)),
+      ...judgeModels(config, { env, clock: context.deps.clock }),
+      ...(await missingKeys(config, env, stored)),
       ...(await channelSecrets(context, config)),
       ...missingPackages(config),
     ];
@@ -75,7 +77,7 @@ export function missingPackages({ gateway }: Pick<Config, 'gateway'>, has?: (nam
 /**
  * What keeps a model of the config from working, as the start would say it, and what the catalog warns of.
  */
-function judgeModels(config: Config, { env, clock }: CliDeps): Finding[] {
+function judgeModels(config: Config, { env, clock }: Pick<CliDeps, 'env' | 'clock'>): Finding[] {
   const entries = entriesOf(config);
   const now = clock.now();
   const limits = limitsFrom(config.budget, { foundKey: false });

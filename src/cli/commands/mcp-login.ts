@@ -70,7 +70,7 @@ export const mcpLogout: Command<{ readonly name: string }> = async (context, { n
     () => undefined,
   );
   const { signal } = new AbortController();
-  const { forgotten, revoked, kept } = await logOut(name, entry, { ...askingOptions(context), signal });
+  const { forgotten, revoked, kept } = await logOut(name, entry, { ...(await askingOptions(context)), signal });
   if (forgotten === 0)
     throw new GatehouseError('GH1003', `no login at an MCP server ${name} is stored`, { hint: 'see `gatehouse mcp list`' });
   await record(context, 'mcp.logged-out', name, { logins: forgotten });

@@ -72,3 +72,12 @@ test('a server that does not work is named with the reason', async () => {
     stderr: expect.stringContaining('no MCP server other'),
   });
 });
+
+test('a server is asked with a variable that was stored, as the daemon asks it', async () => {
+  await using cli = await cliWith({ env: ['NOTES_KEY'] });
+  expect((await cli.run('mcp', 'test', 'notes')).stderr).toContain('NOTES_KEY is not set');
+  cli.input = 'secret-of-notes';
+  await cli.run('auth', 'set-key', 'NOTES_KEY');
+  cli.input = undefined;
+  expect((await cli.run('mcp', 'approve', 'notes', '--yes')).stdout).toContain('11 tools of notes approved');
+});

@@ -98,3 +98,14 @@ test.each([
   );
   expect(stdout).toMatch(expected);
 });
+
+test('a key that was stored for its variable is sent', async () => {
+  await using dir = await tempDir();
+  await using server = await startModelServer({ script: () => jsonReply({ text: '' }) });
+  const config = { transcription: { kind: 'openai', base_url: `${server.url}/v1`, api_key_env: 'SPEECH_KEY' } };
+  const cli = new FakeCli(dir.path);
+  cli.input = KEY;
+  await cli.run('auth', 'set-key', 'SPEECH_KEY');
+  expect((await run(dir.path, config)).code).toBe(0);
+  expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${KEY}`]);
+});

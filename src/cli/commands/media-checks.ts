@@ -7,7 +7,7 @@ import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.t
 import { printable } from '../../lib/printable.ts';
 import { type KeySources, resolveKey } from '../../llm/providers/key.ts';
 import { resolveProvider } from '../../llm/providers/resolve.ts';
-import { type CommandContext, dataDirOf } from '../context.ts';
+import { type CommandContext, dataDirOf, envOf } from '../context.ts';
 import type { Failure } from '../output.ts';
 import { packagesDirOf } from './models-add-local.ts';
 
@@ -71,7 +71,7 @@ async function testEmbedding(
   const { createEmbedder } = await import('../../llm/embeddings/create-embedder.ts');
   const target =
     provider === 'local' ? undefined : resolveProvider({ provider, model: model ?? 'embedding', base_url, api_key_env });
-  const key = target && (await resolveKey(target, keySources(context)));
+  const key = target && (await resolveKey(target, await keySources(context)));
   const embedder = createEmbedder({
     ...{ provider, timeoutMs, clock, random: Math.random, packagesDir: packagesDirOf(dataDirOf(context)) },
     ...(model === undefined ? {} : { model }),
@@ -105,7 +105,7 @@ async function testTranscription(
   }
   const { speechServerOf } = await import('../../llm/transcription/speech-server.ts');
   const { model, base_url: baseUrl, language } = section;
-  const key = await resolveKey(speechServerOf(section), keySources(context));
+  const key = await resolveKey(speechServerOf(section), await keySources(context));
   const transcriber = createTranscriber(
     {
       ...{ kind: 'openai' as const, model, baseUrl, timeoutMs },
@@ -128,8 +128,10 @@ async function testTranscription(
   }
 }
 
-function keySources(context: CommandContext): KeySources {
-  const { env, storedKey } = context.deps;
+async function keySources(context: CommandContext): Promise<KeySources> {
+  const { storedKey } = context.deps;
+  // A file of logins that cannot be trusted is told by `storedKey`.
+  const env = await envOf(context).catch(() => context.deps.env);
   return { env, storedKey: (provider) => storedKey(dataDirOf(context), provider) };
 }
 

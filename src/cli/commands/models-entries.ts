@@ -6,7 +6,7 @@ import { printable } from '../../lib/printable.ts';
 import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import { type FoundKey, type KeySources, resolveKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from '../../llm/providers/resolve.ts';
-import { type CommandContext, dataDirOf } from '../context.ts';
+import { type CommandContext, dataDirOf, envOf } from '../context.ts';
 import type { Failure } from '../output.ts';
 
 export interface ModelEntry {
@@ -25,7 +25,9 @@ export interface ModelEntry {
  * model.
  */
 export async function modelEntries({ config }: LoadedConfig, context: CommandContext): Promise<ModelEntry[]> {
-  const { env, storedKey } = context.deps;
+  const { storedKey } = context.deps;
+  // A file of logins that cannot be trusted is told with each entry that needs a key.
+  const env = await envOf(context).catch(() => context.deps.env);
   const sources: KeySources = { env, storedKey: (provider) => storedKey(dataDirOf(context), provider) };
   const main = await mainEntry(config, sources);
   const further: [string, ModelConfig][] = [

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -54,6 +55,17 @@ describe('models list', () => {
       [expect.stringMatching(/^prices in USD per million tokens in \/ out; .*; catalog of \d{4}-\d\d-\d\d$/)],
     ]);
     expect(stdout).not.toContain('canary');
+  });
+
+  test('a key that was stored for its variable is found, and a file of keys that others can read hides no entry', async () => {
+    await using dir = await tempDir();
+    const cli = await configured(dir.path);
+    cli.input = KEY;
+    await cli.run('auth', 'set-key', 'MY_OPENAI');
+    expect((await cli.run('models', 'list')).stdout).toMatch(/✓ fallback-1 .* from MY_OPENAI/);
+    await chmod(join(cli.dataDir, 'auth.json'), 0o644);
+    const { stdout } = await cli.run('models', 'list');
+    expect(stdout).toMatch(/✓ main [\s\S]*✗ fallback-1 .*MY_OPENAI is not/);
   });
 
   test('--json has the same', async () => {

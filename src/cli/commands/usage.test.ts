@@ -287,3 +287,14 @@ test('usage agrees with the count of the model server to the token, over retries
   expect(total.costUsd).toBeLessThanOrEqual(0.7 + 0.02);
   expect(groups).toEqual([{ key: 'acme/large', ...total }]);
 });
+
+test('a key that was stored for its variable has the limit of a key that was found', async () => {
+  await using dir = await tempDir();
+  const { cli } = await ledger(dir.path, { day: [group('2026-01-01')] });
+  const elsewhere = { provider: 'openai', model: 'm', base_url: 'https://proxy.example/v1', api_key_env: 'OPENAI_API_KEY' };
+  await cli.write('.gatehouse/config.json', JSON.stringify(elsewhere));
+  cli.input = 'sk-x';
+  await cli.run('auth', 'set-key', 'OPENAI_API_KEY');
+  await cli.write('.gatehouse/config.json', '{}');
+  expect((await cli.run('usage')).stdout).toContain('LIMIT');
+});

@@ -8,7 +8,7 @@ import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
 import { addUp, joinedLedgers, type Sums } from '../../llm/money/joined-ledgers.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
-import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, envOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
@@ -85,7 +85,7 @@ async function configuredLimits(context: CommandContext): Promise<BudgetLimits> 
     const { config } = await readConfig(context);
     if (config.budget || namesModel(config)) return limitsFrom(config.budget, { foundKey: false });
     const storedKey = (provider: string): Promise<string | undefined> => deps.storedKey(dataDirOf(context), provider);
-    const found = await findKeyWithoutConfig({ config, env: deps.env, storedKey });
+    const found = await findKeyWithoutConfig({ config, env: await envOf(context), storedKey });
     return limitsFrom(undefined, { foundKey: found?.key !== undefined });
   } catch (error) {
     if (!(error instanceof ConfigError) && !isGatehouseError(error)) throw error;
