@@ -100,6 +100,17 @@ test('a unit that was changed by hand stays, unless it is to be replaced', async
   expect(await readFile(`${file}.bak`, 'utf8')).toBe(own);
 });
 
+test('a service whose unit is replaced is restarted, since one that runs goes on with the old unit', async () => {
+  await using at = await scene('exit 0');
+  expect((await at.run('install')).stdout).toContain('✓ the service runs: ');
+  const replaced = await at.run('install', '--force', '--data-dir', 'other');
+  expect(replaced.stdout).toContain('✓ the service was restarted and runs: ');
+  const asked = ['show-environment', 'daemon-reload', 'enable gatehouse.service', 'restart gatehouse.service'];
+  expect((await at.asked()).slice(3)).toEqual(asked.map((words) => `--user ${words}`));
+  expect((await at.run('install', '--force', '--data-dir', 'other')).stdout).toContain('✓ the service runs: ');
+  expect((await at.asked()).at(-1)).toBe('--user enable --now gatehouse.service');
+});
+
 test('a program that is not built, and a path that no unit can hold, are refused', async () => {
   await using at = await scene('exit 0');
   expect(await at.run('install', '--data-dir', 'a\nb')).toMatchObject({ code: 2, stderr: expect.stringContaining('GH1001') });

@@ -18,8 +18,9 @@ export interface InstallOptions {
 }
 
 /**
- * Writes the unit, enables it and starts it. With `dryRun` it prints the unit and changes nothing. Exit code
- * 4 where there is a unit that reads otherwise.
+ * Writes the unit, enables it and starts it; with `force` one that reads otherwise is replaced, and the
+ * service restarted. With `dryRun` it prints the unit and changes nothing. Exit code 4 where there is a unit
+ * that reads otherwise.
  */
 export const serviceInstall: Command<InstallOptions> = async (context, { dryRun = false, force = false }) => {
   const { out } = context;
@@ -49,11 +50,16 @@ export const serviceInstall: Command<InstallOptions> = async (context, { dryRun 
     return EXIT.refused;
   }
   await mkdir(dirname(file), { recursive: true });
-  if (before !== undefined && before !== text) await writeFile(`${file}.bak`, before);
+  const isReplaced = before !== undefined && before !== text;
+  if (isReplaced) await writeFile(`${file}.bak`, before);
   await writeFile(file, text);
   await systemctl(context, 'daemon-reload');
-  await systemctl(context, 'enable', '--now', UNIT);
-  out.data(`${out.mark('ok')} the service runs: ${file}`);
+  if (isReplaced) {
+    await systemctl(context, 'enable', UNIT);
+    // `--now` starts nothing that runs, and a process keeps the command line of the old unit.
+    await systemctl(context, 'restart', UNIT);
+  } else await systemctl(context, 'enable', '--now', UNIT);
+  out.data(`${out.mark('ok')} the service ${isReplaced ? 'was restarted and ' : ''}runs: ${file}`);
   out.say('→ loginctl enable-linger, so that it goes on after you log out');
   out.document({ dryRun, file, unit: text, changed: true });
   return EXIT.ok;

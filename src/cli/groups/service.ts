@@ -6,7 +6,7 @@ export function addServiceCommands(program: Commander, run: Run): void {
   const dryRun = ['--dry-run', 'change nothing, say what would be done'] as const;
   reporting(group, 'install', 'write the unit, enable it and start it', ['gatehouse service install --dry-run'])
     .option(...dryRun)
-    .option('--force', 'replace a unit that was changed, and keep it as .bak')
+    .option('--force', 'replace a unit that was changed, keep it as .bak, and restart the service')
     .action((options: { dryRun?: boolean; force?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/service.ts')).serviceInstall, options, command),
     );
