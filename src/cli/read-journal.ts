@@ -54,6 +54,13 @@ export async function withJournal<T>(
   return await use(open);
 }
 
+/** What a command that changes the journal says where there is none. */
+export function noJournal(context: CommandContext): GatehouseError {
+  return new GatehouseError('GH1003', `there is no journal in ${dataDirOf(context)}, so nothing was changed`, {
+    hint: "name the daemon's directory with `--data-dir`",
+  });
+}
+
 /**
  * The journal, made where there is none: for what may be decided before the daemon ran for the first time.
  */

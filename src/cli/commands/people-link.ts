@@ -5,7 +5,7 @@ import { printable } from '../../lib/printable.ts';
 import type { Command } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelsOf, gatewayOf, type KnownPerson, knownPeople, nearHint, personOf } from '../known-people.ts';
-import { openOrMake, withJournal } from '../read-journal.ts';
+import { noJournal, openOrMake, withJournal } from '../read-journal.ts';
 
 const BY = 'cli';
 
@@ -49,12 +49,14 @@ export const peopleUnlink: Command<{ readonly person: string }> = async (context
   const { out } = context;
   const who = personOf(person);
   const principal = principalOf(who);
-  await withJournal(context, async ({ journal, people }) => {
+  const done = await withJournal(context, async ({ journal, people }) => {
     const links = await people.links();
     if (!links.some((one) => principalOf(one) === principal))
       throw new GatehouseError('GH1003', `${printable(principal)} is linked with no other id`, { hint: nearHint(who, links) });
     await journal.commit([{ kind: 'unlink', who, by: BY }]);
+    return true;
   });
+  if (!done) throw noJournal(context);
   out.document({ person: principal, state: 'unlinked' });
   out.data(`${out.mark('ok')} ${printable(principal)} is a person of their own`);
   return EXIT.ok;

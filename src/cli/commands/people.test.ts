@@ -239,3 +239,12 @@ test('help shows examples, and `people` is listed', async () => {
   expect(stdout).toContain('gatehouse people block telegram:42');
   expect((await at.cli.run('people', 'pair', 'approve', '--help')).stdout).toContain('gatehouse people pair approve --sender');
 });
+
+test.each(['unblock', 'unlink'])('%s changes nothing where there is no journal, and says so', async (verb) => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const { code, stdout, stderr } = await cli.run('people', verb, 'telegram:42');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/GH1003 there is no journal in \S+data, so nothing was changed\n.*`--data-dir`/);
+  expect(cli.opened).toEqual([]);
+});

@@ -22,7 +22,7 @@ import {
   personOf,
 } from '../known-people.ts';
 import { formatTable } from '../output.ts';
-import { openOrMake, withJournal } from '../read-journal.ts';
+import { noJournal, openOrMake, withJournal } from '../read-journal.ts';
 
 const BY = 'cli';
 
@@ -154,12 +154,14 @@ export const peopleUnblock: Command<Named> = async (context, { person }) => {
   const { out } = context;
   const who = personOf(person);
   const principal = principalOf(who);
-  await withJournal(context, async ({ journal, people }) => {
+  const done = await withJournal(context, async ({ journal, people }) => {
     const blocks = await people.blocks();
     if (!blocks.some((one) => principalOf(one) === principal))
       throw new GatehouseError('GH1003', `${printable(principal)} is not blocked`, { hint: nearHint(who, blocks) });
     await journal.commit([{ kind: 'unblock', who, by: BY }]);
+    return true;
   });
+  if (!done) throw noJournal(context);
   out.document({ person: principal, state: 'unblocked' });
   out.data(`${out.mark('ok')} ${printable(principal)} is blocked no more`);
   out.say('→ the config decides about them again; who is not in it writes again and gets a code');
