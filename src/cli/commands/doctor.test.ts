@@ -330,6 +330,17 @@ test('a running daemon that uses another config than the one judged is told of, 
   expect((await told(undefined, {}))?.state).toBe('ok');
 });
 
+test('what it asks of a model is in the ledger', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await emptyJournal(cli);
+  expect((await doctor(cli)).lines.get('models')).toMatchObject({ state: 'ok' });
+  expect(cli.spent).toMatchObject([{ provider: 'openai', model: 'gpt-6.1-terra', tokensIn: 1, channel: 'cli', purpose: 'test' }]);
+  cli.failure = new Error('the journal cannot be opened');
+  expect((await doctor(cli)).lines.get('models')).toMatchObject({ state: 'ok', what: '1 model answered' });
+  expect(cli.spent).toHaveLength(1);
+});
+
 test('each check has a test that breaks it', () => {
   const others = ['node', 'disk', 'port', 'clock', 'questions', 'sandbox', 'running', 'config-in-use'];
   expect(CHECKS.map(({ id }) => id).toSorted()).toEqual([...Object.keys(BROKEN), ...others].toSorted());

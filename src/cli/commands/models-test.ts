@@ -119,7 +119,7 @@ export async function testEntry(tried: Tried, deps: CliDeps, timeouts: ModelTime
 }
 
 /** These calls are paid like any other. Where there is no ledger yet none is made: nothing else has spent anything. */
-async function book(tested: readonly Tested[], context: CommandContext): Promise<void> {
+export async function book(tested: readonly Tested[], context: CommandContext): Promise<void> {
   await withJournal(context, async ({ journal }) => {
     for (const { entry, usage, costUsd = null } of tested) {
       if (!usage || !entry.target) continue;

@@ -2,7 +2,7 @@ import { errorText, isGatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
 import { deniedError } from '../../lib/denied.ts';
 import { modelEntries } from '../commands/models-entries.ts';
-import { testEntry } from '../commands/models-test.ts';
+import { book, testEntry } from '../commands/models-test.ts';
 import { envOf } from '../context.ts';
 import { detailText } from '../format-channel.ts';
 import { failingFix, failingText, NAME_A_MODEL, troublesOf } from '../troubles.ts';
@@ -25,6 +25,8 @@ export const models: Check = {
     if (health && failing !== undefined) return bad(failing, failingFix(health));
     const timeouts = { connectMs: PATIENCE_MS, totalMs: PATIENCE_MS };
     const tested = await Promise.all(entries.map((entry) => testEntry({ entry }, context.deps, timeouts)));
+    // Why a journal cannot be written is told by the check of that name; the model answered all the same.
+    await book(tested, context).catch(() => undefined);
     const failed = tested.find(({ failure }) => failure);
     if (!failed?.failure) return ok(`${counted(tested.length, 'model')} answered`);
     const { code, message, hint } = failed.failure;
