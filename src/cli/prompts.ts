@@ -83,7 +83,7 @@ class PlainPrompts implements Prompts {
   }
 
   #ask(text: string): Promise<string> {
-    return withQuestions(this.#stdio, (question) => question(text));
+    return withQuestions(this.#stdio, (question) => question(text), '--owner ID');
   }
 }
 

@@ -72,6 +72,14 @@ test('set-key on a terminal that is closed ends, and writes nothing', async () =
   await expect(stat(cli.dataDir)).rejects.toThrow('ENOENT');
 });
 
+test('Ctrl-C where a key is asked for leaves with 130, and writes nothing', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = ['sk-half\u0003'];
+  expect(await cli.run('auth', 'set-key', 'openai')).toMatchObject({ code: 130, stderr: expect.stringContaining('GH1010') });
+  await expect(stat(cli.dataDir)).rejects.toThrow('ENOENT');
+});
+
 test.each([
   [['set-key', 'openai', KEY]],
   [['set-key', 'openai', `--key=${KEY}`]],

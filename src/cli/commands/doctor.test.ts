@@ -266,6 +266,20 @@ test('on a terminal each change is asked for, and a no changes nothing', async (
   expect(await readFile(join(cli.dataDir, 'auth.json'), 'utf8')).toBe('{}');
 });
 
+test('Ctrl-C at a question leaves with 130, and an input that ends names the option that there is', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await chmod(cli.dataDir, 0o755);
+  cli.answers = ['\u0003'];
+  const left = await cli.run('doctor', '--fix', '--offline');
+  expect([left.code, left.stderr]).toEqual([130, expect.stringMatching(/Mend it\? [\s\S]*GH1010 cancelled/)]);
+  expect((await stat(cli.dataDir)).mode & 0o777).toBe(0o755);
+  cli.answers = [];
+  cli.endsInput = true;
+  const ended = await cli.run('doctor', '--fix', '--offline');
+  expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(/GH1001 the input ended[\s\S]*`--yes`/)]);
+});
+
 test('doctor security names each danger with its line, and fails for scripts', async () => {
   await using dir = await tempDir();
   const cli = await healthy(dir.path);

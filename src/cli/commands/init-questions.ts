@@ -26,14 +26,18 @@ interface Asking {
 
 /**
  * Three questions, each may be left empty, and one for each setting that a chosen channel or provider cannot do without. Secrets are
- * not asked for: the config only names environment variables. Rejects with GH1001 when the input ends.
+ * not asked for: the config only names environment variables. Rejects as `withQuestions` does.
  */
 export function askSetup(deps: CliDeps): Promise<Answers> {
-  return withQuestions(deps.stdio, async (question) => {
-    const asking: Asking = { deps, question, say: (text) => void deps.stdio.stderr.write(`  ${text}\n`) };
-    const model = await askModel(asking);
-    return { ...model, channels: [{ type: 'cli' }, ...(await askChannels(asking))] };
-  });
+  return withQuestions(
+    deps.stdio,
+    async (question) => {
+      const asking: Asking = { deps, question, say: (text) => void deps.stdio.stderr.write(`  ${text}\n`) };
+      const model = await askModel(asking);
+      return { ...model, channels: [{ type: 'cli' }, ...(await askChannels(asking))] };
+    },
+    '--defaults',
+  );
 }
 
 async function askModel(asking: Asking): Promise<Omit<Answers, 'channels'>> {

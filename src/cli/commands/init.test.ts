@@ -155,3 +155,13 @@ test('input that ends before all is answered writes nothing', async () => {
   expect(stderr).toContain('the input ended before all questions were answered');
   expect(await readdir(dir.path)).toEqual([]);
 });
+
+test('an input that ends at a question of init names the option by which it is not asked', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = [];
+  cli.endsInput = true;
+  expect(await cli.run('init')).toMatchObject({ code: 2, stderr: expect.stringContaining('`--defaults`') });
+  await cli.write('.gatehouse/config.json', '{}');
+  expect(await cli.run('init')).toMatchObject({ code: 2, stderr: expect.stringContaining('`--force`') });
+});

@@ -24,7 +24,7 @@ export const init: Command<InitOptions> = async ({ deps, out }, { defaults = fal
   const interactive = deps.stdio.stdin.isTTY === true && deps.stdio.stderr.isTTY === true && !out.json;
   if (!force && !dryRun && (await read(file)) !== undefined) {
     const overwrite =
-      interactive && (await withQuestions(deps.stdio, (question) => question(`${file} exists. Replace it? [y/N] `)));
+      interactive && (await withQuestions(deps.stdio, (question) => question(`${file} exists. Replace it? [y/N] `), '--force'));
     if (!overwrite || !/^y(es)?$/i.test(overwrite)) {
       out.fail({
         code: 'GH1005',
