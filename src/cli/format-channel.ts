@@ -1,6 +1,6 @@
 import type { ChannelStatus } from '../core/turn.ts';
 import { printable } from '../lib/printable.ts';
-import { formatDuration, formatRelative, isoTime } from './format-time.ts';
+import { formatDuration, formatRelative, isoOrNull, isoTime } from './format-time.ts';
 import type { Mark } from './output.ts';
 
 /** No colour carries meaning alone: the word stands beside it. */
@@ -43,8 +43,4 @@ export function channelDocument({ since, lastMessageAt, lastSentAt, ...channel }
 
 function relative(at: number | undefined, now: number): string {
   return at === undefined ? '-' : formatRelative(at, now);
-}
-
-function isoOrNull(at: number | undefined): string | null {
-  return at === undefined ? null : isoTime(at);
 }

@@ -38,3 +38,8 @@ function formatNearest(ms: number): string {
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
+
+/** As `isoTime`; null where there is none. */
+export function isoOrNull(at: number | undefined): string | null {
+  return at === undefined ? null : isoTime(at);
+}

@@ -118,6 +118,33 @@ test('--json is one document with ISO times', async () => {
   });
 });
 
+test('every time in --json is ISO, that of holds, of model health and of webhooks too', async () => {
+  await using dir = await tempDir();
+  const override: Partial<StatusDocument> = {
+    modelHealth: { failedInARow: 2, since: NOW - 60_000, lastAnswerAt: NOW - 120_000 },
+    holds: [{ what: 'model', reason: 'rate limit', until: NOW + 60_000 }],
+    webhooks: [
+      { path: '/slack', refused: 1, refusedAt: NOW - 1_000, takenAt: NOW - 2_000 },
+      { path: '/twilio', refused: 1, refusedAt: NOW - 1_000 },
+    ],
+    config: { needsRestart: [], applied: { at: NOW, changes: [] }, problem: { at: NOW, code: 'GH1101', detail: '', hint: '' } },
+    jobs: { enabled: 1, disabled: 0, failing: 0, nextDue: NOW + 600_000 },
+  };
+  await using server = await serve(JSON.stringify(document(override)));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  const { stdout } = await cli.run('status', '--json');
+  expect(JSON.parse(stdout).status).toMatchObject({
+    modelHealth: { failedInARow: 2, since: '2025-12-31T23:59:00.000Z', lastAnswerAt: '2025-12-31T23:58:00.000Z' },
+    holds: [{ what: 'model', reason: 'rate limit', until: '2026-01-01T00:01:00.000Z' }],
+    webhooks: [
+      { path: '/slack', refused: 1, refusedAt: '2025-12-31T23:59:59.000Z', takenAt: '2025-12-31T23:59:58.000Z' },
+      { path: '/twilio', refusedAt: '2025-12-31T23:59:59.000Z', takenAt: null },
+    ],
+  });
+  expect(stdout).not.toMatch(/\b1[67]\d{11}\b/);
+});
+
 test('models that stand by for each other have a line each, and a limit is told with what was spent', async () => {
   await using dir = await tempDir();
   const slot = { consecutiveFailures: 0, errorRate: 0, p95Ms: 900, tokensPerSecond: 50, score: 0.2, idleMs: 10 };

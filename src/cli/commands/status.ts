@@ -1,13 +1,13 @@
 import { errorText, isGatehouseError } from '../../core/errors.ts';
 import type { JournalCounts } from '../../core/journal.ts';
-import type { ConfigStatus, StatusDocument } from '../../core/status.ts';
+import type { ConfigStatus, ModelHealth, StatusDocument, WebhookStatus } from '../../core/status.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { askDaemon, type DaemonStatus, notRunning } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelDocument } from '../format-channel.ts';
 import { formatJournal, formatStatus } from '../format-status.ts';
-import { isoTime } from '../format-time.ts';
+import { isoOrNull, isoTime } from '../format-time.ts';
 import { withJournal } from '../read-journal.ts';
 import { troublesOf } from '../troubles.ts';
 
@@ -89,10 +89,11 @@ function statusToJson(status: StatusDocument): Record<string, unknown> {
     startedAt: isoTime(status.startedAt),
     channels: status.channels.map(channelDocument),
     journal: countsToJson(status.journal),
-    jobs: status.jobs
-      ? { ...status.jobs, nextDue: status.jobs.nextDue === undefined ? null : isoTime(status.jobs.nextDue) }
-      : null,
+    jobs: status.jobs ? { ...status.jobs, nextDue: isoOrNull(status.jobs.nextDue) } : null,
     ...(status.config ? { config: configToJson(status.config) } : {}),
+    ...(status.modelHealth ? { modelHealth: healthToJson(status.modelHealth) } : {}),
+    ...(status.holds ? { holds: status.holds.map(({ until, ...hold }) => ({ ...hold, until: isoTime(until) })) } : {}),
+    ...(status.webhooks ? { webhooks: status.webhooks.map(webhookToJson) } : {}),
     lastErrors: status.lastErrors.map(({ at, ...error }) => ({ at: isoTime(at), ...error })),
   };
 }
@@ -105,6 +106,14 @@ function configToJson({ applied, problem, ...config }: ConfigStatus): Record<str
   };
 }
 
+function healthToJson({ since, lastAnswerAt, ...health }: ModelHealth): Record<string, unknown> {
+  return { ...health, since: isoOrNull(since), lastAnswerAt: isoOrNull(lastAnswerAt) };
+}
+
+function webhookToJson({ refusedAt, takenAt, ...webhook }: WebhookStatus): Record<string, unknown> {
+  return { ...webhook, refusedAt: isoTime(refusedAt), takenAt: isoOrNull(takenAt) };
+}
+
 function countsToJson({ oldestNewAt, ...counts }: JournalCounts): Record<string, unknown> {
-  return { ...counts, oldestNewAt: oldestNewAt === undefined ? null : isoTime(oldestNewAt) };
+  return { ...counts, oldestNewAt: isoOrNull(oldestNewAt) };
 }
