@@ -177,6 +177,25 @@ test('check knows the providers: a daemon would not start with another one', asy
   }
 });
 
+test('the command that stores a missing key is named with the provider, or with the variable where that key is not used', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const hintOf = async (config: object) => {
+    await cli.write('.gatehouse/config.json', JSON.stringify(config));
+    return (await cli.run('config', 'check')).stderr;
+  };
+  expect(await hintOf({ model: 'gpt-5-mini' })).toContain('→ export OPENAI_API_KEY=…, or `gatehouse auth set-key openai`');
+  expect(await hintOf({ provider: 'google' })).toContain('→ export GEMINI_API_KEY=…, or `gatehouse auth set-key gemini`');
+  const elsewhere = { provider: 'openai', model: 'qwen3', base_url: 'http://192.168.1.5:8000/v1' };
+  expect(await hintOf({ ...elsewhere, api_key_env: 'own_key' })).toMatch(/→ export own_key=…$/m);
+  for (const [name, config] of Object.entries({ OPENAI_API_KEY: elsewhere, OWN: { ...elsewhere, api_key_env: 'OWN' } })) {
+    expect(await hintOf(config)).toContain(`→ export ${name}=…, or \`gatehouse auth set-key ${name}\``);
+    cli.input = 'sk-of-server';
+    await cli.run('auth', 'set-key', name);
+    expect(await hintOf(config)).not.toContain(name);
+  }
+});
+
 test('check knows the variables that were stored, as a start does', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

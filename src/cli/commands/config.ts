@@ -4,10 +4,11 @@ import type { Config } from '../../../config/schema.ts';
 import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import { installCommand } from '../../lib/optional-packages.ts';
+import { entryOfVariable } from '../../lib/stored-variables.ts';
 import { namesModel } from '../../llm/detect.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
-import { resolveKey, type StoredKey } from '../../llm/providers/key.ts';
+import { type KeyNeed, resolveKey, type StoredKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
 import { configFailure, plural, problemDocument, problemsDocument, sayProblems } from '../config-problems.ts';
 import { type Command, dataDirOf, envOf, readConfig } from '../context.ts';
@@ -113,15 +114,27 @@ async function missingKeys(config: Config, env: CliDeps['env'], storedKey: Store
   const found: Finding[] = [];
   for (const [at, entry] of entriesOf(config)) {
     const path = [...at, entry.api_key_env === undefined ? 'provider' : 'api_key_env'];
+    let stores: string | undefined;
     try {
-      await resolveKey(resolveProvider(entry, env), { env, storedKey });
+      const target = resolveProvider(entry, env);
+      stores = storedAs(target);
+      await resolveKey(target, { env, storedKey });
     } catch (error) {
       if (!isGatehouseError(error) || error.code !== 'GH1103') continue; // `judgeModels` tells all else
-      const hint = `${error.hint}, or \`gatehouse auth set-key ${entry.provider ?? ''}\``;
+      const hint = stores === undefined ? error.hint : `${error.hint}, or \`gatehouse auth set-key ${stores}\``;
       found.push({ severity: 'warning', path, message: error.message, hint });
     }
   }
   return found;
+}
+
+/**
+ * What `auth set-key` is given for a key that is used: the provider, or the variable where the address is of
+ * others, to whom a stored key is not sent. Undefined: no name that it takes.
+ */
+function storedAs({ provider, keyEnvs: [variable = ''], keyForAddress, foreignAddress }: KeyNeed): string | undefined {
+  if (!keyForAddress && !foreignAddress) return provider.name;
+  return entryOfVariable(variable) === undefined ? undefined : variable;
 }
 
 /** Prints the JSON Schema of the config with the settings of every channel type. */
