@@ -95,3 +95,10 @@ test.each([
   await expect(at.say()).rejects.toMatchObject({ code: 'GH2114', message: expect.stringMatching(message) });
   expect([at.server.requests.length, at.booked.length, at.spent()?.reservedUsd]).toEqual([0, 0, 0]);
 });
+
+test('one that is given up before it is sent is not booked', async () => {
+  await using at = await scene(jsonReply({ text: 'hi' }));
+  await expect(at.say(AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
+  expect([at.server.requests.length, at.booked]).toEqual([0, []]);
+  expect(at.spent()).toMatchObject({ spentUsd: 0, reservedUsd: 0 });
+});

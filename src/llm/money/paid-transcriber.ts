@@ -37,6 +37,8 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
   return {
     id: make(() => undefined).id,
     async transcribe(file, signal) {
+      // The time of a message may be over before its last recordings, which then are not sent.
+      signal.throwIfAborted();
       const worstSeconds = file.bytes / FEWEST_BYTES_PER_SECOND;
       const reservation = budget.reserve(context, cost(worstSeconds));
       if (reservation.kind === 'refused') {
