@@ -26,6 +26,8 @@ test('a key that would cross the internet in the clear is an error, on every mod
   ]);
   const own = [
     'http://127.0.0.1:8000/v1',
+    'http://0.0.0.0:8000/v1',
+    'http://[::]:8000/v1',
     'http://192.168.1.5/v1',
     'http://gpu:8000',
     'http://[fd00::1]/v1',

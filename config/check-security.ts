@@ -158,7 +158,8 @@ function hostOf(url: string): string {
  */
 function isPublic(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/^\[|\]$/g, '');
-  if (host === '' || isLoopbackName(host) || host === '::1') return false;
+  // An address to listen on, copied from what a server prints, leads to this machine.
+  if (host === '' || isLoopbackName(host) || ['::1', '0.0.0.0', '::'].includes(host)) return false;
   if (/^(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(host))
     return false;
   if (host.includes(':')) return !/^(?:fc|fd|fe80)/.test(host);
