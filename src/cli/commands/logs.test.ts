@@ -192,3 +192,10 @@ test('a day that is none is told with the way to write one, and no record is not
   await using empty = await cliOnJournal();
   expect(await empty.run('logs')).toMatchObject({ code: 0, stdout: '' });
 });
+
+test('--until may be a day to come, and a wrong one is told by its own name', async () => {
+  await using cli = await scene();
+  const { code, stdout } = await cli.run('logs', '--until', '2099-01-01', '--json');
+  expect([code, stdout]).toEqual([0, (await cli.run('logs', '--json')).stdout]);
+  expect((await cli.run('logs', '--until', '2026-02-30')).stderr).toContain('--until "2026-02-30" is not a day');
+});

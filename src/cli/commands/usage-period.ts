@@ -37,15 +37,18 @@ export function parsePeriod(options: PeriodOptions, now: number): Period {
  * `parsePeriod`. Throws GH1001 as that does.
  */
 export function parseSince(text: string, now: number): number {
-  return parseTime('--since', text, now);
+  const since = parseTime('--since', text, now);
+  if (since > now) throw endsBefore({ since: text, defaultSince: text });
+  return since;
 }
 
-/** As `parseSince`, for an option of another name. */
+/** As `parseSince`, for an option of another name, which may also be a day to come. */
 export function parseTime(option: string, text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([mh])$/.exec(text) ?? [];
   if (count !== undefined) return now - Number(count) * (unit === 'h' ? 3_600_000 : 60_000);
-  if (/^(?:\d{4}-\d{2}-\d{2}|\d{1,5}d|today|yesterday)$/.test(text))
-    return parsePeriod({ since: text, defaultSince: text }, now).since;
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  if (days !== undefined) return daysBefore(now, Math.max(1, Number(days)) - 1);
+  if (/^(?:\d{4}-\d{2}-\d{2}|today|yesterday)$/.test(text)) return startOfDate(text, option, now);
   throw new GatehouseError('GH1001', `${option} ${JSON.stringify(text)} is no time`, {
     hint: 'write how long ago, like 30m, 12h or 7d, yesterday, or a date like 2026-01-31',
   });
