@@ -67,3 +67,20 @@ test.each([
   expect(await cli.run('chat', ...flags)).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
   expect(cli.runs).toEqual([]);
 });
+
+test('a model of another provider gets no key of the first, nor its own fields', async () => {
+  await using cli = await cliWith({ model: 'llama-3.3-70b-versatile', api_key_env: 'MY_GROQ_KEY' });
+  await cli.run('chat', '--model', 'openai/gpt-oss-120b');
+  await cli.run('chat', '--model', 'llama-3.1-8b-instant');
+  const [other, same] = cli.runs.map(({ config }) => config.config);
+  expect(other).not.toHaveProperty('api_key_env');
+  expect(same).toMatchObject({ api_key_env: 'MY_GROQ_KEY' });
+  await using own = await cliWith({ ...CONFIG, extra_body: { route: 'x' }, extra_headers: { 'x-title': 'y' } });
+  await own.run('chat', '--provider', 'ollama');
+  await own.run('chat', '--model', 'c');
+  const [elsewhere, here] = own.runs.map(({ config }) => config.config);
+  for (const key of ['extra_body', 'extra_headers']) {
+    expect(elsewhere).not.toHaveProperty(key);
+    expect(here).toHaveProperty(key);
+  }
+});

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../../../config/schema.ts';
 import { GatehouseError } from '../../core/errors.ts';
+import { providerFor } from '../../llm/providers/resolve.ts';
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { countOf } from '../count-option.ts';
 import { PROVIDER_NAMES } from './config.ts';
@@ -70,8 +71,9 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
       hint: 'add `--model NAME`',
     });
   const { model_hints: _, ...kept } = config;
-  const isElsewhere = (provider ?? baseUrl) !== undefined;
-  const { api_key_env: __, api_key_envs: ___, base_url: ____, api_type: _____, ...alone } = kept;
+  const isElsewhere = (provider ?? baseUrl) !== undefined || isOfAnother(config, model);
+  const { api_key_env: __, api_key_envs: ___, base_url: ____, api_type: _____, ...more } = kept;
+  const { extra_headers: ______, extra_body: _______, ...alone } = more;
   return {
     ...(isElsewhere ? alone : kept),
     ...(isElsewhere ? { fallback_models: [] } : {}),
@@ -80,6 +82,21 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
     ...address,
     ...most,
   };
+}
+
+/** Where the config names no provider, the name of the model alone decides whose server is called. */
+function isOfAnother({ provider, base_url, model }: Config, named: string | undefined): boolean {
+  if (named === undefined || model === undefined || (provider ?? base_url) !== undefined) return false;
+  return ownerOf(named) !== ownerOf(model);
+}
+
+/** Undefined where none is known: the start says so. */
+function ownerOf(model: string): string | undefined {
+  try {
+    return providerFor({ model }).name;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A password, and what stands in a query, may be secrets. */

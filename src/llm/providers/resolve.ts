@@ -84,6 +84,11 @@ export function resolveProvider(config: ModelConfig, env: Env = {}): ResolvedPro
   };
 }
 
+/** Whose model it is. Throws as `resolveProvider` where no provider is known. */
+export function providerFor(config: ModelConfig): Provider {
+  return chooseProvider(config).provider;
+}
+
 function chooseProvider(config: ModelConfig): { provider: Provider; model: string | undefined } {
   const { provider: name, model } = config;
   if (name) return { provider: findProvider(name) ?? refuse(`there is no provider "${name}"`), model };
