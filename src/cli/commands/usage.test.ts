@@ -298,3 +298,31 @@ test('a key that was stored for its variable has the limit of a key that was fou
   await cli.write('.gatehouse/config.json', '{}');
   expect((await cli.run('usage')).stdout).toContain('LIMIT');
 });
+
+test('ids that are one person share what is left of a limit of senders', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.haveJournal();
+  await cli.write('.gatehouse/config.json', JSON.stringify({ provider: 'openai', model: 'm', budget: { sender_usd: 1 } }));
+  const real = join(dir.path, 'real');
+  cli.openJournal = (options) => openJournal({ ...options, dir: real });
+  {
+    const { journal } = await openJournal({ dir: real, clock: cli.clock });
+    await using _ = journal;
+    for (const [sender, costUsd] of [
+      ['telegram:42', 0.6],
+      ['email:ada@example.org', 0.4],
+    ] as const)
+      await journal.spend({
+        ...{ id: sender, at: cli.clock.now(), provider: 'p', model: 'm', session: 's', channel: 'c', sender, purpose: 'chat' },
+        ...{ tokensIn: 1, tokensOut: 1, tokensCached: 0, costUsd },
+      });
+    const of = [
+      { channel: 'telegram', senderId: '42', name: '' },
+      { channel: 'email', senderId: 'ada@example.org', name: '' },
+    ] as const;
+    await journal.commit([{ kind: 'link', of, by: 'cli' }]);
+  }
+  const { limitsToday } = JSON.parse((await cli.run('usage', '--json')).stdout);
+  expect(limitsToday).toMatchObject([{ limit: 'sender', spentUsd: 1, leftUsd: 0 }]);
+});

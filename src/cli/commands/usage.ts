@@ -8,6 +8,7 @@ import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
 import { addUp, joinedLedgers, type Sums } from '../../llm/money/joined-ledgers.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
+import { LinkedIds } from '../../operator/linked-ids.ts';
 import { type Command, type CommandContext, dataDirOf, envOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
@@ -43,11 +44,11 @@ export const usage: Command<UsageOptions> = async (context, options) => {
   const now = deps.clock.now();
   const period = parsePeriod({ ...options, defaultSince: '30d' }, now);
   const limits = await configuredLimits(context);
-  const { groups, total, uses } = await withLedgers(context, async (ledger) => {
+  const { groups, total, uses } = await withLedgers(context, async (ledger, linked) => {
     const found = await ledger.spending({ ...period, by: options.by });
     // Calls outside of jobs are in no group of `job`.
     const all = options.by === 'job' ? await ledger.spending({ ...period, by: 'day' }) : found;
-    return { groups: sorted(found, options.by), total: addUp(all), uses: await limitUses(ledger, limits, now) };
+    return { groups: sorted(found, options.by), total: addUp(all), uses: await limitUses(ledger, limits, now, linked) };
   });
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   out.document({
@@ -68,14 +69,22 @@ export const usage: Command<UsageOptions> = async (context, options) => {
 };
 
 /** The ledgers of the daemon and of `chat`, as far as there are any: both spend the same money. */
-async function withLedgers<T>(context: CommandContext, use: (ledger: SpendingReader) => Promise<T>): Promise<T> {
-  const inner = async (ledgers: readonly SpendingReader[]): Promise<T> => {
-    const ofChat = await withJournal(context, ({ journal }) => use(joinedLedgers([...ledgers, journal])), {
+async function withLedgers<T>(
+  context: CommandContext,
+  use: (ledger: SpendingReader, linked: LinkedIds['of']) => Promise<T>,
+): Promise<T> {
+  const inner = async (ledgers: readonly SpendingReader[], linked: LinkedIds['of']): Promise<T> => {
+    const ofChat = await withJournal(context, ({ journal }) => use(joinedLedgers([...ledgers, journal]), linked), {
       dir: chatDirOf(dataDirOf(context)),
     });
-    return ofChat ?? (await use(joinedLedgers(ledgers)));
+    return ofChat ?? (await use(joinedLedgers(ledgers), linked));
   };
-  return (await withJournal(context, ({ journal }) => inner([journal]))) ?? (await inner([]));
+  const found = await withJournal(context, async ({ journal, people }) => {
+    const links = new LinkedIds(people);
+    await links.refresh();
+    return await inner([journal], links.of);
+  });
+  return found ?? (await inner([], (id) => [id]));
 }
 
 /** As the daemon would have them. A broken config must not hide what was spent; it is said that the limits could not be read. */
@@ -94,7 +103,12 @@ async function configuredLimits(context: CommandContext): Promise<BudgetLimits> 
   }
 }
 
-async function limitUses(journal: SpendingReader, limits: BudgetLimits, now: number): Promise<LimitUse[]> {
+async function limitUses(
+  journal: SpendingReader,
+  limits: BudgetLimits,
+  now: number,
+  linked: LinkedIds['of'],
+): Promise<LimitUse[]> {
   const today = startOfLocalDay(now);
   const kinds: readonly [LimitName, number | undefined, number][] = [
     ['day', limits.dailyUsd, today],
@@ -105,7 +119,8 @@ async function limitUses(journal: SpendingReader, limits: BudgetLimits, now: num
   const uses: LimitUse[] = [];
   for (const [limit, limitUsd, since] of kinds) {
     if (limitUsd === undefined) continue;
-    const most = (await journal.spending({ since, by: limit })).reduce<SpendingGroup | undefined>(
+    const found = await journal.spending({ since, by: limit });
+    const most = (limit === 'sender' ? asPeople(found, linked) : found).reduce<SpendingGroup | undefined>(
       (top, group) => (top && top.costUsd >= group.costUsd ? top : group),
       undefined,
     );
@@ -114,6 +129,12 @@ async function limitUses(journal: SpendingReader, limits: BudgetLimits, now: num
     uses.push({ limit, key, limitUsd, spentUsd, leftUsd: Math.max(0, limitUsd - spentUsd) });
   }
   return uses;
+}
+
+/** Ids that are one person share a limit, as in the budget of the daemon. */
+function asPeople(groups: readonly SpendingGroup[], linked: LinkedIds['of']): readonly SpendingGroup[] {
+  const people = Map.groupBy(groups, ({ key }) => linked(key)[0] ?? key);
+  return [...people].map(([key, all]) => ({ key, ...addUp(all) }));
 }
 
 /** Days in order; anything else with the most expensive first, unknown prices by their tokens. */
