@@ -3,7 +3,8 @@
  * messages, so that none of them waits for the answer.
  */
 import { errorText } from '../../../src/core/errors.ts';
-import type { Logger } from '../../../src/core/ports.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { obj } from '../../kit/json.ts';
 import type { Colleagues } from './colleagues.ts';
 import type { DirectChats } from './direct-chats.ts';
 import { authorOfTarget, isShortcut, personOf } from './inbound-shortcut.ts';
@@ -14,6 +15,11 @@ import type { SlackPayload } from './payload.ts';
 
 /** Under way at once; above it payloads are left with the platform. */
 const MOST = 100;
+/**
+ * A mention may come without the files of its message (https://github.com/PrefectHQ/marvin/pull/1368). The
+ * other event of the same message has them, and is there within this time.
+ */
+const TWIN_MS = 1_000;
 
 export interface ErrandsOptions {
   readonly intake: Pick<Intake, 'push'>;
@@ -21,6 +27,7 @@ export interface ErrandsOptions {
   readonly colleagues: Pick<Colleagues, 'inDoubt' | 'has'>;
   readonly names: Pick<UserNames, 'nameOf'>;
   readonly pane: Pane;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -66,7 +73,14 @@ export class Errands {
 
   #errandOf(item: IntakeItem): (() => Promise<void>) | undefined {
     const { payload } = item;
-    const { pane, colleagues, signal } = this.#options;
+    const { pane, colleagues, clock, signal } = this.#options;
+    // A flood of them goes in as it is: no connection is left for the sake of a file.
+    if (mayLackFiles(payload) && this.#running.size < MOST) {
+      return async () => {
+        await clock.sleep(TWIN_MS, signal);
+        this.#hand(item, await this.#sisterOf(payload));
+      };
+    }
     const place = pane.placeOf(payload);
     if (place) {
       return async () => {
@@ -102,4 +116,9 @@ export class Errands {
     const isTaken = this.#options.intake.push({ payload: { ...payload, ...sister }, ack });
     if (!isTaken) throw new Error('more arrives than can be stored');
   }
+}
+
+function mayLackFiles({ kind, body }: SlackPayload): boolean {
+  const event = kind === 'event' ? obj(body['event']) : {};
+  return event['type'] === 'app_mention' && event['files'] === undefined;
 }

@@ -118,7 +118,7 @@ export class Receiver {
     });
     const pane = new Pane({ client, clock, logger, prompts: settings.suggested_prompts });
     const { directChats } = this.options;
-    this.#errands = new Errands({ intake: this.intake, directChats, colleagues, names, pane, logger, signal });
+    this.#errands = new Errands({ intake: this.intake, directChats, colleagues, names, pane, clock, logger, signal });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
 
