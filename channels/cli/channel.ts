@@ -92,9 +92,10 @@ export class CliChannel implements Channel {
     // one.
     readline.on('SIGINT', () => {
       const isFirst = this.#screen?.isBusy === true && stopped !== this.#number;
-      stopped = this.#number;
       if (isFirst) void this.#offer(host, '/stop', signal);
       else process.kill(process.pid, 'SIGINT');
+      // The stop is a line of its own, and counts.
+      stopped = this.#number;
     });
     let entered: string[] = history;
     readline.on('history', (lines: string[]) => {

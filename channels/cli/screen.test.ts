@@ -1,4 +1,5 @@
 // What a person sees and types at an interactive terminal.
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { TestHost } from '../../src/testing/channel-host.ts';
@@ -117,6 +118,21 @@ test('while a turn is under way the prompt says so and for how long; Ctrl-C stop
   const before = at.printed().length;
   await at.clock.advance(1_000);
   expect(at.printed().slice(before)).toBe('');
+});
+
+test('Ctrl-C that is pressed again while the turn goes on leaves', async () => {
+  await using at = await terminal();
+  const turn = new AbortController();
+  at.input.write('work\r');
+  await until('it came', () => at.host.accepted.length === 1);
+  await at.cli.typing?.({ chatId: 'local' }, turn.signal);
+  at.input.write('\u0003');
+  await until('the stop came', () => at.host.accepted.length === 2);
+  const left = once(process, 'SIGINT', { signal: AbortSignal.timeout(2_000) });
+  at.input.write('\u0003');
+  await left;
+  expect(at.host.accepted.map(({ text }) => text)).toEqual(['work', '/stop']);
+  turn.abort();
 });
 
 test('Markdown is shown as what it means; without colours the words are the same and no mark is left', () => {
