@@ -42,6 +42,10 @@ describe('the terminal', () => {
     expect(pipe.printed()).toBe('one\ntwo\n');
   });
 
+  it('prints as it was written what renders to nothing', () => {
+    expect(partToText(outbound({ text: '#' }), { colors: false, unicode: true })).toBe('#\n');
+  });
+
   it('A46: prints no control character of an answer', () => {
     expect(partToText(outbound({ text: 'a\u001b[2Jb\u0007c\r\nd\te' }))).toBe('a\ufffd[2Jb\ufffdc\nd\te\n');
   });

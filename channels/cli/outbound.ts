@@ -7,7 +7,9 @@ import { type TerminalStyle, toTerminal } from './format.ts';
  */
 export function partToText(part: OutboundPart, style?: TerminalStyle): string {
   const words = part.text.replace(/\r\n?/g, '\n').replace(/(?![\n\t])\p{Cc}/gu, '\ufffd');
-  const text = style ? toTerminal(words, style) : words;
+  const rendered = style ? toTerminal(words, style) : '';
+  // Text that renders to nothing is printed as it was written.
+  const text = rendered.trim() === '' ? words : rendered;
   const file = part.file ? `[file: ${part.file.path}]` : '';
   return `${[text, file].filter((block) => block !== '').join('\n')}\n`;
 }

@@ -73,3 +73,7 @@ test('A46 no text can end its command or begin another', () => {
   for (const line of toLines(outbound({ chatId: 'Ada', text: `**${text}**\n\`\0\x02\`` }), OPTIONS))
     expect(line).not.toMatch(/\p{Cc}/u);
 });
+
+test('text that renders to nothing goes out as it was written', () => {
+  expect([words('#'), words('```\n```'), words('&nbsp;')]).toEqual([['#'], ['```', '```'], ['&nbsp;']]);
+});

@@ -32,7 +32,9 @@ export function toLines(part: OutboundPart, { nick, maxLines, plain }: LineOptio
   const target = targetOf(part.chatId);
   const person = replyContext?.['nick'];
   const namesPerson = isChannel(target) && person !== undefined && ordinal === 0;
-  const text = plain ? part.text : toIrc(part.text);
+  const rendered = plain ? '' : toIrc(part.text);
+  // Text that renders to nothing goes out as it was written (spec D4).
+  const text = rendered.trim() === '' ? part.text : rendered;
   const room = LINE_BYTES - 2 - Buffer.byteLength(`:${nick}!~${nick}@ PRIVMSG ${target} :`) - HOST_BYTES;
   const lines = (namesPerson ? `${person}: ${text}` : text)
     .split(/\r\n?|\n/)
