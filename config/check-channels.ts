@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { CLIENT_NAMES } from '../src/core/mcp-client.ts';
 import { comparableAddress } from '../src/lib/api-address.ts';
 import { nearest } from '../src/lib/edit-distance.ts';
-import { checkOwner, type OwnersChannel } from './check-owner.ts';
+import { checkOwner, listInCapitals, type OwnersChannel } from './check-owner.ts';
 import { checkValue, describeChoice, valueAt } from './check-value.ts';
 import type { Finding } from './problem.ts';
 
@@ -60,6 +60,7 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     findings.push(...checkOwnAccount(entry, data, path));
     const groupId = await schemas.groupIds?.(type);
     findings.push(...checkGroups(entry, groupId, path), ...checkToken(type, data, settingsPath, tokens));
+    findings.push(...listInCapitals(type, valueAt(entry, ['allowed_senders']), [...path, 'allowed_senders']));
     channels.set(typeof given === 'string' ? given : type, { type, settings: data, groupId });
   }
   findings.push(...checkOwner(value, original, channels));

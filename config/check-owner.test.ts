@@ -42,3 +42,12 @@ test('a chat on a channel that does not exist is an error, and what has no form 
   expect(found({ channel: 'telegrm', chat_id: '-1' })).toHaveLength(1);
   expect([found(7, { channel: '' }, {}), checkOwner({ gateway: { owner: 'x' } }, {}, CHANNELS)]).toEqual([[], []]);
 });
+
+test('an address of mail with a capital letter is told: no mail comes from it', () => {
+  const problem = 'is no person: addresses of mail are compared in small letters → write "me@example.org"';
+  expect(found({ channel: 'mail', chat_id: 'Me@example.org', sender_ids: ['ME@example.org'] })).toEqual([
+    `warning gateway.owner[0].chat_id: ${problem}`,
+    `warning gateway.owner[0].sender_ids[0]: ${problem}`,
+  ]);
+  expect(found({ channel: 'discord', chat_id: 'Me' })).toEqual([]);
+});

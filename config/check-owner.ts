@@ -32,9 +32,23 @@ export function checkOwner(value: unknown, original: unknown, channels: Readonly
     const hint = 'name a chat of a channel that proves who writes';
     const findings: Finding[] = forged === undefined ? [] : [{ ...warning, hint }];
     const chatId = valueAt(chat, ['chat_id']);
+    findings.push(...mailInCapitals(channel.type, chatId, [...path, 'chat_id']));
+    findings.push(...listInCapitals(channel.type, valueAt(chat, ['sender_ids']), [...path, 'sender_ids']));
     const isGroup = typeof chatId === 'string' && channel.groupId?.test(chatId) === true;
     return isGroup && !named.has(name) ? [...findings, groupWithoutOwner(path)] : findings;
   });
+}
+
+/** The author of a mail is known by the address in small letters: another spelling is no person's. */
+function mailInCapitals(type: string, id: unknown, path: readonly PropertyKey[]): Finding[] {
+  if (type !== 'email' || typeof id !== 'string' || id === id.toLowerCase()) return [];
+  const message = 'is no person: addresses of mail are compared in small letters';
+  return [{ severity: 'warning', path, message, hint: `write "${id.toLowerCase()}"` }];
+}
+
+/** The same of each entry. */
+export function listInCapitals(type: string, ids: unknown, path: readonly PropertyKey[]): Finding[] {
+  return Array.isArray(ids) ? ids.flatMap((id: unknown, index) => mailInCapitals(type, id, [...path, index])) : [];
 }
 
 function hasSenders(chat: unknown): boolean {

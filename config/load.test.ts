@@ -76,6 +76,14 @@ test('an entry of allowed_groups that no group can equal is told', async () => {
   expect(brief(await groups('my group')).join()).toMatch(/lets no group in/);
 });
 
+test('an address of mail with a capital letter in allowed_senders is told: it lets no person in', async () => {
+  const told = async (type: string, ...allowed_senders: string[]) =>
+    brief(await problemsOf(JSON.stringify({ gateway: { channels: [{ type, allowed_senders }] } }))).join();
+  expect(await told('email', 'Ada@Example.com')).toMatch(/allowed_senders\[0\]: is no person.*write "ada@example.com"/);
+  expect(await told('telegram', 'Ada')).not.toContain('is no person');
+  expect(await told('email', '*', 'ada@example.com')).not.toContain('is no person');
+});
+
 test('a secret in the file is named as one, and a list of another program by its name here', async () => {
   const secret = await problemsOf(
     '{"api_key": "sk-canary", "gateway": {"channels": [{"type": "telegram", "botToken": "1:canary"}]}}',
