@@ -29,14 +29,22 @@ export class InboundCap {
     const known = window.get(sid);
     if (known && known.verdict !== 'later') return known.verdict;
     // What waited counts in the minute in which it is let in: the one it was written in stays full.
-    const counted = known ? Math.max(at, now) : at;
-    const own = count(window, counted);
-    let all = 0;
-    for (const other of this.#seen.values()) all += count(other, counted);
+    const late = Math.max(at, now);
+    const first = known ? late : at;
+    const verdict = this.#judge(window, first);
+    // The list is offered up to the first that has to wait: what stands behind it has waited as well, unseen.
+    const hasWaited = verdict === 'later' && late - at >= MINUTE_MS && this.#judge(window, late) === 'admitted';
+    const entry: Entry = hasWaited ? { at: late, verdict: 'admitted' } : { at: first, verdict };
+    this.#seen.set(sender, window.set(sid, entry));
+    return entry.verdict;
+  }
+
+  #judge(window: ReadonlyMap<string, Entry>, at: number): Verdict {
     const { perSender, inAll } = this.#options;
-    const verdict = own >= perSender ? 'refused' : all >= inAll ? 'later' : 'admitted';
-    this.#seen.set(sender, window.set(sid, { at: counted, verdict }));
-    return verdict;
+    if (count(window, at) >= perSender) return 'refused';
+    let all = 0;
+    for (const other of this.#seen.values()) all += count(other, at);
+    return all >= inAll ? 'later' : 'admitted';
   }
 
   /** Twice the window: the list and a webhook may tell the times of one message differently. */

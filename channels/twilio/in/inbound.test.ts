@@ -141,3 +141,16 @@ test('A45 all senders together have a limit beyond which they wait, and what wai
   const all = Array.from({ length: 50 }, (_, n) => spread.admit({ sid: `s${n}`, sender: 'p', at: n * 60_000, now: 3_000_000 }));
   expect(new Set(all)).toEqual(new Set(['admitted']));
 });
+
+test('A45 what the list alone brings of a full minute comes a minute’s share at a time, and not one in each reading', () => {
+  const cap = new InboundCap({ perSender: 10, inAll: 5 });
+  // A reading ends at the first that has to wait.
+  const read = (from: number, now: number): number => {
+    let n = from;
+    while (n < 15 && cap.admit({ sid: `s${n}`, sender: `p${n}`, at: 1_000, now }) !== 'later') n += 1;
+    return n;
+  };
+  const first = read(0, 10_000);
+  const second = read(first, 70_000);
+  expect([first, second, read(second, 130_000)]).toEqual([5, 10, 15]);
+});
