@@ -95,3 +95,12 @@ test('edits of drafts have a rate of their own, which all chats of an account sh
   await clock.advance(2_000);
   expect(['a', 'b'].map((id) => budget.takeEdit(chat(id), counted))).toEqual([true, false]);
 });
+
+test('a rate that the operator changes counts from the next send on, and one that was taken away no more', () => {
+  const budget = createBudget(new FakeClock());
+  const of = (perSecond: number) => ({ perAccount: { burst: 1, perSecond } });
+  expect([1, 2].map(() => budget.reserve(chat('a'), of(1)).waitMs)).toEqual([0, 1_000]);
+  expect(budget.reserve(chat('a'), of(100)).waitMs).toBe(20);
+  expect(budget.reserve(chat('a'), undefined).waitMs).toBe(0);
+  expect([1, 2].map(() => budget.reserve(chat('a'), of(1)).waitMs)).toEqual([0, 1_000]);
+});

@@ -74,7 +74,7 @@ export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
   }
 
   function close(scope: 'chat' | 'account', ref: ChatRef, ms: number): void {
-    const one = bucket(scope === 'chat' ? chatKey(ref) : accountKey(ref), undefined);
+    const one = bucket(scope === 'chat' ? chatKey(ref) : accountKey(ref));
     one.closedUntil = Math.max(one.closedUntil, clock.monotonic() + ms);
   }
 
@@ -85,25 +85,33 @@ export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
 
   function takeEdit(ref: ChatRef, rate: ChannelLimits['rate']): boolean {
     if (!rate?.edits) return true;
-    const edits = bucket(editsKey(ref), rate.edits);
+    const edits = limited(editsKey(ref), rate.edits);
     if (edits.tokens < 1) return false;
     edits.tokens -= 1;
     return true;
   }
 
   function bucketsOf(ref: Place, rate: ChannelLimits['rate']): readonly Bucket[] {
-    const group = ref.isGroup && rate?.perGroup ? [bucket(groupKey(ref), rate.perGroup)] : [];
-    return [bucket(chatKey(ref), rate?.perChat), ...group, bucket(accountKey(ref), rate?.perAccount)];
+    const group = ref.isGroup && rate?.perGroup ? [limited(groupKey(ref), rate.perGroup)] : [];
+    return [limited(chatKey(ref), rate?.perChat), ...group, limited(accountKey(ref), rate?.perAccount)];
   }
 
-  function bucket(key: string, rate: Rate | undefined): Bucket {
+  /** With this rate from now on: settings change while the daemon runs. What was spent counts on. */
+  function limited(key: string, rate: Rate | undefined): Bucket {
+    const one = bucket(key);
+    if (one.rate?.burst === rate?.burst && one.rate?.perSecond === rate?.perSecond) return one;
+    const full = rate?.burst ?? 0;
+    return Object.assign(one, { tokens: one.rate && rate ? Math.min(one.tokens, full) : full, rate });
+  }
+
+  function bucket(key: string): Bucket {
     const now = clock.monotonic();
     let one = buckets.get(key);
     if (!one) {
       sweep(now);
-      one = { tokens: rate?.burst ?? 0, at: now, closedUntil: 0, rate };
+      one = { tokens: 0, at: now, closedUntil: 0, rate: undefined };
       buckets.set(key, one);
-    } else if (rate && !one.rate) Object.assign(one, { rate, tokens: rate.burst, at: now });
+    }
     refill(one, now);
     return one;
   }
