@@ -74,6 +74,13 @@ test('plain text is sent as it stands', async () => {
   });
 });
 
+test('A23 plain text has no link that names another address than it opens', async () => {
+  const text = 'See <a href="https://evil.example">https://bank.example</a>';
+  const payload = await payloadOf({ ...PART, text, choices: CHOICES }, { ...OPTIONS, plain: true });
+  expect(payload).toMatchObject({ text: { content: expect.stringContaining('https://evil.example') } });
+  expect(JSON.stringify(payload)).not.toContain('<a href');
+});
+
 const CHOICES = [
   { label: 'Approve', value: 'approve:1' },
   { label: 'Deny', value: 'deny:1' },

@@ -51,8 +51,7 @@ export async function toMessage(part: OutboundPart, options: MessageOptions): Pr
   const formatted = options.plain ? undefined : await toWecom(text, options.markdown);
   // Markup that grew past the limit, or text that renders to nothing, goes out as it was written.
   const fits = formatted && formatted.content !== '' && Buffer.byteLength(formatted.content) <= room;
-  const raw = options.plain ? printable(text) : asWritten(text);
-  const { msgtype, content } = fits ? formatted : { msgtype: 'text' as const, content: raw };
+  const { msgtype, content } = fits ? formatted : { msgtype: 'text' as const, content: asWritten(text) };
   if (Buffer.byteLength(content) > room) return { refused: 'too-long', detail: `the text has more than ${room} bytes` };
   if (content.trim() === '') return { refused: 'invalid', detail: 'the text is empty' };
   const marked = options.duplicateCheck ? content + markOf(part.key) : content;
