@@ -168,6 +168,18 @@ test('after too many bytes every connection is closed', async () => {
   expect(proxy.renew()).toEqual(['the page moved more than 50000 bytes']);
 });
 
+test('a status that no answer may have is a broken connection, and nothing else ends', async () => {
+  const statuses = ['000 OK', '099 Low', '200 Fine'];
+  const web = await webPeer((_, { socket }) => {
+    socket?.end(`HTTP/1.1 ${statuses.shift()}\r\ncontent-length: 2\r\n\r\nhi`);
+  });
+  onTestFinished(() => web[Symbol.asyncDispose]());
+  const { ask } = await proxyFor(web.connector);
+  const codes = [];
+  for (let count = 0; count < 3; count += 1) codes.push((await ask(get('http://a.example/'))).slice(9, 12));
+  expect(codes).toEqual(['502', '502', '200']);
+});
+
 test('blanks in a header are read in one pass', () => {
   expectQuick(' ', (blanks) => endToEnd({ connection: `a${blanks}b` }));
 });

@@ -148,8 +148,11 @@ export class ForwardProxy implements Disposable {
         failed();
       });
       asked.once('response', (answer) => {
+        const { statusCode = 0, rawHeaders } = answer;
+        // Node reads a status below 100 and throws when it is to write one: here that would end the daemon.
+        if (statusCode < 100) return failed();
         resolve();
-        response.writeHead(answer.statusCode ?? 502, rawEndToEnd(answer.rawHeaders));
+        response.writeHead(statusCode, rawEndToEnd(rawHeaders));
         pipeline(answer, this.#counter(), response, () => upstream.destroy());
       });
       response.once('close', () => upstream.destroy());
