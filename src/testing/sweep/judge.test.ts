@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toAnswers } from './answers.ts';
-import { emptyVerdict, judge } from './judge.ts';
+import { emptyVerdict, failed, hasLostOrRepeated, judge } from './judge.ts';
 import type { RunRecord } from './run.ts';
+import { tableRow } from './table.ts';
 
 const EXPECTED = [['answer 1'], ['answer 2', 'its second part'], ['answer 3']];
 
@@ -60,4 +61,34 @@ it('an effect of a tool that is there twice, and a process that was left running
   const { faults, verdict } = run({ toolRuns: new Map([['shell 1', 2]]), leftRunning: ['17 1 S 9 sleep'] });
   expect(faults).toEqual(['1 processes are left running: 17 1 S 9 sleep', 'tool call shell 1 ran 2 times']);
   expect(verdict.toolsTwice).toBe(2);
+});
+
+it('a run that the last start did not bring to its end fails the sweep, and its row says so', () => {
+  const { faults, verdict } = run({ finished: false });
+  expect(faults).toEqual(['the last start did not bring everything to its end']);
+  expect([verdict.unfinished, failed(verdict)]).toEqual([1, true]);
+  expect(tableRow('telegram', 1, verdict)).toMatch(/^\| telegram \(1 unfinished\) \|/);
+});
+
+it('a known-bad design is not caught by a run that only did not end', () => {
+  expect(hasLostOrRepeated(run({ finished: false }).verdict)).toBe(false);
+  expect(hasLostOrRepeated(run({ paidTwice: ['waits 1:0'] }).verdict)).toBe(true);
+});
+
+it.each<[string, Partial<RunRecord>]>([
+  ['a text that no question asked for', { answers: [['answer 1', 'oops'], ...EXPECTED.slice(1)] }],
+  ['a part that arrived twice', { answers: [['answer 1', 'answer 1'], ...EXPECTED.slice(1)] }],
+  ['a part that is missing', { answers: [[], ...EXPECTED.slice(1)] }],
+  ['a model call that was made again', { paidTwice: ['waits 1:0'] }],
+  ['a run without an end', { finished: false }],
+  ['a process that is left running', { leftRunning: ['17 1 S 9 sleep'] }],
+  ['a tool call that ran twice', { toolRuns: new Map([['1', 2]]) }],
+])('%s is named and fails the sweep', (_what, record) => {
+  const { faults, verdict } = run(record);
+  expect([faults.length, failed(verdict)]).toEqual([1, true]);
+});
+
+it('a run as promised fails nothing', () => {
+  const { faults, verdict } = run({});
+  expect([faults, failed(verdict), tableRow('telegram', 1, verdict).split(' | ')[0]]).toEqual([[], false, '| telegram']);
 });

@@ -19,6 +19,8 @@ export interface Verdict {
   modelRepeats: number;
   /** Model calls that were on disk and were made again. Only looked for where runs wait. */
   paidTwice: number;
+  /** Runs whose last start did not bring everything to its end. */
+  unfinished: number;
   /** Error notices and other texts that no question asked for. */
   notices: number;
 }
@@ -37,6 +39,7 @@ export function emptyVerdict(): Verdict {
     unknownTools: 0,
     modelRepeats: 0,
     paidTwice: 0,
+    unfinished: 0,
     notices: 0,
   };
 }
@@ -81,7 +84,10 @@ export function judge(
     total.paidTwice += record.paidTwice.length;
     faults.push(`model calls made again that were on disk: ${record.paidTwice.join(', ')}`);
   }
-  if (!record.finished) faults.push('the last start did not bring everything to its end');
+  if (!record.finished) {
+    total.unfinished += 1;
+    faults.push('the last start did not bring everything to its end');
+  }
   if (record.leftRunning.length > 0) {
     total.toolsTwice += 1;
     faults.push(`${record.leftRunning.length} processes are left running: ${record.leftRunning.join('; ').slice(0, 500)}`);
@@ -114,6 +120,9 @@ export function add(total: Verdict, more: Verdict): void {
   for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += more[key];
 }
 
-/** Whether anything was lost or done twice. */
-export const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) =>
+/** Whether anything was lost or done twice. A known-bad design must show so: to take too long proves nothing. */
+export const hasLostOrRepeated = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) =>
   lost + twice + toolsTwice + notices + paidTwice > 0;
+
+/** Whether a sweep fails: every fault that `judge` names counts. */
+export const failed = (verdict: Verdict) => hasLostOrRepeated(verdict) || verdict.unfinished > 0;

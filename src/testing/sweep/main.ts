@@ -29,7 +29,7 @@ import { seeded } from '../load/traffic.ts';
 import { ALLOWED, CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
 import { startEmailByToken } from './email-oauth.ts';
 import { ALLOWED_QUESTION, HANDS_QUESTION, handsOf } from './hands.ts';
-import { add, emptyVerdict, failed, judge, type Verdict } from './judge.ts';
+import { add, emptyVerdict, failed, hasLostOrRepeated, judge, type Verdict } from './judge.ts';
 import { cleanCommit, keptRows } from './kept.ts';
 import { killsAt, spread } from './kills.ts';
 import { SweepModel } from './model.ts';
@@ -150,7 +150,7 @@ async function sweep(
     if (wrong.length > 0 && variant === 'none')
       process.stderr.write(`  ${JSON.stringify(kill)}: ${wrong.join('; ')}\n${record.log}\n`);
     done += 1;
-    if (done % 25 === 0) process.stderr.write(`  ${done}/${kills.length} runs, ${verdict.lost} lost, ${verdict.twice} twice\n`);
+    if (done % 25 === 0) process.stderr.write(`  ${done}/${kills.length} runs, ${faults.length} faults\n`);
   });
   return { verdict, faults };
 }
@@ -167,7 +167,7 @@ async function caught(
 ): Promise<Verdict> {
   const bad = emptyVerdict();
   const every = Number(flags.every) > 1 ? CONTROL_EVERY_OF_SAMPLE : CONTROL_EVERY;
-  for (let from = 1; from <= every && !failed(bad); from += 1)
+  for (let from = 1; from <= every && !hasLostOrRepeated(bad); from += 1)
     add(bad, (await sweep(benches, base, variant, killsAt(base.points, every, false, from), questions)).verdict);
   return bad;
 }
@@ -211,7 +211,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
       for (const variant of controls) {
         const bad = await caught(benches, base, variant);
         rows.push(tableRow(`${name}, control: ${variant}`, base.points, bad));
-        if (!failed(bad)) {
+        if (!hasLostOrRepeated(bad)) {
           process.stderr.write(`the control ${variant} was not caught: this sweep proves nothing\n`);
           ok = false;
         }
@@ -242,8 +242,8 @@ async function scenarioRows(
     if (control === undefined || flags['no-controls']) return { rows, ok: !failed(verdict) };
     const bad = await caught(benches, base, control, questions);
     rows.push(tableRow(`${name}, control: ${control}`, base.points, bad));
-    if (!failed(bad)) process.stderr.write(`the control ${control} was not caught: this sweep proves nothing\n`);
-    return { rows, ok: !failed(verdict) && failed(bad) };
+    if (!hasLostOrRepeated(bad)) process.stderr.write(`the control ${control} was not caught: this sweep proves nothing\n`);
+    return { rows, ok: !failed(verdict) && hasLostOrRepeated(bad) };
   } finally {
     await stopBenches(benches);
   }

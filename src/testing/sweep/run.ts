@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 const BUILT = await builtDaemon();
 /** The daemon of this checkout. */
 const PROGRAM = BUILT === undefined ? join(import.meta.dirname, 'daemon.ts') : join(BUILT, 'sweep-daemon.mjs');
-/** A run that is not done by then counts what is missing as lost. */
+/** A run that is not done by then fails the sweep, and what is missing of it counts as lost. */
 const DONE_WITHIN_MS = 25_000;
 /** More for each question where answers are shown while they grow: the model takes some seconds for each. */
 const GROWING_MS = 3_000;

@@ -22,11 +22,16 @@ const COLUMNS = [
 /** The first two lines, in Markdown. */
 export const TABLE_HEAD: readonly string[] = [`| ${COLUMNS.join(' | ')} |`, `|${'---|'.repeat(COLUMNS.length)}`];
 
-/** One line of the table. `points` are those of one undisturbed run. */
+/**
+ * One line of the table. `points` are those of one undisturbed run. What has no column, because it must be
+ * 0, stands behind the name where it is not.
+ */
 export function tableRow(name: string, points: number, verdict: Verdict): string {
   const { runs, kills, messages, notOffered, lost, twice, toolsTwice, notices } = verdict;
-  const { unknownMissing, unknownArrived, unknownTools, modelRepeats } = verdict;
-  return `| ${[name, points, runs, kills, messages, notOffered, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
+  const { unknownMissing, unknownArrived, unknownTools, modelRepeats, unfinished, paidTwice } = verdict;
+  const more = [...(unfinished > 0 ? [`${unfinished} unfinished`] : []), ...(paidTwice > 0 ? [`${paidTwice} paid twice`] : [])];
+  const title = more.length > 0 ? `${name} (${more.join(', ')})` : name;
+  return `| ${[title, points, runs, kills, messages, notOffered, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
 }
 
 /** Replaces the table of the page; what it states must be what a whole sweep counted. */
