@@ -1,7 +1,7 @@
 /** The flooder of `npm run load`: what they write, what they get, and what the daemon recorded of it. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type EventRow, eventsIn } from '../../journal/event-rows.ts';
-import type { ChannelRecord } from './judge.ts';
+import { type ChannelRecord, neverExcused } from './judge.ts';
 import type { Question } from './traffic.ts';
 
 /**
@@ -72,7 +72,7 @@ const NOTICE = 'Too many messages are waiting';
  */
 export function wrongFlood({ written, record, refused, noticed }: FloodRecord, shape?: FloodShape): string[] {
   const notices = shape === 'slow-threads' ? 0 : 1;
-  const { latenciesMs, twice, disordered, strange } = record;
+  const { latenciesMs, strange } = record;
   const answered = latenciesMs.length;
   const told = strange.filter((text) => text.includes(NOTICE)).length;
   return [
@@ -82,7 +82,6 @@ export function wrongFlood({ written, record, refused, noticed }: FloodRecord, s
     ...(told === notices && noticed === notices ? [] : [`told ${told} times`]),
     ...(shape === 'slow-threads' && refused > 0 ? [`${refused} refused`] : []),
     ...(strange.length > told ? [`${strange.length - told} unexpected: ${strange.find((text) => !text.includes(NOTICE))}`] : []),
-    ...(twice.length > 0 ? [`${twice.length} answered twice (${twice.slice(0, 5).join(', ')})`] : []),
-    ...(disordered.length > 0 ? [`${disordered.length} out of order (${disordered.slice(0, 5).join(', ')})`] : []),
+    ...neverExcused(record),
   ];
 }

@@ -25,9 +25,10 @@ test('every way in which an answer can be wrong is told apart', () => {
     missing: [2, 3],
     twice: [1],
     disordered: [0],
-    strange: ['for person 0, at person 1: answer telegram 2', 'I will be a while'],
+    misdelivered: ['for person 0, at person 1: answer telegram 2'],
+    strange: ['I will be a while'],
   });
-  expect(wrong(record, false, 5)).toHaveLength(4);
+  expect(wrong(record, false, 5)).toHaveLength(5);
 });
 
 test('a missing answer is excused only in trouble and only by an UNKNOWN, a notice only in trouble, a second answer never', () => {
@@ -37,6 +38,17 @@ test('a missing answer is excused only in trouble and only by an UNKNOWN, a noti
   expect(wrong(lost, false, 1)).toHaveLength(2);
   const twice = judgeChannel('telegram', [asked(0, 0)], [seen(0, 'answer telegram 0'), seen(0, 'answer telegram 0')]);
   expect(wrong(twice, true, 9)).toHaveLength(1);
+});
+
+test('an answer that another person sees is excused by no trouble', () => {
+  const record = judgeChannel(
+    'telegram',
+    [asked(0, 0), asked(1, 1)],
+    [seen(1, 'answer telegram 0'), seen(1, 'answer telegram 1')],
+  );
+  const fault = '1 seen by another person: for person 0, at person 1: answer telegram 0';
+  expect(wrong(record, true, 1)).toEqual([fault]);
+  expect(wrongFlood({ written: 2, record, refused: 1, noticed: 0 }, 'slow-threads')).toContain(fault);
 });
 
 test('traffic is steady on each channel, interleaved, spread over the people, and the same for the same seed', () => {

@@ -11,6 +11,8 @@ export interface ChannelRecord {
   readonly missing: readonly number[];
   readonly twice: readonly number[];
   readonly disordered: readonly number[];
+  /** Answers that another person saw than the one who asked, each with both. */
+  readonly misdelivered: readonly string[];
   /** Texts that answer nothing, such as notices. */
   readonly strange: readonly string[];
 }
@@ -33,6 +35,7 @@ export function judgeChannel(
   const byNumber = new Map(written.map((question) => [question.number, question]));
   const answers = new Map<number, SeenMessage>();
   const twice: number[] = [];
+  const misdelivered: string[] = [];
   const strange: string[] = [];
   const disordered: number[] = [];
   const newest = new Map<number, number>();
@@ -47,7 +50,7 @@ export function judgeChannel(
     if (!question) continue;
     // An answer in somebody else's chat answers nobody and tells somebody what is none of their business.
     if (question.person !== message.person)
-      strange.push(`for person ${question.person}, at person ${message.person}: ${message.text}`);
+      misdelivered.push(`for person ${question.person}, at person ${message.person}: ${message.text}`);
     else if (answers.has(number)) twice.push(number);
     else {
       answers.set(number, message);
@@ -60,8 +63,17 @@ export function judgeChannel(
     channel,
     latenciesMs: [...answers].map(([number, { at }]) => at - (byNumber.get(number)?.writtenAt ?? Number.NaN)),
     missing: written.map(({ number }) => number).filter((number) => !answers.has(number)),
-    ...{ twice, disordered, strange },
+    ...{ twice, disordered, misdelivered, strange },
   };
+}
+
+/** In words, what no trouble excuses; empty = nothing. */
+export function neverExcused({ twice, disordered, misdelivered }: ChannelRecord): string[] {
+  return [
+    ...(twice.length > 0 ? [`${twice.length} answered twice (${twice.slice(0, 5).join(', ')})`] : []),
+    ...(disordered.length > 0 ? [`${disordered.length} out of order (${disordered.slice(0, 5).join(', ')})`] : []),
+    ...(misdelivered.length > 0 ? [`${misdelivered.length} seen by another person: ${misdelivered[0]?.slice(0, 80)}`] : []),
+  ];
 }
 
 export function percentile(values: readonly number[], share: number): number {

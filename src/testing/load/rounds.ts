@@ -1,5 +1,5 @@
 import { FLOOD_SHAPES, type FloodShape, planFlood, wrongFlood } from './flood.ts';
-import { type ChannelRecord, percentile } from './judge.ts';
+import { type ChannelRecord, neverExcused, percentile } from './judge.ts';
 import type { PhaseRecord, Stage, Victims } from './stage.ts';
 import { planTraffic, shuffled } from './traffic.ts';
 
@@ -208,14 +208,13 @@ function unsignedRow(round: number, count: number, { unsigned, peakMb }: PhaseRe
 
 /** A notice is right only where there was trouble, and a missing answer only where the daemon says that nobody can know of one. */
 export function wrong(record: ChannelRecord, inTrouble: boolean, unknown: number): string[] {
-  const { missing, twice, disordered, strange } = record;
+  const { missing, strange } = record;
   const excused = inTrouble ? Math.min(missing.length, unknown) : 0;
   return [
     ...(missing.length > excused
       ? [`${missing.length} not answered (${missing.slice(0, 5).join(', ')}), ${excused} unknown`]
       : []),
-    ...(twice.length > 0 ? [`${twice.length} answered twice (${twice.slice(0, 5).join(', ')})`] : []),
-    ...(disordered.length > 0 ? [`${disordered.length} out of order (${disordered.slice(0, 5).join(', ')})`] : []),
+    ...neverExcused(record),
     ...(strange.length > 0 && !inTrouble ? [`${strange.length} unexpected: ${strange[0]?.slice(0, 80)}`] : []),
   ];
 }
