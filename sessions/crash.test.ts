@@ -1,6 +1,6 @@
 /** What a kill and a full disk leave behind, with real processes. */
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -74,6 +74,37 @@ test('F13 a disk that fills up in the middle of a line: refused, earlier lines u
   expect(after.subarray(0, before.length).equals(before)).toBe(true);
   await store.append(KEY, [message(3)]);
   expect((await store.load(KEY))?.messages.map(({ id }) => id)).toEqual(['m-0', 'm-1', 'm-2', 'm-4', 'm-3']);
+});
+
+test('F13 a disk that fills up in the middle of a line of an archive: the same lines, put there later, are all in it', async () => {
+  await using dir = await tempDir();
+  const path = `${sessionStem(dir.path, KEY)}.archive.jsonl`;
+  const store = openJsonlStore({ dir: dir.path, clock: new FakeClock(), onDamage: () => undefined });
+  await store.archive(KEY, messages(2));
+  const before = await readFile(path);
+  const script = `
+    try { await store.archive(${JSON.stringify(KEY)}, [line(2, 10), line(3, 20000)]); await tell('accepted'); } catch (error) { await tell(error.code); }`;
+  const { exited, lines } = child(script, dir.path, ['/bin/sh', '-c', 'ulimit -f 8; exec "$@"', 'sh']);
+  const told: string[] = [];
+  for await (const text of lines) told.push(text);
+  expect(await exited).toBe(0);
+  expect(told).toEqual(['GH1401']);
+  expect((await readFile(path)).equals(before)).toBe(true);
+  await store.archive(KEY, [{ ...message(2) }, { ...message(3), content: 'x'.repeat(20_000) }]);
+  expect((await store.archived(KEY)).map(({ id }) => id)).toEqual(['m-0', 'm-1', 'm-2', 'm-3']);
+});
+
+test.each([
+  ['the same line', [2]],
+  ['another line', [3, 2]],
+])('killed in the middle of a line of an archive, with %s put there next: none is missing', async (_what, next) => {
+  await using dir = await tempDir();
+  const path = `${sessionStem(dir.path, KEY)}.archive.jsonl`;
+  const store = openJsonlStore({ dir: dir.path, clock: new FakeClock(), onDamage: () => undefined });
+  await store.archive(KEY, messages(2));
+  await appendFile(path, '{"id":"m-2","role":"user","content":"half of');
+  for (const n of next) await store.archive(KEY, [message(n)]);
+  expect(await store.archived(KEY)).toEqual([...messages(2), ...next.map((n) => message(n))]);
 });
 
 test.for([

@@ -9,12 +9,24 @@ import { isErrno } from '../src/lib/errno.ts';
 export const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
 
-/** For archives and quarantines: appended, created when absent, and on disk when it resolves. */
+const NEWLINE = 0x0a;
+
+/**
+ * For archives and quarantines: appended, created when absent, and on disk when it resolves. The first line
+ * begins a line of its own behind one that a kill cut off; what a failed write or sync left is cut off again.
+ */
 export async function appendSynced(path: string, data: Uint8Array): Promise<void> {
-  const file = await open(path, 'a', FILE_MODE);
+  const file = await open(path, 'a+', FILE_MODE);
   try {
-    await file.appendFile(data);
-    await file.sync();
+    const { size } = await file.stat();
+    const last = size === 0 ? NEWLINE : (await file.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0];
+    try {
+      await file.appendFile(last === NEWLINE ? data : Buffer.concat([Buffer.of(NEWLINE), data]));
+      await file.sync();
+    } catch (error) {
+      await file.truncate(size).catch(() => undefined);
+      throw error;
+    }
   } finally {
     await file.close();
   }

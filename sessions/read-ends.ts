@@ -5,6 +5,7 @@ import { parseFile } from './session-file.ts';
 
 const BLOCK = 64 * 1024;
 const NEWLINE = 0x0a;
+const BRACE_CLOSE = 0x7d;
 /** Bytes of a line within which its id ends. */
 const ID_WITHIN = 300;
 
@@ -85,22 +86,25 @@ export async function idsInArchive(path: string, lines: readonly { readonly id: 
 
 /**
  * For each block of the file, the ids of the lines that end in it. Undefined stands for a line without one that
- * `idOf` sees, such as a header, and for a torn last line.
+ * `idOf` sees, such as a header, and for a line that a kill cut off: the retry may stand behind it.
  */
 async function* idsByBlock(path: string, bytes: number): AsyncGenerator<readonly (string | undefined)[]> {
   await using file = await open(path, 'r');
   /** How the line begins that a block ends in. */
   let begun: Buffer = Buffer.alloc(0);
+  let last: number | undefined;
   for (let from = 0; from < bytes; from += BLOCK) {
     const block = await readAt(file, from, Math.min(bytes, from + BLOCK));
     const ids: (string | undefined)[] = [];
     let start = 0;
     for (let end = block.indexOf(NEWLINE); end >= 0; end = block.indexOf(NEWLINE, start)) {
-      ids.push(idOf(joined(begun, block.subarray(start, end))));
+      const isWhole = (end > 0 ? block[end - 1] : last) === BRACE_CLOSE;
+      ids.push(isWhole ? idOf(joined(begun, block.subarray(start, end))) : undefined);
       begun = Buffer.alloc(0);
       start = end + 1;
     }
     begun = joined(begun, block.subarray(start));
+    last = block.at(-1);
     yield ids;
   }
   if (begun.length > 0) yield [undefined];
