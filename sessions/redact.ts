@@ -1,4 +1,4 @@
-// lines of a session and its archive -> others in their place, each file in one step, the archive first
+// lines of a session and its archive -> others in their place, each file in one step
 import type { Redacted, RedactRule, SessionMessage } from '../src/core/session.ts';
 import { writeFileAtomic } from '../src/lib/atomic-file.ts';
 import { FILE_MODE, readIfPresent, removeFile } from './disk.ts';
@@ -28,22 +28,27 @@ export function changeLines(
 
 /** `stem`: path of the session's files without their endings. The caller has mended the session's file. */
 export async function redactFiles(stem: string, rule: RedactRule): Promise<Redacted> {
-  const paths = [`${stem}.archive.jsonl`, `${stem}.jsonl`];
-  const files: (readonly FileLine[])[] = [];
-  for (const path of paths) files.push(readLines(await readIfPresent(path)));
-  const messages = files.flat().flatMap(({ message }) => message ?? []);
+  const files: { readonly path: string; readonly lines: readonly FileLine[] }[] = [];
+  for (const path of [`${stem}.archive.jsonl`, `${stem}.jsonl`])
+    files.push({ path, lines: readLines(await readIfPresent(path)) });
+  const messages = files.flatMap(({ lines }) => lines.flatMap(({ message }) => message ?? []));
   const change = await rule(messages);
-  const newTexts = files.map((lines) => lines.map((line) => changedText(line, change)));
-  const changed = newTexts.flat().filter((text) => text !== undefined).length;
+  const redacted = files.map(({ path, lines }) => {
+    const texts = lines.map((line) => changedText(line, change));
+    return { path, lines, texts, changed: texts.filter((text) => text !== undefined).length };
+  });
+  const changed = redacted.reduce((sum, file) => sum + file.changed, 0);
   if (changed === 0) return { changed, left: messages.length };
-  for (const [index, path] of paths.entries()) {
-    const lines = files[index] ?? [];
+  // The last file that is written has lines to change: by these the next redaction sees that one was broken
+  // off.
+  await removeFile(`${stem}.quarantine.jsonl`);
+  const order = [...redacted.filter((file) => file.changed === 0), ...redacted.filter((file) => file.changed > 0)];
+  for (const { path, lines, texts } of order) {
     if (lines.length === 0) continue;
     // Bytes of an archive that cannot be read may be anything.
-    const kept = lines.flatMap((line, n) => newTexts[index]?.[n] ?? withoutSummary(line) ?? []);
+    const kept = lines.flatMap((line, n) => texts[n] ?? withoutSummary(line) ?? []);
     await writeFileAtomic(path, kept.map((text) => `${text}\n`).join(''), { mode: FILE_MODE });
   }
-  await removeFile(`${stem}.quarantine.jsonl`);
   return { changed, left: messages.length - changed };
 }
 
