@@ -3,7 +3,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { oneLine } from '../lib/one-line.ts';
 
 /** An engine that takes longer hangs. ms. */
-const LIMIT_MS = 10_000;
+export const CLEAN_UP_MS = 10_000;
 
 /**
  * Runs a command that removes what a program left behind; that there is nothing of it is fine. Rejects with
@@ -14,7 +14,7 @@ export async function cleanUpBy(
   env: Readonly<Record<string, string>>,
 ): Promise<void> {
   const { failure, said } = await new Promise<{ failure: Error | null; said: string }>((resolve) =>
-    execFile(command, args, { env: { ...env }, cwd: '/', timeout: LIMIT_MS, killSignal: 'SIGKILL' }, (error, _out, err) =>
+    execFile(command, args, { env: { ...env }, cwd: '/', timeout: CLEAN_UP_MS, killSignal: 'SIGKILL' }, (error, _out, err) =>
       resolve({ failure: error, said: err }),
     ),
   );

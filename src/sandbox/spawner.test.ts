@@ -12,7 +12,7 @@ import { expect, it } from 'vitest';
 import type { ProcessRow, Spawn } from '../core/process.ts';
 import { systemClock } from '../lib/clock.ts';
 import { MAIN } from '../testing/child-daemon.ts';
-import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { FakeClock, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 import { confine } from './confine.ts';
 import { type Connect, childWorker, socketWorker } from './connect.ts';
@@ -21,6 +21,7 @@ import { reapProcess } from './reap.ts';
 import { serveWorker } from './serve.ts';
 import { type ProcessBook, WorkerSpawner } from './spawner.ts';
 import { serveConnection } from './worker.ts';
+import { WorkerClient } from './worker-client.ts';
 
 const NEVER = new AbortController().signal;
 const PATH = '/usr/bin:/bin';
@@ -142,6 +143,47 @@ it('a worker that is killed fails its calls with a reason, and the next call has
   process.kill(pids[0] ?? 0, 'SIGKILL');
   await failed;
   expect((await spawner.run(shell('echo again'), NEVER)).out).toBe('again\n');
+});
+
+it('a worker that hangs is given up, and the program that was to be stopped ends all the same', async () => {
+  const { rows, book } = memoryBook();
+  using spawner = spawnerOn(child(), book);
+  const pids: number[] = [];
+  const onLine: Spawn['onLine'] = (_, line) => pids.push(...line.split(' ').map(Number));
+  const stop = new AbortController();
+  const running = spawner.run(shell(`trap '' TERM; echo $PPID $$; sleep 60; sleep 60`, { onLine }), stop.signal);
+  const failed = expect(running).rejects.toThrow('enough');
+  await until('its ids', () => pids.length === 2);
+  const [worker = 0, program = 0] = pids;
+  process.kill(worker, 'SIGSTOP');
+  try {
+    stop.abort(new Error('enough'));
+    await failed;
+    expect(await startOf(program)).toBeUndefined();
+    expect(rows.size).toBe(0);
+  } finally {
+    process.kill(worker, 'SIGKILL');
+  }
+});
+
+it.each([
+  ['none', 4_000, 6_000],
+  ['docker', 14_000, 16_000],
+] as const)('in mode %s a stop may take as long as what is removed behind it', async (mode, within, beyond) => {
+  const clock = new FakeClock();
+  const { a } = joined();
+  const client = new WorkerClient(a, clock);
+  const confinement = { mode, network: false, readable: [], hidden: [], image: 'debian' };
+  const program = { argv: ['true'], cwd: '/', env: {}, sandbox: 'tool' as const, network: false };
+  const stop = new AbortController();
+  const request = { program, confinement, timeoutMs: 1_000, outputBytes: 1_000 };
+  const failed = expect(client.run(request, { onStart: async () => undefined }, stop.signal)).rejects.toThrow('enough');
+  stop.abort(new Error('enough'));
+  await clock.advance(within);
+  expect(client.isClosed).toBe(false);
+  await clock.advance(beyond - within);
+  expect(client.isClosed).toBe(true);
+  await failed;
 });
 
 it('everything ends with the connection, also what ignores a request to end', async () => {

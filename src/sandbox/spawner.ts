@@ -1,6 +1,6 @@
 // a program -> a worker, started when one is needed -> its row -> its end -> the row is gone
 import { basename } from 'node:path';
-import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
+import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Exit, ProcessRow, Spawn, Spawner } from '../core/process.ts';
 import { startTimer } from '../lib/timer.ts';
@@ -64,8 +64,8 @@ export class WorkerSpawner implements Spawner, Disposable {
       try {
         return await client.run(request, { onStart, ...hooksOf(spec) }, signal);
       } catch (error) {
-        // The worker is gone: it ended nothing of what it ran.
-        if (recorded && isGatehouseError(error) && error.code === 'GH2011') await reapProcess(recorded, this.#options.clock);
+        // The worker is gone and ended nothing of what it ran, whatever the call was given up for.
+        if (recorded && client.isClosed) await reapProcess(recorded, this.#options.clock);
         throw error;
       } finally {
         if (recorded) this.#forget(recorded.id);

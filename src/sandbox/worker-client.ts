@@ -4,6 +4,7 @@ import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Exit } from '../core/process.ts';
 import { startTimer } from '../lib/timer.ts';
+import { CLEAN_UP_MS } from './clean-up.ts';
 import type { Confinement, SandboxMode } from './confine.ts';
 import { type FromWorker, fromWorker, receive, send, type ToWorker } from './messages.ts';
 import type { Probed } from './probe.ts';
@@ -25,9 +26,10 @@ export interface RunHooks {
 
 /**
  * From a stop to the end of a program: TERM, KILL, and a wait for what is slow to go, with a share for the
- * machine. A worker that takes longer hangs, and is given up. ms.
+ * machine; a container is removed besides. A worker that takes longer hangs, and is given up. ms.
  */
 const STOP_MS = 5_000;
+const STOP_CONTAINER_MS = STOP_MS + CLEAN_UP_MS;
 const PROBE_MS = 20_000;
 
 interface Waiting {
@@ -91,7 +93,8 @@ export class WorkerClient implements Disposable {
     const hung = { stop: undefined as (() => void) | undefined };
     const onAbort = (): void => {
       stop();
-      hung.stop = startTimer(this.#clock, STOP_MS, () => this.#stream.destroy(new Error('it does not stop a program')));
+      const stopMs = request.confinement.mode === 'docker' ? STOP_CONTAINER_MS : STOP_MS;
+      hung.stop = startTimer(this.#clock, stopMs, () => this.#stream.destroy(new Error('it does not stop a program')));
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
