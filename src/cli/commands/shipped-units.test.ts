@@ -1,0 +1,21 @@
+/** The units of the system beside the one of a user that `service install` writes. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../../lib/package-info.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+
+const SAME = [
+  ...['Type', 'NotifyAccess', 'WatchdogSec', 'TimeoutStartSec', 'TimeoutStopSec', 'KillMode'],
+  ...['Restart', 'RestartSec', 'RestartPreventExitStatus', 'MemoryHigh', 'MemoryMax'],
+];
+
+const valuesOf = (unit: string) => SAME.map((name) => new RegExp(`^${name}=.*$`, 'm').exec(unit)?.[0] ?? `${name} is not set`);
+
+test.each(['gatehouse.service', 'gatehouse@.service'])('%s starts and ends as the unit of a user does', async (name) => {
+  await using dir = await tempDir();
+  const { stdout } = await new FakeCli(dir.path).run('service', 'install', '--dry-run');
+  expect(stdout).toContain('TimeoutStartSec=10min');
+  expect(valuesOf(await readFile(join(packageRoot(), 'systemd', name), 'utf8'))).toEqual(valuesOf(stdout));
+});
