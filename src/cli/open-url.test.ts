@@ -1,4 +1,4 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir, until } from '../testing/fakes.ts';
@@ -17,10 +17,24 @@ test('the desktop gets the address as one argument, without a shell', async () =
   expect(opened).toBe(`${URL_WITH_SHELL_WORDS}|`);
 });
 
-test('without a desktop nothing is started, and a missing program is no error', async () => {
+test('without a desktop nothing is started', async () => {
   await using dir = await tempDir();
-  openUrl('https://example.com', { PATH: dir.path }, 'linux');
+  const file = join(dir.path, 'opened');
+  const program = join(dir.path, 'xdg-open');
+  await writeFile(program, `#!/bin/sh\n: > '${file}'\n`);
+  await chmod(program, 0o700);
+  openUrl('https://example.com', { PATH: dir.path, DISPLAY: '' }, 'linux');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await expect(stat(file)).rejects.toThrow('ENOENT');
+  // The same program is started where there is a desktop.
+  openUrl('https://example.com', { PATH: dir.path, WAYLAND_DISPLAY: 'w' }, 'linux');
+  await until('the program ran', () => stat(file).catch(() => undefined));
+});
+
+test('a program that is missing is no error', async () => {
+  await using dir = await tempDir();
   openUrl('https://example.com', { PATH: dir.path, WAYLAND_DISPLAY: 'w' }, 'linux');
   openUrl('https://example.com', { PATH: dir.path }, 'darwin');
+  // An error that is not caught comes within this time, and fails the file.
   await new Promise((resolve) => setTimeout(resolve, 50));
 });
