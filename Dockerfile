@@ -25,6 +25,8 @@ WORKDIR /app
 COPY --from=build /app/package.json /app/LICENSE /app/README.md ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+# What `gatehouse simulate` shows in a browser.
+COPY --from=build /app/src/simulator/page ./src/simulator/page
 # What is mounted here begins as it is here: for the user of both services of compose.yaml, and no other.
 RUN install -d -m 700 -o 10001 -g 10001 /data /data/workspaces /data/plugin-copies /run/gatehouse-tools
 USER 10001:10001

@@ -352,3 +352,10 @@ test('a file that could not be sent stays chosen, and one that is too large is n
   await settle();
   expect([posted.length, at('notice').textContent]).toEqual([sent, 'A file may have 3 MB here.']);
 });
+
+test('the image of the Dockerfile holds the page', async () => {
+  const dockerfile = await readFile(join(import.meta.dirname, '../../Dockerfile'), 'utf8');
+  const last = dockerfile.split(/^FROM /m).at(-1) ?? '';
+  const copied = [...last.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S+)$/gm)].map(([, from, to]) => [from, to]);
+  expect(copied).toContainEqual(['src/simulator/page', 'src/simulator/page']);
+});
