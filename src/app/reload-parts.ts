@@ -58,7 +58,7 @@ export function reloadParts({
     },
     mcpPart(mcp),
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
-    livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
+    livePart('heartbeat', ['heartbeat'], undefined, () => ticker.wake()),
     livePart(
       'turns',
       ['max_iterations', 'disk', 'limits', 'tasks', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)],

@@ -49,6 +49,15 @@ test('every key of the config belongs to exactly one part, and every key of a pa
   expect(owned.filter(({ key }) => !known.some((leaf) => isBelow(leaf, key)))).toEqual([]);
 });
 
+test('a changed heartbeat wakes the ticker once the changed config is what runs', async () => {
+  const reloader = new Reloader(configSchema.parse({}));
+  const seen: number[] = [];
+  const ticker = { wake: () => void seen.push(reloader.running.heartbeat.every_minutes) };
+  reloader.take(reloadParts({ ticker } as unknown as Parameters<typeof reloadParts>[0]));
+  await reloader.reload(configSchema.parse({ heartbeat: { every_minutes: 45 } }), new AbortController().signal);
+  expect(seen).toEqual([45]);
+});
+
 test('every key of the config that runs says what it costs, and none is applied in silence', () => {
   const parts = reloadParts({ more: [livePart<Config>('log', ['log'])] } as unknown as Parameters<typeof reloadParts>[0]);
   const before = configSchema.parse({});
