@@ -37,24 +37,6 @@ test('a mention is two events, one message, and both are acknowledged', async ()
   expect(at.server.sockets.strange).toEqual([]);
 });
 
-test.each([`<@${BOT_USER}> what is this?`, `<@${BOT_USER}>`])(
-  'a mention whose event lacks the files of its message is answered with them: %s',
-  async (text) => {
-    const at = await scene();
-    const { host } = await at.start();
-    const { server } = at;
-    const file = server.file({ name: 'a.png', mime: 'image/png', bytes: Buffer.from('png') });
-    const stored = server.store({ channel: 'C0TEST', text, files: [file] });
-    const event = { ...stored, channel_type: 'channel', event_ts: stored.ts };
-    const { files: _left, subtype: _kind, ...short } = event as typeof event & { files?: unknown; subtype?: unknown };
-    server.event({ ...short, type: 'app_mention', channel_type: undefined });
-    server.event(event);
-    await until('both are acknowledged', () => server.sockets.acknowledged.length === 2);
-    expect(host.accepted).toMatchObject([{ mentionsBot: true, media: [{ kind: 'photo', ref: file.id }] }]);
-    expect(host.accepted[0]?.refusal).toBeUndefined();
-  },
-);
-
 test('F2 an event whose acknowledgement is slow comes again and again and is offered once', async () => {
   const at = await scene({ redeliverMs: 30 });
   const { host } = await at.start();

@@ -279,3 +279,19 @@ test('an answer does not wait for the title, and stands without one', async () =
   expect(await at.channel.send(part, { plain: false, signal: new AbortController().signal })).toMatchObject({ kind: 'sent' });
   await until('it is told', () => at.logged('slack.title-not-set').length === 1);
 });
+
+test.each([`<@${BOT_USER}> what is this?`, `<@${BOT_USER}>`])(
+  'a mention whose event lacks the files of its message is answered with them: %s',
+  async (text) => {
+    const { server, host } = await scene();
+    const file = server.file({ name: 'a.png', mime: 'image/png', bytes: Buffer.from('png') });
+    const stored = server.store({ channel: 'C0TEST', text, files: [file] });
+    const event = { ...stored, channel_type: 'channel', event_ts: stored.ts };
+    const { files: _left, subtype: _kind, ...short } = event as typeof event & { files?: unknown; subtype?: unknown };
+    server.event({ ...short, type: 'app_mention', channel_type: undefined });
+    server.event(event);
+    await until('both are acknowledged', () => server.sockets.acknowledged.length === 2);
+    expect(host.accepted).toMatchObject([{ mentionsBot: true, media: [{ kind: 'photo', ref: file.id }] }]);
+    expect(host.accepted[0]?.refusal).toBeUndefined();
+  },
+);
