@@ -7,16 +7,23 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { shellProgram } from '../testing/hook-program.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
+import { OPEN_TO_ALL, waitingTools } from '../testing/waiting-tools.ts';
+import type { DaemonOptions } from './daemon.ts';
 
 /** `hooks`: scripts of `/bin/sh` by event. */
-async function scene(hooks: Readonly<Record<string, string>>, script: Script, sections: Readonly<Record<string, unknown>> = {}) {
+async function scene(
+  hooks: Readonly<Record<string, string>>,
+  script: Script,
+  sections: Readonly<Record<string, unknown>> = {},
+  daemon: Partial<DaemonOptions> = {},
+) {
   const dir = await tempDir();
   onTestFinished(() => dir[Symbol.asyncDispose]());
   const entries = await Promise.all(
     Object.entries(hooks).map(async ([event, text]) => ({ event, command: [await shellProgram(dir.path, event, text)] })),
   );
   const model = scriptedModel(script);
-  const rig = await testDaemon({ dataDir: join(dir.path, 'data'), model, sections: { ...sections, hooks: entries } });
+  const rig = await testDaemon({ dataDir: join(dir.path, 'data'), model, sections: { ...sections, hooks: entries }, daemon });
   return { ...rig, model, dir: dir.path, entries, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
 }
 
@@ -30,6 +37,19 @@ test('a message that a hook refuses does not reach the model, and its author rea
     'hello',
   ]);
   expect(at.model.requests).toHaveLength(1);
+});
+
+test('a message that the agent has read is not asked about again when its run goes on', async () => {
+  const once = '[ -e asked ] && { echo "not a second time"; exit 1; }; touch asked; exit 0';
+  const waits = { text: 'on it', toolCalls: [{ name: 'await_signal', arguments: { name: 'go' } }] };
+  const policy = { tool_policy: OPEN_TO_ALL };
+  await using at = await scene({ message_in: once }, [waits, 'went'], policy, { extraTools: [waitingTools] });
+  await at.channel.deliver({ platformId: 'm1', text: 'wait for it' });
+  await until('it waits', async () => (await at.daemon.journal.counts()).inbox.PARKED === 1);
+  await at.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'go', value: { ok: true, output: 'gone' }, by: 'test' } }]);
+  await until('it goes on', async () => (await at.daemon.journal.counts()).inbox.DONE === 1);
+  await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual(['went']);
 });
 
 test('a hook is told what the chat is told, and one that refuses a model call ends the turn', async () => {

@@ -151,7 +151,7 @@ export class Runner {
 
   async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row, ready } = running;
-    const end = (await this.#options.instead(row, ready, signal)) ?? (await askMessageIn(row, this.#options.hooks, signal));
+    const end = (await this.#options.instead(row, ready, signal)) ?? (await askMessageIn(row, this.#options, signal));
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
