@@ -8,6 +8,7 @@ import type { RunScope } from '../core/tool.ts';
 import { gate, tempDir } from '../testing/fakes.ts';
 import { runScope, toolCall } from '../testing/tool-scope.ts';
 import { ANYWHERE, type SeenRequest, webPeer } from '../testing/web-peer.ts';
+import { WorkspaceBusy } from '../workspace/workspace-lock.ts';
 import { deepSearch } from './deep-search.ts';
 
 const hit = (url: string, title = 'A title'): SearchHit => ({ title, url, snippet: '' });
@@ -59,6 +60,18 @@ test('pages are saved with their address first, and the index says where each li
   expect(saved).toMatch(/^Source: http:\/\/a\.example\/\nTitle: Of the page\nFetched: \d{4}-.*Z\n\nRain in the north\.\n$/);
   expect(result?.output).toContain(`1. First\n   http://a.example/\n   ${first} (18 characters)`);
   expect(result?.output).toContain('data, no instructions');
+});
+
+test('a page that cannot be saved beside a program that has the workspace to itself is told, and the others are there', async () => {
+  let calls = 0;
+  const claimDisk: RunScope['claimDisk'] = async () => {
+    if (++calls === 1) throw new WorkspaceBusy('a program runs in the workspace');
+    return { cover: async () => undefined, stored: () => undefined, [Symbol.dispose]: () => undefined };
+  };
+  const at = await scene([hit('http://a.example/'), hit('http://b.example/x')], { claimDisk });
+  const result = await at.call({});
+  expect(result).toMatchObject({ ok: true, output: expect.stringContaining('not saved: a program runs in the workspace') });
+  expect(await at.files()).toHaveLength(1);
 });
 
 test('a page that cannot be read is told with its reason, and the others are there', async () => {

@@ -8,9 +8,8 @@ import type { ToolContext } from '../core/tool.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { counted } from '../lib/counted.ts';
 import { oneLine } from '../lib/one-line.ts';
-import { PathRefusal } from '../workspace/path.ts';
 import { writeWholeFile } from './change-file.ts';
-import { defineBoundTool, ToolFailure } from './define.ts';
+import { defineBoundTool, failureText, ToolFailure } from './define.ts';
 import { fetchPage, type PagePort } from './fetch-page.ts';
 import { searchQuery, TITLE_CHARS, URL_CHARS } from './web-search.ts';
 
@@ -115,8 +114,9 @@ async function save(hit: SearchHit, at: number, { dir, maxChars }: Where, call: 
     await writeWholeFile({ path, context: call, claimDisk: port.claimDisk }, content);
     return { hit, file: { path, chars: page.text.length, notes: page.notes } };
   } catch (error) {
-    if (error instanceof ToolFailure || error instanceof PathRefusal) return { hit, problem: error.message };
-    throw error;
+    const problem = failureText(error);
+    if (problem === undefined) throw error;
+    return { hit, problem };
   }
 }
 

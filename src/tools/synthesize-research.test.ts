@@ -7,6 +7,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { RunScope, ToolResult } from '../core/tool.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { runScope, toolCall } from '../testing/tool-scope.ts';
+import { WorkspaceBusy } from '../workspace/workspace-lock.ts';
 import { synthesizeResearch } from './synthesize-research.ts';
 
 const DIR = 'research/rain';
@@ -164,6 +165,15 @@ test('without room on the disk the answer comes all the same', async () => {
   const { run, path } = await scene({ scope: { claimDisk } });
   expect((await run()).ok).toBe(true);
   expect(await readdir(join(path, '.notes'))).toEqual([]);
+});
+
+test('an answer that is paid for is used also where another call has the workspace to itself', async () => {
+  const claimDisk: RunScope['claimDisk'] = async () => {
+    throw new WorkspaceBusy('a program that a person allowed runs in the workspace');
+  };
+  const { run, asked } = await scene({ scope: { claimDisk } });
+  expect(await run()).toMatchObject({ ok: true, output: expect.stringContaining('<south>') });
+  expect(asked).toHaveLength(3);
 });
 
 test.for([

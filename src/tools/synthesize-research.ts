@@ -9,9 +9,9 @@ import type { ToolContext } from '../core/tool.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { counted } from '../lib/counted.ts';
 import { oneLine } from '../lib/one-line.ts';
-import { openParent, PathRefusal, splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
+import { openParent, splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { readBounded, writeWholeFile } from './change-file.ts';
-import { defineBoundTool, ToolFailure } from './define.ts';
+import { defineBoundTool, failureText, ToolFailure } from './define.ts';
 import { printableName } from './printable-name.ts';
 
 /** One model call each, and one for the whole. */
@@ -133,8 +133,9 @@ async function readSources(dir: string, { workspace, signal }: ToolContext, maxC
       if (text.trim() === '') throw new ToolFailure('it is empty');
       sources.push({ name, path, url: urlOf(text), text: cut(text, maxChars), isComplete: text.length <= maxChars });
     } catch (error) {
-      if (!isExpected(error)) throw error;
-      failed.push({ path, problem: error.message });
+      const problem = failureText(error);
+      if (problem === undefined) throw error;
+      failed.push({ path, problem });
     }
   }
   return { sources, failed, more: Math.max(0, files.length - MAX_SOURCES) };
@@ -149,10 +150,6 @@ function urlOf(text: string): string | undefined {
 
 function cut(text: string, chars: number): string {
   return text.slice(0, chars).toWellFormed();
-}
-
-function isExpected(error: unknown): error is ToolFailure | PathRefusal {
-  return error instanceof ToolFailure || error instanceof PathRefusal;
 }
 
 type Note = { readonly source: Source; readonly text: string } | Failed;
@@ -221,8 +218,8 @@ async function answerOf(
   try {
     await writeWholeFile({ path, context: call, claimDisk }, text);
   } catch (error) {
-    // Without room on the disk it is paid for again by the next call, and good for this one.
-    if (!isExpected(error)) throw error;
+    // It is good for this call. The next one pays for it again where the disk is full or the workspace is held.
+    if (failureText(error) === undefined) throw error;
   }
   return { kind: 'answer', text };
 }
@@ -235,7 +232,7 @@ async function readKept(path: string, { workspace, signal }: ToolContext): Promi
     const text = (await readBounded(file, path, signal, MAX_NOTE_BYTES)).toString('utf8');
     return text.trim() === '' ? undefined : text;
   } catch (error) {
-    if (!isExpected(error)) throw error;
+    if (failureText(error) === undefined) throw error;
     return undefined; // it is not there, or is nothing that this tool wrote
   }
 }
