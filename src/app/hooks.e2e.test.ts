@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
-import { tempDir, until } from '../testing/fakes.ts';
+import { gate, tempDir, until } from '../testing/fakes.ts';
 import { shellProgram } from '../testing/hook-program.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -27,16 +27,49 @@ async function scene(
   return { ...rig, model, dir: dir.path, entries, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() };
 }
 
+const NO_SECRETS = 'grep -q secret && { echo "no secrets here"; exit 1; }; exit 0';
+const REFUSED = '⚠️ A rule of the operator keeps me from answering this: no secrets here';
+
 test('a message that a hook refuses does not reach the model, and its author reads the reason', async () => {
-  await using at = await scene({ message_in: 'grep -q secret && { echo "no secrets here"; exit 1; }; exit 0' }, ['hello']);
+  await using at = await scene({ message_in: NO_SECRETS }, ['hello']);
   await at.channel.deliver({ platformId: 'm1', text: 'a secret' });
   await at.channel.deliver({ platformId: 'm2', text: 'good morning' });
   await at.daemon.gateway.idle();
+  expect(at.channel.sent.map(({ text }) => text)).toEqual([REFUSED, 'hello']);
+  expect(at.model.requests).toHaveLength(1);
+});
+
+test('a message that would steer the turn under way is asked about, and waits for a turn of its own', async () => {
+  const held = gate();
+  const channels = [{ type: 'test', allowed_senders: ['user-1'], queue_mode: 'steer' }];
+  const script: Script = async (request) => {
+    await held.opened;
+    return `did ${request.messages.at(-1)?.content}`;
+  };
+  await using at = await scene({ message_in: NO_SECRETS }, script, { gateway: { channels } });
+  await at.channel.deliver({ platformId: 'm1', text: 'begin' });
+  await until('it is at work', () => at.model.requests.length === 1);
+  await at.channel.deliver({ platformId: 'm2', text: 'a secret' });
+  await at.channel.deliver({ platformId: 'm3', text: '/queue' });
+  await until('the mode is told', () => at.channel.sent.length === 1);
+  held.open();
+  await at.daemon.gateway.idle();
   expect(at.channel.sent.map(({ text }) => text)).toEqual([
-    '⚠️ A rule of the operator keeps me from answering this: no secrets here',
-    'hello',
+    expect.stringMatching(/^Queue mode: followup, while a hook .*; then steer, set for this channel in the config\.\n/),
+    'did begin',
+    REFUSED,
   ]);
   expect(at.model.requests).toHaveLength(1);
+});
+
+test('a task that a hook refuses does not begin, and the chat reads why', async () => {
+  await using at = await scene({ message_in: NO_SECRETS }, []);
+  await at.channel.deliver({ platformId: 'm1', text: '/task a secret' });
+  await until('it is refused', () => at.channel.sent.length === 2);
+  expect(at.channel.sent[1]?.text).toMatch(/^⚠️ Task \d+ “a secret” was not begun\.\n\n/);
+  expect(at.channel.sent[1]?.text.endsWith(REFUSED)).toBe(true);
+  expect((await at.daemon.journal.tasks.list({ limit: 1 }))[0]?.result?.ok).toBe(false);
+  expect(at.model.requests).toEqual([]);
 });
 
 test('a message that the agent has read is not asked about again when its run goes on', async () => {

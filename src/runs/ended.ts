@@ -40,7 +40,7 @@ export function callContext(row: RunRow): ModelCallContext {
 
 /** For the run or the client that waits for this one. */
 export function resultOf({ state, outcome }: Pick<TurnResult, 'state' | 'outcome'>, text: string): ToolResult {
-  const ok = state === 'DONE' && !outcome.startsWith('failed:');
+  const ok = state === 'DONE' && !/^(?:failed|refused):/.test(outcome);
   return { ok, output: ok ? text : `Error: ${text}` };
 }
 

@@ -1,26 +1,55 @@
-// a message that begins a run, and the answer to it -> the hooks of the operator
+// what people say to a run, and the answer to it -> the hooks of the operator
 import type { HookFacts, Hooks } from '../core/hooks.ts';
+import { principalOf } from '../core/ids.ts';
+import type { InboundMessage } from '../core/message.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 import type { End, Ended } from './ended.ts';
 import type { RunnerOptions } from './runner-options.ts';
 
+/** Of tasks that people begin by `/task`: what a program asked for is no message. */
+const TASK_OF_CHAT = 'task.chat';
+
 /**
- * Asks about a message before the agent reads it, and not again once the agent has. Undefined = it may. Rejects
- * as `signal` says.
+ * Asks about each message before the agent reads it, and not again once the agent has. Undefined = it may read
+ * all of them; one that is refused ends the run. Rejects as `signal` says.
  */
 export async function askMessageIn(
   row: RunRow,
   { hooks, journal }: Pick<RunnerOptions, 'hooks' | 'journal'>,
   signal: AbortSignal,
 ): Promise<End | undefined> {
-  const { message } = row;
-  if (!message || !hooks.has('message_in') || (await isRead(row, journal))) return undefined;
-  const { chatId, senderId, senderName, text, media = [], isGroup } = message;
-  const said = { sender_id: senderId, sender_name: senderName, chat_id: chatId, is_group: isGroup === true, text };
-  const answer = await hooks.ask({ ...factsOf(row), event: 'message_in', ...said, media_count: media.length }, signal);
-  if (answer.kind !== 'deny') return undefined;
-  const refusal = `⚠️ A rule of the operator keeps me from answering this: ${answer.reason}`;
-  return { state: 'DONE', outcome: 'refused:hook', text: refusal };
+  if (!hooks.has('message_in')) return undefined;
+  const said = saidIn(row);
+  if (said.length === 0 || (await isRead(row, journal))) return undefined;
+  const what = said.length === 1 ? 'this' : `these ${said.length} messages together`;
+  for (const one of said) {
+    const answer = await hooks.ask({ ...factsOf(row), event: 'message_in', ...one }, signal);
+    if (answer.kind !== 'deny') continue;
+    const refusal = `⚠️ A rule of the operator keeps me from answering ${what}: ${answer.reason}`;
+    return { state: 'DONE', outcome: 'refused:hook', text: refusal };
+  }
+  return undefined;
+}
+
+type Said = Omit<HookFacts, 'event'>;
+
+/** The message that began the run with those that are answered with it, or what a task of the chat was asked. */
+function saidIn(row: RunRow): readonly Said[] {
+  if (row.message) {
+    const { queued = [] } = row.message;
+    return [saidBy(row.message), ...queued.map((one) => ({ ...saidBy(one), principal: principalOf(one) }))];
+  }
+  const { source, prompt, replyTo, authority } = row;
+  if (source.kind !== 'api' || source.client !== TASK_OF_CHAT) return [];
+  if (prompt.from) return [saidBy(prompt.from)];
+  const sender = authority.principal.slice(authority.principal.indexOf(':') + 1);
+  const place = { chat_id: replyTo?.chatId, is_group: replyTo?.isGroup === true };
+  return [{ sender_id: sender, ...place, text: prompt.text, media_count: 0 }];
+}
+
+function saidBy({ chatId, senderId, senderName, text, media, isGroup }: InboundMessage): Said {
+  const who = { sender_id: senderId, sender_name: senderName, chat_id: chatId, is_group: isGroup };
+  return { ...who, text, media_count: media.length };
 }
 
 /** An answer of the model is on disk. A refusal now would lose what was done since, and what was approved. */
@@ -36,7 +65,7 @@ export function tellMessageOut(row: RunRow, { outcome, parts }: Ended, hooks: Ho
   hooks.tell({ ...factsOf(row), event: 'message_out', outcome, text, files });
 }
 
-function factsOf(row: RunRow): Omit<HookFacts, 'event'> {
+function factsOf(row: RunRow): Said {
   const { key, session, authority } = row;
   return { run_id: key, session_id: session, channel: channelOf(row), principal: authority.principal };
 }

@@ -17,6 +17,11 @@ export interface QueueBookOptions {
   readonly channel: (name: string) => ConfiguredQueue;
   /** `gateway.queue_mode`. */
   readonly mode: () => (typeof QUEUE_WORDS)[number];
+  /**
+   * Whether a hook decides on each message before the agent reads it. Then none is told to a turn under way, where
+   * no hook could be asked any more.
+   */
+  readonly asksFirst: () => boolean;
   readonly escalation: Pick<Escalation, 'isActive' | 'leave'>;
 }
 
@@ -42,7 +47,7 @@ export class QueueBook {
   /** Rejects as the journal does. */
   async of(chat: ChatRef): Promise<QueueInForce> {
     const { debounceMs = 0 } = this.#options.channel(chat.channel);
-    const chosen = await this.#chosen(chat);
+    const chosen = this.#possible(await this.#chosen(chat));
     if (!this.#options.escalation.isActive(chat)) return { ...chosen, debounceMs };
     return { mode: 'speculative', from: `while answers are slow here; then ${chosen.mode}, ${chosen.from}`, debounceMs };
   }
@@ -61,6 +66,11 @@ export class QueueBook {
   /** A person chooses for this chat: what slow answers changed there is over. */
   chosen(chat: ChatRef): void {
     this.#options.escalation.leave(chat);
+  }
+
+  #possible({ mode, from }: Pick<QueueInForce, 'mode' | 'from'>): Pick<QueueInForce, 'mode' | 'from'> {
+    if (mode !== 'steer' || !this.#options.asksFirst()) return { mode, from };
+    return { mode: DEFAULT, from: `while a hook is asked about each message; then ${mode}, ${from}` };
   }
 
   async #chosen(chat: ChatRef): Promise<Pick<QueueInForce, 'mode' | 'from'>> {

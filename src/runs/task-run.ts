@@ -80,6 +80,7 @@ function taskText(row: RunRow, { outcome, state, text = '' }: Pick<End, 'outcome
   if (row.profile !== 'task' || row.source.kind === 'job' || state === 'PARKED') return text;
   const name = taskName(row);
   if (state === 'DEAD') return `⚠️ ${name} failed.\n\n${text}\n\n\`/tasks resume ${row.seq}\` goes on where it stopped.`;
+  if (outcome.startsWith('refused:')) return `⚠️ ${name} was not begun.\n\n${text}`;
   return outcome.startsWith('limit:') ? `⚠️ ${name} was ended early.\n\n${text}` : `✅ ${name} is done.\n\n${text}`;
 }
 

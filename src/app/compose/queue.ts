@@ -9,6 +9,7 @@ import { Escalation } from '../../runs/escalation.ts';
 import { QueueBook } from '../../runs/queue-rules.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
+import { hookSettings } from './hooks.ts';
 import { type Operator, provenOwner } from './operator.ts';
 import type { Base } from './options.ts';
 
@@ -52,6 +53,7 @@ export function composeQueue({ base, models, operator, parts }: QueueNeeds): Que
       return { type, mode, debounceMs };
     },
     mode: () => live().gateway.queue_mode,
+    asksFirst: () => hookSettings(base).some(({ event }) => event === 'message_in'),
   });
   const isOwner = provenOwner(operator, channels);
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
