@@ -19,18 +19,23 @@ export class OwnSession implements AsyncDisposable {
   }
 
   /**
-   * Where the tool is there as it was approved. Rejects when the server cannot be reached; the next call
-   * tries again then.
+   * Where the tool is there as it was approved. Rejects when the server cannot be reached. The next call tries
+   * again then, and also where the connection broke meanwhile.
    */
   async connection(tool: ServerTool): Promise<McpConnection | undefined> {
-    this.#opened ??= openOwn(this.#options, this.#stop.signal);
-    try {
-      const own = await this.#opened;
-      return own.has(tool) ? own.connection : undefined;
-    } catch (error) {
-      this.#opened = undefined;
-      throw error;
-    }
+    this.#opened ??= this.#open();
+    const own = await this.#opened;
+    return own.has(tool) ? own.connection : undefined;
+  }
+
+  #open(): Promise<Own> {
+    const opened = openOwn(this.#options, this.#stop.signal);
+    const forget = (): void => {
+      if (this.#opened === opened) this.#opened = undefined;
+    };
+    // Why it could not be opened is told to the calls that wait for it.
+    opened.then(({ connection }) => connection.ended.then(forget), forget);
+    return opened;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
