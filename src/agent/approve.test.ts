@@ -252,6 +252,14 @@ test('a call whose facts cannot be read is refused', async () => {
   expect([pay.runs, resultsIn(result)[0]]).toEqual([0, expect.stringContaining('what it would do could not be read (gone)')]);
 });
 
+test('A48 a call whose facts cannot be read is refused without a path of the system', async () => {
+  const approval = () => Promise.reject(new Error("EACCES: permission denied, opendir '/var/lib/gatehouse/workspaces/x/lib'"));
+  const [result, run] = await attempt({ tools: [countingTool({ name: 'pay', approval })] });
+  const reason = "what it would do could not be read (EACCES: permission denied, opendir '[path]')";
+  expect(resultsIn(result)).toEqual([`Error: pay is not allowed: ${reason}.`]);
+  expect(run.events.filter(({ type }) => type === 'tool.denied')).toMatchObject([{ reason }]);
+});
+
 test('one call of an answer runs and the other asks: after the yes only the other one runs', async () => {
   const tools = [countingTool({ name: 'look', effect: 'none' }), countingTool({ name: 'pay' })];
   const calls = [{ name: 'look' }, PAY];

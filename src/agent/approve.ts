@@ -9,7 +9,7 @@ import type { Question, SessionGrant, Wanted } from '../core/wait.ts';
 import { canonicalJson } from '../lib/canonical-json.ts';
 import { spellOut } from '../lib/spell-out.ts';
 import { failureText } from '../tools/define.ts';
-import { parseArguments } from '../tools/run.ts';
+import { parseArguments, withoutPaths } from '../tools/run.ts';
 
 /** How long a person may take; nothing is held meanwhile. */
 const ANSWER_MS = 24 * 3_600_000;
@@ -114,7 +114,8 @@ async function factsOf(
   try {
     return (await tool.approval?.(args, { workspace: run.workspace, signal })) ?? {};
   } catch (error) {
-    return { problem: failureText(error) ?? `what it would do could not be read (${errorText(error)})` };
+    const detail = (): string => withoutPaths(errorText(error), run.workspace);
+    return { problem: failureText(error) ?? `what it would do could not be read (${detail()})` };
   }
 }
 

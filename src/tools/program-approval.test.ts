@@ -1,9 +1,12 @@
-import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { chmod, mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Bounds } from '../core/process.ts';
 import { cpuMs } from '../testing/cpu-time.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { ToolFailure } from './define.ts';
 import { programApproval } from './program-approval.ts';
 
 const { signal } = new AbortController();
@@ -68,6 +71,42 @@ it('another sandbox, the network, a readable directory and another image make an
     'in a sandbox (docker, image one) without the network',
     'in a sandbox (docker, image two) without the network',
   ]);
+});
+
+it('a file that goes while the workspace is read is none of it', async () => {
+  const path = await workspace();
+  const before = await digestOf(path);
+  // All names of the directory are known before the first of them is looked at.
+  const going = new AbortController().signal;
+  await writeFile(join(path, '.run.sh.tmp'), '');
+  going.throwIfAborted = () => rmSync(join(path, '.run.sh.tmp'), { force: true });
+  const { digest, shown } = await programApproval({ command: './run.sh', bounds: BWRAP }, { workspace: path, signal: going });
+  expect(shown).toContain('its 3 files');
+  expect(digest).toEqual(before);
+  going.throwIfAborted = () => rmSync(join(path, 'lib'), { force: true, recursive: true });
+  await programApproval({ command: './run.sh', bounds: BWRAP }, { workspace: path, signal: going });
+});
+
+it('A48 what cannot be read is named by its place in the workspace, and the command is refused', async () => {
+  const path = await workspace();
+  // Longer than a path may be, but each directory can be made in the one above it.
+  const name = 'd'.repeat(250);
+  const deep = `i=0; while [ $i -lt 17 ]; do mkdir ${name}; cd ${name}; i=$((i + 1)); done`;
+  expect(spawnSync('sh', ['-c', deep], { cwd: path }).status).toBe(0);
+  onTestFinished(() => void spawnSync('rm', ['-rf', join(path, name)]));
+  const refusal = await digestOf(path).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(ToolFailure);
+  expect(String(refusal)).toMatch(
+    /"d{200}…" in the workspace cannot be read \(ENAMETOOLONG\), so what would run cannot be vouched for/,
+  );
+  expect(String(refusal)).not.toContain(path);
+});
+
+it.skipIf(process.getuid?.() === 0)('so is a directory that a program has locked', async () => {
+  const path = await workspace();
+  await chmod(join(path, 'lib'), 0);
+  onTestFinished(() => chmod(join(path, 'lib'), 0o700));
+  await expect(digestOf(path)).rejects.toThrow('"lib" in the workspace cannot be read (EACCES)');
 });
 
 it('a directory that is not there yet is an empty one', async () => {

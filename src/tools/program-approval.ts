@@ -1,9 +1,11 @@
 // a command and its workspace -> what a yes to it covers: the directory, and every file that it could run
 import { createHash } from 'node:crypto';
+import type { Dirent } from 'node:fs';
 import { lstat, mkdir, opendir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Bounds } from '../core/process.ts';
 import type { ApprovalFacts, ToolContext } from '../core/tool.ts';
+import { isErrno } from '../lib/errno.ts';
 import { ToolFailure } from './define.ts';
 import { boundsFacts } from './program-bounds.ts';
 
@@ -11,6 +13,8 @@ export type ApprovalCall = Pick<ToolContext, 'workspace' | 'signal'>;
 
 /** A workspace with more entries cannot be vouched for within the time a question may take. */
 const MAX_ENTRIES = 20_000;
+/** Of the name of what cannot be read. UTF-16 units. */
+const PATH_CHARS = 200;
 /** Words alone, with nothing that a shell reads as more than words. */
 const PLAIN = /^[A-Za-z0-9_./=:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)*$/;
 /**
@@ -60,7 +64,11 @@ function ruleFor(command: string, { mode, network }: Bounds): string | undefined
   return `commands that begin with "${prefix}", in the workspace of this conversation`;
 }
 
-/** Of the names, kinds and last changes of all that is below; nothing is opened, and no link is followed. */
+/**
+ * Of the names, kinds and last changes of all that is below; nothing is opened, and no link is followed. What goes
+ * meanwhile is left out: where that matters, the digest that is made for the run is another one. Throws
+ * `ToolFailure` for what cannot be read.
+ */
 export async function treeDigest(
   root: string,
   signal: AbortSignal,
@@ -68,10 +76,12 @@ export async function treeDigest(
   const lines: string[] = [];
   const waiting = [root];
   for (let dir = waiting.pop(); dir !== undefined; dir = waiting.pop()) {
-    for await (const entry of await opendir(dir)) {
+    for await (const entry of entriesIn(dir, root)) {
       signal.throwIfAborted();
       const path = join(dir, entry.name);
-      const { ino, size, mode, ctimeNs } = await lstat(path, { bigint: true });
+      const found = await lstat(path, { bigint: true }).catch((error: unknown) => passOver(error, relative(root, path)));
+      if (!found) continue;
+      const { ino, size, mode, ctimeNs } = found;
       lines.push(JSON.stringify([relative(root, path), Number(mode), String(ino), String(size), String(ctimeNs)]));
       if (lines.length > MAX_ENTRIES)
         throw new ToolFailure(
@@ -83,4 +93,23 @@ export async function treeDigest(
   const hash = createHash('sha256');
   for (const line of lines.sort()) hash.update(`${line}\n`);
   return { digest: hash.digest('hex'), entries: lines.length };
+}
+
+async function* entriesIn(dir: string, root: string): AsyncIterable<Dirent> {
+  try {
+    yield* await opendir(dir);
+  } catch (error) {
+    if (dir === root) throw error;
+    passOver(error, relative(root, dir));
+  }
+}
+
+/** For what is not there any more; throws for what cannot be read. */
+function passOver(error: unknown, path: string): undefined {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  if (typeof code !== 'string') throw error;
+  const shown = JSON.stringify(path.length > PATH_CHARS ? `${path.slice(0, PATH_CHARS)}…` : path);
+  const repair = 'the operator has to make it readable, or to remove it';
+  throw new ToolFailure(`${shown} in the workspace cannot be read (${code}), so what would run cannot be vouched for; ${repair}`);
 }

@@ -93,7 +93,7 @@ async function runCaught(tool: Tool, args: unknown, context: ToolContext): Promi
 }
 
 /** A48: paths in the workspace become relative, all others vanish; a URL keeps its path. */
-function withoutPaths(text: string, workspace: string): string {
+export function withoutPaths(text: string, workspace: string): string {
   return text
     .replaceAll(/\/proc\/self\/fd\/\d+\/?/g, '')
     .replaceAll(`${workspace}/`, '')
