@@ -124,4 +124,13 @@ describe('P13 a task', () => {
     }
     expect(await readdir(at.path)).toEqual(['a']);
   });
+
+  test('goes on behind a long line of a file that is not UTF-8', async () => {
+    await using at = await setUp();
+    await writeFile(join(at.path, 'a'), Buffer.from(`short\n\xe9${'x'.repeat(6_000)}\nend\n`, 'latin1'));
+    const read = async (start_line: number) => (await at.call(readFileTool, 'task', { path: 'a', start_line })).output;
+    expect(await read(1)).toMatch(/^\[not valid UTF-8: .*\]\n1│ short\n\[cut at 4000 characters; go on with start_line 2\]$/);
+    expect(await read(2)).toMatch(/^\[not valid UTF-8: .*\]\n2│ �x+\n\[cut at 4000 characters; go on with start_line 3\]$/);
+    expect(await read(3)).toMatch(/3│ end\n$/);
+  });
 });

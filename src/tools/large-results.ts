@@ -74,8 +74,10 @@ function tiered(output: string, stored: ToolResult['stored']): string {
 
 /** Whole lines of what read_file showed, and where it goes on. */
 function page(output: string): string {
+  // A line of read_file's own may stand before the first line of the file.
+  const first = output.search(/^\d+│/m);
   const end = output.lastIndexOf('\n', SHOWN_CHARS);
-  const lines = end === -1 ? cut(output, SHOWN_CHARS) : output.slice(0, end);
+  const lines = end > first ? output.slice(0, end) : cut(output, SHOWN_CHARS);
   const last = Number(/(?:^|\n)(\d+)│[^\n]*$/.exec(lines)?.[1] ?? 0);
   return `${lines}\n[cut at ${SHOWN_CHARS} characters; go on with start_line ${last + 1}]`;
 }
