@@ -78,6 +78,11 @@ export interface ToolContext {
    * tool takes out secrets, bounds the length, and calls at most twice a second. Absent = no chat watches.
    */
   readonly progress?: (text: string) => void;
+  /**
+   * How long the call may still take. A tool that has to end something and to say so keeps some of it. Absent = it
+   * is not known. ms.
+   */
+  readonly leftMs?: () => number;
   /** Aborts when the call is over, however it ended. */
   readonly signal: AbortSignal;
 }

@@ -70,12 +70,13 @@ async function runLimited(tool: Tool, args: unknown, context: ToolContext, optio
     ok: false,
     output: `Error: ${tool.name} timed out after ${Math.round(timeoutMs / 1000)} s; whether it took effect is unknown`,
   };
+  const end = clock.monotonic() + timeoutMs;
   const timeout = clock.sleep(timeoutMs, over.signal).then(
     () => timedOut,
     () => timedOut, // the call is over; this is not read
   );
   // The race settles both, so a tool that fails after its time-out is no unhandled rejection.
-  const work = runCaught(tool, args, { ...context, signal });
+  const work = runCaught(tool, args, { ...context, leftMs: () => end - clock.monotonic(), signal });
   try {
     return await Promise.race([work, timeout]);
   } finally {

@@ -11,6 +11,8 @@ import { OutputSink, type Spilled } from './spill.ts';
 
 const DEFAULT_SECS = 120;
 const MOST_SECS = 600;
+/** For the start of the worker, the end of all that the command started, and what is made of its output. */
+const ENDING_SECS = 5;
 const OUTPUT_BYTES = 50_000;
 /** A longer script belongs in a file. */
 const MAX_COMMAND_BYTES = 65_536;
@@ -80,9 +82,9 @@ async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }
   if (Buffer.byteLength(command) > MAX_COMMAND_BYTES)
     throw new ToolFailure(`the command is longer than ${MAX_COMMAND_BYTES} bytes; write it to a file and run that`);
   if (command.includes('\0')) throw new ToolFailure('the command holds a NUL character');
-  const seconds = Math.min(MOST_SECS, Math.max(1, timeout_secs));
   const { callId, workspace: cwd, signal } = context;
   using _ = await workspaceLock.write(context);
+  const seconds = secondsOf(timeout_secs, context);
   // Bash reads `.bashrc` where its input is a socket, as if rshd had started it, and the model may write that.
   const argv = [...(spawner.programs.has('bash') ? ['bash', '--norc'] : ['sh']), '-c', command];
   await using whole = new OutputSink({ name: 'shell', context, claimDisk, outputBytes: OUTPUT_BYTES });
@@ -101,6 +103,12 @@ async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }
   await taken;
   await whole.write(`${errorsOf(exit)}\n${status}`);
   return await whole.end();
+}
+
+/** Ends before the call does: of a call whose time is over neither the output nor the outcome is known. */
+function secondsOf(asked: number, { leftMs }: ToolContext): number {
+  const left = leftMs ? Math.floor(leftMs() / 1_000) - ENDING_SECS : MOST_SECS;
+  return Math.max(1, Math.min(MOST_SECS, asked, left));
 }
 
 function outputOf(exit: Exit): string {
