@@ -130,6 +130,14 @@ test('words that are asked for are the next message of one who may answer', asyn
   expect(said?.settled).toEqual({ wait: asked?.id, value: { ok: true, output: 'sea green\nif possible' }, by: 'test:ada' });
 });
 
+test('where a question stands in no thread, the next message of the chat answers it, also one that starts a thread', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'text', by: ['test:ada'] });
+  expect(await at.decide('elsewhere', { senderId: 'ada', isGroup: true, threadId: 't' })).toBeUndefined();
+  const said = await at.decide('the Ritz', { senderId: 'ada', isGroup: true, threadId: 'm9', startsThread: true });
+  expect(said?.settled).toMatchObject({ wait: asked?.id, value: { output: 'the Ritz' } });
+});
+
 test('words that were typed before the question arrived are no answer to it, by the clock of the platform', async () => {
   await using at = await setup();
   const before = at.clock.now();
