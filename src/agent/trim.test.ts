@@ -86,6 +86,17 @@ describe('trimHistory', () => {
     expectSound(trimmed);
   });
 
+  test('words that a person added to the turn stay as well, however large the results around them are', () => {
+    const large = 'word '.repeat(4_000);
+    const round = (n: number) => toolRound(n, large);
+    const added = line('user', 'and do not pay it', { id: 'r1#n0' });
+    const turn = [user('the task', 1), ...[1, 2, 3].flatMap(round), added, ...[4, 5].flatMap(round)];
+    const trimmed = trimHistory([line('system', 'base'), ...turn], 8_000);
+    expect(trimmed).toContain(added);
+    expect(estimateTokens(trimmed)).toBeLessThanOrEqual(5_333);
+    expectSound(trimmed);
+  });
+
   test('results of the running turn are cut as the last resort, also in a short history', () => {
     const messages = [line('system', 'base'), user('read it', 1), ...toolRound(1, 'x'.repeat(50_000))];
     const trimmed = trimHistory(messages, 8_000);

@@ -42,8 +42,7 @@ function summarise(messages: readonly SessionMessage[], budget: number): readonl
   const older = groups.slice(0, groups.length - keep).flat();
   // The task itself must stay word for word, however many tool calls ago it was given.
   const at = lastUserIndex(body);
-  const task = body[at];
-  // With what the person has added to it since.
+  // With what the person has added to it since, which is as much the task.
   const words = new Set(at < 0 ? [] : body.slice(at).filter((message) => message.role === 'user' && !isNote(message)));
   const pinned = older.filter((message) => words.has(message));
   const summarised = older.filter((message) => !words.has(message));
@@ -51,7 +50,7 @@ function summarise(messages: readonly SessionMessage[], budget: number): readonl
   const head = [...system, ...summary, ...pinned];
   while (estimateTokens([...head, ...tail.flat()]) > budget) {
     const [oldest, ...rest] = tail;
-    if (oldest === undefined || rest.flat().length < DROP_DOWN_TO || (task && oldest.includes(task))) break;
+    if (oldest === undefined || rest.flat().length < DROP_DOWN_TO || oldest.some((one) => words.has(one))) break;
     tail = rest;
   }
   return [...head, ...tail.flat()];
