@@ -19,3 +19,13 @@ test('files that calls of a person wrote are theirs, documents that were made of
   const others = [calling('7', 'edit_file', { path: 'shared.md' })];
   expect(writtenAlone([...own, ...others], new Set(own))).toEqual(['note.md', 'docs.d/note.docx', 'letter.docx']);
 });
+
+test('a path is read as the tools read it: one that they refuse wrote nothing, and two ways to write one are one', () => {
+  const own = [
+    calling('1', 'write_file', { path: 'notes/../plan.txt', content: 'x' }),
+    calling('2', 'write_file', { path: './mine//a.txt', content: 'x' }),
+    calling('3', 'write_file', { path: 'both.txt', content: 'x' }),
+  ];
+  const others = [calling('4', 'write_file', { path: 'both.txt/', content: 'y' })];
+  expect(writtenAlone([...own, ...others], new Set(own))).toEqual(['mine/a.txt']);
+});

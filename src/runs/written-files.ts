@@ -1,12 +1,12 @@
 // lines of a session of several people -> files that came with messages of a person, or that tools wrote for
 // them
 import { readdir, unlink } from 'node:fs/promises';
-import { join, posix } from 'node:path';
+import { join } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
 import { storedStem } from '../media/fetch-file.ts';
-import { openParent, PathRefusal } from '../workspace/path.ts';
+import { openParent, PathRefusal, splitWorkspacePath } from '../workspace/path.ts';
 import { MAX_FILES } from './prepare.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
@@ -78,12 +78,22 @@ export function writtenAlone(lines: readonly SessionMessage[], own: ReadonlySet<
   return [...new Set([...own].flatMap(writtenPaths))].filter((path) => !others.has(path));
 }
 
-/** Paths in the workspace that the calls of a line wrote, each in one form. */
+/** Paths in the workspace that the calls of a line wrote, each in one form. What a tool refuses is none. */
 export function writtenPaths({ tool_calls: calls = [] }: SessionMessage): readonly string[] {
   return calls.flatMap(({ name, arguments: text }) => {
     const path = name === CONVERTING ? convertedPath(text) : WRITING.includes(name) ? argumentIn(text, 'path') : undefined;
-    return path === undefined ? [] : [posix.normalize(path)];
+    return path === undefined ? [] : namedBy(path);
   });
+}
+
+/** As the tools read it. */
+function namedBy(path: string): readonly string[] {
+  try {
+    return [splitWorkspacePath(path).join('/')].filter((name) => name !== '');
+  } catch (error) {
+    if (error instanceof PathRefusal) return [];
+    throw error;
+  }
 }
 
 /** Where it names no target, the document lies beside its source. */
