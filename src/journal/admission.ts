@@ -212,8 +212,11 @@ function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, tar
   const { queued: [next, ...later] = [] } = target.message;
   if (message.kind === 'delete' && next) {
     // What waited behind it is answered without it.
-    const { text, media, marks: _gone, ...rest } = { ...target.message, text: next.text, media: next.media };
-    const left = { ...rest, text, media, ...(next.marks && { marks: next.marks }), queued: later };
+    const { marks: _gone, replyTo: _quoted, ...rest } = target.message;
+    const { text, media, senderId, senderName, marks, replyTo } = next;
+    // Whose words they are, and what these are a reply to, goes with them.
+    const said = { text, media, senderId, senderName, ...(marks && { marks }), ...(replyTo && { replyTo }) };
+    const left = { ...rest, ...said, queued: later };
     store.db.run('UPDATE run SET input = ? WHERE seq = ?', JSON.stringify(left), target.seq);
     return { kind: 'amended', row: target.seq, goesOn: true };
   }

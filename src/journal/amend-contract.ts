@@ -254,6 +254,21 @@ export function amendContract(create: Create): void {
     expect(journal.room()).toBeGreaterThan(0);
   });
 
+  it('a delete of a message leaves those that were joined to it as the words of who wrote them', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const replyTo = { platformId: 'old', fromBot: false, text: 'an old one' };
+    const ben = { senderId: 'user-2', senderName: 'Ben', isGroup: true };
+    await journal.accept([admit(message(1, { isGroup: true, replyTo })), admit(message(2, ben))]);
+    const [first, second] = await journal.waiting(LANE, 2);
+    const row = await journal.claim(first?.seq ?? 0, undefined, { merged: [second?.seq ?? 0], superseded: [] });
+    await journal.release(row?.seq ?? 0, row?.generation ?? 0);
+    await journal.accept([remove(1, 1)]);
+    const [left] = await journal.waiting(LANE, 1);
+    expect(left?.message).toMatchObject({ text: 'text 2', senderId: 'user-2', senderName: 'Ben' });
+    expect(left?.message).not.toHaveProperty('replyTo');
+  });
+
   it('A37 a delete by another person ends no message; one by nobody known ends one of the same chat', async () => {
     await using harness = await create();
     const journal = await harness.open();
