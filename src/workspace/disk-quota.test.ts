@@ -14,10 +14,15 @@ const signal = new AbortController().signal;
 async function scene() {
   const dir = await tempDir();
   const clock = new FakeClock();
-  const at = { free: 1_000 * MIB, freeEntries: 1_000_000, limits: { person_mb: 3, total_mb: 5, reserve_mb: 100 } };
+  const at = {
+    free: 1_000 * MIB,
+    usedEntries: 0,
+    freeEntries: 1_000_000,
+    limits: { person_mb: 3, total_mb: 5, reserve_mb: 100 },
+  };
   const quota = new DiskQuota({
     ...{ dataDir: dir.path, limits: () => at.limits, clock },
-    ...{ free: async () => at.free, freeEntries: async () => at.freeEntries },
+    ...{ free: async () => at.free, entries: async () => ({ used: at.usedEntries, free: at.freeEntries }) },
   });
   const workspace = async (user: string, name = 'w') => {
     const path = join(dir.path, 'workspaces', user, name);
@@ -250,9 +255,10 @@ test('two programs of one person at once are counted once, and what they removed
 });
 
 /** As programs make them: on the disk, and gone from what it has room for. */
-async function makesEmpty(at: { freeEntries: number }, path: string, count: number): Promise<void> {
+async function makesEmpty(at: { usedEntries: number; freeEntries: number }, path: string, count: number): Promise<void> {
   await mkdir(path);
   for (let n = 0; n < count; n += 1) closeSync(openSync(join(path, `${n}`), 'w'));
+  at.usedEntries += count;
   at.freeEntries -= count;
 }
 
@@ -277,7 +283,7 @@ test('a program that makes directories without end is ended too, before all of t
   const { at, ada, began } = scene;
   at.limits = { person_mb: 20, total_mb: 90, reserve_mb: 100 };
   for (let n = 0; n < 7_000; n += 1) mkdirSync(join(ada, `d${n}`));
-  at.freeEntries -= 7_000;
+  at.usedEntries += 7_000;
   expect(await bytesBelow(ada, { most: 4 * MIB })).toBeLessThan(5 * MIB);
   expect(await at.quota.overrun(ada, began)).toMatchObject(refused('files of this chat may take up 20 MB'));
 });
@@ -285,11 +291,23 @@ test('a program that makes directories without end is ended too, before all of t
 test('while the disk has room for few files a program that makes many is ended, and one that makes none goes on', async () => {
   await using scene = await fillers();
   const { at, ada, bob, began, writes } = scene;
-  at.freeEntries = 20_000;
+  Object.assign(at, { usedEntries: 980_000, freeEntries: 20_000 });
   const other = await at.quota.before(bob);
   await writes(bob, 'one', 20);
   expect(await at.quota.overrun(bob, other)).toBeUndefined();
   expect(await at.quota.overrun(ada, began)).toMatchObject(refused('room for fewer than 25600 files'));
+});
+
+test('where room for files falls with the bytes, what is written counts once', async () => {
+  await using scene = await fillers();
+  const { at, ada, began, writes } = scene;
+  at.limits = { person_mb: 50, total_mb: 90, reserve_mb: 100 };
+  const { free } = began;
+  await writes(ada, 'one', 20);
+  at.freeEntries -= (20 * MIB) / 512;
+  expect(await at.quota.overrun(ada, began)).toBeUndefined();
+  // A walk would have moved it.
+  expect(began.free).toBe(free);
 });
 
 test('ordinary files count as their bytes', async () => {

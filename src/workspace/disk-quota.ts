@@ -19,6 +19,8 @@ const TRIED_AGAIN_AFTER_MS = 60_000;
 /** What programs write is not claimed: less than this is not looked at. Bytes. */
 const UNSEEN_BYTES = 16 * MIB;
 const UNSEEN_ENTRIES = UNSEEN_BYTES / ENTRY_BYTES;
+/** Of the entries that a disk has room for: a small one has few. */
+const KEPT_SHARE = 0.05;
 /** People that are remembered. */
 const MOST_PEOPLE = 1_000;
 
@@ -36,15 +38,20 @@ export interface DiskQuotaOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Bytes that are free for this user on the disk of a directory. Default: `statfs`. */
   readonly free?: (directory: string) => Promise<number>;
-  /** Files and directories that it has room for. Default: `statfs`. */
-  readonly freeEntries?: (directory: string) => Promise<number>;
+  /** Files and directories that it has, and has room for. Default: `statfs`. */
+  readonly entries?: (directory: string) => Promise<DiskEntries>;
+}
+
+export interface DiskEntries {
+  readonly used: number;
+  readonly free: number;
 }
 
 /** What there was when a program began, or was last found to have its room. */
 export interface DiskBefore {
   /** Bytes that were free. */
   free: number;
-  freeEntries: number;
+  usedEntries: number;
   /** What files of the same person took up. Bytes. */
   bytes: number;
 }
@@ -74,7 +81,7 @@ export class DiskQuota implements Disposable {
   readonly #stop = new AbortController();
 
   constructor(options: DiskQuotaOptions) {
-    this.#options = { free: freeBytes, freeEntries, ...options };
+    this.#options = { free: freeBytes, entries: diskEntries, ...options };
   }
 
   /** Waits for the first walk of all workspaces after a start. */
@@ -106,8 +113,8 @@ export class DiskQuota implements Disposable {
   /** For `overrun`: before a program begins that may write into a workspace, an absolute path. */
   async before(workspace: string): Promise<DiskBefore> {
     const free = await this.#options.free(workspace);
-    const entries = await this.#options.freeEntries(workspace);
-    return { free, freeEntries: entries, bytes: (await this.#of(dirname(workspace))).bytes };
+    const { used } = await this.#options.entries(workspace);
+    return { free, usedEntries: used, bytes: (await this.#of(dirname(workspace))).bytes };
   }
 
   /**
@@ -118,22 +125,24 @@ export class DiskQuota implements Disposable {
    */
   async overrun(workspace: string, before: DiskBefore): Promise<GatehouseError | undefined> {
     const free = await this.#options.free(workspace);
-    const entries = await this.#options.freeEntries(workspace);
-    const takenEntries = before.freeEntries - entries;
+    const entries = await this.#options.entries(workspace);
+    // Not by those that are free: a file system that makes room for entries as it needs it has fewer with each
+    // byte that is written.
+    const takenEntries = entries.used - before.usedEntries;
     const taken = Math.max(before.free - free, takenEntries * ENTRY_BYTES);
     if (taken < UNSEEN_BYTES) return undefined;
     const { person_mb: person, total_mb: total, reserve_mb: reserve } = this.#options.limits();
     if (free < reserve * MIB) return overrunBy(`less than ${reserve} MB of the disk are free`);
-    const keptEntries = (reserve * MIB) / ENTRY_BYTES;
+    const keptEntries = Math.floor(Math.min((reserve * MIB) / ENTRY_BYTES, (entries.used + entries.free) * KEPT_SHARE));
     // A disk may have had room for fewer: one that makes no files does not take it.
-    if (takenEntries >= UNSEEN_ENTRIES && entries < keptEntries)
+    if (takenEntries >= UNSEEN_ENTRIES && entries.free < keptEntries)
       return overrunBy(`the disk has room for fewer than ${keptEntries} files`);
     if (before.bytes + taken <= person * MIB && this.#total() + taken <= total * MIB) return undefined;
     // What decides is counted, and no more: a program makes files faster than they are.
     const most = Math.max(before.bytes + UNSEEN_BYTES, Math.min(person, total) * MIB);
     const bytes = await this.#again(dirname(workspace), most);
     const grown = bytes - before.bytes;
-    Object.assign(before, { free, freeEntries: entries, bytes });
+    Object.assign(before, { free, usedEntries: entries.used, bytes });
     if (grown < UNSEEN_BYTES) return undefined;
     if (bytes > person * MIB) return overrunBy(`files of this chat may take up ${person} MB together`);
     if (this.#total() > total * MIB && this.#isDue(RECOUNTED_AFTER_MS)) await this.#walkAll(this.#stop.signal);
@@ -143,8 +152,8 @@ export class DiskQuota implements Disposable {
   /** After it: what it wrote counts, as far as it can be seen. */
   async after(workspace: string, before: DiskBefore): Promise<void> {
     const free = await this.#options.free(workspace);
-    const entries = await this.#options.freeEntries(workspace);
-    const isSeen = Math.abs(before.free - free) >= UNSEEN_BYTES || Math.abs(before.freeEntries - entries) >= UNSEEN_ENTRIES;
+    const { used } = await this.#options.entries(workspace);
+    const isSeen = Math.abs(before.free - free) >= UNSEEN_BYTES || Math.abs(used - before.usedEntries) >= UNSEEN_ENTRIES;
     if (isSeen) await this.#again(dirname(workspace));
   }
 
@@ -266,7 +275,7 @@ async function freeBytes(directory: string): Promise<number> {
 }
 
 /** Some file systems have no such limit, and say 0. */
-async function freeEntries(directory: string): Promise<number> {
+async function diskEntries(directory: string): Promise<DiskEntries> {
   const { files, ffree } = await statfs(directory);
-  return files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
+  return files === 0 ? { used: 0, free: Number.MAX_SAFE_INTEGER } : { used: files - ffree, free: ffree };
 }
