@@ -14,6 +14,7 @@ test.each([
   ['https://speech.example.com/v1', undefined, undefined],
   ['http://127.0.0.1:9000/v1', undefined, undefined],
   ['http://127.0.0.1:9000/v1', 'MINE', 'MINE'],
+  ['http://0.0.0.0:9000/v1', 'MINE', 'MINE'],
   ['http://127.0.0.1:9000/v1', 'UNSET', undefined],
 ])('A29 %s with %s named gets the key from %s and no other', async (base_url, api_key_env, from) => {
   const key = await resolveKey(speechServerOf({ base_url, api_key_env }), { env: KEYS, storedKey });
