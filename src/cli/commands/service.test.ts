@@ -107,8 +107,17 @@ test('a service whose unit is replaced is restarted, since one that runs goes on
   expect(replaced.stdout).toContain('✓ the service was restarted and runs: ');
   const asked = ['show-environment', 'daemon-reload', 'enable gatehouse.service', 'restart gatehouse.service'];
   expect((await at.asked()).slice(3)).toEqual(asked.map((words) => `--user ${words}`));
-  expect((await at.run('install', '--force', '--data-dir', 'other')).stdout).toContain('✓ the service runs: ');
+  expect((await at.run('install', '--data-dir', 'other')).stdout).toContain('✓ the service runs: ');
   expect((await at.asked()).at(-1)).toBe('--user enable --now gatehouse.service');
+});
+
+test('a replacement that broke off before the restart is finished by the next one', async () => {
+  await using at = await scene('case "$*" in *restart*) [ -e "$HOME/once" ] || { : > "$HOME/once"; exit 1; };; esac; exit 0');
+  await at.run('install');
+  expect((await at.run('install', '--force', '--data-dir', 'other')).code).not.toBe(0);
+  const again = await at.run('install', '--force', '--data-dir', 'other');
+  expect(again.stdout).toContain('was restarted');
+  expect((await at.asked()).at(-1)).toBe('--user restart gatehouse.service');
 });
 
 test('a program that is not built, and a path that no unit can hold, are refused', async () => {

@@ -50,8 +50,9 @@ export const serviceInstall: Command<InstallOptions> = async (context, { dryRun 
     return EXIT.refused;
   }
   await mkdir(dirname(file), { recursive: true });
-  const isReplaced = before !== undefined && before !== text;
-  if (isReplaced) await writeFile(`${file}.bak`, before);
+  if (before !== undefined && before !== text) await writeFile(`${file}.bak`, before);
+  // Also where it reads alike: an earlier try may have ended between the file and the restart.
+  const isReplaced = before !== undefined && force;
   await writeFile(file, text);
   await systemctl(context, 'daemon-reload');
   if (isReplaced) {
@@ -196,6 +197,10 @@ async function systemctl(context: CommandContext, ...args: readonly string[]): P
     });
 }
 
+/** `TimeoutStopSec` and `TimeoutStartSec` of the unit, and some time for systemd. ms. */
+const START_MS = 640_000;
+const ASK_MS = 60_000;
+
 const PASSED_ON = ['PATH', 'HOME', 'XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'DBUS_SESSION_BUS_ADDRESS'];
 
 async function run(
@@ -203,7 +208,8 @@ async function run(
   args: readonly string[],
 ): Promise<{ readonly code: number | null; readonly text: string }> {
   const env = Object.fromEntries(PASSED_ON.flatMap((name) => (deps.env[name] ? [[name, deps.env[name]]] : [])));
-  const child = spawn('systemctl', ['--user', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+  const timeout = args.includes('restart') || args.includes('--now') ? START_MS : ASK_MS;
+  const child = spawn('systemctl', ['--user', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], timeout });
   let text = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
