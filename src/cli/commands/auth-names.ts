@@ -21,7 +21,8 @@ export async function variablesOf(context: CommandContext, name: string): Promis
   // A secret can be stored before the config is right.
   const config = (await readConfig(context).catch(() => undefined))?.config;
   if (entryOfVariable(name) !== undefined && isEnvironmentName(name)) {
-    if (/_(?:TOKEN|SECRET|PASSWORD)$/.test(name) || readAsVariable(context, config, name)) return [name];
+    const isRead = readAsVariable(context, config, name) || isGivenToOthers(config, name);
+    if (/_(?:TOKEN|SECRET|PASSWORD)$/.test(name) || isRead) return [name];
     if ((await findProvider(name)) !== undefined) return [];
     if (name.includes('_') || variablesIn(config).includes(name)) return [name];
   }
@@ -41,6 +42,13 @@ export async function variablesOf(context: CommandContext, name: string): Promis
 function readAsVariable({ deps }: CommandContext, config: Config | undefined, name: string): boolean {
   const needs = config === undefined ? [] : needsOf(config, deps.env);
   return needs.some((need) => (need.keyForAddress || need.foreignAddress) && need.keyEnvs.includes(name));
+}
+
+/** Whether something of the config that is no model is given the variable: it takes no stored key of a provider. */
+function isGivenToOthers(config: Config | undefined, name: string): boolean {
+  if (config === undefined) return false;
+  const { mcp_servers: servers, web, gateway } = config;
+  return [...variablesIn([servers, web, gateway]), ...Object.values(servers).flatMap(({ env }) => env)].includes(name);
 }
 
 /**

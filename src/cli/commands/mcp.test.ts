@@ -81,3 +81,11 @@ test('a server is asked with a variable that was stored, as the daemon asks it',
   cli.input = undefined;
   expect((await cli.run('mcp', 'approve', 'notes', '--yes')).stdout).toContain('11 tools of notes approved');
 });
+
+test('a variable that is also the usual one of a provider is stored for the server that is given it', async () => {
+  await using cli = await cliWith({ env: ['OPENAI_API_KEY'] });
+  cli.input = 'secret-of-notes';
+  expect((await cli.run('auth', 'set-key', 'OPENAI_API_KEY')).stdout).toBe('✓ stored OPENAI_API_KEY\n');
+  cli.input = undefined;
+  expect((await cli.run('mcp', 'test', 'notes')).code).toBe(0);
+});
