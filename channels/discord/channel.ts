@@ -141,6 +141,10 @@ export class DiscordChannel implements Channel {
     return this.#life.sends.run(options.signal, () => this.#sending.edit(platformId, part, options));
   }
 
+  standsInChat(threadId: string): boolean {
+    return this.#threads.isInChannel(threadId);
+  }
+
   async withdraw(target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string }, signal: AbortSignal): Promise<void> {
     const messageId = snowflake(target.platformId);
     if (messageId === undefined || placeOf(target) === undefined) throw new Error('this is no message that can be deleted');

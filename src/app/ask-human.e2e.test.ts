@@ -87,6 +87,18 @@ test('words in another thread are a request of their own, and those in the threa
   await sees('ben', 'came: the Ritz');
 });
 
+test('where no thread could be opened for a question, the next words in the chat answer it', async () => {
+  const at = await rig();
+  const { channel, sees } = at;
+  channel.standsInChat = (threadId) => threadId === 't1';
+  const room = { ...BEN, chatId: 'room', isGroup: true };
+  await channel.deliver({ ...room, threadId: 't1', startsThread: true, text: ask({ question: 'Which hotel?' }) });
+  await sees('room', 'Which hotel?');
+  await channel.deliver({ ...room, threadId: 't2', startsThread: true, text: 'the Ritz' });
+  await sees('room', 'came: the Ritz');
+  expect(await parked(at)).toBe(0);
+});
+
 test('in a group that must name the agent, answers to an open question need not, and other words stay unread', async () => {
   const entry = { allowed_senders: ['ada', 'ben', 'cleo'], allowed_groups: ['room'], group_mode: 'mention' };
   const { channel, sees, daemon, model: asked } = await rig({ entry });

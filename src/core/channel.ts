@@ -120,6 +120,11 @@ export interface Channel {
    */
   edit?(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult>;
   /**
+   * Whether what is sent for this thread stands in the chat itself, because the thread could not be opened.
+   * Omit it where a thread is always there.
+   */
+  standsInChat?(threadId: string): boolean;
+  /**
    * Takes a message of ours away: the half of an answer that could not be made whole by `edit`. Omit where
    * the platform cannot; it then stays, and the whole answer stands below it. One that is gone already is a
    * success. Rejects when it may still be there; the message is the platform's reason and holds no secret.

@@ -27,6 +27,8 @@ export interface AnswersOptions {
   readonly journal: Pick<Outbox, 'part'> & { readonly waits: Waits };
   /** Whether what is written there is surely of the person whose it seems to be: else it allows no call. */
   readonly provesSender: (channel: string) => boolean;
+  /** As `Channel.standsInChat`. */
+  readonly standsInChat?: (channel: string, threadId: string) => boolean;
   /** Whether the agent's last answer in the chat of this `chatKey` offered choices. */
   readonly isOffering: (chat: string) => boolean;
 }
@@ -97,7 +99,7 @@ export class Answers {
   async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
     const open = await this.#options.journal.waits.questions(chatKey(message));
     const here: StoredWait[] = [];
-    for (const wait of open.filter((one) => isInPlace(one, message))) {
+    for (const wait of open.filter((one) => isInPlace(one, message) || this.#standsInChat(one, message))) {
       if (wait.question?.named || !this.#mayAnswer(wait, message)) continue;
       if (wait.question?.answer !== 'text' || (await this.#isSeen(wait, message))) here.push(wait);
     }
@@ -115,6 +117,13 @@ export class Answers {
     const isOfTwoLists = /^\d/.test(firstLine(message.text).trim()) && this.#options.isOffering(chatKey(message));
     if (meant.length > 1 || (meant.length > 0 && isOfTwoLists)) return { outcome: 'unclear', answer: whichOf(meant) };
     return ofWords(meant[0], message);
+  }
+
+  /** The thread of the question could not be opened, and this was said in the chat, where it stands. */
+  #standsInChat({ question }: StoredWait, { channel, threadId, startsThread }: InboundMessage): boolean {
+    if (!question || question.to === OWNER || question.to.threadId === undefined) return false;
+    const isInChat = threadId === undefined || startsThread === true;
+    return isInChat && this.#options.standsInChat?.(channel, question.to.threadId) === true;
   }
 
   async #readReply(message: InboundMessage, quoted: string): Promise<Decision | undefined> {

@@ -27,6 +27,8 @@ export interface ApprovalsOptions {
   readonly journal: Commits & Pick<Outbox, 'part'> & { readonly waits: Waits };
   /** Whether what is written there is surely of the person whose it seems to be: else it allows no call. */
   readonly provesSender: (channel: string) => boolean;
+  /** As `Channel.standsInChat`. */
+  readonly standsInChat?: (channel: string, threadId: string) => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -36,6 +36,7 @@ export class TestChannel implements Channel {
   react?: NonNullable<Channel['react']>;
   earlier?: NonNullable<Channel['earlier']>;
   about?: NonNullable<Channel['about']>;
+  standsInChat?: NonNullable<Channel['standsInChat']>;
   /** What `react` put, when it is set by `withReactions`. */
   readonly reactions: { readonly platformId: string; readonly emoji: string | undefined }[] = [];
   readonly files = new Map<string, Uint8Array>();

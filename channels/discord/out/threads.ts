@@ -94,6 +94,11 @@ export class Threads {
     }
   }
 
+  /** Whether what is sent for this message stands in the channel. It is not known after a restart. */
+  isInChannel(id: string): boolean {
+    return this.#known.get(id) === 'channel';
+  }
+
   async #open(opened: NonNullable<ReturnType<typeof threadOpenedBy>>, signal: AbortSignal): Promise<Where> {
     const { call, archiveMinutes } = this.#options;
     const { id, chat, name } = opened;

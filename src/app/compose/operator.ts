@@ -47,6 +47,7 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
   });
   const approvals = new Approvals({
     ...{ ...options, owner },
+    standsInChat: (name, threadId) => channel(name)?.standsInChat?.(threadId) === true,
     provesSender: (name) => channels.isLocal(name) || provesSender(channels.rules(name)?.type),
   });
   return { owner, approvals, questions: new RunQuestions({ ...options, approvals, owner, channel }) };
