@@ -3,13 +3,18 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { CHANNELS } from '../../channels/registry.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeCli } from '../testing/fake-cli.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 
+function textOf(page: string): string {
+  return readFileSync(join(packageRoot(), 'docs', page), 'utf8');
+}
+
 function blocksOf(page: string, language: string): readonly string[] {
-  const text = readFileSync(join(packageRoot(), 'docs', page), 'utf8');
+  const text = textOf(page);
   const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))];
   return blocks.map(([, block = '']) => block);
 }
@@ -62,3 +67,16 @@ test('what docs/backup.md says brings back what was there', async () => {
     true,
   ]);
 });
+
+test('docs/guarantees.md says of each channel what becomes of messages while the daemon is stopped', () => {
+  const [, section = ''] = textOf('guarantees.md').split('## While the daemon is stopped');
+  const rows = [...section.matchAll(/^\| `(\w+)` \| .{10,} \|$/gm)].map(([, channel]) => channel);
+  expect(rows.toSorted()).toEqual(Object.keys(CHANNELS).toSorted());
+});
+
+test.each(['upgrade.md', 'backup.md', 'move.md', 'rotate-secrets.md', 'troubleshooting.md'])(
+  'docs/%s names what a stopped daemon may miss',
+  (page) => {
+    expect(textOf(page)).toContain('(guarantees.md#while-the-daemon-is-stopped)');
+  },
+);
