@@ -80,3 +80,8 @@ test.each(['upgrade.md', 'backup.md', 'move.md', 'rotate-secrets.md', 'troublesh
     expect(textOf(page)).toContain('(guarantees.md#while-the-daemon-is-stopped)');
   },
 );
+
+test('docs/backup.md says how WhatsApp is linked anew after a backup is put back', () => {
+  const [, restore = ''] = textOf('backup.md').split('To restore, stop the daemon');
+  expect(restore).toContain('gatehouse channels login whatsapp');
+});
