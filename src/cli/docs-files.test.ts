@@ -85,3 +85,11 @@ test('docs/backup.md says how WhatsApp is linked anew after a backup is put back
   const [, restore = ''] = textOf('backup.md').split('To restore, stop the daemon');
   expect(restore).toContain('gatehouse channels login whatsapp');
 });
+
+test('commands in a container are shown for docker run and for compose, whose containers have no name of ours', () => {
+  expect(readFileSync(join(packageRoot(), 'compose.yaml'), 'utf8')).not.toContain('container_name');
+  for (const page of ['install.md', 'tools.md']) {
+    expect(textOf(page)).toContain('docker exec ');
+    expect(textOf(page)).toContain('docker compose exec ');
+  }
+});
