@@ -53,7 +53,7 @@ export const channelEntry = z.strictObject({
     .array(z.string().min(1))
     .optional()
     .describe(
-      'Immutable sender ids that may, beside the owner, use the commands in groups that change the conversation for all: /new, /reset, /s, /back, /delete. Default: none.',
+      'Immutable sender ids that may, beside the owner, use the commands in groups that change the conversation for all: /new, /reset, /s, /back, /delete, /compact, and /thinking, /queue and /status with a word. Default: none.',
     ),
   group_mode: z
     .enum(['mention', 'pattern', 'always'])

@@ -25,10 +25,10 @@ function cell(text: string): string {
 }
 
 const TEXT = [
-  'All but `/model` and `/think` are answered at once, also while the agent works on something; these two take their turn.',
+  'All but `/model`, `/think` and `/compact` are answered at once, also while the agent works on something; these three take their turn.',
   'In a group, only the owner and the ids in `group_admins` of the channel may use those that change the conversation for',
-  'all: `/new`, `/reset`, `/s`, `/back`, `/delete`, `/thinking on` and `off`, `/queue` and `/status` with a word. `/model`, `/think` are',
-  'the owner’s there.',
+  'all: `/new`, `/reset`, `/s`, `/back`, `/delete`, `/compact`, `/thinking on` and `off`, `/queue` and `/status` with a word.',
+  '`/model` and `/think` are the owner’s there.',
   '',
   'A question of the agent shows how it is answered: `/allow CODE`, `/deny CODE` and `/answer CODE WORDS` ([questions.md](questions.md#answers)).',
   '',
