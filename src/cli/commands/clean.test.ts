@@ -38,6 +38,13 @@ test('clean --all leaves what would have to be typed again', async () => {
   expect(await at.left()).toEqual(['auth.json', 'tool_config.json']);
 });
 
+test('clean --all removes conversations that lie where an earlier version kept them', async () => {
+  await using at = await cliWithData();
+  await at.cli.write('data/sessions/ada.jsonl', 'x');
+  expect((await at.cli.run('clean', '--all', '--yes')).code).toBe(0);
+  expect(await at.left()).toEqual(['auth.json', 'tool_config.json']);
+});
+
 test('clean asks before it removes, and removes nothing without a yes', async () => {
   await using at = await cliWithData();
   expect(await at.cli.run('clean', '--all')).toMatchObject({ code: 4, stderr: expect.stringContaining('--yes') });

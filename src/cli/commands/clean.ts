@@ -26,6 +26,8 @@ const OLD_COPY = /^journal\.db\.v\d+\.bak$/;
 /** State of work, and what people said and sent. Not here: config, logins, tool settings, packages. */
 const STATE = [
   ...['journal.db', 'journal.db-wal', 'journal.db-shm', 'users', 'workspaces', 'outgoing', 'upload-days', 'chat'],
+  // Where an earlier version kept conversations; one that was not opened since still lies there.
+  'sessions',
   // What was typed on the terminal.
   'history',
 ];
