@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FakeClock, MemoryLogger } from '../testing/fakes.ts';
-import { closeParts } from './close-parts.ts';
+import { closeParts, stopWork } from './close-parts.ts';
 
 const never = () => new Promise<void>(() => undefined);
 
@@ -44,4 +44,29 @@ test('when everything hangs the end comes before the service manager kills', asy
   expect(at.late().map(([part]) => part)).toEqual(ALL);
   // TimeoutStopSec of the unit is 20 s.
   expect(at.clock.now()).toBe(18_750);
+});
+
+test('what begins work may wait for a turn: both are told to end', async () => {
+  const [told, turnEnded] = [[] as string[], Promise.withResolvers<void>()];
+  const erasing: AsyncDisposable = {
+    [Symbol.asyncDispose]: async () => {
+      told.push('erasing');
+      await turnEnded.promise;
+      told.push('erasing ended');
+    },
+  };
+  const stop = async () => {
+    told.push('turns');
+    turnEnded.resolve();
+  };
+  // One after the other they would wait for ever.
+  await Promise.race([stopWork([erasing], stop), new Promise((resolve) => setTimeout(resolve, 1_000))]);
+  expect(told).toEqual(['erasing', 'turns', 'erasing ended']);
+});
+
+test('turns are stopped also where what begins work fails to end', async () => {
+  const told: string[] = [];
+  const ticker: AsyncDisposable = { [Symbol.asyncDispose]: () => Promise.reject(new Error('the ticker broke')) };
+  await expect(stopWork([ticker], async () => void told.push('turns'))).rejects.toThrow('the ticker broke');
+  expect(told).toEqual(['turns']);
 });

@@ -44,10 +44,13 @@ export async function closeParts({ stop, parts, graceMs, clock, logger }: Closin
   await inTime('turns', stop);
 }
 
-/** What begins work by itself ends first. */
+/**
+ * What begins work by itself is told to end before the turns are. The turns are told at once, because an
+ * erasure may wait for one of them. Resolves when all of it ended; rejects then with the first failure.
+ */
 export async function stopWork(first: readonly AsyncDisposable[], stop: () => Promise<void>): Promise<void> {
-  for (const one of first) await one[Symbol.asyncDispose]();
-  await stop();
+  const ends = await Promise.allSettled([...first.map((one) => one[Symbol.asyncDispose]()), stop()]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
 export interface CloseLimits {
