@@ -139,6 +139,12 @@ export interface Outbox {
    */
   relayed(chat: string): Promise<readonly Pick<StoredPart, 'part' | 'platformId'>[]>;
   /**
+   * Names of the copies of files in `outgoing/` that an answer may still carry: those of parts that wait, are
+   * on their way or can be sent once more, and those of runs that are not over or can be run once more. Reads
+   * all such rows: for a start, not for the way of a message.
+   */
+  filesInUse(): Promise<ReadonlySet<string>>;
+  /**
    * PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`:
    * order is kept).
    */

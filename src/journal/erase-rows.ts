@@ -11,6 +11,7 @@ import type { SessionMessage } from '../core/session.ts';
 import { hashSecondKey } from './dedup.ts';
 import { wholeId, withoutNames } from './erase-names.ts';
 import { eraseWaits, hashedIn } from './erase-waits.ts';
+import { outgoingIn } from './files-in-use.ts';
 import { erasedId } from './keyed-hash.ts';
 import { countPurged } from './prune.ts';
 import { readJson, readPart, type Store } from './store.ts';
@@ -171,11 +172,6 @@ export function outboxFiles({ db }: Store): ReadonlySet<string> {
   const sql =
     "SELECT seq, part FROM outbox WHERE part ->> '$.file' IS NOT NULL OR part ->> '$.mail' IS NOT NULL OR part ->> '$.otherwise' IS NOT NULL";
   return new Set(db.all<{ seq: number; part: string }>(sql).flatMap(({ seq, part }) => filesOf(readPart(part, seq))));
-}
-
-/** A step names the copies that its run took for its answer. */
-function outgoingIn(step: string): readonly string[] {
-  return [...step.matchAll(/outgoing[/\\]+([0-9a-f-]{36}(?:\.[a-z0-9]{1,8})?)/g)].map((found) => found[1] ?? '');
 }
 
 /** Lines that are on their way into their file. */

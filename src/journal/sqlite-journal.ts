@@ -24,6 +24,7 @@ import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { eventRecordOf } from './event-record.ts';
+import { filesInUse } from './files-in-use.ts';
 import { goneTopicsOf } from './gone-topics.ts';
 import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf, loadWithin } from './load.ts';
@@ -193,6 +194,10 @@ export class SqliteJournal implements Journal {
 
   relayed(chat: string): Promise<readonly Pick<StoredPart, 'part' | 'platformId'>[]> {
     return this.#queue.peek(() => relayedParts(this.#store, chat));
+  }
+
+  filesInUse(): Promise<ReadonlySet<string>> {
+    return this.#queue.read(() => filesInUse(this.#store));
   }
 
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {

@@ -7,7 +7,7 @@ import type { MediaKind, OutboundFile } from '../core/message.ts';
 import { syncDirectory } from '../lib/atomic-file.ts';
 import { mimeOf } from './media-types.ts';
 
-/** Copies that no part can still need are removed after this: longer than any answer lives. */
+/** How old copies are at least that are removed: a turn names its own in the journal long before. */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
 /**
@@ -61,13 +61,17 @@ function tooLarge(name: string, bytes: number, maxBytes: number): GatehouseError
 }
 
 /**
- * Removes copies that are too old for any part to need. Called at start; failures leave files for the next
- * start.
+ * Removes old copies but those that `inUse` names: an answer may wait for a person or a topic for longer than
+ * any number of days. Called at start; failures leave files for the next start. `inUse` is asked only where
+ * there are old ones.
  */
-export async function pruneAttachments(dir: string, now: number): Promise<void> {
-  const names = await readdir(dir).catch(() => []);
-  for (const name of names) {
+export async function pruneAttachments(dir: string, now: number, inUse: () => Promise<ReadonlySet<string>>): Promise<void> {
+  const old: string[] = [];
+  for (const name of await readdir(dir).catch(() => [])) {
     const { mtimeMs } = await stat(join(dir, name));
-    if (now - mtimeMs > KEEP_MS) await rm(join(dir, name), { force: true });
+    if (now - mtimeMs > KEEP_MS) old.push(name);
   }
+  if (old.length === 0) return;
+  const needed = await inUse();
+  for (const name of old) if (!needed.has(name)) await rm(join(dir, name), { force: true });
 }

@@ -162,6 +162,7 @@ export class MemoryJournal implements Journal {
   readonly unflushed = outboxOnly;
   readonly flushed = outboxOnly;
   readonly counts = outboxOnly;
+  readonly filesInUse = outboxOnly;
   readonly work = outboxOnly;
   readonly usage = outboxOnly;
   readonly spend = outboxOnly;

@@ -38,7 +38,7 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
     logger.info('recovered', { resumed, buried, expired, unheard: unheard.length, sending: sending.length });
   }
   await gate.forget(unheard);
-  await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
+  await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now(), () => journal.filesInUse());
   await gateway.recover(recovery);
 }
 
