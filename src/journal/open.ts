@@ -85,7 +85,7 @@ export interface OpenedJournal extends AsyncDisposable {
   readonly pairing: PairingStore;
   readonly people: People;
   readonly pins: Pins;
-  /** Housekeeping: at start and hourly. Rejects like any write; the next run goes on where it stopped. */
+  /** Housekeeping: at start and hourly. Rejects as `pruneAll`; the next run goes on where it stopped. */
   prune(forget?: ForgetTask): Promise<void>;
   /** How long the disk takes now to keep a commit, ms; undefined where that is not known. */
   syncMs(): number | undefined;

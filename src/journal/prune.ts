@@ -33,7 +33,8 @@ interface PruneOptions {
  * go as soon as their message is DONE, content of finished work after 7 days, events after 30, dedup keys
  * after `dedupDays`; dead letters (with their steps), refusal counters and the usage ledger stay. Days are
  * those of aging time, so a clock that is ahead takes nothing (F22). Then the file gives freed pages back to
- * the disk. Rejects like any write; the next run goes on where it stopped.
+ * the disk. Rejects like any write, and where a task could not be forgotten, when all else is done; the next
+ * run goes on where it stopped.
  */
 export async function pruneAll(store: Store, queue: CommitQueue, options: PruneOptions): Promise<void> {
   // The commit that fills the log pays for emptying it. Keys lie all over the file: 1,000 pages took up to
@@ -62,9 +63,10 @@ async function pruneInSlices(store: Store, queue: CommitQueue, { dedupDays, forg
   await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', month));
   await inSlices(queue, () => pruneDedup(store, aged - dedupDays * DAY_MS));
   await inSlices(queue, () => pruneEvents(store, month));
-  await pruneTasks(store, queue, forget);
+  const failures = await pruneTasks(store, queue, forget);
   await inSlices(queue, () => shrink(store));
   await queue.write(() => dropOldCopies(store, aged, COPY_DAYS));
+  if (failures.length > 0) throw failures[0];
 }
 
 /**
@@ -104,12 +106,24 @@ function pruneRuns(store: Store, before: number): boolean {
 
 /**
  * Tasks, also those that failed: each says how long it is kept. Their files go first, so that a crash leaves
- * none whose row is gone.
+ * none whose row is gone. One whose files cannot be removed stays for the next run and holds up no other.
+ * Resolves with why each of those stays.
  */
-async function pruneTasks(store: Store, queue: CommitQueue, forget: ForgetTask | undefined): Promise<void> {
+async function pruneTasks(store: Store, queue: CommitQueue, forget: ForgetTask | undefined): Promise<readonly unknown[]> {
+  const failures: unknown[] = [];
+  let after = 0;
   for (;;) {
-    const gone = await queue.read(() => expiredTasks(store, BATCH));
-    for (const task of gone) await forget?.(task);
+    const expired = await queue.read(() => expiredTasks(store, after, BATCH));
+    const gone: Task[] = [];
+    for (const task of expired) {
+      after = task.number;
+      try {
+        await forget?.(task);
+        gone.push(task);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
     await queue.write(() => {
       // One that failed may have been resumed meanwhile.
       const isOver = "SELECT 1 FROM run WHERE seq = ? AND state IN ('DONE', 'DEAD')";
@@ -121,7 +135,7 @@ async function pruneTasks(store: Store, queue: CommitQueue, forget: ForgetTask |
       // Of the dead only those are counted that are there.
       countPurged(store, 'run', 'DONE', over.filter(({ status }) => status !== 'failed').length);
     });
-    if (gone.length < BATCH) return;
+    if (expired.length < BATCH) return failures;
   }
 }
 

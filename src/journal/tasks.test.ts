@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { NewRun } from '../core/new-run.ts';
+import type { Task } from '../core/task.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { openJournal } from './open.ts';
 
@@ -46,7 +50,7 @@ async function setup() {
     await journal[Symbol.asyncDispose]();
     await dir[Symbol.asyncDispose]();
   };
-  return { opened, journal, clock, add, end, numbers, pass, [Symbol.asyncDispose]: close };
+  return { path: dir.path, opened, journal, clock, add, end, numbers, pass, [Symbol.asyncDispose]: close };
 }
 
 test('tasks are listed newest first, by person, by chat, and those that are not over', async () => {
@@ -190,4 +194,39 @@ test('a task that is resumed while what it left is removed is at work, and not g
   await at.clock.advance(DAY / 3);
   await at.opened.prune(async ({ key }) => void (await at.journal.commit([{ kind: 'resume', run: key }])));
   expect(await at.journal.tasks.get(1)).toMatchObject({ status: 'pending' });
+});
+
+test('a task whose files cannot be removed stays, and keeps no other from going', async () => {
+  await using at = await setup();
+  const ids = Array.from({ length: 45 }, (_, n) => `t${n}`);
+  await at.add(...ids.map((id) => task(id, { record: { title: id, keepDays: 1 } })));
+  for (const n of ids.keys()) await at.end(n + 1, 'DONE');
+  await at.pass(1);
+  await at.clock.advance(DAY / 3);
+  const stuck = new Set(ids.slice(0, 22).map((id) => `api/task.cli/${id}`));
+  const asked: string[] = [];
+  const forget = async ({ key }: Task): Promise<void> => {
+    asked.push(key);
+    if (stuck.has(key)) throw new Error(`the files of ${key} stay`);
+  };
+  await expect(at.opened.prune(forget)).rejects.toThrow('the files of api/task.cli/t0 stay');
+  expect(asked).toEqual(ids.map((id) => `api/task.cli/${id}`));
+  expect((await at.journal.tasks.list({ limit: 99 })).map(({ key }) => key).reverse()).toEqual([...stuck]);
+  stuck.clear();
+  await at.opened.prune(forget);
+  expect(await at.journal.tasks.list({ limit: 99 })).toEqual([]);
+});
+
+test('a task whose files cannot be removed keeps no other housekeeping from its work', async () => {
+  await using at = await setup();
+  const copy = join(at.path, 'journal.db.v3.bak');
+  await writeFile(copy, '');
+  await at.add(task('a', { record: { title: 'A', keepDays: 1 } }));
+  await at.end(1, 'DONE');
+  const failures: unknown[] = [];
+  for (let n = 0; n < 66; n += 1) {
+    await at.clock.advance(DAY / 2);
+    await at.opened.prune(() => Promise.reject(new Error('stays'))).catch((error: unknown) => void failures.push(error));
+  }
+  expect([failures.length > 60, existsSync(copy)]).toEqual([true, false]);
 });

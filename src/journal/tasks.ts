@@ -53,10 +53,14 @@ export function readTasks(store: Store, queue: CommitQueue): TaskRows {
   };
 }
 
-/** Those whose time to be kept is over: by aging time, so that a clock that is ahead takes nothing. */
-export function expiredTasks(store: Store, limit: number): readonly Task[] {
-  const where = `${TASKS} AND ${OVER} AND run.keep_until < ? AND NOT EXISTS (${UNDER_WAY}) ${LIMIT}`;
-  return select(store, where, store.aging.cut(0), limit);
+/**
+ * Those behind `after` whose time to be kept is over, oldest first: by aging time, so that a clock that is
+ * ahead takes nothing.
+ */
+export function expiredTasks(store: Store, after: number, limit: number): readonly Task[] {
+  const where = `${TASKS} AND ${OVER} AND run.seq > ? AND run.keep_until < ? AND NOT EXISTS (${UNDER_WAY})
+    ORDER BY run.seq ${LIMIT}`;
+  return select(store, where, after, store.aging.cut(0), limit);
 }
 
 /** Of what a task began, and what tells of it: sub-agents in the background outlive it and work in its files. */

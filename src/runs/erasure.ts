@@ -2,7 +2,7 @@
 // pages
 //   A kill anywhere leaves the row of the erasure, and the next start or call does all of it again.
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm, stat, unlink } from 'node:fs/promises';
+import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeName, splitKey, userDirectory, userWorkspaces } from '../../sessions/file-name.ts';
 import { callsOf } from '../core/call-key.ts';
@@ -12,6 +12,7 @@ import type { Clock } from '../core/ports.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
+import { removeTree } from '../lib/remove-tree.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
 import { eraseFiles, leftName, madeFiles, type SessionLines, workspaceOf } from './made-files.ts';
@@ -229,7 +230,7 @@ async function runsIn(sessions: readonly string[], store: SessionStore): Promise
 
 async function removeSession(session: string, { store, dataDir }: ErasureOptions): Promise<void> {
   await store.remove(session);
-  await rm(sessionWorkspacePath(dataDir, session), { recursive: true, force: true });
+  await removeTree(sessionWorkspacePath(dataDir, session));
 }
 
 /** Sessions of tasks and of sub-agents; no topic that people name has a colon. */
@@ -237,8 +238,8 @@ const OF_A_RUN = /(?:^|#)(?:task|run):/;
 
 /** All topics and threads of the chat, what lies beside them, and what their tools worked on. */
 async function removeUser(session: string, dataDir: string): Promise<void> {
-  await rm(userDirectory(dataDir, session), { recursive: true, force: true });
-  await rm(userWorkspaces(dataDir, session), { recursive: true, force: true });
+  await removeTree(userDirectory(dataDir, session));
+  await removeTree(userWorkspaces(dataDir, session));
 }
 
 /**

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, renameSync, statSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { userWorkspaces } from '../../sessions/file-name.ts';
 import { sessionHash } from '../core/ids.ts';
+import { removeTree } from '../lib/remove-tree.ts';
 
 /**
  * The directory of a session's files; made when it is not there. It is named by a digest of the session's
@@ -33,6 +34,5 @@ export async function removeWorkspace(dataDir: string, session: string): Promise
   if (statSync(path, { throwIfNoEntry: false })) renameSync(path, `${path}${GONE}${randomUUID()}`);
   // Also what an earlier call could not remove, or was killed at.
   const siblings = await readdir(dirname(path)).catch(() => []);
-  for (const name of siblings)
-    if (name.startsWith(`${basename(path)}${GONE}`)) await rm(join(dirname(path), name), { recursive: true, force: true });
+  for (const name of siblings) if (name.startsWith(`${basename(path)}${GONE}`)) await removeTree(join(dirname(path), name));
 }

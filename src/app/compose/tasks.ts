@@ -1,14 +1,14 @@
 // tasks: their limits, where their ends are told, who makes them
-import { rm } from 'node:fs/promises';
 import type { Authority } from '../../core/authority.ts';
 import { chatKey, isTaskSession } from '../../core/ids.ts';
 import type { Address } from '../../core/message.ts';
 import type { Task } from '../../core/task.ts';
 import type { OpenedJournal } from '../../journal/open.ts';
+import { removeTree } from '../../lib/remove-tree.ts';
 import { type ConfiguredLimits, type Profiles, profiles } from '../../runs/profile.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
-import { sessionWorkspace } from '../../runs/workspace.ts';
+import { sessionWorkspacePath } from '../../runs/workspace.ts';
 import { TaskBook } from '../../tasks/book.ts';
 import { removeGoneTopics } from './gone-topics.ts';
 import type { Base, LiveConfig } from './options.ts';
@@ -75,18 +75,19 @@ function preferredChat(
 
 /**
  * Old rows go, and with a task what it left: its conversation, and its files where no other conversation has
- * them.
+ * them. Rejects with the first failure, when all parts had their turn.
  */
 export function pruning(base: Pick<Base, 'options' | 'uploads' | 'journal'>, opened: OpenedJournal, transcripts: Transcripts) {
   const { options, uploads } = base;
   const forget = async ({ session, workspace }: Task): Promise<void> => {
     if (!isTaskSession(session)) return;
     await transcripts.remove(session);
-    if (workspace === session) await rm(sessionWorkspace(options.dataDir, session), { recursive: true, force: true });
+    if (workspace === session) await removeTree(sessionWorkspacePath(options.dataDir, session));
   };
+  const parts = [() => opened.prune(forget), () => uploads.prune(), () => removeGoneTopics(base)];
   return async (): Promise<void> => {
-    await opened.prune(forget);
-    await uploads.prune();
-    await removeGoneTopics(base);
+    const failures: unknown[] = [];
+    for (const part of parts) await part().catch((error: unknown) => void failures.push(error));
+    if (failures.length > 0) throw failures[0];
   };
 }

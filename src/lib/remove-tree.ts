@@ -1,0 +1,30 @@
+import { chmod, lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isErrno } from './errno.ts';
+
+/**
+ * Removes a directory that programs wrote in, with all that is in it; nothing there is no failure. Opens
+ * directories that their owner may not write in, as `go mod download` leaves them, and never what a link leads
+ * to. Rejects with the system's error, as where a part belongs to another user.
+ */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    if (!isErrno(error, 'EACCES', 'EPERM')) throw error;
+    await openDirectories(path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Never rejects: what it could not open is named by the removal that follows. */
+async function openDirectories(path: string): Promise<void> {
+  try {
+    if (!(await lstat(path)).isDirectory()) return;
+    await chmod(path, 0o700);
+    for (const entry of await readdir(path, { withFileTypes: true }))
+      if (entry.isDirectory()) await openDirectories(join(path, entry.name));
+  } catch {
+    // What is gone meanwhile needs nothing.
+  }
+}
