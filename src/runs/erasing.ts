@@ -25,7 +25,9 @@ export class Erasing implements Dated, AsyncDisposable {
   }
 
   async earliest(): Promise<number | undefined> {
-    if (this.#running || this.#stop.signal.aborted) return undefined;
+    if (this.#stop.signal.aborted) return undefined;
+    // It may fail, and others may be begun meanwhile: nothing wakes the ticker for them.
+    if (this.#running) return this.#options.clock.now() + RETRY_MS;
     const [first] = await this.#options.erasures.open();
     return first && Math.max(first.at, this.#notBefore);
   }
