@@ -53,12 +53,12 @@ export class LaneRows {
     if (row && !this.#behind && !this.#fetching) this.#rows.push({ row, onBus: true });
     else {
       if (row) this.#options.bus.release();
-      this.lookAnew();
+      this.#lookAnew();
     }
   }
 
   /** The next fetch looks at the journal from the beginning. */
-  lookAnew(): void {
+  #lookAnew(): void {
     this.#behind = true;
     this.#look = { after: 0 };
   }
@@ -99,9 +99,10 @@ export class LaneRows {
     return this.take();
   }
 
-  /** Forgets those at hand; they are in the journal. */
+  /** Forgets those at hand: the journal has them, and is looked at from the beginning. */
   clear(): void {
     this.#options.bus.release(this.#rows.filter((waiting) => waiting.onBus).length);
     this.#rows = [];
+    this.#lookAnew();
   }
 }

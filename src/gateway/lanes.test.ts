@@ -428,6 +428,36 @@ it('a stop ends a row whose rules cannot be read, without a loop that nothing ho
   expect(at.done).toEqual([]);
 });
 
+it('a message that is taken back as its turn begins leaves those before it as one request', async () => {
+  await using dir = await tempDir();
+  let takesBack: (() => Promise<unknown>) | undefined;
+  await using at = await setUp(dir.path, {
+    rules: async () => ({ mode: 'steer', debounceMs: 0 }),
+    wrap: (journal) =>
+      new Proxy(journal, {
+        get(target, name) {
+          if (name === 'claim')
+            return async (...args: Parameters<Journal['claim']>) => {
+              await takesBack?.();
+              takesBack = undefined;
+              return await target.claim(...args);
+            };
+          const value = Reflect.get(target, name, target);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      }),
+  });
+  await at.add('a', 'one');
+  await at.add('a', 'two');
+  const { platformId } = await at.add('a', 'three');
+  const gone = inbound({ kind: 'delete', targetId: platformId, platformId: 'gone', senderId: 'u1', text: '' });
+  takesBack = () => at.journal.accept([{ kind: 'admit', message: gone, lane: 'a', session: 'a' }]);
+  // Each turn begins half a second after its message.
+  const idle = at.lanes.idle().then(() => true);
+  while (!(await Promise.race([idle, at.clock.advance(500)])));
+  expect([at.done, at.bus.held]).toEqual([['two'], 0]);
+});
+
 describe('after a crash', () => {
   const authority: Authority = { principal: 'cli:local', role: 'owner', mode: 'full', policies: [] };
   const begun = (id: string, profile: NewRun['profile']): NewRun => ({

@@ -95,7 +95,6 @@ export class Lanes {
     const found = this.#lanes.get(lane);
     if (!found) return;
     found.rows.clear();
-    found.rows.lookAnew();
     if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped(by));
   }
 
@@ -223,7 +222,7 @@ export class Lanes {
 
   async #claim(lane: Lane, waiting: QueuedRow, rules: QueueRules | 'alone'): Promise<Claimed | undefined> {
     const claimed = await this.#start.claim(waiting, rules);
-    if (claimed === 'again') lane.rows.lookAnew();
+    if (claimed === 'again') lane.rows.clear();
     // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
     if (typeof claimed === 'string') return undefined;
     if (lane.current) lane.current.seq = claimed.row.seq;
