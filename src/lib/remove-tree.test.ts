@@ -9,13 +9,16 @@ import { removeTree } from './remove-tree.ts';
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-/** In a process of its own, as a user whom permissions bind. */
-function removed(path: string): string {
+/** In a process of its own, as a user whom permissions bind; gives what it says on standard error. */
+function ran(body: string): string {
   const module = new URL('./remove-tree.ts', import.meta.url).href;
-  const program = `const { removeTree } = await import(${JSON.stringify(module)}); await removeTree(${JSON.stringify(path)});`;
+  const program = `import { unlink } from 'node:fs/promises';
+    const { removeTree, writeIn } = await import(${JSON.stringify(module)}); ${body}`;
   const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   return spawnSync(process.execPath, ['--input-type=module', '-e', program], { ...user, encoding: 'utf8' }).stderr;
 }
+
+const removed = (path: string): string => ran(`await removeTree(${JSON.stringify(path)});`);
 
 /** A tree with a file, whose directories all have this mode. */
 async function closedTree(at: string, mode: number): Promise<string> {
@@ -60,4 +63,12 @@ test.skipIf(!isRoot)('what another user owns stays, and the error of the system 
 test('nothing is no failure', async () => {
   await using dir = await tempDir();
   await removeTree(join(dir.path, 'none'));
+});
+
+test('a file is removed also from a directory in which its owner may not write', async () => {
+  await using dir = await tempDir();
+  const self = join(await closedTree(dir.path, 0o555), 'mod/pkg');
+  const file = join(self, 'file.go');
+  expect(ran(`await writeIn({ self: ${JSON.stringify(self)} }, () => unlink(${JSON.stringify(file)}));`)).toBe('');
+  expect(existsSync(file)).toBe(false);
 });

@@ -17,6 +17,20 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
+/**
+ * Does what writes in a directory, also where a program has taken the right to from us. `self`: a path of the
+ * directory that no link can take, as of an open one. Rejects as `work` does.
+ */
+export async function writeIn<T>({ self }: { readonly self: string }, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isErrno(error, 'EACCES', 'EPERM')) throw error;
+    await chmod(self, 0o700);
+    return await work();
+  }
+}
+
 /** Never rejects: what it could not open is named by the removal that follows. */
 async function openDirectories(path: string): Promise<void> {
   try {

@@ -1,7 +1,8 @@
 /** Files that calls of tools left in a workspace under their own names: long outputs, pages, pictures. */
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { outputEnding, pictureName, searchEnding } from '../core/call-key.ts';
 import { isErrno } from '../lib/errno.ts';
+import { removeTree, writeIn } from '../lib/remove-tree.ts';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
 import { OUTPUTS } from '../workspace/stored-outputs.ts';
 
@@ -18,7 +19,7 @@ export async function filesOfCalls(workspace: string, calls: readonly string[]):
 
 /** Resolves to how many of them there were. Rejects as the disk does. */
 export async function eraseFilesOfCalls(workspace: string, calls: readonly string[]): Promise<number> {
-  const gone = await eachOf(workspace, calls, (path) => rm(path, { recursive: true, force: true }));
+  const gone = await eachOf(workspace, calls, removeTree);
   return gone.length;
 }
 
@@ -36,7 +37,7 @@ async function eachOf(
       await using directory = await WorkspaceDirectory.open(workspace, names);
       for (const name of await readdir(directory.self)) {
         if (!endings.has(name.slice(-length))) continue;
-        await act(directory.child(name));
+        await writeIn(directory, () => act(directory.child(name)));
         found.push([...names, name].join('/'));
       }
     } catch (error) {

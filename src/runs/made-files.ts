@@ -6,6 +6,7 @@ import type { Theirs, WorkedIn } from '../core/erasure.ts';
 import { sessionOfArchive } from '../core/ids.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { ByteSearch, encodedForms } from '../lib/byte-search.ts';
+import { writeIn } from '../lib/remove-tree.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { eraseRule, PHRASE_CHARS, phrasesOf } from './erase-lines.ts';
 import { FileSearch, isGone, type SearchOptions } from './search-files.ts';
@@ -273,7 +274,7 @@ async function eraseFile({ workspace, path, changedAt }: MadeFile): Promise<bool
     await using parent = await WorkspaceDirectory.open(workspace, names.slice(0, -1));
     const file = parent.child(names.at(-1) ?? '');
     if ((await lstat(file)).ctimeMs !== changedAt) return false;
-    await unlink(file);
+    await writeIn(parent, () => unlink(file));
     return true;
   } catch (error) {
     if (isGone(error)) return false;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
+import { writeIn } from '../lib/remove-tree.ts';
 import { storedStem } from '../media/fetch-file.ts';
 import { openParent, PathRefusal, splitWorkspacePath } from '../workspace/path.ts';
 import { MAX_FILES } from './prepare.ts';
@@ -62,7 +63,7 @@ export async function eraseWritten(
     try {
       const { parent, name } = await openParent(workspace, path);
       await using _ = parent;
-      await unlink(parent.child(name));
+      await writeIn(parent, () => unlink(parent.child(name)));
       count += 1;
     } catch (error) {
       // It is gone, was never written, or leads out of the workspace: then it is none of its files.
