@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
+import { configSchema } from '../../config/schema.ts';
+import { unknownKey } from '../../config/unknown-key.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeCli } from '../testing/fake-cli.ts';
 import { tempDir } from '../testing/fakes.ts';
@@ -92,4 +94,29 @@ test('commands in a container are shown for docker run and for compose, whose co
     expect(textOf(page)).toContain('docker exec ');
     expect(textOf(page)).toContain('docker compose exec ');
   }
+});
+
+const CONFIG_KEYS = Object.keys(configSchema.shape);
+
+test('the table of docs/reload.md says of each key of the config what a change of it costs', () => {
+  const table =
+    textOf('reload.md')
+      .match(/^\| .+ \|$/gm)
+      ?.join('\n') ?? '';
+  // "How it is reached" stands for these.
+  const reach = ['base_url', 'api_key_env', 'api_key_envs', 'api_type', 'model_hints', 'extra_headers', 'extra_body'];
+  const missing = CONFIG_KEYS.filter(
+    (key) => !reach.includes(key) && !new RegExp(`\`${key.replace('$', '\\$')}[\`.]`).test(table),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('docs/reload.md names each section in which an unknown key stops the start', () => {
+  const [, sentence = ''] = /unknown keys inside ([\s\S]+?), and keys/.exec(textOf('reload.md')) ?? [];
+  const strict = CONFIG_KEYS.filter(
+    (key) => unknownKey(configSchema, { path: [key, 'zzz'], value: 1 }, true).severity === 'error',
+  );
+  // Any key of `budget` counts as a limit on spending, which the sentence has before.
+  const missing = strict.filter((key) => key !== 'budget' && !sentence.includes(`\`${key}\``));
+  expect([strict.includes('tool_policy'), missing]).toEqual([true, []]);
 });
