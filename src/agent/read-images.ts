@@ -55,8 +55,8 @@ export function withImageNotes(
 }
 
 /**
- * Adds the pictures of lines that are not in `images` yet, by the id of their line; none = they are not shown.
- * The newest are: results give way, the oldest first, and the input stays. Never rejects.
+ * Adds the pictures of lines that are not in `images` yet, by the id of their line; none = they are not
+ * shown. The newest are: results give way, the oldest first, and the input stays. Never rejects.
  */
 export async function loadImages(
   images: Map<string, readonly Image[]>,

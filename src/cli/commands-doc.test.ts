@@ -9,7 +9,10 @@ test('docs/commands.md is the table of commands (npm run generate)', async () =>
   expect(await readFile(join(packageRoot(), 'docs', 'commands.md'), 'utf8')).toBe(renderCommandsDoc());
 });
 
-/** Commands that are asked of the owner and the admins of a group, by the files that ask; `/sessions` only shows. */
+/**
+ * Commands that are asked of the owner and the admins of a group, by the files that ask; `/sessions` only
+ * shows.
+ */
 async function forAdmins(): Promise<readonly string[]> {
   const dir = join(packageRoot(), 'src/gateway/commands');
   const files = (await readdir(dir)).filter((name) => !name.endsWith('.test.ts'));

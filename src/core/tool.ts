@@ -79,8 +79,8 @@ export interface ToolContext {
    */
   readonly progress?: (text: string) => void;
   /**
-   * How long the call may still take. A tool that has to end something and to say so keeps some of it. Absent = it
-   * is not known. ms.
+   * How long the call may still take. A tool that has to end something and to say so keeps some of it. Absent
+   * = it is not known. ms.
    */
   readonly leftMs?: () => number;
   /** Aborts when the call is over, however it ended. */

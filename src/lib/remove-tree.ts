@@ -4,8 +4,8 @@ import { isErrno } from './errno.ts';
 
 /**
  * Removes a directory that programs wrote in, with all that is in it; nothing there is no failure. Opens
- * directories that their owner may not write in, as `go mod download` leaves them, and never what a link leads
- * to. Rejects with the system's error, as where a part belongs to another user.
+ * directories that their owner may not write in, as `go mod download` leaves them, and never what a link
+ * leads to. Rejects with the system's error, as where a part belongs to another user.
  */
 export async function removeTree(path: string): Promise<void> {
   try {

@@ -1,7 +1,7 @@
 import type { ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 
-/** What a picture takes of the window at most: Claude 5.5 some 4,000 for a photo, OpenAI 2,900 with detail `high`. */
+/** What a picture takes of the window at most: Claude 5.5 some 4,000, OpenAI 2,900 (detail `high`). */
 const IMAGE_TOKENS = 4_800;
 /** What a message costs beside its text: role and separators (spec B1). */
 const PER_MESSAGE = 4;

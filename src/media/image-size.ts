@@ -204,7 +204,8 @@ function readTiff(at: Buffer, found: Found): void {
 
 /**
  * Why a picture must not reach a decoder; undefined when it may. `bomb`: refused, whatever it is wanted for. `damaged`: whoever
- * decodes it would fail. `long`: a model would refuse it. A file that is no picture of the six formats is none of these.
+ * decodes it would fail. `long`: a model would refuse it. A file that is no picture of the six formats is
+ * none of these.
  */
 export function imageFault(
   bytes: Uint8Array,

@@ -183,9 +183,9 @@ export class Answers {
 }
 
 /**
- * A thread is a conversation of its own: words in it answer no question that stands in another. One that stands
- * in no thread is also answered in a thread of a private chat, and in one that hangs from words of ours. What
- * starts a thread was said in the chat.
+ * A thread is a conversation of its own: words in it answer no question that stands in another. One that
+ * stands in no thread is also answered in a thread of a private chat, and in one that hangs from words of
+ * ours. What starts a thread was said in the chat.
  */
 function isInPlace({ question }: StoredWait, { threadId, startsThread, isGroup, replyTo }: InboundMessage): boolean {
   const place = startsThread ? undefined : threadId;

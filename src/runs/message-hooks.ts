@@ -10,8 +10,8 @@ import type { RunnerOptions } from './runner-options.ts';
 const TASK_OF_CHAT = 'task.chat';
 
 /**
- * Asks about each message before the agent reads it, and not again once the agent has. Undefined = it may read
- * all of them; one that is refused ends the run. Rejects as `signal` says.
+ * Asks about each message before the agent reads it, and not again once the agent has. Undefined = it may
+ * read all of them; one that is refused ends the run. Rejects as `signal` says.
  */
 export async function askMessageIn(
   row: RunRow,
@@ -33,7 +33,9 @@ export async function askMessageIn(
 
 type Said = Omit<HookFacts, 'event'>;
 
-/** The message that began the run with those that are answered with it, or what a task of the chat was asked. */
+/**
+ * The message that began the run with those that are answered with it, or what a task of the chat was asked.
+ */
 function saidIn(row: RunRow): readonly Said[] {
   if (row.message) {
     const { queued = [] } = row.message;

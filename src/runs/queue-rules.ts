@@ -18,8 +18,8 @@ export interface QueueBookOptions {
   /** `gateway.queue_mode`. */
   readonly mode: () => (typeof QUEUE_WORDS)[number];
   /**
-   * Whether a hook decides on each message before the agent reads it. Then none is told to a turn under way, where
-   * no hook could be asked any more.
+   * Whether a hook decides on each message before the agent reads it. Then none is told to a turn under way,
+   * where no hook could be asked any more.
    */
   readonly asksFirst: () => boolean;
   readonly escalation: Pick<Escalation, 'isActive' | 'leave'>;

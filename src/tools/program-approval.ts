@@ -65,8 +65,8 @@ function ruleFor(command: string, { mode, network }: Bounds): string | undefined
 }
 
 /**
- * Of the names, kinds and last changes of all that is below; nothing is opened, and no link is followed. What goes
- * meanwhile is left out: where that matters, the digest that is made for the run is another one. Throws
+ * Of the names, kinds and last changes of all that is below; nothing is opened, and no link is followed. What
+ * goes meanwhile is left out: where that matters, the digest that is made for the run is another one. Throws
  * `ToolFailure` for what cannot be read.
  */
 export async function treeDigest(

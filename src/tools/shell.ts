@@ -85,7 +85,8 @@ async function runShell(args: Args, context: ToolContext, { spawner, claimDisk }
   const { callId, workspace: cwd, signal } = context;
   using _ = await workspaceLock.write(context);
   const seconds = secondsOf(timeout_secs, context);
-  // Bash reads `.bashrc` where its input is a socket, as if rshd had started it, and the model may write that.
+  // Bash reads `.bashrc` where its input is a socket, as if rshd had started it, and the model may write
+  // that.
   const argv = [...(spawner.programs.has('bash') ? ['bash', '--norc'] : ['sh']), '-c', command];
   await using whole = new OutputSink({ name: 'shell', context, claimDisk, outputBytes: OUTPUT_BYTES });
   let taken = Promise.resolve();

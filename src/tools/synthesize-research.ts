@@ -218,7 +218,8 @@ async function answerOf(
   try {
     await writeWholeFile({ path, context: call, claimDisk }, text);
   } catch (error) {
-    // It is good for this call. The next one pays for it again where the disk is full or the workspace is held.
+    // It is good for this call. The next one pays for it again where the disk is full or the workspace is
+    // held.
     if (failureText(error) === undefined) throw error;
   }
   return { kind: 'answer', text };

@@ -126,8 +126,8 @@ export class DiskQuota implements Disposable {
   async overrun(workspace: string, before: DiskBefore): Promise<GatehouseError | undefined> {
     const free = await this.#options.free(workspace);
     const entries = await this.#options.entries(workspace);
-    // Not by those that are free: a file system that makes room for entries as it needs it has fewer with each
-    // byte that is written.
+    // Not by those that are free: a file system that makes room for entries as it needs it has fewer with
+    // each byte that is written.
     const takenEntries = entries.used - before.usedEntries;
     const taken = Math.max(before.free - free, takenEntries * ENTRY_BYTES);
     if (taken < UNSEEN_BYTES) return undefined;

@@ -44,7 +44,10 @@ function readAsVariable({ deps }: CommandContext, config: Config | undefined, na
   return needs.some((need) => (need.keyForAddress || need.foreignAddress) && need.keyEnvs.includes(name));
 }
 
-/** Whether something of the config that is no model is given the variable: it takes no stored key of a provider. */
+/**
+ * Whether something of the config that is no model is given the variable: it takes no stored key of a
+ * provider.
+ */
 function isGivenToOthers(config: Config | undefined, name: string): boolean {
   if (config === undefined) return false;
   const { mcp_servers: servers, web, gateway } = config;

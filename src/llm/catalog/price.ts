@@ -60,7 +60,7 @@ function isLocal(provider: string, model: string, baseUrl: string | undefined): 
   return baseUrl !== undefined && findProvider(provider)?.runsLocally?.(model) === true && isLoopback(baseUrl);
 }
 
-/** `localhost` and its subdomains (RFC 6761 6.3), 127.0.0.0/8, ::1, and addresses to listen on, which lead here too. */
+/** `localhost` and its subdomains (RFC 6761 6.3), 127.0.0.0/8, ::1, and the addresses to listen on. */
 export function isLoopback(address: string): boolean {
   const host = URL.parse(address)?.hostname.replace(/\.$/, '') ?? '';
   return /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1?\])$/i.test(host);

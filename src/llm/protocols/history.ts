@@ -42,7 +42,7 @@ export interface HistoryTarget {
   readonly vision: boolean;
 }
 
-/** Kinds that a provider refuses, and the whole request with them (docs.x.ai; ai.google.dev, by microsoft/vscode#286628). */
+/** Kinds with which a provider refuses a request (docs.x.ai; github.com/microsoft/vscode/issues/286628). */
 const REFUSED_IMAGES = /^(?:gemini|vertex|xai) image\/gif$|^xai image\/webp$/;
 
 /** A result belongs to the nearest earlier call of its id: some servers repeat ids in later answers. */

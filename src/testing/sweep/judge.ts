@@ -120,7 +120,9 @@ export function add(total: Verdict, more: Verdict): void {
   for (const key of Object.keys(total) as (keyof Verdict)[]) total[key] += more[key];
 }
 
-/** Whether anything was lost or done twice. A known-bad design must show so: to take too long proves nothing. */
+/**
+ * Whether anything was lost or done twice. A known-bad design must show so: to take too long proves nothing.
+ */
 export const hasLostOrRepeated = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) =>
   lost + twice + toolsTwice + notices + paidTwice > 0;
 

@@ -19,8 +19,8 @@ export class OwnSession implements AsyncDisposable {
   }
 
   /**
-   * Where the tool is there as it was approved. Rejects when the server cannot be reached. The next call tries
-   * again then, and also where the connection broke meanwhile.
+   * Where the tool is there as it was approved. Rejects when the server cannot be reached. The next call
+   * tries again then, and also where the connection broke meanwhile.
    */
   async connection(tool: ServerTool): Promise<McpConnection | undefined> {
     this.#opened ??= this.#open();
