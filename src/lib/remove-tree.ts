@@ -26,7 +26,8 @@ export async function writeIn<T>({ self }: { readonly self: string }, work: () =
     return await work();
   } catch (error) {
     if (!isErrno(error, 'EACCES', 'EPERM')) throw error;
-    await chmod(self, 0o700);
+    // Where it is another user's, the reason is what `work` said.
+    await chmod(self, 0o700).catch(() => Promise.reject(error));
     return await work();
   }
 }

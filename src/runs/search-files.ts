@@ -91,7 +91,7 @@ export class FileSearch {
           }
         }
       } catch (error) {
-        if (names.length > 0 && (isErrno(error, 'EACCES', 'EPERM') || names.some(isNoText)))
+        if (names.length > 0 && (isClosed(error) || names.some(isNoText)))
           yield { kind: 'unread', path: names.join('/'), birthtimeMs: 0, ctimeMs: Date.now() };
         else if (!isGone(error)) throw error;
       }
@@ -113,7 +113,7 @@ export class FileSearch {
       if (hasWords) return { read: size, kind: 'words' };
       return isPacked || PACKED_NAME.test(name) ? { read: size, kind: 'packed' } : { read: size };
     } catch (error) {
-      if (isErrno(error, 'EACCES', 'EPERM') || isNoText(name)) return { read: 0, kind: 'unread' };
+      if (isClosed(error) || isNoText(name)) return { read: 0, kind: 'unread' };
       if (isGone(error)) return { read: 0 };
       throw error;
     }
@@ -142,6 +142,11 @@ export class FileSearch {
     }
     return { hasWords: false, isPacked };
   }
+}
+
+/** To this process. A refusal of a path has what the system said as its cause. */
+function isClosed(error: unknown): boolean {
+  return isErrno(error instanceof PathRefusal ? error.cause : error, 'EACCES', 'EPERM');
 }
 
 /** A name that is no UTF-8 is read as another one, under which nothing can be opened. */

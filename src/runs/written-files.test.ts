@@ -1,6 +1,12 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { writtenAlone } from './written-files.ts';
+import { storedStem } from '../media/fetch-file.ts';
+import { tempDir } from '../testing/fakes.ts';
+import { sessionWorkspacePath } from './workspace.ts';
+import { eraseUploads, writtenAlone } from './written-files.ts';
 
 function calling(id: string, name: string, args: unknown): SessionMessage {
   const text = typeof args === 'string' ? args : JSON.stringify(args);
@@ -28,4 +34,14 @@ test('a path is read as the tools read it: one that they refuse wrote nothing, a
   ];
   const others = [calling('4', 'write_file', { path: 'both.txt/', content: 'y' })];
   expect(writtenAlone([...own, ...others], new Set(own))).toEqual(['mine/a.txt']);
+});
+
+test('a directory that a program made of what came with a message goes with it', async () => {
+  await using dir = await tempDir();
+  const uploads = join(sessionWorkspacePath(dir.path, 'test:group'), 'uploads');
+  const stem = storedStem({ id: 'test/bot/m-1' }, 0);
+  await mkdir(join(uploads, stem), { recursive: true });
+  for (const name of [`${stem}.zip`, `${stem}/page.txt`, 'other.txt']) await writeFile(join(uploads, name), 'x');
+  await eraseUploads('test:group', [], { runs: ['test/bot/m-1'] } as unknown as Erasure, dir.path);
+  expect(await readdir(uploads)).toEqual(['other.txt']);
 });

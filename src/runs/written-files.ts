@@ -1,13 +1,13 @@
 // lines of a session of several people -> files that came with messages of a person, or that tools wrote for
 // them
 import { readdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { isErrno } from '../lib/errno.ts';
-import { writeIn } from '../lib/remove-tree.ts';
+import { removeTree, writeIn } from '../lib/remove-tree.ts';
 import { storedStem } from '../media/fetch-file.ts';
-import { openParent, PathRefusal, splitWorkspacePath } from '../workspace/path.ts';
+import { openParent, PathRefusal, splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { MAX_FILES } from './prepare.ts';
 import { sessionWorkspacePath } from './workspace.ts';
 
@@ -23,8 +23,17 @@ export async function eraseUploads(
   dataDir: string,
 ): Promise<number> {
   const paths = await uploadsOf(session, own, runs, dataDir);
-  for (const path of paths) await unlink(path).catch(orGone);
-  return paths.length;
+  if (paths.length === 0) return 0;
+  try {
+    await using folder = await WorkspaceDirectory.open(sessionWorkspacePath(dataDir, session), ['uploads']);
+    // A program may have unpacked a file beside it, under its name.
+    for (const path of paths) await writeIn(folder, () => removeTree(folder.child(basename(path))));
+    return paths.length;
+  } catch (error) {
+    // A link took its place: then nothing of it is the workspace's.
+    if (!(error instanceof PathRefusal)) throw error;
+    return 0;
+  }
 }
 
 /** `own`: lines of theirs in this session; `runs`: keys of runs of theirs. */
@@ -120,8 +129,4 @@ function argumentIn(text: string, name: string): string | undefined {
 function orNone(error: unknown): string[] {
   if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
   throw error;
-}
-
-function orGone(error: unknown): void {
-  if (!isErrno(error, 'ENOENT')) throw error;
 }

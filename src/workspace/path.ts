@@ -5,8 +5,8 @@ import { syncDirectory } from '../lib/atomic-file.ts';
 
 /** A path that a tool refuses; the text is for the model and names nothing outside its workspace. */
 export class PathRefusal extends Error {
-  constructor(reason: string) {
-    super(reason);
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options);
     this.name = 'PathRefusal';
   }
 }
@@ -180,7 +180,7 @@ async function refusing<T>(shown: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     const reason = REFUSALS[errorCode(error) ?? ''];
-    throw reason === undefined ? error : new PathRefusal(`${shown} ${reason}`);
+    throw reason === undefined ? error : new PathRefusal(`${shown} ${reason}`, { cause: error });
   }
 }
 
