@@ -56,3 +56,9 @@ test('a task of a chat is asked about with the words and files that it was asked
   expect((await row('task.chat', { from })).asked).toMatchObject([{ text: 'look', sender_name: 'User One', media_count: 1 }]);
   expect(await row('task.cli')).toEqual({ asked: [], end: undefined });
 });
+
+test('what is left of a message that was taken back is asked about as the words of who wrote it', async () => {
+  const message = inbound({ isGroup: true, chatId: 'group', senderId: 'ben', senderName: 'Ben', text: 'pay' });
+  const { asked } = await ask({ source: { kind: 'chat' }, message, authority: { principal: 'test:ann' } });
+  expect(asked).toMatchObject([{ principal: 'test:ben', sender_id: 'ben' }]);
+});

@@ -38,8 +38,8 @@ type Said = Omit<HookFacts, 'event'>;
  */
 function saidIn(row: RunRow): readonly Said[] {
   if (row.message) {
-    const { queued = [] } = row.message;
-    return [saidBy(row.message), ...queued.map((one) => ({ ...saidBy(one), principal: principalOf(one) }))];
+    // Each by who wrote it: what was joined to a message that was taken back is another person's.
+    return [row.message, ...(row.message.queued ?? [])].map((one) => ({ ...saidBy(one), principal: principalOf(one) }));
   }
   const { source, prompt, replyTo, authority } = row;
   if (source.kind !== 'api' || source.client !== TASK_OF_CHAT) return [];
