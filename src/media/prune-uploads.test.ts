@@ -1,4 +1,5 @@
-import { mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, chown, mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
@@ -69,4 +70,23 @@ test('A21 a folder that a tool replaced by a link is left alone, and so is what 
   await pruneAllUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 1_000 }, signal);
   await pruneAllUploads(join(dir.path, 'nothing'), NOW, LIMITS, signal);
   expect(await readdir(elsewhere)).toEqual(['old.pdf']);
+});
+
+test('what is too old goes also where a program forbade to write', async () => {
+  await using dir = await tempDir();
+  const folder = await upload(dir.path, 'one', 'old.pdf', 31);
+  const unpacked = await upload(dir.path, 'one', 'file', 31, { at: 'uploads/unpacked' });
+  await utimes(unpacked, (NOW - 31 * DAY_MS) / 1_000, (NOW - 31 * DAY_MS) / 1_000);
+  const isRoot = process.getuid?.() === 0;
+  const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+  if (isRoot)
+    for (const path of [dir.path, folder, unpacked, join(unpacked, 'file'), join(folder, 'old.pdf')])
+      await chown(path, 65_534, 65_534);
+  for (const path of [unpacked, folder]) await chmod(path, 0o555);
+  // In a process of its own, as a user whom permissions bind.
+  const module = JSON.stringify(new URL('./prune-uploads.ts', import.meta.url).href);
+  const program = `const { pruneAllUploads } = await import(${module});
+    await pruneAllUploads(${JSON.stringify(dir.path)}, ${NOW}, ${JSON.stringify(LIMITS)}, new AbortController().signal);`;
+  expect(spawnSync(process.execPath, ['--input-type=module', '-e', program], { ...user, encoding: 'utf8' }).stderr).toBe('');
+  expect(await readdir(folder)).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // data directory -> workspaces/*/*/uploads -> files that are old, or too much
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeTree, writeIn } from '../lib/remove-tree.ts';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
 import { OUTPUTS } from '../workspace/stored-outputs.ts';
 import { UPLOADS } from './fetch-file.ts';
@@ -101,7 +102,7 @@ async function pruneFolder(
   let total = 0;
   for (const { name, mtimeMs, size } of found.flat().sort((a, b) => b.mtimeMs - a.mtimeMs)) {
     total += size;
-    if (total > bytes || now - mtimeMs > keepMs) await rm(opened.child(name), { force: true, recursive: true });
+    if (total > bytes || now - mtimeMs > keepMs) await writeIn(opened, () => removeTree(opened.child(name)));
     else kept.push({ workspace, mtimeMs });
   }
   return kept;

@@ -1,12 +1,13 @@
 // the data directory -> what can go: leftovers and old copies, or with --all everything but config and logins
 import { existsSync, lstatSync, statSync } from 'node:fs';
-import { lstat, readdir, readlink, rm } from 'node:fs/promises';
+import { lstat, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chatDirOf } from '../../../config/paths.ts';
 import { errorText, GatehouseError } from '../../core/errors.ts';
 import { lockDataDir } from '../../journal/lock.ts';
 import { counted } from '../../lib/counted.ts';
 import { isErrno } from '../../lib/errno.ts';
+import { removeTree } from '../../lib/remove-tree.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { oldLeftovers } from '../doctor/files.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -131,7 +132,7 @@ async function sizeOf(path: string): Promise<number> {
 async function removeAll(found: readonly Found[]): Promise<ReadonlyMap<string, string>> {
   const failed = new Map<string, string>();
   for (const { path } of found) {
-    await rm(path, { recursive: true, force: true }).catch((error: unknown) => {
+    await removeTree(path).catch((error: unknown) => {
       const isDenied = isErrno(error, 'EACCES', 'EPERM');
       failed.set(path, isDenied ? 'this user may not' : errorText(error));
     });
