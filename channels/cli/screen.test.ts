@@ -103,12 +103,18 @@ test('what was written below a growing answer is never written over', async () =
   expect(shown).not.toMatch(/\u001b\[\d+A\u001b\[J/);
 });
 
+/** A message came, and its turn is under way until the abort. */
+async function working({ input, host, cli }: Awaited<ReturnType<typeof terminal>>): Promise<AbortController> {
+  const turn = new AbortController();
+  input.write('work\r');
+  await until('it came', () => host.accepted.length === 1);
+  await cli.typing?.({ chatId: 'local' }, turn.signal);
+  return turn;
+}
+
 test('while a turn is under way the prompt says so and for how long; Ctrl-C stops the turn, not the daemon', async () => {
   await using at = await terminal();
-  const turn = new AbortController();
-  at.input.write('work\r');
-  await until('it came', () => at.host.accepted.length === 1);
-  await at.cli.typing?.({ chatId: 'local' }, turn.signal);
+  const turn = await working(at);
   await at.clock.advance(2_100);
   expect(at.printed()).toContain('2 s > ');
   at.input.write('\u0003');
@@ -122,10 +128,7 @@ test('while a turn is under way the prompt says so and for how long; Ctrl-C stop
 
 test('Ctrl-C that is pressed again while the turn goes on leaves', async () => {
   await using at = await terminal();
-  const turn = new AbortController();
-  at.input.write('work\r');
-  await until('it came', () => at.host.accepted.length === 1);
-  await at.cli.typing?.({ chatId: 'local' }, turn.signal);
+  const turn = await working(at);
   at.input.write('\u0003');
   await until('the stop came', () => at.host.accepted.length === 2);
   const left = once(process, 'SIGINT', { signal: AbortSignal.timeout(2_000) });

@@ -18,7 +18,8 @@ export interface BrowserRequest {
   /** Of `navigate`. */
   readonly url?: string | undefined;
   /**
-   * As Playwright writes them: CSS, `text=…`, `… >> nth=1`. Of an action that may go without, the whole page.
+   * As Playwright writes them: CSS, `text=…`, `… >> nth=1`. Of an action that may go without, the whole
+   * page.
    */
   readonly selector?: string | undefined;
   /** Of `type`; a line break at the end presses Enter. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
 import { removeTree } from './remove-tree.ts';
 
-const NOBODY = 65_534;
+const OTHER = 65_534;
 const isRoot = process.getuid?.() === 0;
 
 /** In a process of its own, as a user whom permissions bind; gives what it says on standard error. */
@@ -14,7 +14,7 @@ function ran(body: string): string {
   const module = new URL('./remove-tree.ts', import.meta.url).href;
   const program = `import { unlink } from 'node:fs/promises';
     const { removeTree, writeIn } = await import(${JSON.stringify(module)}); ${body}`;
-  const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+  const user = isRoot ? { uid: OTHER, gid: OTHER } : {};
   return spawnSync(process.execPath, ['--input-type=module', '-e', program], { ...user, encoding: 'utf8' }).stderr;
 }
 
@@ -26,7 +26,7 @@ async function closedTree(at: string, mode: number): Promise<string> {
   const paths = [tree, join(tree, 'mod'), join(tree, 'mod/pkg'), join(tree, 'mod/pkg/file.go')];
   await mkdir(join(tree, 'mod/pkg'), { recursive: true });
   await writeFile(join(tree, 'mod/pkg/file.go'), 'x', { mode: 0o444 });
-  if (isRoot) for (const path of [at, ...paths]) await chown(path, NOBODY, NOBODY);
+  if (isRoot) for (const path of [at, ...paths]) await chown(path, OTHER, OTHER);
   for (const path of paths.slice(0, 3).reverse()) await chmod(path, mode);
   return tree;
 }
@@ -43,7 +43,7 @@ test('what a link leads to keeps its mode and its files', async () => {
   const elsewhere = join(dir.path, 'elsewhere');
   await mkdir(elsewhere);
   await writeFile(join(elsewhere, 'kept'), 'x');
-  if (isRoot) await chown(elsewhere, NOBODY, NOBODY);
+  if (isRoot) await chown(elsewhere, OTHER, OTHER);
   await chmod(elsewhere, 0o555);
   await symlink(elsewhere, join(tree, 'mod/link'));
   await chmod(join(tree, 'mod'), 0o555);
