@@ -8,25 +8,28 @@ import { Lifecycle, NOT_LEFT } from './lifecycle.ts';
 import { reconnect } from './reconnect.ts';
 import { type StoringOptions, storeMessages } from './store-messages.ts';
 
-/** A platform that pushes over one connection cannot be told to wait, but reading it can stop: this many messages wait at most. */
+/** At most this many messages wait; then reading stops, since a pushing platform cannot be told to wait. */
 const MOST_WAITING = 256;
 /** A server that refuses us, or throws us out soon after it let us in, must not be asked every second. */
 const [BASE_MS, CAP_MS, STEADY_MS] = [2_000, 300_000, 60_000];
 
-/** One connection: resolves or rejects when it has ended, and ends when `stop` aborts. `up` says that it receives and can send now. */
+/**
+ * One connection: resolves or rejects when it has ended, and ends when `stop` aborts. It calls `up` once it
+ * receives and can send.
+ */
 export type Connect<Connection> = (up: (connection: Connection) => void, stop: AbortSignal) => Promise<void>;
 
 /**
  * Writes one part. Resolves to the outcome where that is known at once; else the connection brings it, to
- * `answer`. The signal aborts once the outcome is known: nothing more of the part is to be written then, since
- * all of it may be sent again.
+ * `answer`. The signal aborts once the outcome is known: nothing more of the part is to be written then,
+ * since all of it may be sent again.
  */
 export type Transmit<Connection> = (connection: Connection, token: string, until: AbortSignal) => Promise<SendResult | undefined>;
 
 /**
- * The life of an adapter that receives and sends over one connection: started once, connected again with back-off, its health told,
- * what comes in offered in order, one send at a time, stopped. For platforms of class C. `start`, `send` and `stop` keep the
- * contracts of the methods of `Channel` that call them.
+ * The life of an adapter that receives and sends over one connection, for platforms of class C. It starts
+ * once, connects again with back-off, tells its health, offers what comes in in order, sends one part at a
+ * time, and stops. `start`, `send` and `stop` keep the contracts of the methods of `Channel` that call them.
  */
 export class ConnectionLife<Connection> {
   readonly #deps: ChannelDeps;
@@ -70,7 +73,10 @@ export class ConnectionLife<Connection> {
     });
   }
 
-  /** Offers a message after those before it. Resolves at once, or when there is room for more. Never rejects. */
+  /**
+   * Offers a message after those before it. Resolves at once while there is room, else when its turn is over.
+   * Never rejects.
+   */
   async take(message: InboundMessage): Promise<void> {
     const store = (): Promise<void> => this.#store([message]);
     if (!this.#offers.push(store)) await this.#offers.run(store);
@@ -89,8 +95,9 @@ export class ConnectionLife<Connection> {
   }
 
   /**
-   * One send after those before it. Nothing leaves when there is no connection or the signal aborted by then. Unknown, when the
-   * connection ends before the outcome came, the signal aborts, or `transmit` throws.
+   * Sends one part after those before it. Nothing leaves when there is no connection or the signal aborted by
+   * then. The outcome is unknown when the connection ends or the signal aborts before it came, or `transmit`
+   * throws.
    */
   send(signal: AbortSignal, transmit: Transmit<Connection>): Promise<SendResult> {
     return this.#life.sends.run(signal, () => {

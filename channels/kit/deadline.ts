@@ -13,8 +13,8 @@ export class DeadlineError extends Error {
 }
 
 /**
- * Runs `task` with a signal that aborts when `signal` does, or with a `DeadlineError` after `ms`. Rejects with that reason as
- * soon as the signal fires, even if `task` ignores it. Leaves no timer behind.
+ * Runs `task` with a signal that aborts when `signal` does, or with a `DeadlineError` after `ms`. Rejects
+ * with that reason as soon as the signal fires, even if `task` ignores it. Leaves no timer behind.
  */
 export async function withDeadline<T>(
   options: { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal },

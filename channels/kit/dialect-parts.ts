@@ -34,9 +34,9 @@ const MOST_PADDED = 1.5;
 const SMALL_TABLE = 600;
 
 /**
- * Cells below each other, for a block whose letters all have one width. Undefined where it would be wider than
- * `most`, since a line that is broken is no row, where it would be much longer than its cells, and of two
- * columns, which read better as pairs.
+ * Cells below each other, for a block whose letters all have one width. Undefined where that would be wider
+ * than `most`, since a line that is broken is no row, where it would be much longer than its cells, and for
+ * two columns, which read better as pairs.
  */
 export function alignedRows({ header, words }: TableText, most: number): string | undefined {
   if (header.length === 2) return undefined;

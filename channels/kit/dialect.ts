@@ -20,10 +20,11 @@ export interface TableText {
 
 /**
  * How one platform writes each construct. `inner` is rendered already and must not be escaped again; every
- * other string is raw and must be. Methods are pure and return no surrounding blank lines: the frame sets those.
+ * other string is raw and must be. Methods are pure and return no surrounding blank lines: the frame sets
+ * those.
  */
 export interface Dialect {
-  /** Escapes. Also gets raw HTML of the source, which no dialect passes through: it would vanish or inject. */
+  /** Escapes `value`, also raw HTML of the source: a dialect that passed that on would lose or inject it. */
   text(value: string): string;
   strong(inner: string): string;
   emphasis(inner: string): string;

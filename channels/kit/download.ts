@@ -1,4 +1,4 @@
-/** Files that people sent: from hosts of the platform alone, within a time limit, and never more bytes than are wanted. */
+/** Files that people sent: only from hosts of the platform, in limited time, no more bytes than wanted. */
 import { Readable } from 'node:stream';
 import type { ChannelLimits, MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
@@ -52,14 +52,16 @@ export interface DownloadSteps {
 }
 
 /**
- * Opens a file at the platform. Rejects with GH1504 when it is too large and GH1505 when it cannot be had, or with the reason of a signal
- * that aborted; reading the bytes may reject with the same. Sizes that anybody states are not believed: the cap is enforced on the bytes.
+ * Opens a file at the platform. Rejects with GH1504 when it is too large, with GH1505 when it cannot be had,
+ * or with the reason of a signal that aborted; reading the bytes may reject with the same. The cap is
+ * enforced on the bytes, since a stated size may be wrong.
  */
 export async function openDownload(media: MediaRef, limits: DownloadLimits, steps: DownloadSteps): Promise<MediaFile> {
   const { capBytes, timeoutMs, signal, stop } = limits;
   if ((media.size ?? 0) > capBytes) throw tooLarge(capBytes);
   const life = linked(signal, ...(stop ? [stop] : []));
-  // Not the injected clock: the wait goes on while the caller reads, when nobody is there to stop a timer of ours.
+  // This is not the injected clock: the wait goes on while the caller reads, when no code here could stop a
+  // timer of it.
   const timer = setTimeout(() => {
     life.controller.abort(new DeadlineError(timeoutMs));
     life[Symbol.dispose]();
@@ -115,8 +117,9 @@ export function statedLength(response: Response): number | undefined {
 }
 
 /**
- * The address of a file, absolute or relative to `base`. Rejects with GH1505 unless it is one that `isAllowed`: it comes from outside,
- * and nothing but the platform may be asked for it, least of all a host of the operator's own network (attacks A8 and A18).
+ * The address of a file, absolute or relative to `base`. Throws GH1505 unless `isAllowed` accepts it. The
+ * address comes from outside, and nothing but the platform may be asked for it, least of all a host of the
+ * operator's own network (attacks A8 and A18).
  */
 export function fileUrl(address: string | undefined, isAllowed: (url: URL) => boolean, base?: URL): URL {
   const url = address === undefined ? null : URL.parse(address, base?.href);
@@ -139,8 +142,9 @@ export interface Hop<Answer> {
 const MAX_REDIRECTS = 3;
 
 /**
- * Follows redirects by hand, since each step has to be allowed before it is asked. Resolves with the first answer that is none. Rejects
- * with GH1505 for a step that is not allowed and for too many of them. Whoever calls checks `first`.
+ * Follows redirects one by one, since each address has to be allowed before it is asked. Resolves with the
+ * first answer that is no redirect. Rejects with GH1505 for an address that is not allowed and for too many
+ * redirects. The caller checks `first`.
  */
 export async function followRedirects<Answer>(
   first: URL,

@@ -2,11 +2,14 @@
 export interface EmojiNames {
   /** Undefined where the platform has no name. Colours of skin are not told apart. */
   nameOf(emoji: string): string | undefined;
-  /** `:name:` where no character is known, as for emoji that people made themselves; empty for an empty name. */
+  /** `:name:` where no character is known, as for emoji that people made; empty for an empty name. */
   emojiOf(name: string): string;
 }
 
-/** `names`: character -> name. `aliases`: other names that the platform reports. Names are told apart without regard to case. */
+/**
+ * `names`: character -> name, compared without regard to case. `aliases`: other names that the platform
+ * reports, compared exactly.
+ */
 export function emojiNames(names: Readonly<Record<string, string>>, aliases: Readonly<Record<string, string>> = {}): EmojiNames {
   const byCharacter = new Map(Object.entries(names).map(([emoji, name]) => [plain(emoji), name]));
   const byName = new Map(Object.entries(names).map(([emoji, name]) => [name.toUpperCase(), emoji]));

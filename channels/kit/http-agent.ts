@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 
-/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
+/** A connection that is not set up by then has sent nothing, so the message may be tried again. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Put in front of the code of every error that a connection met before it could carry a request. */
@@ -17,12 +17,12 @@ export interface HttpAgentOptions {
 }
 
 /**
- * Connections for one account. An error met before a connection could carry a request has a code for which `notConnected` is
- * true, also after an SDK wrapped it: then nothing was sent. Ended with `destroy`.
+ * Connections for one account, ended with `destroy`. An error met before a connection could carry a request
+ * has a code for which `notConnected` is true, also after an SDK wrapped it: then nothing was sent.
  */
 export function createHttpAgent({ tls, keepAlive = true, onSocket }: HttpAgentOptions): HttpAgent | HttpsAgent {
-  // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
-  // side just closed is a request nobody knows the fate of.
+  // An idle connection is dropped long before the platform would drop it. When the other side has just closed
+  // a connection, the fate of a request written to it is unknown.
   const options = keepAlive ? { keepAlive, timeout: 15_000 } : { keepAlive };
   const agent = tls ? new HttpsAgent(options) : new HttpAgent(options);
   const connect = agent.createConnection.bind(agent);
@@ -30,8 +30,8 @@ export function createHttpAgent({ tls, keepAlive = true, onSocket }: HttpAgentOp
     const socket = connect(target, callback);
     if (!socket) return socket;
     onSocket?.(socket);
-    // Name, route, port, TLS: whatever fails by now is proof that nothing was sent. Only the code survives the wrapping of SDKs,
-    // and this listener comes before those of the HTTP client.
+    // What fails by now (name, route, port, TLS) proves that nothing was sent. Only the code survives the
+    // wrapping of SDKs, and this listener comes before those of the HTTP client.
     const onError = (error: Error): void => {
       // Not assigned: the code of a DOMException, such as an abort's reason, has no setter.
       Object.defineProperty(error, 'code', { value: `${NOT_CONNECTED}${errorCodeOf(error) ?? 'no code'}`, configurable: true });
@@ -44,8 +44,8 @@ export function createHttpAgent({ tls, keepAlive = true, onSocket }: HttpAgentOp
 }
 
 /**
- * Calls `onConnected` once the connection of a request stands, before the first byte is written: what fails earlier has sent nothing.
- * A request that does not connect in time fails with ETIMEDOUT.
+ * Calls `onConnected` once the connection of a request stands, before the first byte is written: a request
+ * that fails earlier has sent nothing. One that does not connect in time fails with ETIMEDOUT.
  */
 export function whenConnected(request: ClientRequest, tls: boolean, onConnected: () => void): void {
   request.once('socket', (socket) => {

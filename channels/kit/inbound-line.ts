@@ -1,13 +1,14 @@
 /**
- * One line to the gateway. Platforms push over many connections, and the second message must not pass a first one that waits; whoever is
- * in line stays there when its connection is gone, since the platform gives up long before a busy gateway does.
+ * One line to the gateway. Platforms push over many connections, and the second message must not pass a first
+ * one that waits. A message stays in line when its connection is gone, since the platform gives up long
+ * before a busy gateway does.
  */
 export class InboundLine {
   readonly #capacity: number;
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** What is beyond `capacity` stays with the platform, which offers what is not acknowledged again. Default: no limit. */
+  /** `push` refuses more: the platform offers again what is not acknowledged. Default: no limit. */
   constructor(capacity = Number.POSITIVE_INFINITY) {
     this.#capacity = capacity;
   }

@@ -1,4 +1,4 @@
-/** Reading JSON that anybody may have made: whatever is missing or of another type is absent, and nothing throws. */
+/** Reads JSON of any origin: what is missing or of another type is absent, and nothing throws. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** An empty object for anything that is none. */

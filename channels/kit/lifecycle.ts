@@ -8,8 +8,8 @@ import { linked } from './linked.ts';
 export const NOT_LEFT: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
 
 /**
- * Sends under way. Breaking one would leave its fate unknown, so a channel that stops waits for all of them; the caller bounds them with
- * their signals.
+ * Sends under way. A channel that stops waits for all of them, since breaking one would leave its fate
+ * unknown; the caller bounds them with their signals.
  */
 export class Sends {
   readonly #running = new Set<Promise<unknown>>();
@@ -53,9 +53,9 @@ export class Lifecycle {
   }
 
   /**
-   * Runs `live` until it ends, which it must once its signal aborts. Resolves when it called `settled` (ready, or trying again by
-   * itself), rejects with GH1004 at the second start and with the reason of `signal`. A `live` that rejects is a defect: the host is
-   * told, who starts the channel anew.
+   * Runs `live` until it ends, which it must once its signal aborts. Resolves when `live` called `settled`
+   * (it is ready, or tries again by itself) or ended. Rejects with GH1004 at the second start, and with the
+   * reason of `signal`. A `live` that rejects is a defect: the host is told, and starts the channel anew.
    */
   async start(
     host: ChannelHost,
@@ -72,7 +72,7 @@ export class Lifecycle {
     signal.throwIfAborted();
   }
 
-  /** A call beside the sends: ends with its caller and with the channel, or with a `DeadlineError` after `ms`. */
+  /** Makes a call beside the sends. It ends with its caller, the channel, or a `DeadlineError` after `ms`. */
   async call<T>(
     { clock, ms, signal }: { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal },
     task: (signal: AbortSignal) => Promise<T>,
@@ -81,7 +81,7 @@ export class Lifecycle {
     return await withDeadline({ clock, ms, signal: either.controller.signal }, task);
   }
 
-  /** Ends `live`, waits for sends under way, then runs `close`. Twice is safe, and so is never having started. */
+  /** Ends `live`, waits for sends under way, then runs `close`. It is safe twice, and without a start. */
   async stop(close: () => Promise<void> | void): Promise<void> {
     const sent = this.sends.close();
     this.#stopping.abort(new Error('channel stopped'));

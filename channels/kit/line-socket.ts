@@ -11,7 +11,7 @@ export interface LineSocketOptions {
   readonly port: number;
   /** With the certificate checked against the host's name. */
   readonly tls: boolean;
-  /** After this long without a line `ask` is written; after twice as long the connection is broken. ms, default one minute. */
+  /** ms without a line until `ask` is written; after twice as long the connection breaks. Default 60,000. */
   readonly quietMs?: number;
   /** What the other side must answer, e.g. `PING :alive`. */
   readonly ask: string;
@@ -23,15 +23,18 @@ export interface LineSocketOptions {
 }
 
 export interface LineSocket {
-  /** In order, without their ends. Rejects when the connection could not be made or broke; leaving the loop closes it. */
+  /** In order, without their ends. Rejects when it did not connect or broke; leaving the loop closes it. */
   readonly lines: AsyncIterable<string>;
-  /** Each with CR LF behind it; the caller keeps those out of the text. Nothing happens on a broken connection: `lines` tells. */
+  /**
+   * Writes each with CR LF behind it; the caller keeps those out of the text. On a broken connection nothing
+   * happens: `lines` tells.
+   */
   write(...lines: readonly string[]): void;
   /** The same at the server's pace. Rejects with the signal's reason; lines may have been written by then. */
   send(lines: readonly string[], signal: AbortSignal): Promise<undefined>;
 }
 
-/** A connection of a protocol whose lines end with CR LF, in UTF-8. A line ends there and at no other character Unicode knows. */
+/** A connection of a protocol whose lines, in UTF-8, end with CR LF and at no other line break of Unicode. */
 export function openLineSocket({ host, port, tls, quietMs = 60_000, ask, pace, clock, signal }: LineSocketOptions): LineSocket {
   const socket = tls ? connectTls({ host, port, ...(isIP(host) ? {} : { servername: host }) }) : connect(port, host);
   addAbortSignal(signal, socket).setEncoding('utf8');

@@ -1,4 +1,4 @@
-/** Ends with the first of the signals. Dispose it: a long-lived signal would keep everything that was ever linked to it. */
+/** Aborts with the first of the signals. Dispose it: else a long-lived signal keeps all it was linked to. */
 export function linked(...signals: readonly AbortSignal[]): { readonly controller: AbortController } & Disposable {
   const controller = new AbortController();
   const listeners = signals.map((signal) => {
@@ -23,7 +23,7 @@ export function whenAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Rejects with `signal.reason` when the signal aborts first; `work` itself goes on. Leaves no listener behind. */
+/** Rejects with `signal.reason` when the signal aborts first; `work` itself goes on. Leaves no listener. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason);

@@ -31,7 +31,7 @@ export type TableCell = Parent<'tableCell', MarkdownNode>;
 export type TableRow = Parent<'tableRow', TableCell>;
 export type ListItem = Parent<'listItem', MarkdownNode> & { readonly checked?: boolean };
 export type Root = Parent<'root', MarkdownNode>;
-/** `html` is raw HTML, `text` may hold line feeds; what a definition or a footnote nobody refers to says is a paragraph of text. */
+/** `html` is raw HTML; `text` may hold line feeds. An unused definition or footnote is a paragraph. */
 export type MarkdownNode =
   | Root
   | Parent<'paragraph' | 'blockquote' | 'strong' | 'emphasis' | 'delete', MarkdownNode>
@@ -50,7 +50,7 @@ export type MarkdownNode =
 /** Deeper than any text that is short enough to be parsed at all: what is nested deeper would be left out. */
 const MAX_NESTING = 1_000;
 
-/** Loads the parser. What it returns takes every text, in bounded time unless it is absurd: `parseMarkdown` keeps such texts away. */
+/** Loads the parser. It takes every text in bounded time but absurd ones: `parseMarkdown` keeps them away. */
 export function loadParser(): (text: string) => Root {
   // At once and not as a promise: how long a text is once it is rendered is asked where an answer is cut,
   // within a commit.
@@ -247,7 +247,7 @@ function readInlines(reader: Reader): MarkdownNode[] {
   return nodes;
 }
 
-/** GFM 6.9 takes fewer characters for a part of a mail address than the parser does: marks in front of one are words. */
+/** GFM 6.9 allows fewer characters in a part of a mail address than the parser: marks before it are words. */
 function bareAddress(node: MarkdownNode): [string, MarkdownNode] {
   const words = node.type === 'link' && node.url.startsWith('mailto:') ? node.children[0] : undefined;
   const [, before, address] = (words?.type === 'text' && /^(?!mailto:)(.*[^\w.+-])([\w.+-]+@.*)$/i.exec(words.value)) || [];

@@ -12,8 +12,9 @@ export type { MarkdownNode, Root } from './markdown-tree.ts';
 type Of<Type extends MarkdownNode['type']> = Extract<MarkdownNode, { type: Type }>;
 
 /**
- * One paragraph of words, in which no construct can begin: every line starts with a letter and holds no mark of Markdown. Most
- * short answers are like this, and parsing one costs as much as sending it. Addresses become links, so they are no words.
+ * One paragraph of words, in which no construct can begin: every line starts with a letter and holds no mark
+ * of Markdown. Most short answers are like this, and parsing one costs as much as sending it. Addresses
+ * become links, so they are no words.
  */
 const WORDS = wordsOnly(String.raw`[\p{L}\p{M}\p{N}\p{Extended_Pictographic} .,;:?!'"“”‘’«»„()%/–—…-]`);
 const ADDRESS = /\/\/|www\./i;
@@ -40,7 +41,8 @@ function parsePiece(text: string): Root {
     parser ??= loadParser();
     return parser(text);
   } catch {
-    // Its code could not be read (files being replaced, too many open): this text goes out as it is, the next tries again.
+    // The parser's code could not be read (files being replaced, too many open). This text goes out as it is;
+    // the next tries again.
     return literal(text);
   }
 }
@@ -69,7 +71,7 @@ interface Frame {
   readonly marks: readonly ('strong' | 'emphasis' | 'delete' | 'link')[];
 }
 
-/** Blocks keep the distance they had in the source: one newline when they touched, an empty line otherwise. */
+/** Blocks keep the distance they had in the source: one newline when they touched, else an empty line. */
 function renderBlocks(
   nodes: readonly MarkdownNode[],
   frame: Frame,

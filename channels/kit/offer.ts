@@ -10,9 +10,9 @@ export interface OfferOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Told before each wait that follows a rejected `receive` (the journal cannot write). Report health here. */
+  /** Called before each wait that follows a rejected `receive` (the journal fails): report health here. */
   readonly onRejected: (error: unknown, waitMs: number) => void;
-  /** Told before each wait once the gateway has had no room for longer than a busy moment. Report health here too. */
+  /** Called before each wait once the gateway has had no room for `BUSY_MS`: report health here too. */
   readonly onFull: () => void;
   /** First wait after a rejection; doubled up to the cap. Defaults 1 s and 60 s. */
   readonly baseMs?: number;
@@ -23,8 +23,9 @@ export interface OfferOptions {
 const BUSY_MS = 5_000;
 
 /**
- * Offers one batch until the gateway accepted it: the same batch again after a busy receipt, and again with back-off when
- * `receive` rejects. Only after this resolved may the caller acknowledge. Rejects with `signal.reason` alone.
+ * Offers one batch until the gateway accepted it: the same batch again after a busy receipt, and again with
+ * back-off when `receive` rejects. Only after this resolved may the caller acknowledge. Rejects only with
+ * `signal.reason`.
  */
 export async function offer(batch: readonly InboundMessage[], cursor: string | undefined, options: OfferOptions): Promise<void> {
   const { host, clock, random, signal, onRejected, onFull, baseMs = 1_000, capMs = 60_000 } = options;

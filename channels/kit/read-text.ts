@@ -1,7 +1,10 @@
 /** The code of the error that `readText` rejects with when an answer is longer than any can be. */
 const TOO_LARGE = 'ANSWER_TOO_LARGE';
 
-/** Reads a whole answer of a platform as UTF-8. Rejects when it breaks off, and as soon as it exceeds `maxBytes`; both close it. */
+/**
+ * Reads a whole answer of a platform as UTF-8. Rejects when it breaks off, and as soon as it exceeds
+ * `maxBytes`; both close it.
+ */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let total = 0;

@@ -1,4 +1,4 @@
-/** A map that forgets what was set longest ago, for what is only worth knowing of late. In memory: a restart forgets it all. */
+/** A map that forgets what was set longest ago, for what matters only of late. A restart forgets it all. */
 export class RecentMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #most: number;
@@ -35,7 +35,10 @@ export class RecentMap<Value> {
   }
 }
 
-/** The same for what is only known or not. Adding again does not make it newer: what is only ever seen twice needs no second place. */
+/**
+ * A set like `RecentMap`. Adding again does not make an entry newer: what is seen twice at most needs no
+ * second place.
+ */
 export class RecentSet {
   readonly #entries: RecentMap<true>;
 

@@ -4,17 +4,20 @@ export interface ReconnectOptions {
   /** One connection's life. Returning or throwing ends it; `connected()` resets the back-off. */
   readonly run: (connected: () => void) => Promise<void>;
   /**
-   * Told about each end before the wait. Return `false` to stop for good: only the operator can mend it. A number is ms to wait on top,
-   * for a platform that named a time.
+   * Is called about each end before the wait. `false` stops for good: only the operator can mend it. A number
+   * is ms to wait on top, for a platform that named a time.
    */
   readonly onEnd: (error: unknown, waitMs: number) => boolean | number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** First wait; doubled up to the cap, each with full jitter between half and the whole. Defaults 1 s and 60 s. */
+  /** First wait, doubled up to the cap; each is drawn between half and the whole. Defaults 1 s and 60 s. */
   readonly baseMs?: number;
   readonly capMs?: number;
-  /** A connection that lived shorter after `connected()` does not reset the back-off: something breaks it (F33). Default 0: any does. */
+  /**
+   * A connection that lived shorter after `connected()` does not reset the back-off: something breaks it
+   * (F33). Default 0: any resets it.
+   */
   readonly steadyMs?: number;
 }
 

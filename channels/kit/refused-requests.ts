@@ -1,9 +1,12 @@
 import type { Clock, Logger } from '../../src/core/ports.ts';
 
-/** Refused requests are told to the operator at most this often: whoever knows the address could fill the log. */
+/** The operator is told of refused requests at most this often: who knows the address could fill the log. */
 const TELL_EVERY_MS = 60_000;
 
-/** Logs requests that were refused before anything of them was believed: the first at once, then how many, with the last reason. */
+/**
+ * Logs requests that were refused before anything of them was believed: the first at once, then how many,
+ * with the last reason.
+ */
 export class RefusedRequests {
   readonly #options: { readonly event: string; readonly clock: Clock; readonly logger: Logger };
   #count = 0;

@@ -23,7 +23,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
 ];
 
-/** A failure to reach the platform, with what to check where its words hold the code of one; for channels with an `api_root`. */
+/** A failure to reach the platform, with what to check where that is known; for channels with `api_root`. */
 export function withAdvice(detail: string): string {
   const advice = ADVICE.find(([pattern]) => pattern.test(detail))?.[1];
   return `GH1502: ${detail}${advice === undefined ? '' : `: ${advice}`}`;

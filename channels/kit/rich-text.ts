@@ -26,8 +26,8 @@ export interface RichText {
   readonly structured: boolean;
 }
 
-// The renderer of the kit makes one string. Control characters carry the structure through it; none can come from the text,
-// which loses its own.
+// The renderer of the kit makes one string. Control characters carry the structure through it; the text
+// brings none, since it loses its own.
 const OPEN = '\u0001';
 const CLOSE = '\u0002';
 const URL = '\u0003';

@@ -1,4 +1,4 @@
-/** `ChannelLimits.sendMs` of a channel with these settings: a file takes longer than words, and is read from the disk before. */
+/** `ChannelLimits.sendMs` with these settings: a file takes longer than words, and is read from disk. */
 export function sendTime(settings: { readonly send_timeout_secs: number; readonly upload_timeout_secs?: number }): {
   sendMs: number;
 } {

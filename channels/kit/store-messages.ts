@@ -7,15 +7,15 @@ import { JOURNAL_FULL, offer } from './offer.ts';
 export interface StoringOptions extends Context {
   readonly host: Pick<ChannelHost, 'receive'>;
   /**
-   * What the operator is told while nothing can be stored: `down` when the journal cannot write, `degraded` when it has had no room for
-   * some seconds. Then once `healthy`, without a detail.
+   * Tells the operator while nothing can be stored: `down` when the journal cannot write, `degraded` when it
+   * has had no room for some seconds. Then once `healthy`, without a detail.
    */
   readonly onTrouble: (detail: string | undefined, state: Extract<ChannelHealth, 'healthy' | 'degraded' | 'down'>) => void;
 }
 
 /**
- * Offers one batch until the gateway accepted it, and says so while it cannot be stored. Only after this resolved may the caller
- * acknowledge. Rejects with `signal.reason` alone.
+ * Offers one batch until the gateway accepted it, and says so while it cannot be stored. Only after this
+ * resolved may the caller acknowledge. Rejects only with `signal.reason`.
  */
 export async function storeMessages(
   batch: readonly InboundMessage[],

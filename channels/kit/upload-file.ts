@@ -1,6 +1,9 @@
 import { stat } from 'node:fs/promises';
 
-/** Why a file cannot be sent; undefined when it can. Ask before the request leaves: afterwards nobody knows what the platform took. */
+/**
+ * Why a file cannot be sent; undefined when it can. Ask before the request leaves: after it, what the
+ * platform took is unknown.
+ */
 export async function unreadableFile(path: string): Promise<string | undefined> {
   try {
     return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
