@@ -1,4 +1,5 @@
-// One column per channel of the registry, one row per capability: played against each platform's peer, then printed as one table.
+// Each channel of the registry is a column, each capability a row: all are played against the platform's
+// peer, then printed as one table.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';

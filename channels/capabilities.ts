@@ -1,4 +1,4 @@
-/** What a user of a platform expects of its channel, one row each. An adapter plays each row, or says why its platform has none. */
+/** What people expect of a channel, a row each. An adapter plays it, or says why its platform has none. */
 export const CAPABILITIES = [
   'text in',
   'text out',
@@ -38,8 +38,8 @@ export const CAPABILITIES = [
 export type Capability = (typeof CAPABILITIES)[number];
 
 /**
- * A function plays the row against the platform's peer with a fresh adapter and throws when it does not hold; a string is the
- * platform's reason for having no such thing, e.g. 'SMS has no threads'.
+ * A function plays the row against the platform's peer with a fresh adapter and throws when it does not hold.
+ * A string is the platform's reason for having no such thing, e.g. 'SMS has no threads'.
  */
 export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>> & {
   /** Ends what the cases share, after the last one. */

@@ -127,7 +127,8 @@ const CASES = {
     doomed.next.push(gate.promise);
     await write(platform, 'again');
     await until('the batch was offered', () => doomed.next.length === 0);
-    // The journal survives the kill: a first start of its own may rightly answer nothing that is older than it.
+    // The journal survives the kill, so the cursor is kept: a first start may rightly answer nothing that is
+    // older.
     const host = new TestHost(await doomed.cursor());
     gate.reject(new Error('killed'));
     await first.stop();
@@ -145,7 +146,7 @@ const CASES = {
     await write(platform, 'twice');
     await until('it was accepted', () => host.accepted.length === 1);
     await first.stop();
-    // Whatever the platform still holds is delivered again to the second adapter, which goes by a cursor from before it.
+    // What the platform still holds comes again to the second adapter, which has a cursor from before it.
     host.resetCursor(before);
     host.next.length = 0;
     await start(host);

@@ -160,8 +160,8 @@ export class CliChannel implements Channel {
   }
 
   /**
-   * A line that the journal cannot take now is offered until it can: nothing else remembers it. So one that was read is offered after
-   * the stop as well, once; the next start answers it.
+   * A line that the journal cannot take now is offered until it can: nothing else remembers it. So a line
+   * that was read is offered after the stop as well, once; the next start answers it.
    */
   async #offer(host: ChannelHost, line: string, signal: AbortSignal): Promise<void> {
     this.#number += 1;

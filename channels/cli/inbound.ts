@@ -5,9 +5,7 @@ import { composed, ours } from '../kit/senders-words.ts';
 /** Longest line taken as one message, in UTF-16 units; the rest is cut off with a note. */
 export const MAX_LINE = 1_000_000;
 
-/**
- * A typed line as a message. A terminal never repeats a line, so the dedup key is only the run and the line's number.
- */
+/** A typed line as a message. A terminal never repeats a line: its run and number are the dedup key. */
 export function lineToMessage(
   line: string,
   place: { channel: string; run: string; number: number; now: number },

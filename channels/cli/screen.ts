@@ -7,7 +7,7 @@ import { widthOf } from './format.ts';
 const PROMPT = '> ';
 const FRAMES = { unicode: ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'], ascii: ['|', '/', '-', '\\'] };
 const FRAME_MS = 100;
-/** Rows that an answer leaves free while it grows, at least: of the prompt, and of what is typed meanwhile. */
+/** Rows that a growing answer leaves free at least: for the prompt, and for what is typed meanwhile. */
 const FREE_ROWS = 4;
 
 type Output = NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number };
