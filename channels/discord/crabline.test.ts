@@ -1,4 +1,4 @@
-/** The adapter against the emulator alone: it must also agree with a peer that we did not write, without our proxy. */
+/** The adapter against the emulator alone: it must agree with a peer we did not write, without our proxy. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -3,7 +3,7 @@ import { GatehouseError } from '../../src/core/errors.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { DiscordSettings } from './settings.ts';
 
-/** `<bot id in base64>.<time>.<secret>`; the id in front is public and immutable, so it serves as the account. */
+/** `<bot id in base64>.<time>.<secret>`; the id is public and immutable, so it serves as the account. */
 const TOKEN = /^([\w-]{18,30})\.[\w-]{1,64}\.[\w-]{1,128}$/;
 
 export const channel: ChannelDescriptor<DiscordSettings> = {

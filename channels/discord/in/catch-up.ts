@@ -24,20 +24,21 @@ export const MAX_HISTORY = 2_000;
 const MAX_PAGES = MAX_HISTORY / PAGE;
 
 /**
- * `nothing`: not one message, which is also how the platform answers whoever lacks the permission Read Message History. `hidden`: the
- * room is not shown to the bot. `gone`: there is no such room any more. `cut`: there is more than is ever read. `failed`: not now.
+ * `nothing`: there is not one message, which is also the platform's answer to a bot that lacks the permission
+ * Read Message History. `hidden`: the room is not shown to the bot. `gone`: there is no such room any more.
+ * `cut`: there is more than is ever read. `failed`: it was not possible now.
  */
 export type HistoryEnd = 'complete' | 'nothing' | 'forbidden' | 'hidden' | 'gone' | 'cut' | 'failed';
 
-/** https://discord.com/developers/docs/topics/opcodes-and-status-codes#json: unknown channel, missing access. */
+/** Unknown channel, no access: https://discord.com/developers/docs/topics/opcodes-and-status-codes#json */
 const ENDS: ReadonlyMap<ErrorCode | undefined, 'gone' | 'hidden'> = new Map([
   [10_003, 'gone'],
   [50_001, 'hidden'],
 ]);
 
 /**
- * Hands over page after page, each sorted; only when `onPage` resolved is the next one fetched, and false tells that it could not be
- * taken now. Rejects as `sleep` does.
+ * Hands over page after page, each sorted. The next one is fetched only once `onPage` resolved; false says
+ * that the page could not be taken now. Rejects as `sleep` and `onPage` do.
  */
 export async function readHistory(
   options: HistoryOptions,

@@ -35,7 +35,8 @@ function toCommand({ name, args, summary }: CommandEntry): JsonObject {
 }
 
 /**
- * Adds those that are missing, and says anew what changed: one of the same name takes the place of the old one
+ * Adds the commands that are missing, and says anew what changed: one of the same name takes the place of the
+ * old one
  * (https://docs.discord.com/developers/interactions/application-commands#create-global-application-command).
  * Commands of other names, and those with options of their own, stay: another program put them there. Never
  * rejects: typing a command works without.
@@ -56,13 +57,13 @@ export async function registerCommands({ call, commands, logger }: RegisterOptio
   }
 }
 
-/** Another program of the same bot may have a command of the same name: one with options that ours never had. */
+/** A command of this name with options that ours never had belongs to another program of the same bot. */
 function mayBeOurs(command: JsonObject): boolean {
   const [first, ...more] = objects(command['options']);
   return !first || (more.length === 0 && first['name'] === ARGS && first['type'] === STRING_OPTION);
 }
 
-/** What people see of a command. The platform leaves out what is at its default, and adds fields of its own. */
+/** What people see of a command. The platform leaves out defaults, and adds fields of its own. */
 function comparable(command: JsonObject): unknown {
   const options = objects(command['options']).map((option) => {
     const { type, name, description, required } = option;

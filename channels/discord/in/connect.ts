@@ -1,4 +1,4 @@
-/** The gateway connection, again and again: one socket at a time, resumed where that is possible, with a growing wait between. */
+/** The gateway connection: one socket at a time, resumed where possible, with a growing wait between. */
 import type { ChannelHealth } from '../../../src/core/channel.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import type { Context } from '../../kit/context.ts';
@@ -35,7 +35,7 @@ const BEGIN_TIMEOUT_MS = 90_000;
 /** The queue is looked at this often while it is too long. */
 const DRAIN_MS = 1_000;
 
-/** Connects until the signal aborts or the login is refused. Never rejects: every failure is reported as health. */
+/** Connects until the signal aborts or the login is refused. Never rejects: it reports failures as health. */
 export async function keepConnected(options: ConnectOptions): Promise<void> {
   const { client, clock, random, logger, signal, health } = options;
   let { session, messageContent } = options;
@@ -74,7 +74,8 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           },
         });
         if (signal.aborted) return;
-        // The server a session is resumed at may be gone while the platform is well: a new session then, and the history.
+        // The server where a session is resumed may be gone while the platform is well. Then a new session
+        // begins, and the history fills the gap.
         notResumed = began === undefined ? notResumed + 1 : 0;
         session = notResumed >= RESUME_ATTEMPTS ? undefined : end.session;
         if (end.code === DISALLOWED_INTENTS && messageContent) {
@@ -119,7 +120,7 @@ function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOp
   return fatal !== undefined;
 }
 
-/** Ends a connection that is alive and tells nothing: no session begins, and whoever waits for it waits for ever. */
+/** Ends a connection that is alive and tells nothing: the session would never begin. */
 async function beginsInTime(clock: Clock, life: AbortController, state: () => 'began' | number): Promise<void> {
   try {
     for (let before: number | undefined, now = state(); now !== 'began'; before = now, now = state()) {

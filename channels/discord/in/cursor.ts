@@ -12,15 +12,15 @@ export interface Cursor {
   readonly seen: ReadonlyMap<string, string>;
   /** Private chats among them: the platform offers no list of them, so they are kept however old. */
   readonly privates: ReadonlySet<string>;
-  /** Chats that could not be read, with the id behind which messages may be missing, whatever was seen of them since. */
+  /** Chats that could not be read, with the id behind which messages may be missing, whatever came since. */
   readonly gaps: ReadonlyMap<string, string>;
-  /** Servers that the bot was invited to of late, by the time of that: what was said there before was not said to it. */
+  /** Servers that the bot joined of late, with the time of that: what was said before was not said to it. */
   readonly joined: ReadonlyMap<string, string>;
   /** Threads that we wrote in, the latest last. */
   readonly threads: ReadonlySet<string>;
 }
 
-/** Private chats that are asked for missed messages. Beyond that the ones silent for longest are forgotten. */
+/** Private chats that are asked for missed messages. Beyond that, those silent for longest are forgotten. */
 const MAX_PRIVATES = 500;
 const MAX_CHATS = 1_000;
 const MAX_GAPS = 500;
@@ -59,8 +59,9 @@ export function formatCursor(cursor: Cursor): string {
 }
 
 /**
- * The cursor after a message was committed. `oldest` is the id below which nothing is caught up any more: a chat of a server
- * that was silent for longer need not be remembered, its channel list comes with every new session.
+ * The cursor after a message was committed. `oldest` is the id below which nothing is caught up any more. A
+ * chat of a server that was silent for longer need not be remembered: the list of channels comes with every
+ * new session.
  */
 export function advance(
   cursor: Cursor,

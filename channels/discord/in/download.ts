@@ -24,7 +24,8 @@ export async function download(media: MediaRef, { client, origins, ...limits }: 
       if (!file) throw new GatehouseError('GH1505', 'the file is no longer part of its message');
       const size = num(file['size']);
       if ((size ?? 0) > limits.capBytes) throw tooLarge(limits.capBytes);
-      // The address comes from the platform, and yet nothing but its file servers is asked (reliability.md A8, A18).
+      // Only the platform's file servers are asked, though the address comes from the platform (attacks A8,
+      // A18).
       const url = fileUrl(str(file['url']), ({ origin }) => allowed.has(origin));
       return { body: await fileBody(await client.fetchFile(url.href, signal)), size };
     },

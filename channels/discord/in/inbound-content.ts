@@ -8,7 +8,7 @@ import { snowflake } from '../wire/ids.ts';
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const IS_VOICE_MESSAGE = 1 << 13;
 
-/** `host` is the message by whose id the files are asked for again: that of a forward, not of what it forwards. */
+/** Files are asked for again by the id of `host`: for a forward that is the forward, not what it forwards. */
 export function mediaOf(message: JsonObject, host: { readonly channelId: string; readonly id: string }): readonly MediaRef[] {
   const voice = ((num(message['flags']) ?? 0) & IS_VOICE_MESSAGE) !== 0;
   return objects(message['attachments']).flatMap((file) => {

@@ -1,4 +1,4 @@
-/** What a message says, without the bot's own name in it and with the names of others in place of their ids. */
+/** What a message says, without the bot's own name and with the names of others in place of their ids. */
 import { type JsonObject, objects, str } from '../../kit/json.ts';
 import { label } from '../../kit/senders-words.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
@@ -38,8 +38,8 @@ export function idsIn(messages: readonly JsonObject[]): {
 }
 
 /**
- * The text as people read it, and whether it addresses us. Only a name the platform itself resolved counts: one in a code block,
- * or one that somebody merely typed, is listed nowhere.
+ * The text as people read it, and whether it addresses us. Only a name that the platform itself resolved
+ * counts: one in a code block, or one that was merely typed, is listed nowhere.
  */
 export function readText(
   message: JsonObject,

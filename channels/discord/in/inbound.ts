@@ -1,4 +1,4 @@
-/** An event of the platform -> `InboundMessage`. Pure: what it needs to know about places and roles comes in. */
+/** An event of the platform -> `InboundMessage`. Pure: what it needs to know of places and roles comes in. */
 import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
@@ -18,7 +18,10 @@ export interface InboundContext extends ReadingContext {
   readonly opensThreads?: boolean;
 }
 
-/** https://discord.com/developers/docs/resources/message#message-object-message-types: what people write, replies included. */
+/**
+ * What people write, replies included:
+ * https://discord.com/developers/docs/resources/message#message-object-message-types
+ */
 const WRITTEN: ReadonlySet<number> = new Set([0, 19]);
 
 /** MESSAGE_CREATE, or a message of the history. Throws on one that breaks the platform's own schema. */
@@ -26,7 +29,10 @@ export function toMessage(message: JsonObject, context: InboundContext): Inbound
   return readMessage(message, context);
 }
 
-/** MESSAGE_UPDATE. Undefined where nobody changed anything: the platform tells link previews and pins this way too. */
+/**
+ * MESSAGE_UPDATE. Undefined where no person changed anything: the platform tells link previews and pins this
+ * way too.
+ */
 export function toEdit(message: JsonObject, context: InboundContext): InboundMessage | undefined {
   const edited = Date.parse(str(message['edited_timestamp']) ?? '');
   if (Number.isNaN(edited) || typeof message['content'] !== 'string' || message['author'] === undefined) return undefined;
@@ -36,15 +42,16 @@ export function toEdit(message: JsonObject, context: InboundContext): InboundMes
   return changedMessage(base, { kind: 'edit', platformId, timestamp: edited });
 }
 
-/** MESSAGE_DELETE, one id of MESSAGE_DELETE_BULK. Who deleted is not told; the journal finds whose message it was. */
+/** MESSAGE_DELETE, one id of MESSAGE_DELETE_BULK. Who deleted is not told; the journal finds its author. */
 export function toDelete(messageId: unknown, context: InboundContext, now: number): InboundMessage {
   const targetId = requireId(messageId, 'message id');
   return { ...nobody(context, `${targetId}:delete`, now), kind: 'delete', targetId };
 }
 
 /**
- * MESSAGE_REACTION_ADD and _REMOVE. The platform gives these events no id; `source` is the event's place in its session, which
- * is the same when it comes again. `user`: whose reaction it is; events of private chats tell the id alone.
+ * MESSAGE_REACTION_ADD and _REMOVE. The platform gives these events no id; `source` is the event's place in
+ * its session, which is the same when it comes again. `user` is the person who reacted; events of private
+ * chats tell only the id.
  */
 export function toReaction(
   event: JsonObject,

@@ -13,7 +13,7 @@ const MESSAGE_COMPONENT = 3;
 /** https://docs.discord.com/developers/components/reference#component-object-component-types */
 const STRING_SELECT = 3;
 
-/** Callback types: "the bot is thinking" until the answer replaces it, and an acknowledgement that shows nothing. */
+/** Callback types: "the bot is thinking" until the answer replaces it, and a silent acknowledgement. */
 export const DEFERRED_MESSAGE = 5;
 export const DEFERRED_UPDATE = 6;
 
@@ -41,7 +41,7 @@ export interface Interaction {
   readonly acknowledgement?: Acknowledgement;
 }
 
-/** What stands in front of a choice's value: buttons that other programs gave the same bot mean nothing to us. */
+/** Each choice's value begins like this: buttons of other programs of the same bot mean nothing to us. */
 const CHOICE = /^gh\d{1,2}:/;
 /** The id of a menu of choices. */
 export const MENU_ID = 'gh:menu';

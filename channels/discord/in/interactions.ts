@@ -24,7 +24,7 @@ const MAX_OPEN = 1_000;
 
 export class Interactions {
   readonly #options: InteractionsOptions;
-  /** Tokens of commands that show "is thinking". After a restart that is forgotten, and the answer still replaces it. */
+  /** Tokens of commands that show "is thinking". A restart forgets them; the answer still replaces it. */
   readonly #open = new Set<string>();
   /** The part that answers a command, by the command's token. */
   readonly #claimed = new RecentMap<string>(MAX_OPEN);
@@ -62,7 +62,10 @@ export class Interactions {
     return this.#claimed.get(token) === partKey;
   }
 
-  /** Where an answer goes, unless the platform said that it is over or another part went there: it would be replaced. */
+  /**
+   * Where an answer goes. Undefined once the platform said that it is over, or where another part went, which
+   * this one would replace.
+   */
   claim<T extends { readonly token: string }>(answer: T | undefined, partKey: string): T | undefined {
     if (answer === undefined || this.#dead.has(answer.token)) return undefined;
     if ((this.#claimed.get(answer.token) ?? partKey) !== partKey) return undefined;

@@ -1,4 +1,4 @@
-/** What was written while nobody listened: which chats are asked for it and when, and what becomes of one that cannot be read now. */
+/** What was written while the bot was away: which chats are asked and when, and what a failure means. */
 import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, obj, str } from '../../kit/json.ts';
 import { compareIds, idAt, laterId, snowflake, timeOf } from '../wire/ids.ts';
@@ -6,7 +6,10 @@ import { type HistoryEnd, MAX_HISTORY, readHistory } from './catch-up.ts';
 import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
 import type { Place, Places } from './places.ts';
 
-/** Chats of which something is missing, by the reason; `withheld`: may be missing, as nothing is shown where something was written. */
+/**
+ * Counts of chats that lack messages, by the reason. `withheld`: messages may be missing, as nothing is shown
+ * where something was written.
+ */
 export type Unread = Readonly<Record<'forbidden' | 'withheld' | 'cut' | 'failed', number>>;
 
 export interface MissedOptions {
@@ -27,7 +30,7 @@ export interface MissedOptions {
   readonly signal: AbortSignal;
 }
 
-/** Messages of one chat may be told out of order; those this much older than the newest are asked for again. */
+/** Messages of a chat may come out of order; those this much older than the newest are asked for again. */
 const OVERLAP_MS = 10_000;
 /** About half a minute: longer and one chat that cannot be read would hold up all the others. */
 const ATTEMPTS = 6;
@@ -54,8 +57,9 @@ export class Missed {
   }
 
   /**
-   * A connection stands. With a new session the platform tells these servers and their rooms next. An old one goes on: what was pushed
-   * meanwhile was pushed again, and only what this process did not ask for, or could not read, is asked for.
+   * A connection stands. With a new session the platform tells these servers and their rooms next. An old one
+   * goes on: what was pushed meanwhile was pushed again, and only what this process did not ask for, or could
+   * not read, is asked for.
    */
   async begin(session: 'resumed' | ReadonlySet<string>): Promise<void> {
     const { seen, privates, gaps } = await this.#options.cursor();
@@ -72,7 +76,8 @@ export class Missed {
       for (const chat of rooms) await this.before(chat);
       await this.#readGaps();
     } else if (this.#untold.size === 0) await this.#readUnlisted();
-    // A server that is out of order is not told before it is well again, and its threads are no reason to wait for it.
+    // A server that is out of order is told only once it is well again; its threads are no reason to wait for
+    // it.
     else if (this.#unlisted.size > 0) this.#retryLater();
   }
 
@@ -94,7 +99,10 @@ export class Missed {
     if (this.#untold.delete(String(guild['id'])) && this.#untold.size === 0) await this.#readUnlisted();
   }
 
-  /** Before a message of this chat: those missed come first. One that could not be read is read later; it must not hold up the rest. */
+  /**
+   * Fetches what was missed, before a message of this chat. A chat that cannot be read now is read later: it
+   * must not hold up the rest.
+   */
   async before(chat: string): Promise<void> {
     if (!this.#tried.has(chat)) await this.#read(chat);
   }
@@ -107,7 +115,10 @@ export class Missed {
     if (this.#unread.has(chat)) this.#tell(chat, 'complete');
   }
 
-  /** Asks again for what could not be read. One failure ends the round: the platform is in trouble, and live messages wait behind it. */
+  /**
+   * Asks again for what could not be read. One failure ends the round: the platform is in trouble, and live
+   * messages wait behind it.
+   */
   async retry(): Promise<void> {
     this.#waiting = false;
     if (!(await this.#readGaps())) return;
@@ -164,7 +175,8 @@ export class Missed {
   #judge(chat: string, answer: HistoryEnd, from: string, { seen, gaps, privates }: Cursor): keyof Unread | 'complete' {
     switch (answer) {
       case 'nothing': {
-        // A message that is known of, and may have been deleted, is all that tells a room that is not shown from a silent one.
+        // Only a known message, which may have been deleted, tells a room that is not shown from a silent
+        // one.
         const written = [seen.get(chat), this.#options.places.known(chat)?.lastMessageId];
         const isShown = privates.has(chat) || !written.some((id) => id !== undefined && compareIds(id, from) > 0);
         return isShown ? 'complete' : 'withheld';

@@ -22,7 +22,10 @@ export interface Place {
   readonly canThread?: true;
 }
 
-/** https://discord.com/developers/docs/resources/channel#channel-object-channel-types: announcement, public, private thread. */
+/**
+ * Announcement, public, private thread:
+ * https://discord.com/developers/docs/resources/channel#channel-object-channel-types
+ */
 const THREADS: ReadonlySet<number> = new Set([10, 11, 12]);
 /**
  * "When called on a `GUILD_TEXT` channel, creates a `PUBLIC_THREAD`", on a `GUILD_ANNOUNCEMENT` channel "a
@@ -47,7 +50,10 @@ export class Places {
   readonly #places = new RecentMap<Place>(MAX_PLACES);
   readonly #lookUp: (route: string) => Promise<unknown>;
 
-  /** `lookUp` answers a GET with undefined when the platform would not or could not say; it rejects only when the adapter stops. */
+  /**
+   * `lookUp` answers a GET, with undefined when the platform would not or could not say. It rejects only when
+   * the adapter stops.
+   */
   constructor(options: { readonly lookUp: (route: string) => Promise<unknown> }) {
     this.#lookUp = options.lookUp;
   }
@@ -105,11 +111,15 @@ export class Places {
       this.#places.set(place.id, place);
       return place;
     }
-    // Gone, or not ours to see, or not now: it is taken for what the event says it is, and asked for again next time.
+    // It is gone, not ours to see, or not to be had now. What the event says is taken, and it is asked for
+    // again next time.
     return (await this.lookFor(id)) ?? { id, guildId: event.guildId };
   }
 
-  /** Asks the platform where it does not know: messages fetched by REST name no server. Undefined when it did not say. */
+  /**
+   * Asks the platform about an unknown place: messages fetched by REST name no server. Undefined when it did
+   * not say.
+   */
   async lookFor(id: string): Promise<Place | undefined> {
     const known = this.#places.get(id);
     if (known) return known;

@@ -1,4 +1,4 @@
-/** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
+/** Events, one by one -> `host.receive` with the cursor. What the platform pushed once must not get lost. */
 import type { ChannelHost } from '../../../src/core/channel.ts';
 import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
@@ -32,7 +32,7 @@ export interface ReceiverOptions extends StoringOptions {
   readonly autoThreads: boolean;
   readonly catchUpMs: number;
   readonly callTimeoutMs: number;
-  /** READY or RESUMED was worked off: what was missed is committed, which may take longer than the connection stood. */
+  /** READY or RESUMED was worked off: what was missed is committed. The connection may be over by then. */
   readonly ready: (connection: AbortSignal) => void;
   /** So many chats lack messages that were written while nobody listened. */
   readonly notCaughtUp: (unread: Unread) => void;
@@ -42,7 +42,7 @@ export interface ReceiverOptions extends StoringOptions {
   readonly acknowledge: (acknowledgement: Acknowledgement, committed: Promise<void>) => void;
 }
 
-/** Events held in memory while the journal or the platform's history is slow. Beyond it the connection is given up. */
+/** Events held in memory while the journal or the platform's history is slow. Beyond, the connection ends. */
 export const MAX_QUEUED = 5_000;
 
 export class Receiver {
@@ -66,7 +66,7 @@ export class Receiver {
       get: (route, query) => asking.get(route, query),
       cursor: () => this.#handover.cursor(),
       keep: (change) => this.#handover.commit([], undefined, change),
-      // No event is worked off by a page: after a kill the one that made us read comes again, and the rest is read then.
+      // A page works off no event: after a kill the one that made us read comes again, and with it the rest.
       offer: (messages, place) => this.#offer(messages, place, undefined),
       told: options.notCaughtUp,
       due: () => {
@@ -187,8 +187,8 @@ export class Receiver {
 
   async #message(event: JsonObject, packet: Packet): Promise<void> {
     const place = await this.#placeOf(event, packet);
-    // Missed messages of this chat come before this one, and asking for them can take long. Once the chat is known, whoever comes
-    // after us finds this message in the history.
+    // Missed messages of this chat come before this one, and asking for them can take long. Once the chat is
+    // known, a next start finds this message in the history.
     if (this.#handover.isStranger(place.id)) await this.#handover.commit([], undefined);
     await this.#missed.before(place.id);
     await this.#offer([event], place, packet);

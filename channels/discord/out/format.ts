@@ -1,4 +1,4 @@
-/** Markdown -> Discord's own subset of it (https://discord.com/developers/docs/reference#message-formatting). */
+/** Markdown -> Discord's own subset (https://discord.com/developers/docs/reference#message-formatting). */
 import { alignedRowsWithoutLinks, listLine, tableLines, withinBlanks } from '../../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
@@ -21,7 +21,7 @@ const dialect: Dialect = {
   inlineCode,
   codeBlock,
   link: toLink,
-  // The platform would fetch and show a picture of whatever address a model was made to write (reliability.md A31).
+  // The platform would fetch and show a picture of any address that a model was made to write (attack A31).
   image: (alt, url) => toLink(escapeText(alt || url), url),
   // Four marks and more are no heading to the platform.
   heading: (inner, depth) =>

@@ -14,7 +14,10 @@ import { opusSeconds } from './voice-note.ts';
 const TEXT_LIMIT = PLATFORM_LIMITS.text.value;
 /** Letters a nonce may have (API reference, create message): 96 bits of the part's key. */
 const NONCE_LENGTH = 24;
-/** https://discord.com/developers/docs/resources/message#message-object-message-flags: no previews of links (reliability.md A31). */
+/**
+ * Shows no previews of links (attack A31;
+ * https://discord.com/developers/docs/resources/message#message-object-message-flags).
+ */
 const SUPPRESS_EMBEDS = 1 << 2;
 const IS_VOICE_MESSAGE = 1 << 13;
 /** The picture beside the button that plays it; what it shows is not worth decoding a sound for. */
@@ -115,8 +118,9 @@ export function nonceOf(key: string): string {
 }
 
 /**
- * A message that is played in place (https://discord.com/developers/docs/resources/message#message-object-message-flags): it has a
- * sound and nothing else. Where the bot may not send one, the second and plain try sends the sound as a file.
+ * A message that is played in place has a sound and nothing else
+ * (https://discord.com/developers/docs/resources/message#message-object-message-flags). Where the bot may not
+ * send one, the second and plain try sends the sound as a file.
  */
 function voiceOf(part: OutboundPart, bytes: Buffer | undefined): JsonObject | undefined {
   const { file, text, choices } = part;

@@ -28,7 +28,7 @@ beforeAll(() => {
   });
 });
 
-/** A platform of which only the gateway answers, as the test says. `information` is laid over what it tells about it. */
+/** A platform of which only the gateway answers, as the test says. `information` is laid over its own. */
 async function gateway(accept: (socket: WebSocket, url: string) => void, information: object = {}) {
   const http = createServer((_, response) => {
     response.setHeader('content-type', 'application/json');

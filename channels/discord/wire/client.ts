@@ -34,7 +34,10 @@ const GATEWAY_TIMEOUT_MS = 20_000;
 /** The SDK waits for the close frame of a peer that may be gone. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason when that aborted a request under way. */
+/**
+ * One bot's calls. They reject with a `CallError`, or with the reason of a signal that aborted a request
+ * under way; `gateway` also with a `DeadlineError`, and `fetchFile` as `fetch` does.
+ */
 export class DiscordClient {
   readonly #rest: REST;
   readonly #pool = new HttpPool();
@@ -68,7 +71,7 @@ export class DiscordClient {
     });
   }
 
-  /** The answer's JSON; an empty object where there is none. `route` begins with a slash and holds only checked ids. */
+  /** The answer's JSON, `{}` where there is none. `route` begins with a slash and holds only checked ids. */
   async call(method: keyof typeof METHODS, route: string, options: CallOptions): Promise<unknown> {
     const { body, file, query, signal } = options;
     signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** A guard around the SDK's shard: it awaits none of its own methods, so one frame it cannot read would end the process. */
+/** A guard around the SDK's shard, which awaits no method of its own: a bad frame would end the process. */
 import { num, obj, parseObject, str } from '../../kit/json.ts';
 import { isGatewayUrl } from './ids.ts';
 

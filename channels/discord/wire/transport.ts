@@ -1,4 +1,4 @@
-/** HTTP for the SDK's REST client over `node:http`, because it must be known whether a request that failed had left. */
+/** HTTP for the SDK's REST client over `node:http`: it must be known whether a failed request had left. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { HttpTransport } from '../../kit/http-transport.ts';
@@ -6,7 +6,7 @@ import { HttpTransport } from '../../kit/http-transport.ts';
 export class HttpPool {
   readonly #http = new HttpTransport();
 
-  /** `onLeft` is called once the connection stands, before the first byte of the request. Follows no redirect. */
+  /** `onLeft` is called once the connection stands, before the request's first byte. Follows no redirect. */
   async fetch(url: string, init: RequestInit, onLeft: () => void): Promise<Response> {
     const headers = new Headers(init.headers);
     const body = await encodeBody(init.body ?? undefined, headers);
