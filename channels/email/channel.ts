@@ -26,13 +26,16 @@ import { describeFault, type ServerFault } from './wire/failure.ts';
 import { submitMail } from './wire/smtp.ts';
 import { ownMessageId } from './wire/thread.ts';
 
-/** RFC 5321 allows 10 minutes after the final dot; a server that needs longer than this is treated as lost. */
+/** A server that is silent for longer is taken for lost. RFC 5321 allows 10 minutes after the final dot. */
 const SMTP_TIMEOUT_MS = 120_000;
 /** On top of the time for looking. */
 const IMAP_LOGIN_SECS = 30;
 /** A session that lived shorter does not count as a success: something breaks it. */
 const STEADY_MS = 30_000;
-/** A wrong password tried again and again locks accounts; one refusal may be the server's mood. After so many it is tried rarely. */
+/**
+ * After so many refused logins attempts are rare: a wrong password tried again and again locks accounts, but
+ * one refusal may be the server's mood.
+ */
 const QUICK_AUTH_FAILURES = 3;
 /** Seldom enough for any lock, and no refusal makes the channel deaf until somebody restarts it. */
 const AUTH_RETRY_MS = 15 * 60_000;
@@ -132,9 +135,9 @@ export class EmailChannel implements Channel {
   }
 
   /**
-   * Looks for the copy of a sent mail in our own mailbox and in the Sent folder. A copy may still be on its way, so `absent` is said
-   * only after `find_grace_secs`. Undefined while the IMAP server cannot be asked, and where a folder that should have the copy is missing:
-   * `absent` makes delivery send again.
+   * Looks for the copy of a sent mail in our own mailbox and in the Sent folder. A copy may still be on its
+   * way, so `absent` is said only after `find_grace_secs`. Undefined while the IMAP server cannot be asked,
+   * and where a folder that should have the copy is missing: `absent` makes delivery send again.
    */
   async find(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined> {
     const { settings, deps } = this.#options;
@@ -178,7 +181,8 @@ export class EmailChannel implements Channel {
           this.#report({ state: 'healthy' });
           settled();
         }),
-      // Ready to receive, or known why not: the network may come later than the daemon, and it goes on trying.
+      // It is ready to receive, or known why not. The network may come later than the daemon, and it goes on
+      // trying.
       onEnd: (error, waitMs) => {
         const fault = this.#fault(error);
         logger.warn('email.disconnected', { code: fault.code, detail: fault.detail, waitMs });

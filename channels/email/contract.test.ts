@@ -156,7 +156,10 @@ async function readSeen(place: Place, user: string) {
   }));
 }
 
-/** What the cursor does not cover. A mail marked as read before that would be one a person no longer notices, and nobody answers. */
+/**
+ * Mails that the cursor does not cover. One of them marked as read would no longer be noticed by a person,
+ * and stay without an answer.
+ */
 async function unacknowledged(place: Place, host: Pick<ChannelHost, 'cursor'>): Promise<number> {
   const mails = await place.flags();
   // Asked after the flags: whatever was marked by then must lie below it.

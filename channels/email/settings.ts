@@ -5,7 +5,10 @@ import { KNOWN_ISSUERS } from './wire/issuers.ts';
 
 const TLS = z.enum(['implicit', 'starttls', 'none']);
 
-/** RFC 5321 addresses in the form people use: no quoted local part, no address literal, nothing invisible; one address is always one. */
+/**
+ * RFC 5321 addresses in the form people use: no quoted local part, no address literal, nothing invisible. One
+ * address is always one.
+ */
 export const MAIL_ADDRESS =
   /^[^\s\p{C}@<>()[\]\\,;:"]{1,64}@(?=.{1,253}$)(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)*[\p{L}\p{N}][\p{L}\p{N}-]*$/u;
 

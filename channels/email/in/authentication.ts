@@ -8,9 +8,10 @@ interface MethodResult {
 }
 
 /**
- * True when our own server (`authservId`) found the From domain genuine. Only the first Authentication-Results field counts:
- * a server puts its own on top, so every one below may have come with the mail (attack A6). DMARC decides where it has a verdict;
- * without one, SPF or DKIM must have passed for the From domain itself or a parent of it.
+ * True when our own server (`authservId`) found the From domain genuine. Only the first
+ * Authentication-Results field counts: a server puts its own on top, so every one below may have come with
+ * the mail (attack A6). DMARC decides where it has a verdict; without one, SPF or DKIM must have passed for
+ * the From domain itself or a parent of it.
  */
 export function isAuthentic(headers: readonly MailHeader[], authservId: string, fromAddress: string): boolean {
   const top = headers.find((header) => header.name === 'authentication-results');
@@ -30,8 +31,9 @@ export function domainOf(address: string): string {
 }
 
 /**
- * Relaxed alignment of RFC 7489 needs the public suffix list. Without it only "equal or a parent" is safe: a parent that signs
- * or publishes SPF is no public suffix in practice, while a child (`attacker.hosting.example`) may belong to somebody else.
+ * Relaxed alignment of RFC 7489 needs the public suffix list. Without it only "equal or a parent" is safe: a
+ * parent that signs or publishes SPF is no public suffix in practice, while a child
+ * (`attacker.hosting.example`) may belong to another person.
  */
 function isAligned(entry: MethodResult, domain: string): boolean {
   const { method, properties } = entry;
@@ -86,8 +88,8 @@ function splitPair(word: string): [name: string, value?: string] {
 }
 
 /**
- * Words per `;`-separated segment. Comments (nested) vanish; a quoted string is part of its word, so a `;` that a sender wrote into
- * an address stays inside it. Unbalanced quotes or comments give undefined.
+ * Words per `;`-separated segment. Comments (nested) vanish; a quoted string is part of its word, so a `;`
+ * that a sender wrote into an address stays inside it. Unbalanced quotes or comments give undefined.
  */
 function splitSegments(value: string): string[][] | undefined {
   // Runs of white space first: `\s*=` would try each place of a long one (a header section has up to 64 kB).

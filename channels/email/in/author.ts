@@ -1,4 +1,4 @@
-/** Who wrote a mail, or nobody: From is read strictly, because the server that checked it may read it otherwise (attack A6). Pure. */
+/** Who wrote a mail. From is read strictly: the server that checked it may read it otherwise (A6). Pure. */
 
 import { MAIL_ADDRESS } from '../settings.ts';
 import { type MailHeader, parseAddresses } from './mime.ts';
@@ -10,13 +10,17 @@ export interface Author {
   readonly name: string;
 }
 
-/** `Name <address>` or a bare address, once the parts that may hold anything (quoted names, comments, encoded words) are blank. */
+/**
+ * `Name <address>` or a bare address, once the parts that may hold anything are blank (quoted names,
+ * comments, encoded words).
+ */
 const ONE_ADDRESS = /^(?:[^<>@,;:]*<([^<>]+)>|([^<>,;:]+))$/;
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/gi;
 
 /**
- * Exactly one From with exactly one plain address, which stands there in so many characters. Undefined for every form that two readers
- * could understand differently: a domain with many users vouches for each of them, so the local part must be beyond doubt too.
+ * Exactly one From with exactly one plain address, which stands there in so many characters. Undefined for
+ * every form that two readers could understand differently: a domain with many users vouches for each of
+ * them, so the local part must be beyond doubt too.
  */
 export function authorOf(headers: readonly MailHeader[]): Author | undefined {
   const fields = headers.filter((header) => header.name === 'from');
@@ -24,7 +28,8 @@ export function authorOf(headers: readonly MailHeader[]): Author | undefined {
   if (fields.length !== 1 || !field) return undefined;
   const match = ONE_ADDRESS.exec(withoutFreeText(field.value)?.trim() ?? '');
   const address = (match?.[1] ?? match?.[2])?.trim();
-  // Not its own compatibility form: `Kelvin sign`ate is `kate` in lower case, and a full-width `@` is one to some readers.
+  // Its compatibility form must be the same: `Kelvin sign`ate is `kate` in lower case, and a full-width `@`
+  // is one to some readers.
   if (address === undefined || !MAIL_ADDRESS.test(address) || address.normalize('NFKC') !== address) return undefined;
   const parsed = parseAddresses(field.value);
   const [only] = parsed;
@@ -32,7 +37,7 @@ export function authorOf(headers: readonly MailHeader[]): Author | undefined {
   return { address: address.toLowerCase(), name: only.name };
 }
 
-/** Quoted strings, nested comments and encoded words become one blank each. Undefined when one of them does not end. */
+/** Quoted strings, nested comments and encoded words become one blank each; undefined if one does not end. */
 function withoutFreeText(value: string): string | undefined {
   let text = '';
   let depth = 0;

@@ -1,4 +1,7 @@
-/** Mail that no person wrote: answering it starts a loop (attack A5). Pure; RFC 3834 section 2 and the signs senders really use. */
+/**
+ * Mail that no person wrote: answering it starts a loop (attack A5). Pure; RFC 3834 section 2 and the signs
+ * that senders really use.
+ */
 import type { MailHeader } from './mime.ts';
 
 const AUTOMATIC_SENDERS =
@@ -15,7 +18,10 @@ const SIGNS = [
  */
 const FEEDBACK_OF_A_PERSON = /^(?:\d+:user:proton|i[\da-f]+:Fastmail|rr\w+:\s*zu\w+:\s*rf\w+:\s*ZohoMail)$/;
 
-/** The sign that gave it away, for the log; undefined for a mail that a person may have written. Of a repeated field each one counts. */
+/**
+ * The sign that gave it away, for the log; undefined for a mail that a person may have written. Each of a
+ * repeated field counts.
+ */
 export function automaticSign(headers: readonly MailHeader[], from: string): string | undefined {
   const has = (name: string, test: RegExp) => headers.some((header) => header.name === name && test.test(header.value.trim()));
   if (has('auto-submitted', /^(?!no\s*($|[;(]))/i)) return 'auto-submitted';

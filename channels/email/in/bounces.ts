@@ -7,7 +7,10 @@ import { parseHeaders } from './mime.ts';
 const LOOKED_AT_BYTES = 256 * 1024;
 const DAY_MS = 24 * 3_600_000;
 
-/** The id of the mail of ours that a report says will not be delivered; undefined for every other mail, also one that is only late. */
+/**
+ * The id of our mail that a report says will not be delivered. Undefined for every other mail, also a report
+ * that it is only late.
+ */
 export async function bouncedId(raw: Uint8Array, account: string): Promise<string | undefined> {
   const headers = await parseHeaders(raw);
   const failed = headers.some(({ name }) => name === 'x-failed-recipients');

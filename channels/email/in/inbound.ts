@@ -13,7 +13,10 @@ import { BODY_INDEX, type MailAttachment, type MailHeader, type ParsedMail, pars
 
 /** A mail with more files is mail-merge or an attack; the rest is named in a note. */
 const MAX_MEDIA = 30;
-/** Characters of a chain. A reply repeats it, and a server may refuse a mail for its headers: postfix and others from 100 kB on. */
+/**
+ * Characters of a chain. A reply repeats it, and servers refuse mail for its headers: postfix and others from
+ * 100 kB on.
+ */
 const MAX_CHAIN_CHARS = 6_000;
 
 export interface InboundOptions {
@@ -39,10 +42,13 @@ export interface MailFacts {
   readonly writtenAt?: number;
 }
 
-/** Whether one more mail of this chat may be answered; asked once its sender is believed, before its body is read. */
+/**
+ * Whether one more mail of this chat may be answered: asked once its sender is believed, before its body is
+ * read.
+ */
 export type Admit = (message: Pick<InboundMessage, 'chatId' | 'threadId' | 'platformId' | 'timestamp'>) => boolean;
 
-/** Never rejects: a mail that cannot be parsed is a message with a refusal, so that it cannot stop the mailbox. */
+/** Never rejects: a mail that cannot be parsed is a refused message, so that it cannot stop the mailbox. */
 export async function toInbound(
   raw: Uint8Array,
   facts: MailFacts,
@@ -72,7 +78,7 @@ export async function toInbound(
   }
 }
 
-/** A mail that is known by its size or its broken form only. Its author is not known, so it belongs to no chat. */
+/** A mail known only by its size or its broken form. Its author is not known, so it belongs to no chat. */
 export function refused(facts: MailFacts, options: InboundOptions, refusal: RefusalReason): InboundMessage {
   return {
     ...envelope(facts, options),

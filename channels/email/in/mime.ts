@@ -2,7 +2,10 @@
 import PostalMime, { addressParser, type Email } from 'postal-mime';
 import { headerEnd, withBlankLine } from './header-section.ts';
 
-/** The parser takes about 10 µs a line of text. 25 MB of base64 have 330 000 lines: seconds, in which nobody else may have to wait. */
+/**
+ * The parser takes about 10 µs a line of text. 25 MB of base64 have 330 000 lines: that takes seconds, in
+ * which no other work may have to wait.
+ */
 const MAX_LINES = 400_000;
 /** After so many lines everybody else has a turn: a few milliseconds. */
 const LINES_A_TURN = 500;
@@ -26,7 +29,7 @@ export interface MailAddress {
 }
 
 export interface MailAttachment {
-  /** Place among all attachments: the part path in a media reference. The same bytes always give the same order. */
+  /** Place among all attachments, always the same for the same bytes: the part path in a media reference. */
   readonly index: number;
   readonly name?: string;
   readonly mime: string;
@@ -45,7 +48,7 @@ export interface ParsedMail {
   readonly attachments: readonly MailAttachment[];
 }
 
-/** The header section alone: enough to refuse a mail without spending time on its body. Rejects when it passes the bounds. */
+/** The header section, enough to refuse a mail without work on its body. Rejects past the bounds. */
 export async function parseHeaders(raw: Uint8Array): Promise<readonly MailHeader[]> {
   const email = await PostalMime.parse(raw.subarray(0, headerEnd(raw)));
   return toHeaders(email);

@@ -13,12 +13,12 @@ import type { ReplyCap } from './reply-cap.ts';
 /** Small, so that a crash fetches little again and a batch's texts fit in memory. */
 const BATCH = 20;
 /**
- * A mail whose fetch ended the connection this often is skipped: it would stop the mailbox for good. One bad stretch of the network counts
- * once: what is skipped is lost.
+ * A mail whose fetch ended the connection this often is skipped: it would stop the mailbox for good. One bad
+ * stretch of the network counts once, since what is skipped is lost.
  */
 const MAX_BROKEN_FETCHES = 5;
 const BROKEN_APART_MS = 5 * 60_000;
-/** Enough of a mail that is too large to see who wrote it; also the bound of a header section (mime.ts). */
+/** Enough of a mail that is too large to see who wrote it; also the bound of a header section. */
 const HEAD_BYTES = 64 * 1024;
 
 export interface ReceiveOptions extends StoringOptions {
@@ -39,8 +39,8 @@ export interface ReceiveOptions extends StoringOptions {
 }
 
 /**
- * platformId -> how often its fetch failed, and when that last counted (monotonic). Lives longer than one connection, to find the mail that
- * breaks them.
+ * platformId -> how often its fetch failed, and when that last counted (monotonic). It lives longer than one
+ * connection, to find the mail that breaks them.
  */
 export type BrokenFetches = Map<string, { readonly count: number; readonly at: number }>;
 
@@ -73,7 +73,8 @@ async function settleCursor(session: ImapSession, options: ReceiveOptions): Prom
     cursor = firstCursor(session, clock.now());
     if (stored !== undefined) logger.warn('email.cursor-unreadable', { startsAtUid: cursor.uid + 1 });
   }
-  // Committed at once: without it, mail that arrives while the daemon is down would again lie before the first start.
+  // It is committed at once: else mail that arrives while the daemon is down would again lie before the first
+  // start.
   await hand([], cursor, options);
   return cursor;
 }
@@ -133,7 +134,8 @@ async function readMail(
     raw = await session.source(fact.uid, tooLarge ? HEAD_BYTES : maxMessageBytes);
   } catch (error) {
     const at = clock.monotonic();
-    // Its size came over this connection a moment before: the server was there, and the mail may be what broke it.
+    // Its size came over this connection a moment before, so the server was there and the mail may have
+    // broken it.
     if (!signal.aborted && (!failures || at - failures.at >= BROKEN_APART_MS))
       broken.set(platformId, { count: (failures?.count ?? 0) + 1, at });
     throw error;
@@ -152,7 +154,10 @@ async function readMail(
   return { ...refused(fact, inbound, 'too-large'), chatId: message.chatId, senderId: message.senderId };
 }
 
-/** After acceptance only, and for people's eyes: never read back. Refused mail stays unread so that somebody sees it. */
+/**
+ * Called only after acceptance, and for people's eyes: never read back. Refused mail stays unread, so that a
+ * person sees it.
+ */
 async function markHandled(
   session: ImapSession,
   batch: readonly InboundMessage[],

@@ -9,15 +9,19 @@ export interface ReplyCapOptions {
   readonly clock: Clock;
 }
 
-/** A machine answers within seconds; a person first reads. Both ways, since the clock of the mail server is another one. */
+/**
+ * A machine answers within seconds; a person first reads. It counts both ways, since the clock of the mail
+ * server is another one.
+ */
 const PROMPT_MS = 20_000;
 
 type Place = Pick<InboundMessage, 'chatId' | 'threadId'>;
 
 /**
- * The last guard against a loop (attack A5): a machine that hides that it is one is answered so many times an hour only. In a thread only
- * mail counts that came right after an answer, so that a person who writes much is not left without one; of a sender all mail counts.
- * Kept in memory; a restart forgives at most one more round. The same mail fetched twice counts once.
+ * The last guard against a loop (attack A5): a machine that hides that it is one is answered only so many
+ * times an hour. In a thread only mail counts that came right after an answer, so that a person who writes
+ * much is not left without one; of a sender all mail counts. Kept in memory; a restart forgives at most one
+ * more round. The same mail fetched twice counts once.
  */
 export class ReplyCap {
   readonly #options: ReplyCapOptions;

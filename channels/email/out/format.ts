@@ -1,4 +1,4 @@
-/** Markdown as the HTML that mail programs show: a few plain tags, inline styles only, nothing that loads from the network. */
+/** Markdown as the HTML of mail programs: a few tags, inline styles, nothing loaded from the network. */
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Rejects never; the caller puts the Markdown itself into the text part. */

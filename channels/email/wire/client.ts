@@ -108,8 +108,9 @@ export class ImapSession implements AsyncDisposable {
   }
 
   /**
-   * Missing: the mail was deleted in between. What a first answer left out is asked for once more, since nobody looks at a mail again
-   * once the cursor passed it. `written` asks for the Date of each mail too.
+   * What the server knows of each mail; a deleted one is missing. What a first answer left out is asked for
+   * once more: no mail is looked at again once the cursor passed it. `written` asks for the Date of each mail
+   * too.
    */
   async facts(uids: readonly number[], { written }: { readonly written: boolean }): Promise<ReadonlyMap<number, MailFacts>> {
     const first = await this.#facts(uids, written);
@@ -130,15 +131,16 @@ export class ImapSession implements AsyncDisposable {
   }
 
   /**
-   * Selects the mailbox again. A folder that was deleted and made again keeps its name and changes `uidValidity`; a server answers for
-   * the old one (dovecot even to STATUS) for as long as it stays selected.
+   * Selects the mailbox again. A folder that was deleted and made again keeps its name and changes
+   * `uidValidity`; a server answers for the old one (dovecot even to STATUS) for as long as it stays
+   * selected.
    */
   async reselect(): Promise<void> {
     const { path, readOnly } = this.#mailbox();
     await this.#client.mailboxOpen(path, { readOnly: readOnly === true });
   }
 
-  /** Resolves after the time, or sooner when the server announced mail since the last `uidsAfter`. `true`: it announced some. */
+  /** Resolves after `ms`, or to `true` as soon as the server announced mail since the last `uidsAfter`. */
   async nextChange(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
     const woken = new AbortController();
     this.#wake = () => woken.abort();
@@ -154,7 +156,10 @@ export class ImapSession implements AsyncDisposable {
     return this.#changed;
   }
 
-  /** Selects another mailbox of the same account, read-only. False only when the server has none; one that is not to be had now rejects. */
+  /**
+   * Selects another mailbox of the same account, read-only. False only when the server has none; rejects when
+   * it is not to be had now.
+   */
   async examine(mailbox: string): Promise<boolean> {
     try {
       await this.#client.mailboxOpen(mailbox, { readOnly: true });
@@ -201,7 +206,7 @@ export class ImapSession implements AsyncDisposable {
     return this.close();
   }
 
-  /** A server may report changed flags of any mail at any time (RFC 3501 section 7): such a line holds no facts. */
+  /** A server may report changed flags at any time (RFC 3501 section 7): such a line holds no facts. */
   async #facts(uids: readonly number[], written: boolean): Promise<Map<number, MailFacts>> {
     const query = { uid: true, size: true, internalDate: true, ...(written ? { headers: ['date'] } : {}) };
     const found = await this.#client.fetchAll(uids.join(','), query, { uid: true });

@@ -90,8 +90,8 @@ const NOT_NOW =
   /too many|limit|unavailable|temporar|try again|try later|\blater\b|busy|exceeded|overload|internal|time-?out|timed out|maximum/i;
 
 /**
- * A refusal of user name or password. A server that takes no login now is none, although imapflow calls every NO to LOGIN a failed
- * authentication.
+ * A refusal of user name or password. A server that takes no login now does not refuse them, although
+ * imapflow calls every NO to LOGIN a failed authentication.
  */
 export function isAuthFailure(error: unknown): boolean {
   const { authenticationFailed, serverResponseCode, responseText, code, responseCode } = fields(error);

@@ -64,8 +64,8 @@ export async function submitMail(
 /** Never rejects. */
 export async function sendMail(mail: Mail, options: SmtpOptions, signal: AbortSignal): Promise<SmtpOutcome> {
   const { server, timeoutMs, credentials = passwordCredentials('', '') } = options;
-  // The server can only have taken the mail once all of it, the final dot included, was handed to the socket. nodemailer tells
-  // through its log alone; should that ever change, the tests on lost replies fail.
+  // The server can only have taken the mail once all of it, the final dot included, was handed to the socket.
+  // nodemailer tells this only through its log; should that ever change, the tests on lost replies fail.
   let handedOver = false;
   const quiet = () => undefined;
   const info = (entry: unknown) => {
@@ -92,7 +92,7 @@ export async function sendMail(mail: Mail, options: SmtpOptions, signal: AbortSi
     logger: { trace: quiet, debug: quiet, info, warn: quiet, error: quiet, fatal: quiet },
   });
   const readers = mail.to.length + (mail.cc?.length ?? 0);
-  // The object in which nodemailer notes each answer to the envelope; its addresses are in the form that goes over the wire.
+  // In this object nodemailer notes each answer to the envelope; its addresses are as they go over the wire.
   let envelope: Envelope | undefined;
   transport.use('stream', ({ message }, done) => {
     const own: Envelope = message.getEnvelope();
@@ -216,7 +216,8 @@ function replyResult(
   credentials: Attempt['credentials'],
 ): SendResult | undefined {
   if (typeof responseCode !== 'number' || responseCode < 400) return undefined;
-  // Before the envelope the server speaks about itself (greeting, EHLO, STARTTLS, login), not about this mail.
+  // Before the envelope (greeting, EHLO, STARTTLS, login) the server speaks about itself, not about this
+  // mail.
   if (!/^(MAIL FROM|RCPT TO|DATA)$/.test(command ?? '')) return undefined;
   const detail = `${command ?? 'SMTP'}: ${serverWords(response ?? String(responseCode), credentials)}`;
   if (responseCode < 500 || responseCode === 503) {

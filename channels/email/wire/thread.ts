@@ -3,9 +3,12 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { OutboundPart } from '../../../src/core/message.ts';
 import { domainOf } from '../in/authentication.ts';
 
-/** `<gh-KEY.THREAD@domain>`: KEY says which part it is, THREAD which conversation an answer to it belongs to; `0` = none. */
+/** `<gh-KEY.THREAD@domain>`: KEY names the part, THREAD the conversation of an answer to it; `0` = none. */
 const OWN_ID = /^<gh-[0-9a-f]{32}\.([0-9a-f]{16}|0)@([^>]+)>$/;
-/** Printable ASCII, and short enough to stand on a line of its own (998 characters, RFC 5322 section 2.1.1) behind a field name. */
+/**
+ * Printable ASCII, and short enough to stand behind a field name on one line (998 characters, RFC 5322
+ * section 2.1.1).
+ */
 const MESSAGE_ID = /<[!-;=?-~]{1,900}>/g;
 
 /** The same part always gets the same id: what makes a resend the same mail, and a sent one findable. */
@@ -27,9 +30,10 @@ export function messageIds(value: string | undefined): readonly string[] {
 }
 
 /**
- * The conversation a mail belongs to: the thread of the newest mail of ours that it names (this survives clients that shorten References),
- * else that of the first mail of the chain. Hashed, since ids may have 998 characters. A sender can choose it freely; it is
- * only ever looked at within the sender's own chat, so nobody gets into another's conversation (attack A37).
+ * The conversation a mail belongs to: the thread of the newest mail of ours that it names (this survives
+ * clients that shorten References), else that of the first mail of the chain. That is hashed, since ids may
+ * have 998 characters. A sender can choose it freely; it is only ever looked at within the sender's own chat,
+ * so a sender never gets into another's conversation (attack A37).
  */
 export function threadOf(chain: readonly string[], ownId: string, fromAddress: string): string | undefined {
   const ours = chain.map((id) => readOwnId(id, fromAddress)).findLast((own) => own !== undefined);
