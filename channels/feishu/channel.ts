@@ -88,7 +88,7 @@ export class FeishuChannel implements Channel {
   readonly #cards: StreamingCards;
   readonly #life = new Lifecycle();
   readonly #reactions: Reactions;
-  /** Messages that cannot be answered any more. In memory: after a restart the first answer learns it again. */
+  /** Messages that cannot be answered any more. A restart forgets them; the first answer learns it again. */
   readonly #gone = new RecentSet(REMEMBERED);
   #openId: string | undefined;
   #isHistoryClosed = false;
@@ -257,8 +257,8 @@ export class FeishuChannel implements Channel {
   }
 
   /**
-   * The question was taken back: nothing was sent, and the next attempt goes to the chat itself. Not out of a thread, where the
-   * answer would be read by others.
+   * The question was taken back: nothing was sent, and the next attempt goes to the chat itself. A part in a
+   * thread does not: others would read the answer.
    */
   #withoutReply(to: SendCall['to'], error: unknown): SendResult | undefined {
     if (!(error instanceof CallError) || !isTargetGone(error.failure) || 'chatId' in to || to.inThread) return undefined;

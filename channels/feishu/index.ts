@@ -27,7 +27,7 @@ export const channel: ChannelDescriptor<FeishuSettings> = {
       });
     }
     const appSecret = deps.secret(options.app_secret_env);
-    // Both keys or no webhook: the signature is made with the one, the first request proves itself with the other.
+    // A webhook needs both keys: one makes the signature, with the other the first request proves itself.
     const webhook =
       options.mode === 'webhook'
         ? { encryptKey: deps.secret(options.encrypt_key_env), verificationToken: deps.secret(options.verification_token_env) }

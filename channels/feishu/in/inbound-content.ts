@@ -1,4 +1,7 @@
-/** The content of a message, by its type -> words and files. Pure. https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content */
+/**
+ * The content of a message, by its type -> words and files. Pure.
+ * https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content
+ */
 import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
 import { stringOf } from '../wire/fields.ts';

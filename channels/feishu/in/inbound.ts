@@ -1,4 +1,4 @@
-/** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
+/** An event of the platform -> `InboundMessage`. Pure: `known-messages.ts` asks for what the event lacks. */
 import { shortHash } from '../../../src/core/ids.ts';
 import {
   type InboundMessage,
@@ -41,7 +41,10 @@ export interface KnownMessage {
 }
 
 export interface FeishuEvent {
-  /** Of the delivery: the same on every redelivery, and not to be relied on for messages (Receive message, step "deduplicate"). */
+  /**
+   * Id of the delivery, the same on every redelivery; not to be relied on for messages (Receive message, step
+   * "deduplicate").
+   */
   readonly id: string;
   readonly type: string;
   /** Milliseconds since the epoch; NaN when the platform did not say. */
@@ -152,7 +155,8 @@ function toMessage(
   return inboundMessage(context, {
     chatId,
     platformId: messageId,
-    // The platform was seen to deliver a message again under a new message id (reliability.md 1.1): chat, author, time and words stay.
+    // The platform was seen to deliver a message again under a new id (reliability.md 1.1), with the same
+    // chat, author, time and words.
     secondaryId: `${chatId}:${senderId}:${timestamp}:${shortHash(`${type}\n${rawContent}`)}`,
     ...(threadId !== '' && { threadId }),
     senderId,
@@ -193,12 +197,12 @@ function refusalOf(
   { me, account }: InboundContext,
 ): RefusalReason | undefined {
   if (author.senderId === me.openId || author.senderId === account) return 'own-message';
-  // `user` is the only kind with a person behind it; the others are apps and anonymous authors (reliability.md A5).
+  // Only `user` has a person behind it; the other kinds are apps and anonymous authors (attack A5).
   if (author.senderType !== 'user' || author.senderId === 'unknown') return 'bot-author';
   return author.empty ? 'empty' : undefined;
 }
 
-/** The event does not tell who recalled it: its author, an owner of the group, an administrator. It counts as its author's. */
+/** It counts as its author's: whether the author, an owner or an administrator recalled it is not told. */
 function toDelete(event: FeishuEvent, context: InboundContext, target: KnownMessage | undefined): InboundMessage {
   const targetId = required(event.body['message_id'], 'message_id');
   const chatId = stringOf(event.body['chat_id']) || target?.chatId || 'unknown';
@@ -241,7 +245,7 @@ function toReaction(event: FeishuEvent, context: InboundContext, target: KnownMe
   });
 }
 
-/** A button of ours: its value is what `outbound.ts` put there. The platform asks once and does not repeat itself. */
+/** A press of our button, whose value `outbound.ts` made. The platform asks once and never again. */
 function toPress(event: FeishuEvent, context: InboundContext, card: KnownMessage | undefined): InboundMessage {
   const { operator, action, context: where } = event.body;
   const senderId = stringOf(obj(operator)['open_id']) || 'unknown';

@@ -1,4 +1,4 @@
-/** Events, from whichever side they come -> `host.receive`, one after another, in the order in which they came. */
+/** Events from either side -> `host.receive`, one after another, in the order in which they came. */
 import type { ChannelHealth } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
@@ -36,8 +36,8 @@ export class EventIntake {
   }
 
   /**
-   * Resolves once the event is committed, or is none for us: only then may it be acknowledged. Rejects when it must come again;
-   * with the signal's reason when that aborted, whether or not the commit went through.
+   * Resolves once the event is committed, or is none for us: only then may it be acknowledged. Rejects when
+   * it must come again, and with the reason of a signal that aborted, whether or not the commit went through.
    */
   async take(payload: unknown, signal: AbortSignal): Promise<void> {
     const taken = this.#line.push(() => this.#handle(payload, signal));

@@ -86,8 +86,8 @@ export class KnownMessages {
   }
 
   /**
-   * Undefined when it is not known here and the platform did not say in time. A chat of which nothing is known
-   * then counts as a group. Rejects with the signal's reason alone.
+   * Undefined when it is not known here and the platform did not say in time. A chat of which nothing is
+   * known then counts as a group. Rejects only with the signal's reason.
    */
   async find(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
     const known = this.#messages.get(messageId);

@@ -75,7 +75,10 @@ async function converse(options: ReceiveOptions, health: ReportHealth, connected
   throw new CallError('connection', { kind: 'lost', detail: 'the platform ended the connection' });
 }
 
-/** Serves until the signal aborts. The address is there before the API answers: the console checks it, and events wait with 503. */
+/**
+ * Serves until the signal aborts. The address is there before the API answers: the console checks it, and
+ * events wait with 503.
+ */
 async function listen(server: Server, options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
   const { deps, webhook, signal, settled } = options;
   if (!webhook) throw new Error('no keys for a webhook');

@@ -40,7 +40,8 @@ test('the worked example of the documentation is decrypted', () => {
   // "Encryption and decryption strategy": key `test key`, plain text `hello world`.
   const encrypted = 'P37w+VZImNgPEO1RBhJ6RtKl7n6zymIbEG1pReEzghk=';
   const body = JSON.stringify({ encrypt: encrypted });
-  // The text is no event, so only its reason can tell that it was read: it is refused for its token, not for its encryption.
+  // The text is no event, so only its reason tells that it was read: the token is refused, not the
+  // encryption.
   const keys = { encryptKey: 'test key', verificationToken };
   const seen = readWebhook(request(body, signWebhook(body, 'test key')), keys, Date.now());
   expect(seen).toEqual({ kind: 'refused', reason: 'the verification token is wrong' });

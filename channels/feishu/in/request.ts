@@ -1,4 +1,7 @@
-/** Whether a request comes from the platform, and what it says. https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case */
+/**
+ * Whether a request comes from the platform, and what it says.
+ * https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case
+ */
 import { createDecipheriv, createHash } from 'node:crypto';
 import type { WebhookRequest } from '../../../src/core/channel.ts';
 import { equalSecrets } from '../../kit/equal-secrets.ts';
@@ -15,12 +18,16 @@ type WebhookVerdict =
   /** The address is being set up in the developer console: the value is to be sent back. */
   | { readonly kind: 'challenge'; readonly challenge: string }
   | { readonly kind: 'event'; readonly payload: unknown }
-  /** For the log. The caller learns nothing of it: telling a bad padding from a bad token would give the plain text away. */
+  /**
+   * `reason` is for the log. The sender does not learn it: to tell a bad padding from a bad token would give
+   * the plain text away.
+   */
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * The platform delivers again for 7.1 h, and does not say whether it signs anew each time. What is older is refused; what is younger
- * and was there before is recognised by its key, which is kept for longer.
+ * A request that is older is refused. The platform delivers again for 7.1 h, and does not say whether it
+ * signs anew each time. A younger one that was there before is recognised by its key, which is kept for
+ * longer.
  */
 const MAX_AGE_MS = 8 * 3_600_000;
 /** Clocks differ. */
@@ -41,7 +48,7 @@ export function readWebhook(request: WebhookRequest, keys: WebhookKeys, now: num
   const payload = obj(parseJson(text));
   const token = stringOf(obj(payload['header'])['token']) || stringOf(payload['token']);
   const known = token !== '' && equalSecrets(token, keys.verificationToken);
-  // The platform sets an address up without a signature (seen in practice); the key and the token prove it all the same.
+  // The platform sets an address up without a signature (seen in practice); the key and the token prove it.
   if (payload['type'] === 'url_verification' && known) return { kind: 'challenge', challenge: stringOf(payload['challenge']) };
   if (signed === 'absent') return refusedRequest('the signature is missing');
   if (!known) return refusedRequest('the verification token is wrong');

@@ -203,7 +203,7 @@ test('whatever a model writes, the platform takes the result and none of its wor
   );
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 30 }), fc.boolean(), async (pieces, plain) => {
-      // On a line of its own: behind an opening fence it would name the language of the code, which is no word of the text.
+      // It stands on its own line: behind an opening fence it would be the code's language, which is no word.
       const text = `${pieces.join('')}\n\nend`;
       for (const fixed of [undefined, 'post', 'interactive'] as const) {
         const { type, content } = await form(text, { plain, form: fixed });

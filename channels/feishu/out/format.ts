@@ -64,7 +64,7 @@ function renderPlain(text: string, { choices = [], press = {}, form }: RenderOpt
   return { type: 'post', content: toPost(text.split('\n').map((line) => [{ tag: 'text', text: line === '' ? ' ' : line }])) };
 }
 
-/** A text message knows tags (`<at user_id="all">` calls everybody) and links; rich text takes every sign for itself. */
+/** A text message knows links and tags (`<at user_id="all">` calls everybody); rich text shows every sign. */
 function isLiteral(text: string): boolean {
   return !text.includes('<') && !text.includes('](');
 }
@@ -164,7 +164,7 @@ export function toPlainLine(line: Line): string {
 }
 
 export function toFence({ text, language = '' }: Extract<Block, { kind: 'code' }>): string {
-  // A fence within the code would end it; and a tag must not begin to mean something where entities are not read.
+  // A fence within the code would end it, and a tag must get no meaning where entities are not read.
   const code = text.replaceAll('```', '`\u200b``').replace(/<(?=\/?[a-z])/gi, '<\u200b');
   return `\`\`\`${/^[\w+#.-]{1,20}$/.test(language) ? language : ''}\n${code}\n\`\`\``;
 }

@@ -1,4 +1,4 @@
-/** `OutboundPart` -> what is posted where. Pure but for the Markdown parser, which is loaded at its first use. */
+/** `OutboundPart` -> what is posted where. Pure but for the Markdown parser, which loads at its first use. */
 import { shortHash } from '../../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import { uploadName } from '../../kit/upload-file.ts';
@@ -34,8 +34,9 @@ export function withListedChoices({ choices = [], ...part }: OutboundPart): Outb
 }
 
 /**
- * Where a part goes. In a thread every part answers the message it is about: that is the only way into one. In a group the first
- * part refers to the question; in a private chat that would only be noise. `gone`: that message cannot be answered any more.
+ * Where a part goes. In a thread every part answers the message it is about: that is the only way into one.
+ * In a group the first part refers to the question; in a private chat that would only be noise. `gone`: that
+ * message cannot be answered any more.
  */
 export function targetOf(part: OutboundPart, gone: boolean): SendCall['to'] {
   const messageId = part.replyContext?.['messageId'];

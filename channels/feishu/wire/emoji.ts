@@ -1,4 +1,7 @@
-/** Emoji <-> the platform's own names of reactions (https://open.feishu.cn/document/server-docs/im-v1/message-reaction/emojis-introduce). */
+/**
+ * Emoji <-> the platform's own names of reactions.
+ * https://open.feishu.cn/document/server-docs/im-v1/message-reaction/emojis-introduce
+ */
 import { emojiNames } from '../../kit/emoji-names.ts';
 
 const NAMES = {
@@ -46,5 +49,5 @@ const NAMES = {
   '⏳': 'Typing',
 };
 
-/** `nameOf` is undefined for an emoji the platform has no reaction for; colours of hearts are not told apart. */
+/** `nameOf` is undefined where the platform has no reaction; colours of hearts are not told apart. */
 export const { nameOf: toReactionName, emojiOf: toEmoji } = emojiNames(NAMES);

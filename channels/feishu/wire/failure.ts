@@ -25,7 +25,7 @@ function wordsOf({ code, status, detail }: ApiFailure): string {
  * 99991664, 99991665).
  */
 const STALE_TOKEN: ReadonlySet<ErrorCode | undefined> = new Set([99991661, 99991663, 99991664, 99991665, 99991671]);
-/** Too often in one chat: "create message chat trigger rate limit", and a chat's limit as "send message" has it. */
+/** Too often in one chat: "create message chat trigger rate limit", and a chat's limit of "send message". */
 const CHAT_TOO_OFTEN: ReadonlySet<ErrorCode | undefined> = new Set([11233, 230020]);
 /**
  * Too often: the gateway, the tenant's message service (create message, internal send message), too many

@@ -51,7 +51,7 @@ export async function readResponse(
   });
 }
 
-/** Seconds until the limit is lifted, by https://open.feishu.cn/document/server-docs/api-call-guide/frequency-control. */
+/** Seconds until it ends: https://open.feishu.cn/document/server-docs/api-call-guide/frequency-control */
 function waitOf(response: RawResponse): number | undefined {
   const stated = headerOf(response, 'x-ogw-ratelimit-reset') ?? headerOf(response, 'retry-after');
   const seconds = stated === undefined ? Number.NaN : Number(stated);
