@@ -152,7 +152,7 @@ test('A45 10,000 mutated lines: nothing crashes, nobody is taken for somebody el
   };
   let messages = 0;
   for (let round = 0; round < 10_000; round += 1) {
-    // What a sender decides: the words. The rest is the server's, and is torn out here as well, but not forged.
+    // A sender decides the words. The rest is the server's, and is torn out here as well, but not forged.
     const words = Array.from({ length: draw(6) }, () => pieces[draw(pieces.length)]).join('');
     const at = draw(line.length);
     const torn = draw(2) === 0 ? line : line.slice(0, at) + line.slice(at + draw(9));
