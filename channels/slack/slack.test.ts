@@ -1,4 +1,4 @@
-/** Receiving over Socket Mode with the official client: what the contract suite cannot know about sockets and histories. */
+/** Socket Mode with the official client: what the contract suite cannot know of sockets and histories. */
 import { afterEach, expect, test } from 'vitest';
 import type { Channel, Receipt } from '../../src/core/channel.ts';
 import { BOT_ID, BOT_USER, DIRECT } from '../../src/simulator/slack/workspace.ts';

@@ -1,6 +1,6 @@
 /**
- * The words of blocks (https://docs.slack.dev/reference/block-kit/blocks), as the platform writes text: mentions
- * and links as `<…>`, its three characters as entities. Pure; nothing throws for any JSON.
+ * The words of blocks (https://docs.slack.dev/reference/block-kit/blocks), as the platform writes text:
+ * mentions and links as `<…>`, its three characters as entities. Pure; nothing throws for any JSON.
  */
 import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
 

@@ -42,8 +42,8 @@ interface Found {
 }
 
 /**
- * A message may be pushed minutes after a later one: the platform tries an event again at once, after a minute and after five
- * (docs.slack.dev, Events API, retries). The journal recognises what it has.
+ * A message may be pushed minutes after a later one: the platform tries an event again at once, after a
+ * minute and after five (docs.slack.dev, Events API, retries). The journal recognises what it has.
  */
 const OVERLAP_SECS = 600;
 /** A shorter gap is a change of sockets, which the platform bridges with its own retries. */
@@ -63,12 +63,16 @@ const GONE: ReadonlySet<ErrorCode | undefined> = new Set([
 ]);
 const UNAVAILABLE = new Set(['missing_scope', 'not_allowed_token_type', 'unknown_method', 'enterprise_is_restricted']);
 
-/** Rejects when the platform could not be asked to the end: then nothing may be taken for complete, and it is to be tried again. */
+/**
+ * Rejects when the platform could not be asked to the end: nothing may be taken for complete then, and it is
+ * to be tried again.
+ */
 export async function catchUp(options: CatchUpOptions): Promise<CatchUpGaps> {
   const { cursor, client, hours, intake } = options;
   const now = client.now() / 1_000;
   const oldest = Math.max(cursor.since, cursor.ts - OVERLAP_SECS, now - hours * 3_600);
-  // A reply is listed with its thread only, and the thread with its first message, which may be older than the gap.
+  // A reply is listed only with its thread, and the thread with its first message, which may be older than
+  // the gap.
   const parents = now - cursor.ts > SHORT_GAP_SECS ? oldest - DAY_SECS : oldest;
   const gaps: Found = { missing: new Set(), refused: new Set(), words: new Set() };
   let capped = 0;
@@ -137,8 +141,9 @@ function toMessage(
   const event = { ...item, type: 'message', channel: chatId };
   const stamp = str(item['ts']) ?? '';
   const ts = Number(stamp);
-  // History shows the latest text alone. A message from before the outage was committed with another one. The cursor holds whole
-  // milliseconds, and an edit is dated in whole seconds; one that was committed is known by its key.
+  // History shows only the latest text. A message from before the outage was committed with another one. The
+  // cursor holds whole milliseconds, and an edit is dated in whole seconds; one that was committed is known
+  // by its key.
   const edited = Number(str(obj(item['edited'])['ts']));
   const found =
     toMs(stamp) <= Math.round(cursor.ts * 1_000) && edited >= Math.floor(cursor.ts)

@@ -5,7 +5,7 @@ import type { Envelope } from '../wire/client.ts';
 import type { SlackPayload } from './payload.ts';
 import { pause, type Receiver } from './receive.ts';
 
-/** A socket that lived shorter does not count as a success: something breaks it. The platform renews each after hours. */
+/** A socket that lived shorter is no success: something breaks it. The platform renews each after hours. */
 const STABLE_MS = 30_000;
 /** Whether the other program is gone is told by the next greeting only. */
 const RECHECK_MS = 300_000;

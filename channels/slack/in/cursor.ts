@@ -2,16 +2,17 @@
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { list, parseObject, str } from '../../kit/json.ts';
 
-/** Threads kept: those that we wrote in last. The journal rewrites the cursor with every batch, so it stays small. */
+/** Threads kept: those we wrote in last. The journal rewrites the cursor with every batch: it stays small. */
 const MAX_THREADS = 100;
 
 /** How far ahead of now a stored time may be; anything near is covered by the overlap of the catch-up. */
 const AHEAD_SECS = 60;
 
 /**
- * `ts`: every message up to it was offered and accepted, apart from what was delivered out of order. It moves only while nothing
- * older can be missing, that is after a catch-up came to its end. `since`: the first start; older messages were never meant for us.
- * Times are the platform's: seconds since the epoch with six places.
+ * `ts`: every message up to it was offered and accepted, apart from what was delivered out of order. It moves
+ * only while nothing older can be missing, that is after a catch-up came to its end. `since`: the first
+ * start; older messages were never meant for us. Times are the platform's: seconds since the epoch with six
+ * places.
  */
 export class Cursor {
   #since: number;
@@ -52,8 +53,8 @@ export class Cursor {
   }
 
   /**
-   * Remembers the thread of a message that is our own. What others write proves nothing: whether they may call us is decided later, and
-   * somebody who may not would have us answer talk among those who may.
+   * Remembers the thread of a message that is our own. What others write proves nothing: whether they may
+   * call us is decided later, and a person who may not would have us answer talk among those who may.
    */
   learn({ chatId, threadId, refusal }: InboundMessage): void {
     if (threadId !== undefined && refusal === 'own-message') this.join(chatId, threadId);
@@ -76,8 +77,9 @@ export class Cursor {
   }
 
   /**
-   * A time ahead of `now`, epoch ms, was told by a clock that was wrong, and nothing would ever be fetched until then. True when there was
-   * one: what came since the first start is then looked for once more, as far back as anything is fetched; the journal knows what it has.
+   * Corrects a time ahead of `now`, epoch ms: a wrong clock told it, and nothing would be fetched until then.
+   * True when there was one: what came since the first start is then looked for once more, as far back as
+   * anything is fetched; the journal knows what it has.
    */
   correct(now: number): boolean {
     const latest = now / 1_000 + AHEAD_SECS;

@@ -46,7 +46,7 @@ async function open(address: string, client: DownloadOptions['client'], signal: 
   throw new GatehouseError('GH1505', `the platform answered ${status} to the download`);
 }
 
-/** Encrypted, to a host of the platform; or to the very host that was configured, which has the token already. */
+/** True over TLS for a host of the platform, and for the configured host, which has the token already. */
 function mayHaveToken(url: URL, apiHost: string): boolean {
   if (url.host === apiHost) return true;
   return url.protocol === 'https:' && url.port === '' && /^(?:[a-z0-9-]+\.)*slack(?:-files)?\.com$/.test(url.hostname);

@@ -7,7 +7,7 @@ import { label, type Ours, ours } from '../../kit/senders-words.ts';
 import { wordsOfBlocks } from './block-words.ts';
 import { plainText } from './inbound-text.ts';
 
-/** The platform allows 10 files on one message of a person; an app may send more. Of shared messages as many. */
+/** The platform allows 10 files on a person's message; an app may send more. As many shares are read. */
 const MAX_FILES = 20;
 
 /** Files of a message, and of the messages that are shared with it. */
@@ -45,12 +45,13 @@ export function notesOf(message: JsonObject): readonly (string | Ours)[] {
   return [...(pasted === '' ? [] : [pasted]), ...elsewhere(own), ...told];
 }
 
-/** An attachment with one of these was made by the platform or an app, be it of a link that the person wrote. */
+/** An attachment with one of these is the platform's or an app's, also for a link that the person wrote. */
 const OF_OTHERS = ['from_url', 'original_url', 'app_unfurl_url', 'app_id', 'bot_id'];
 
 /**
- * The words of tables that a person pasted: they stand in blocks of an attachment, sometimes of the message, and
- * never in its text (https://github.com/vercel/chat/issues/803). '' for a program, whose text says all of it.
+ * The words of tables that a person pasted: they stand in blocks of an attachment, sometimes of the message,
+ * and never in its text (https://github.com/vercel/chat/issues/803). '' for a program, whose text says all of
+ * it.
  */
 export function pastedTables(message: JsonObject): string {
   if (message['subtype'] === 'bot_message' || message['bot_id'] !== undefined) return '';

@@ -1,6 +1,6 @@
-/** The platform's text -> what people see (https://docs.slack.dev/messaging/formatting-message-text). Pure. */
+/** The platform's text -> what people see. Pure. https://docs.slack.dev/messaging/formatting-message-text */
 
-/** `<…>`: a mention, a link or a word to a group. `<` of people comes as an entity, so every bracket is the platform's. */
+/** `<…>`: a mention, a link or a word to a group. A typed `<` is an entity: brackets are the platform's. */
 const TOKEN = /<([^<>]*)>/g;
 
 /** Mentions as `@name` or `@U…`, links as `label (address)`, entities as characters. */
@@ -27,7 +27,7 @@ export function stripMention(text: string, userId: string): { readonly text: str
   return { text: stripped.replace(LEADING, '').replace(INNER, '').trim(), found };
 }
 
-/** Stands in a text where a mention was: a character without a meaning, which is dropped should somebody send it. */
+/** Stands where a mention was: a character without a meaning, which is dropped if a person sends it. */
 const STRIPPED = '\uE000';
 const LEADING = new RegExp(`^${STRIPPED}[,:]?[ \\t]*`, 'gm');
 const INNER = new RegExp(`[ \\t]?${STRIPPED}[,:]?`, 'g');

@@ -520,7 +520,7 @@ test('A45 10,000 mutated payloads: nothing throws, nobody is impersonated, and e
     { id: 7 },
     '1.2.3',
   ];
-  // No seed was written by this person, so no mangling may make a message theirs; drawn by a generator with a fixed seed.
+  // This person wrote no seed, so no mangling may make a message theirs. The generator has a fixed seed.
   let state = 7;
   const draw = (below: number): number => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;

@@ -14,7 +14,7 @@ import { isShortcut, toShortcut } from './inbound-shortcut.ts';
 import { plainText, stripMention } from './inbound-text.ts';
 import type { SlackPayload } from './payload.ts';
 
-/** Subtypes of messages that people write. Any other is a notice of the platform: somebody joined, a topic was set. */
+/** Subtypes of messages that people write. Any other is a notice: a person joined, a topic was set. */
 const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bot_message']);
 
 /** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
@@ -47,7 +47,8 @@ function toEvent(event: JsonObject, context: InboundContext): InboundMessage | u
     case 'message_deleted':
       return toDelete(event, context);
     default:
-      // A mention is told again when its message is edited, beside the change itself: both are the same edit, or it is answered twice.
+      // When a message is edited, a mention in it is told again, beside the change: both are the same edit,
+      // or it is answered twice.
       return event['type'] === 'app_mention' && editedAt(event) !== undefined
         ? toEdit({ channel: event['channel'], message: event }, context)
         : toMessage(event, context);

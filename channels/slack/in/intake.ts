@@ -15,7 +15,7 @@ import type { SlackPayload } from './payload.ts';
 
 export interface IntakeItem {
   readonly payload: SlackPayload;
-  /** Called once, after the commit; never when the channel stops first. A failure means that the platform will deliver again. */
+  /** Called once, after the commit, unless the channel stops first. If it fails, the payload comes again. */
   ack(): Promise<void>;
 }
 
@@ -30,14 +30,14 @@ export interface IntakeOptions extends StoringOptions {
   readonly onEdit: (targetId: string) => void;
 }
 
-/** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
+/** A payload and all that waits for its commit: it may be delivered again while the first delivery waits. */
 interface Waiting {
   readonly payload: SlackPayload;
   readonly key: string | undefined;
   readonly acks: (() => Promise<void>)[];
 }
 
-/** Payloads in memory at most; above it they are left with the platform, which delivers what is not acknowledged again. */
+/** Most payloads in memory; more are left with the platform, which repeats what is not acknowledged. */
 const MAX_WAITING = 1_000;
 const MAX_BATCH = 100;
 /** How many messages a catch-up need not offer again. */
@@ -49,11 +49,12 @@ export class Intake {
   /** By the platform's id of the payload, until it is committed. */
   readonly #pending = new Map<string, Waiting>();
   #wake = Promise.withResolvers<void>();
-  /** Ids that were accepted lately: the journal does not remember a message it refused, and would count it again. */
+  /** Ids accepted lately: the journal does not remember a message it refused, and would count it again. */
   readonly #recent = new RecentSet(MAX_RECENT);
   /**
-   * Payloads that are stored, by the platform's id. One comes again when its acknowledgement was lost with the socket; queued once more,
-   * a thousand of them would fill the line at each new socket, and it would be left again and again.
+   * Payloads that are stored, by the platform's id. One comes again when its acknowledgement was lost with
+   * the socket. If it were queued once more, a thousand of them would fill the line at each new socket, and
+   * it would be left again and again.
    */
   readonly #stored = new RecentSet(MAX_RECENT);
   /** Live messages wait for it: what was missed before comes first. */
@@ -92,7 +93,10 @@ export class Intake {
     this.#gate = gate;
   }
 
-  /** Runs until the signal aborts; a batch that the host is working on is acknowledged before. Never rejects. */
+  /**
+   * Runs until the signal aborts, after the batch that the host works on is acknowledged. Rejects only on a
+   * defect.
+   */
   async run(): Promise<void> {
     const { signal } = this.#options;
     while (!signal.aborted) {
@@ -112,7 +116,7 @@ export class Intake {
     }
   }
 
-  /** Commits messages that were fetched, without those accepted lately. The cursor stays where it is. Rejects with `signal.reason`. */
+  /** Commits fetched messages but for those accepted lately. The cursor stays. Rejects as the signal does. */
   async commitFetched(messages: readonly InboundMessage[]): Promise<void> {
     await this.#line.run(async () => {
       const news = messages.filter((message) => !this.#recent.has(message.id));

@@ -9,7 +9,10 @@ import { label } from '../../kit/senders-words.ts';
 import type { SlackClient } from '../wire/client.ts';
 import { NOT_ALLOWED } from '../wire/failure.ts';
 
-/** A message waits this long for its author's name, once per person; the platform wants its acknowledgement within three seconds. */
+/**
+ * A message waits this long for its author's name, once per person; the platform wants its acknowledgement
+ * within three seconds.
+ */
 const LOOKUP_MS = 1_000;
 const MAX_KNOWN = 2_000;
 

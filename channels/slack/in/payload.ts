@@ -7,7 +7,7 @@ export interface SlackPayload {
   readonly body: JsonObject;
   /** Of a shortcut: what had to be asked of the platform before it could be read. */
   readonly shortcut?: ShortcutPlace;
-  /** The workspace of its person, where the platform was asked and said that it is one of our organisation. */
+  /** The workspace of its person, where the platform was asked and said that our organisation has it. */
   readonly sisterTeam?: string;
 }
 

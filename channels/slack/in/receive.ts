@@ -91,7 +91,7 @@ export class Receiver {
     return this.#me && { context: this.#context(), names: this.#names, colleagues: this.#colleagues };
   }
 
-  /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
+  /** Asks who we are, and opens the intake the first time. Rejects with a `CallError` at a refused login. */
   async login(): Promise<void> {
     const { client, host, deps, signal, settings } = this.options;
     const answer = await withDeadline({ clock: deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
@@ -123,8 +123,8 @@ export class Receiver {
   }
 
   /**
-   * Fetches what was missed and then moves the cursor; tries again until it worked. `live`: from now on every live message moves the
-   * cursor too, because a gap would be noticed. Never rejects; ends with the signal.
+   * Fetches what was missed and then moves the cursor; tries again until it worked. `live`: from now on every
+   * live message moves the cursor too, because a gap would be noticed. Never rejects; ends with the signal.
    */
   async catchUp(live: boolean, signal: AbortSignal): Promise<void> {
     const { intake } = this;
@@ -161,8 +161,8 @@ export class Receiver {
   }
 
   /**
-   * The same in the background. Live messages wait for those that were missed, but not for long; `begun` resolves when they go on,
-   * `done` when everything is fetched or the signal aborted. Neither rejects.
+   * Does the same in the background. Live messages wait for missed ones, but not for long; `begun` resolves
+   * when they go on, `done` when everything is fetched or the signal aborted. Neither rejects.
    */
   catchUpFirst(live: boolean, signal: AbortSignal): { readonly begun: Promise<void>; readonly done: Promise<void> } {
     const done = this.catchUp(live, signal);
@@ -243,7 +243,7 @@ export class Receiver {
     this.#health.set('history', 'healthy', gaps);
   }
 
-  /** Tells the operator. `waitMs`: the wait to come. False when there is no use in trying again, else how long to wait on top. */
+  /** Tells the operator. `waitMs`: the coming wait. False when trying again is no use, else ms on top. */
   failed(error: unknown, waitMs: number): number | false {
     const { state, detail, refusedLogin, waitMs: moreMs } = judge(error);
     const again = !refusedLogin || this.#refusedForMs < GIVE_UP_AFTER_MS;

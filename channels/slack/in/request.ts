@@ -1,4 +1,7 @@
-/** Requests of the platform in mode `http`: verified over the bytes that came, then read (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
+/**
+ * Requests of the platform in mode `http`: verified over the bytes that came, then read
+ * (https://docs.slack.dev/authentication/verifying-requests-from-slack).
+ */
 import { createHmac } from 'node:crypto';
 import type { WebhookRequest } from '../../../src/core/channel.ts';
 import { equalSecrets } from '../../kit/equal-secrets.ts';
@@ -26,7 +29,7 @@ export type WebhookContent =
   /** Signed, and nothing for us: acknowledge. */
   | { readonly kind: 'other'; readonly what: string };
 
-/** Reads a verified request: events are JSON, buttons a form with JSON in it, commands a form. Never throws. */
+/** Reads a verified request: events are JSON, buttons a form with JSON, commands a form. Never throws. */
 export function readRequest({ headers, body }: WebhookRequest): WebhookContent {
   const text = body.toString('utf8');
   if (!(headers['content-type'] ?? '').toLowerCase().startsWith('application/x-www-form-urlencoded')) {

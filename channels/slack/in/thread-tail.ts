@@ -53,7 +53,7 @@ export async function threadTail(options: TailOptions): Promise<ThreadTail> {
   let found: readonly JsonObject[] = [];
   let [left, pace] = [(num(first?.['reply_count']) ?? MOST_CALLS * PAGE) - head.replies.length, paceOf(head.replies)];
   let isGuessed = false;
-  // All of it where one page holds what is left; else what holds twice as many as are wanted, if they come evenly.
+  // The span holds all that is left if a page can, else twice as many as are wanted if they come evenly.
   let span = left < PAGE ? to - floor : ((to - floor) * 2 * wanted) / left;
   for (let calls = 1; calls < MOST_CALLS && found.length < wanted; calls += 1) {
     const from = Math.max(to - Math.max(span, LEAST_S), floor);
@@ -63,7 +63,7 @@ export async function threadTail(options: TailOptions): Promise<ThreadTail> {
       if (from === floor) return tail(distinct([...below, ...found]), false);
       // More than a page stands right above the floor, so all the way down is too far.
       span = page.replies.length === 0 ? (from - floor) / 2 : Math.min(span * WIDER, (from - floor) / 2);
-      // The thread became quiet: its last replies are where those that are left end at the pace of those before.
+      // The thread became quiet: at the earlier pace, the replies that are left end where its last ones are.
       if (page.replies.length === 0 && !isGuessed) span = Math.max(span, from - floor - pace * left * PASSED);
       isGuessed = true;
       [to, latest] = [from, from.toFixed(6)];

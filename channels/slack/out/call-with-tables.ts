@@ -8,8 +8,8 @@ const REFUSED: ReadonlySet<ErrorCode | undefined> = new Set(
 );
 
 /**
- * Repeats a call whose table is refused with the table as text: the rest of the message keeps its markup, which
- * the second try of a `markup` refusal would take away. Rejects like `call`.
+ * Repeats a call whose table is refused with the table as text: the rest of the message keeps its markup,
+ * which the second try of a `markup` refusal would take away. Rejects like `call`.
  */
 export async function callWithTables(
   make: (tables: boolean) => Promise<JsonObject>,

@@ -1,4 +1,4 @@
-/** Did a part arrive? Messages carry our key as metadata; files are known by their id, or else by what they are. */
+/** Did a part arrive? Messages carry our key as metadata; files are known by their id or by what they are. */
 import type { OutboundPart } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { CallError } from '../../kit/call-error.ts';
@@ -20,7 +20,7 @@ export interface FindOptions {
 
 export type Found = { readonly platformId: string } | 'absent' | undefined;
 
-/** A message may take a moment from "accepted" to "in the history"; one with a file, which is scanned first, longer. */
+/** An accepted message may take a moment to the history; one with a file, which is scanned first, longer. */
 const SECOND_LOOK_MS = 3_000;
 const KNOWN_FILE_LOOK_MS = 8_000;
 const FILE_LOOK_MS = 20_000;
@@ -29,7 +29,7 @@ const MAX_PAGES = 10;
 /** For parts that answer nothing: answers expire after a day. */
 const DAY_SECS = 86_400;
 
-/** `absent` is said only after a second look. Undefined when the platform cannot say. Rejects with `signal.reason` alone. */
+/** `absent` only after a second look; undefined if the platform cannot say. Rejects as the signal does. */
 export async function findPart(part: OutboundPart, options: FindOptions): Promise<Found> {
   if (part.file && options.fileId !== undefined) return findFile(part, options.fileId, options);
   return lookTwice(part, part.file ? FILE_LOOK_MS : SECOND_LOOK_MS, options);

@@ -17,8 +17,9 @@ export function escapeText(text: string): string {
 }
 
 /**
- * While the tree is rendered, markup is written with characters nobody sends: so that it can be taken out again where it does
- * not work (in headings and tables) and cannot be mistaken for a star or an underscore of the text.
+ * While the tree is rendered, markup is written with characters that no person sends: so it can be taken out
+ * again where it does not work (in headings and tables) and cannot be mistaken for a star or an underscore of
+ * the text.
  */
 const [BOLD, BOLD_END, ITALIC, ITALIC_END, STRIKE, STRIKE_END] = ['\uE001', '\uE002', '\uE003', '\uE004', '\uE005', '\uE006'];
 const MARKS: Readonly<Record<string, string>> = {
@@ -95,7 +96,7 @@ function toLink(inner: string, url: string): string {
   return `${before}<${target}|${label.replaceAll('|', '¦')}>${after}`;
 }
 
-/** Text of the source: escaped, and its own stars, underscores and quote signs kept from being read as markup. */
+/** Text of the source: escaped, and none of its stars, underscores and quote signs is read as markup. */
 export function literalText(text: string): string {
   return escapeText(clean(text))
     .replace(/(?<![\p{L}\p{N}])[*_~`](?=\S)/gu, (sign) => `${sign}${JOINER}`)

@@ -93,8 +93,8 @@ async function toBody(part: OutboundPart, plain: boolean, tables: boolean): Prom
 const MOVING_MS = 60_000;
 
 /**
- * https://docs.slack.dev/reference/methods/chat.postMessage, errors; and those of the file methods. A scope that is missing is
- * `invalid`: it stops files, say, and not all that the login sends.
+ * Errors of https://docs.slack.dev/reference/methods/chat.postMessage, and of the file methods. A scope that
+ * is missing is `invalid`: it stops files, say, and not all that the login sends.
  */
 const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
   ['auth', 'invalid_auth not_authed account_inactive token_revoked token_expired ekm_access_denied'.split(' ')],

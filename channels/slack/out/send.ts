@@ -63,7 +63,8 @@ async function sendFile(
     },
     signal,
   );
-  // The message is made a little later, and sometimes never: until it is there it may not count, and what follows would overtake it.
+  // The message is made a little later, and sometimes never. Until it is there it may not count: what follows
+  // would overtake it.
   const share = await awaitShare(id, part.chatId, { client, clock, signal });
   if (share === 'pending' || share === 'absent')
     return { kind: 'unknown', detail: 'the platform took the file and does not show it' };

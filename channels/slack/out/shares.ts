@@ -1,4 +1,7 @@
-/** Is a file shown yet? The platform says that it has it first, scans it, and makes the message later, sometimes never. */
+/**
+ * Is a file shown yet? The platform first says that it has it, scans it, and makes the message later,
+ * sometimes never.
+ */
 import type { Clock } from '../../../src/core/ports.ts';
 import { apiFailureOf, CallError } from '../../kit/call-error.ts';
 import { list, obj, str } from '../../kit/json.ts';
@@ -11,7 +14,7 @@ export interface ShareOptions {
   readonly signal: AbortSignal;
 }
 
-/** `pending`: it exists and is shown nowhere yet. `absent`: there is no such file. `unsaid`: the platform will not tell us. */
+/** `pending`: it exists, and is not shown yet. `absent`: no such file. `unsaid`: we are not told. */
 export type Share = { readonly ts: string } | 'pending' | 'absent' | 'unsaid';
 
 /** Waits between the looks; a scan takes seconds. */

@@ -1,4 +1,4 @@
-/** The table of a message as the platform shows tables (https://docs.slack.dev/reference/block-kit/blocks/table-block). Pure. */
+/** The table of a message as a block. Pure. https://docs.slack.dev/reference/block-kit/blocks/table-block */
 import type { JsonObject } from '../../kit/json.ts';
 import { type MarkdownNode, parseMarkdown } from '../../kit/markdown.ts';
 import { type Line, type Run, richTextOf } from '../../kit/rich-text.ts';
@@ -20,7 +20,8 @@ export interface SplitAtTable {
 
 /**
  * Undefined where the text has no table, more than the one that a message may hold, or one that the platform
- * would refuse. Several are all shown alike, as text. One within a list or a quote belongs to the words there.
+ * would refuse. Several are all shown alike, as text. One within a list or a quote belongs to the words
+ * there.
  */
 export function splitAtTable(markdown: string): SplitAtTable | undefined {
   // Every table has one; most texts have none and are not parsed again.

@@ -42,7 +42,7 @@ export interface SlackClientOptions {
 /** Answers of the Web API are far smaller; a page of 200 messages at their limit is about this. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 1_000;
-/** Answers are dated in whole seconds and take a while to arrive: our own clock is finer as long as it is no further off than this. */
+/** Answers come late and in whole seconds: our own clock is finer unless it is off by more than this. */
 const CLOCK_AGREES_MS = 10_000;
 /** The SDK writes requests, answers and the socket's address, which is a credential, to its logger. */
 const SILENT = {
@@ -55,7 +55,7 @@ const SILENT = {
   setName: () => undefined,
 };
 
-/** One app's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+/** One app's calls. All reject with a `CallError`, or with the signal's reason once that aborted. */
 export class SlackClient {
   readonly #http = new HttpTransport();
   readonly #options: SlackClientOptions;
@@ -79,8 +79,8 @@ export class SlackClient {
   }
 
   /**
-   * The time as the platform's messages have it, epoch ms: by our own clock unless the last answer proves it wrong. What is compared with
-   * a message's ts, or kept beside one, must not come from a clock that is hours off.
+   * The platform's time, epoch ms: our own clock, unless the last answer proves it wrong. What is compared
+   * with a message's ts, or kept beside one, must not come from a clock that is hours off.
    */
   now(): number {
     const { clock } = this.#options;
@@ -91,8 +91,8 @@ export class SlackClient {
   }
 
   /**
-   * `listener` is told the platform's word once any call is refused for its bot token, and undefined once one is taken again. A token that
-   * is revoked closes no socket: without this nobody would know until the next one is opened.
+   * `listener` gets the platform's word once a call is refused for its bot token, and undefined once one is
+   * taken again. A revoked token closes no socket: else it would not show until the next one is opened.
    */
   watchLogin(listener: (refused: string | undefined) => void): void {
     this.#onLogin = listener;
@@ -113,7 +113,7 @@ export class SlackClient {
     }
   }
 
-  /** The bytes of a file, to the address that `files.getUploadURLExternal` gave out, which is itself the credential. */
+  /** Sends a file to the address that `files.getUploadURLExternal` gave out, which is the credential. */
   upload(url: string, file: { readonly bytes: Readable; readonly size: number }, signal: AbortSignal): Promise<void> {
     return this.#guard('file upload', signal, async () => {
       const headers = { 'content-type': 'application/octet-stream', 'content-length': String(file.size) };
@@ -216,7 +216,7 @@ export class SlackClient {
     for (const [name, value] of Object.entries(response.headers)) if (typeof value === 'string') headers.set(name, value);
     // The SDK takes a limit without a wait for a failure of another kind.
     if (status === 429 && !/^\d+$/.test(headers.get('retry-after') ?? '')) headers.set('retry-after', '1');
-    // An answer that is no JSON would come back as a refusal; a proxy's page says nothing about what became of the request.
+    // What is no JSON would come back as a refusal; a proxy's page tells nothing of the request's fate.
     if (status === 200 && !parseObject(text)) throw new Error('the answer is no JSON object');
     const date = Date.parse(headers.get('date') ?? '');
     if (status === 200 && Number.isFinite(date)) this.#heard = { date, at: this.#options.clock.monotonic() };
@@ -253,7 +253,7 @@ function toEnvelope({ type = '', body, retry_num: count, retry_reason: reason, a
   return { type, body: obj(body), ack, ...retry };
 }
 
-/** The SDK rejects unhandled, which ends the process, on a frame that is no object or an event without a type: those stop here. */
+/** Stops frames that are no object, types untyped events: the SDK's unhandled rejection ends the process. */
 function guardFrames(client: SocketModeReceiver['client'], see: (frame: JsonObject) => void): void {
   const listeners = client.listeners('ws_message');
   client.removeAllListeners('ws_message');

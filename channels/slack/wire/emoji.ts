@@ -46,7 +46,10 @@ const EMOJI = emojiNames(
 );
 const NAME = /^[a-z0-9_+'-]{1,100}$/;
 
-/** `thumbsup` -> 👍; a name that is not in the table, a workspace's own emoji above all, stays `:name:`. A skin tone is left out. */
+/**
+ * `thumbsup` -> 👍. A name that is not in the table, often a workspace's own, stays `:name:`. A skin tone is
+ * left out.
+ */
 export function emojiFromName(name: string): string {
   return EMOJI.emojiOf(name.split('::', 1)[0] ?? '');
 }
