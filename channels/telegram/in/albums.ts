@@ -15,8 +15,8 @@ function groupOf({ message }: Update): string | undefined {
 const POLL_LIMIT = 100;
 
 /**
- * Place of the first album whose rest may still be on its way: nothing of its chat follows it yet. The platform hands out its first
- * picture as soon as it has it. Undefined when all are whole.
+ * Place of the first album whose rest may still be on its way: nothing of its chat follows it yet. The
+ * platform hands out its first picture as soon as it has it. Undefined when all are whole.
  */
 export function firstOpenAlbum(updates: readonly Update[]): number | undefined {
   const open = new Map<number, { readonly group: string; readonly place: number }>();
@@ -32,13 +32,13 @@ export function firstOpenAlbum(updates: readonly Update[]): number | undefined {
   return places.length === 0 ? undefined : Math.min(...places);
 }
 
-/** What can be taken now. Of a full poll an album at its end is left for the next: its rest lies behind the limit. */
+/** What can be taken now. An album at the end of a full poll is left for the next: its rest lies behind. */
 export function untilOpenAlbum(updates: readonly Update[]): readonly Update[] {
   const open = updates.length < POLL_LIMIT ? undefined : firstOpenAlbum(updates);
   return open ? updates.slice(0, open) : updates;
 }
 
-/** Albums as one message each, in the place and under the key of their first one, with all their files and words. */
+/** Each album as one message, in the place and under the key of its first one, with all files and words. */
 export function joinAlbums(read: readonly Read[]): readonly InboundMessage[] {
   const joined: InboundMessage[] = [];
   const places = new Map<string, number>();

@@ -34,7 +34,7 @@ export function pressOf(update: Update, context: InboundContext): InboundMessage
   });
 }
 
-/** The platform sends these where the bot may see them: in private chats, and in groups where it is an administrator. */
+/** The platform sends these in private chats, and in groups where the bot is an administrator. */
 export function reactionOf(update: Update, context: InboundContext): InboundMessage | undefined {
   const change = update.message_reaction;
   // Without `user` somebody reacted in the name of a chat: there is no person behind it.

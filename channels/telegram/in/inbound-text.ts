@@ -35,7 +35,8 @@ export function readMention(
   let found = false;
   let out = '';
   let at = 0;
-  // Offsets count UTF-16 code units, as strings here do. Entities may nest; only those that change the text are looked at.
+  // Offsets count UTF-16 code units, as strings here do. Entities may nest; only those that change the text
+  // count.
   for (const entity of [...entities].sort((a, b) => a.offset - b.offset)) {
     const end = entity.offset + entity.length;
     const words = source.slice(entity.offset, end);

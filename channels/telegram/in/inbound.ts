@@ -19,10 +19,10 @@ export interface InboundContext {
   readonly now?: number;
 }
 
-/** The General topic of a forum: the platform leaves it out of messages and refuses it on sends, so it is named here. */
+/** The General topic of a forum. The platform omits it in messages and refuses it on sends: we name it. */
 export const GENERAL_TOPIC = '1';
 
-/** Undefined for updates that are no message. Throws only on an update that breaks the platform's own schema. */
+/** Undefined for updates that are no message. Throws only on one that breaks the platform's own schema. */
 export function toInbound(update: Update, context: InboundContext): InboundMessage | undefined {
   const edited = update.edited_message ?? update.edited_channel_post;
   const message = update.message ?? update.channel_post ?? edited;
@@ -33,7 +33,8 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const forwarded = message.forward_origin !== undefined;
   // The edit of an album tells of one picture; the others, and this one, stay as they came.
   const own = edited && message.media_group_id !== undefined ? [] : mediaOf(message);
-  // Who asks about a picture points at it; the quote says whose it is. What people merely say to each other brings no files.
+  // Who asks about a picture points at it; the quote says whose it is. What people merely say to each other
+  // brings no files.
   const asks = !isGroup || mention.found || message.reply_to_message?.from?.id === me.id;
   const media = own.length === 0 && asks && !edited ? repliedMedia(message) : own;
   const { forward_origin: origin, via_bot: maker } = message;
@@ -87,11 +88,13 @@ export function unreadable(update: Update, { channel, account }: InboundContext,
 
 function refusalOf(message: Message, me: BotIdentity, edited: boolean, empty: boolean): RefusalReason | undefined {
   if (message.from?.id === me.id) return 'own-message';
-  // Channel posts, linked channels, anonymous administrators and other bots have no person behind them (reliability.md A5).
+  // Channel posts, linked channels, anonymous administrators and other bots have no person behind them
+  // (attack A5).
   if (message.sender_chat || !message.from || message.from.is_bot || message.is_automatic_forward) return 'bot-author';
   // A live location is edited every few seconds for as long as it is shared.
   if (edited && message.location) return 'empty';
-  // What people edit is marked as edited. Without the mark the platform tells of a reaction, a preview or the like.
+  // What people edit is marked as edited. Without the mark the platform reports a reaction, a preview or the
+  // like.
   if (edited && message.edit_date === undefined) return 'unchanged';
   return empty ? 'empty' : undefined;
 }

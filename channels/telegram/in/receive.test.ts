@@ -127,7 +127,8 @@ test('F42 a second poller is reported with GH1503 and the two do not fight', asy
   await until('the conflict is reported', () => [...one.states, ...two.states].some(({ detail }) => detail?.includes('GH1503')));
   const before = platform.calls.length;
   await new Promise((resolve) => setTimeout(resolve, 1_500));
-  // Time runs 20 times as fast for the waits, so this was half a minute: without back-off it would be thousands of calls.
+  // The waits run 20 times as fast, so this was half a minute: without back-off it would be thousands of
+  // calls.
   expect(platform.calls.length - before).toBeLessThan(20);
   platform.inject({ text: 'still received' });
   await until('one of them received it', () => one.accepted.length + two.accepted.length >= 1);

@@ -28,7 +28,9 @@ export interface PollOptions extends ReceivingContext {
   readonly migrated: (from: string, to: string) => void;
 }
 
-/** A poll that is silent for this much longer than the platform may hold it is dead: the connection went away unnoticed. */
+/**
+ * A poll silent for this much longer than the platform may hold it is dead: its connection broke unnoticed.
+ */
 const SILENCE_MS = 120_000;
 /** Each poll ends the other program's poll, so two of them must not take turns quickly. */
 const CONFLICT_WAIT_MS = 10_000;
@@ -66,7 +68,7 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
 /** What outlives one connection. */
 interface PollState {
   readonly health: ReportHealth;
-  /** The first poll asks for an answer at once, so that `start` need not wait until a quiet chat's poll runs out. */
+  /** The first poll wants an answer at once, so that `start` need not wait for a quiet chat's whole poll. */
   first: boolean;
   /** Polling worked only if a long poll came back: each short one merely ends the other program's. */
   conflicted: boolean;
@@ -88,8 +90,9 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     state.conflicted = false;
     connected();
     state.health('healthy');
-    // The answer shows that the platform saw the offset and forgot what lies below. It is left out from then on: ids start
-    // again at a random, perhaps lower number after a quiet week, and an old offset would skip those (Bot API, Update).
+    // The answer shows that the platform saw the offset and forgot what lies below. The offset is left out
+    // from then on: ids start again at a random, perhaps lower number after a quiet week, and an old offset
+    // would skip those (Bot API, Update).
     offset = undefined;
     const updates = await wholeAlbums(polled, options);
     const last = updates.at(-1);
@@ -111,7 +114,7 @@ const ALBUM_WAIT_MS = 700;
 /** An album has ten pictures at most: this many looks see the end of several in a row. */
 const ALBUM_LOOKS = 5;
 
-/** The same updates and what followed them: until it is acknowledged, a poll without an offset hands out everything again. */
+/** The updates and what followed them: a poll without an offset gives all again until it is acknowledged. */
 async function wholeAlbums(polled: readonly Update[], options: PollOptions): Promise<readonly Update[]> {
   const { client, clock, signal } = options;
   let updates = polled;

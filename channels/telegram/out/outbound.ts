@@ -58,7 +58,7 @@ function buttonsOf({ choices = [], perRow = 1 }: OutboundPart): object {
   return { reply_markup: { inline_keyboard: rows } };
 }
 
-/** What delivery is told about a call that failed. `detail` is the platform's own sentence and holds no token. */
+/** What delivery is told about a call that failed. `detail` is the platform's sentence, without the token. */
 export function toSendResult(failure: CallFailure): SendResult {
   return sendResultOf(failure, ({ status = 200, detail, retryAfterMs = 1_000 }) => {
     if (status === 429) return { kind: 'retry', reason: detail, afterMs: retryAfterMs, scope: 'chat' };
@@ -70,8 +70,9 @@ export function toSendResult(failure: CallFailure): SendResult {
 }
 
 /**
- * The same file as a plain document, when it was refused only as what it is: a picture of more than 10,000 pixels along its sides or longer than
- * 20 times its width (Bot API, sendPhoto), a voice note for somebody who takes none. Nothing was sent then.
+ * The same file as a plain document, when it was refused only as what it is: a picture whose sides are more
+ * than 10,000 pixels together or differ more than 20 times (Bot API, sendPhoto), a voice note for a person
+ * who takes none. Nothing was sent then.
  */
 export function asDocument(call: SendCall, result: SendResult): SendCall | undefined {
   if (!call.upload || call.method === 'sendDocument' || result.kind !== 'refused' || result.reason !== 'invalid')
@@ -103,7 +104,7 @@ const REFUSALS: readonly (readonly [string, Refusal])[] = [
 ];
 
 function threadOf(part: OutboundPart): object {
-  // The General topic is where a message without a topic goes; naming it is refused with "message thread not found".
+  // A message without a topic goes to the General one; naming that is refused ("message thread not found").
   if (part.threadId === undefined || part.threadId === GENERAL_TOPIC) return {};
   if (part.threadId.startsWith(DIRECT_TOPIC)) {
     return { direct_messages_topic_id: Number(part.threadId.slice(DIRECT_TOPIC.length)) };
@@ -111,7 +112,7 @@ function threadOf(part: OutboundPart): object {
   return { message_thread_id: Number(part.threadId) };
 }
 
-/** In a group the first part shows what it answers; in a private chat that would only be noise. Group ids are negative. */
+/** In a group (its id is negative) the first part shows what it answers; in a private chat that is noise. */
 function replyOf(part: OutboundPart): object {
   const messageId = part.replyContext?.['messageId'];
   if (part.ordinal !== 0 || typeof messageId !== 'number' || !part.chatId.startsWith('-')) return {};

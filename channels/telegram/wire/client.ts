@@ -19,7 +19,7 @@ export interface SendCall {
   readonly upload?: Upload;
 }
 
-/** The methods used, with the runtime's own `AbortSignal`: the SDK's types name a polyfill that structurally differs. */
+/** The methods used, with the runtime's own `AbortSignal`: the SDK's types name a polyfill that differs. */
 interface WireMethods extends Record<SendCall['method'], (payload: object, signal: AbortSignal) => Promise<Message>> {
   getMe(signal: AbortSignal): Promise<UserFromGetMe>;
   deleteWebhook(payload: { drop_pending_updates: boolean }, signal: AbortSignal): Promise<true>;
@@ -42,7 +42,7 @@ export type WebhookInfo = Pick<FullWebhookInfo, 'url' | 'pending_update_count' |
 /** `message_reaction` comes only when it is asked for by name. */
 const UPDATES = ['message', 'edited_message', 'channel_post', 'edited_channel_post', 'callback_query', 'message_reaction'];
 
-/** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+/** One bot's calls. All reject with a `CallError`, or with the signal's reason once that aborted. */
 export class TelegramClient {
   readonly #api: WireMethods;
   readonly #agent: ReturnType<typeof createHttpAgent>;
@@ -152,11 +152,12 @@ export class TelegramClient {
     });
   }
 
-  /** `path` as `getFile` gave it. The response is unread; a redirect is refused, since the URL holds the token. */
+  /** `path` as `getFile` gave it. The response is unread. A redirect is refused: the URL holds the token. */
   fetchFile(path: string, signal: AbortSignal): Promise<Response> {
     return this.#call('file download', signal, async () => {
       const steps = path.split('/');
-      // A Bot API server in --local mode answers with a path on its own disk; nothing here may leave the file root either.
+      // A Bot API server in --local mode answers with a path on its own disk; no path may leave the file
+      // root.
       if (steps.some((step) => step === '' || step === '.' || step === '..')) {
         throw new CallError('file download', { kind: 'api', status: 400, detail: 'the server named no relative file path' });
       }
@@ -170,7 +171,7 @@ export class TelegramClient {
     this.#agent.destroy();
   }
 
-  /** A proxy in front of the platform may describe a failure by the path it was asked for, which holds the token. */
+  /** A proxy before the platform may describe a failure by the path of the request, which holds the token. */
   #withoutToken(failure: CallFailure): CallFailure {
     if (failure.kind !== 'api') return failure;
     return { ...failure, detail: failure.detail.replaceAll(this.#token, '[token]') };
