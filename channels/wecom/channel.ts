@@ -1,4 +1,4 @@
-/** The adapter: one application of one company. Callbacks come in by `webhook.ts` and `intake.ts`, answers go out by the API. */
+/** The adapter: one application. `webhook.ts` and `intake.ts` take callbacks, the API takes the answers. */
 import type {
   Channel,
   ChannelDeps,
@@ -46,10 +46,13 @@ const LIMITS: ChannelLimits = {
   downloadBytes: 20 * MEGABYTE,
 };
 
-/** 30 a minute and 1000 an hour per member, and what is more is dropped in silence: burst plus refill stay below both. */
+/**
+ * Burst plus refill stay below 30 a minute and 1000 an hour per member: the platform drops what is more in
+ * silence.
+ */
 const RATES: NonNullable<ChannelLimits['rate']> = { perChat: { burst: 10, perSecond: 0.27 } };
 
-/** Credentials that were refused are tried again this often at most, so that mended ones are picked up without a restart. */
+/** Refused credentials are tried again at least this often, so that mended ones need no restart. */
 const RECONNECT_CAP_MS = 300_000;
 
 export class WecomChannel implements Channel {
@@ -132,7 +135,7 @@ export class WecomChannel implements Channel {
     await this.#intake?.settled();
   }
 
-  /** Serves callbacks from the first time on, whatever the API says: they are signed with keys of their own. Ends in trouble. */
+  /** Serves callbacks from the first time on, also without the API: they have own keys. Ends in trouble. */
   async #connect(host: ChannelHost, signal: AbortSignal, connected: () => void): Promise<void> {
     if (!this.#served) {
       this.#served = await this.#serve(host, signal);
@@ -145,7 +148,10 @@ export class WecomChannel implements Channel {
     throw await untilAborted(this.#trouble.promise, signal);
   }
 
-  /** A refusal that is not about credentials says nothing of messages: not every installation lets an application read itself. */
+  /**
+   * A refusal that is not about credentials says nothing of messages: not every installation lets an
+   * application read itself.
+   */
   async #check(signal: AbortSignal): Promise<void> {
     try {
       await this.#client.checkCredentials(this.#settings.agent_id, signal);

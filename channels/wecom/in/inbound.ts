@@ -1,4 +1,7 @@
-/** A decrypted callback -> `InboundMessage`. Pure (https://developer.work.weixin.qq.com/document/path/90239 and 90240). */
+/**
+ * A decrypted callback -> `InboundMessage`. Pure (https://developer.work.weixin.qq.com/document/path/90239
+ * and 90240).
+ */
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, MediaRef, RefusalReason } from '../../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
@@ -23,7 +26,7 @@ export type Decoded =
   /** For another application or company: its keys are the same, its people are not ours. */
   | { readonly kind: 'foreign' };
 
-/** Never throws. What was signed by the platform and cannot be read is a message with the refusal `unreadable`. */
+/** Never throws. What the platform signed and cannot be read is a message with the refusal `unreadable`. */
 export function toInbound(plaintext: Buffer, context: InboundContext): Decoded {
   const root = parseXml(plaintext.toString('utf8'));
   const from = root && textOf(root, 'FromUserName');
@@ -54,7 +57,8 @@ function toPress(root: XmlElement, press: { event: string; from: string; context
   const { event, from, context } = press;
   const key = textOf(root, 'EventKey') ?? '';
   if ((event !== 'click' && event !== 'template_card_event') || key === '') return { kind: 'notice', event: event.slice(0, 64) };
-  // Events have no id: the platform says to tell them apart by sender and time. The rest separates two presses within a second.
+  // Events have no id: the platform says to tell them apart by sender and time. The rest separates two
+  // presses within a second.
   const facts = [from, textOf(root, 'CreateTime') ?? '', event, key, textOf(root, 'TaskId') ?? ''];
   const platformId = `press:${shortHash(JSON.stringify(facts), 32)}`;
   return { kind: 'message', message: build({ platformId, from, root, context, text: key, media: [] }) };

@@ -5,7 +5,7 @@ import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts'
 /** Messages that may wait for the gateway; a later one is not taken, and the platform offers it again. */
 const CAPACITY = 256;
 
-/** Messages of callbacks, in one line. The platform gives up on a callback after 15 s; the gateway may still be busy then. */
+/** Messages of callbacks, in one line. The platform gives up on one after 15 s, the gateway may be busy. */
 export class Intake {
   readonly #options: StoringOptions;
   /** By dedup key: the repeat of a message that is in line waits for the same answer. */
@@ -16,7 +16,7 @@ export class Intake {
     this.#options = options;
   }
 
-  /** Resolves when the message is durable, rejects with the signal's reason. Undefined when the line is full. */
+  /** Resolves when the message is durable; rejects as the signal does. Undefined when the line is full. */
   take(message: InboundMessage): Promise<void> | undefined {
     const known = this.#waiting.get(message.platformId);
     if (known) return known;

@@ -166,7 +166,7 @@ test('A9 no change of one byte, anywhere in 10,000 callbacks, gets anything take
       const sealed = inBody
         ? { query: whole.query, body: changed }
         : { query: new URLSearchParams(changed.toString('latin1')), body };
-      // A change that means the same: a letter of the signature in the other case, white space around the ciphertext.
+      // These changes mean the same: another case in the signature, white space around the ciphertext.
       const same =
         encryptedOf(Buffer.from(sealed.body)) === encryptedOf(body) &&
         ['timestamp', 'nonce'].every((name) => sealed.query.get(name) === whole.query.get(name)) &&

@@ -1,6 +1,7 @@
 /**
- * Verification and decryption of callbacks (https://developer.work.weixin.qq.com/document/path/90968). Everything here fails closed:
- * the caller learns that a callback is not to be believed and why, for the log; the sender learns nothing.
+ * Verification and decryption of callbacks (https://developer.work.weixin.qq.com/document/path/90968).
+ * Everything here fails closed: the caller learns that a callback is not to be believed and why, for the log;
+ * the sender learns nothing.
  */
 import { createDecipheriv, createHash } from 'node:crypto';
 import { GatehouseError } from '../../../src/core/errors.ts';
@@ -27,7 +28,8 @@ const PADDING = 32;
 
 /** Rejects with GH1101 unless `encoded` is the 43 characters of an EncodingAESKey. */
 export function parseAesKey(encoded: string, variable: string): Buffer {
-  // 43 characters carry 258 bits: the last may be any of four that decode to the same key, so only the length is checked.
+  // Only the length is checked: 43 characters carry 258 bits, so the last may be any of four for the same
+  // key.
   const key = /^[A-Za-z0-9+/]{43}$/.test(encoded) ? Buffer.from(`${encoded}=`, 'base64') : Buffer.alloc(0);
   if (key.length === 32) return key;
   throw new GatehouseError('GH1101', `${variable} does not hold an EncodingAESKey`, {
@@ -36,8 +38,9 @@ export function parseAesKey(encoded: string, variable: string): Buffer {
 }
 
 /**
- * The plaintext of one callback: of `echostr` for a GET, of the body's `Encrypt` for a POST. `now` in epoch ms. Signature and age
- * are checked before anything is decrypted, and nothing of the body but the ciphertext is looked at before that.
+ * The plaintext of one callback: of `echostr` for a GET, of the body's `Encrypt` for a POST. `now` in epoch
+ * ms. Signature and age are checked before anything is decrypted, and nothing of the body but the ciphertext
+ * is looked at before that.
  */
 export function openCallback(
   request: { readonly query: URLSearchParams; readonly encrypted: string | undefined },
@@ -54,7 +57,7 @@ export function openCallback(
   return decrypt(encrypted, keys) ?? { reason: 'it cannot be decrypted: check the EncodingAESKey and the id of the company' };
 }
 
-/** The one `Encrypt` element of a body; undefined for any other shape. No XML is parsed before the signature was checked. */
+/** The one `Encrypt` of a body; undefined for any other shape. XML is parsed after the signature check. */
 export function encryptedOf(body: Buffer): string | undefined {
   const text = body.toString('latin1');
   const found = [...text.matchAll(/<Encrypt>\s*(?:<!\[CDATA\[([A-Za-z0-9+/=]+)\]\]>|([A-Za-z0-9+/=]+))\s*<\/Encrypt>/g)];

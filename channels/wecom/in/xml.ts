@@ -1,4 +1,7 @@
-/** The XML of callbacks, read strictly: elements, text and CDATA. No document type, hence no entity but the five of XML itself. */
+/**
+ * The XML of callbacks, read strictly: elements, text and CDATA. It has no document type, hence only the five
+ * entities of XML.
+ */
 
 export interface XmlElement {
   readonly name: string;
@@ -7,15 +10,15 @@ export interface XmlElement {
   readonly children: readonly XmlElement[];
 }
 
-/** Callbacks have at most four levels and some twenty elements; what is larger was not made by the platform. */
+/** Callbacks have at most four levels and some twenty elements; the platform made nothing larger. */
 const MAX_DEPTH = 8;
 const MAX_ELEMENTS = 256;
 
-/** The root element; undefined for anything that is not one small well-formed document. Linear in the length of `source`. */
+/** The root element; undefined for all but a small well-formed document. Linear in the length of `source`. */
 export function parseXml(source: string): XmlElement | undefined {
   const stack: Open[] = [{ name: '', text: '', children: [] }];
   let elements = 0;
-  // Every character belongs to one token or the document is refused: `y` matches only where the last token ended.
+  // Every character belongs to a token or the document is refused: `y` matches only where the last one ended.
   const token = new RegExp(TOKEN, 'gy');
   let at = 0;
   while (at < source.length) {

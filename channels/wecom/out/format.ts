@@ -1,6 +1,6 @@
 /**
- * Markdown -> what WeCom shows (https://developer.work.weixin.qq.com/document/path/90236, appendix): headings, bold, links, code within
- * a line and quotes, and no way to escape any of them.
+ * Markdown -> what WeCom shows (https://developer.work.weixin.qq.com/document/path/90236, appendix):
+ * headings, bold, links, code within a line and quotes, and no way to escape any of them.
  */
 import { listLine, tableLines } from '../../kit/dialect-parts.ts';
 import { type Dialect, type MarkdownNode, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
@@ -11,8 +11,9 @@ export interface Formatted {
 }
 
 /**
- * Never rejects. A Markdown message only where there is something to format and no literal text would be taken for a mark; else a text
- * message, which is shown as it stands, can be copied whole, and is readable in WeChat too.
+ * Never rejects. The result is a Markdown message only where there is something to format and no literal text
+ * would be taken for a mark. Else it is a text message, which is shown as it stands, can be copied whole, and
+ * is readable in WeChat too.
  */
 export function toWecom(markdown: string, allowMarkdown: boolean): Formatted {
   const root = parseMarkdown(markdown);

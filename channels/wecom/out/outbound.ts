@@ -73,20 +73,20 @@ function envelope(part: OutboundPart, { agentId, duplicateCheck }: MessageOption
 }
 
 const MARK_BITS = 32;
-/** Nobody sees it either, and it is no blank: should the platform trim before it compares, what is before it stays. */
+/** It is invisible too, and no blank: if the platform trims before it compares, what is before it stays. */
 const MARK_END = '\u200b';
 const MARK_BYTES = MARK_BITS + Buffer.byteLength(MARK_END);
 
 /**
- * Spaces and tabs that spell a hash of the key. The platform takes two messages of the same content for one: with these, the same
- * answer given twice is two messages, and the same part sent twice is one.
+ * Spaces and tabs that spell a hash of the key. The platform takes two messages of the same content for one:
+ * with these, the same answer given twice is two messages, and the same part sent twice is one.
  */
 function markOf(key: string): string {
   const bits = createHash('sha256').update(key).digest().readUInt32BE(0);
   return Array.from({ length: MARK_BITS }, (_, bit) => ((bits >>> bit) & 1 ? '\t' : ' ')).join('') + MARK_END;
 }
 
-/** Undefined where a card cannot show it whole. The task id makes the platform refuse a second card of the same part. */
+/** Undefined where a card cannot show it whole. By the task id the platform refuses a part's second card. */
 async function toCard(part: OutboundPart, choices: readonly Choice[]): Promise<object | undefined> {
   const labels = choices.map(({ label }) => printable(label));
   const values = choices.map(({ value }) => printable(value));

@@ -75,7 +75,8 @@ export class Sender {
       if (progress.left) return { kind: 'unknown', detail: errorText(error) };
       return { kind: 'retry', reason: errorText(error), scope: 'part' };
     });
-    // What is settled for good is never asked for again. A refused login settles nothing: an earlier attempt may have arrived.
+    // What is settled is never asked for again. A refused login settles nothing: an earlier attempt may have
+    // arrived.
     const settled = result.kind === 'sent' || (result.kind === 'refused' && result.reason !== 'auth');
     if (part.file && settled) await this.#forget(part.key);
     return result;
@@ -99,7 +100,8 @@ export class Sender {
     const upload = toUpload(file, mayBeVoice(file) ? amrSeconds(await readFile(file.path, { signal })) : undefined);
     const known = await this.#uploads.get(part.key);
     const id = known ?? (await client.upload(upload, signal));
-    // On disk before the message leaves: after a crash it goes out with this id again, and the duplicate check knows it.
+    // The id is on disk before the message leaves: after a crash it goes out again, and the duplicate check
+    // knows it.
     if (known === undefined) await this.#uploads.put(part.key, id);
     signal.throwIfAborted();
     try {

@@ -7,8 +7,9 @@ import { writeFileAtomic } from '../../../src/lib/atomic-file.ts';
 const KEEP_MS = 2.5 * 24 * 3_600_000;
 
 /**
- * The media ids of files whose message is not settled yet. Another upload of the same file has another id, and the duplicate check would
- * let the message through a second time: after a crash the part must go out with the id it had.
+ * The media ids of files whose message is not settled yet. Another upload of the same file has another id,
+ * and the duplicate check would let the message through a second time: after a crash the part must go out
+ * with the id it had.
  */
 export class Uploads {
   readonly #dir: string;

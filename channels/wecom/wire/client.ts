@@ -43,7 +43,10 @@ interface Answer {
   readonly [key: string]: unknown;
 }
 
-/** One application's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+/**
+ * One application's calls. They reject with a `CallError`, or with the signal's reason once that aborted;
+ * `upload` also with the error of reading the file.
+ */
 export class WecomClient {
   readonly #options: { readonly corpId: string; readonly secret: string; readonly apiRoot: string; readonly clock: Clock };
   readonly #closing = new AbortController();
@@ -56,8 +59,8 @@ export class WecomClient {
   }
 
   /**
-   * Asks for a new token and, with it, for the application itself: a token is given to any address, calls are answered only to
-   * trusted ones.
+   * Asks for a new token and, with it, for the application itself: a token is given to any address, calls are
+   * answered only to trusted ones.
    */
   async checkCredentials(agentId: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
@@ -74,7 +77,7 @@ export class WecomClient {
 
   /** `payload` is the whole message; resolves to what the platform says of it. */
   async send(payload: object, progress: Progress, signal: AbortSignal): Promise<Sent> {
-    // The platform refuses \u escapes in JSON (40033): what `JSON.stringify` would write as one was taken out of the texts before.
+    // The platform refuses \u escapes in JSON (40033): what `JSON.stringify` would escape was removed before.
     const body = JSON.stringify(payload);
     return await this.#withToken(signal, async (token) => {
       progress.left = true;
@@ -119,7 +122,7 @@ export class WecomClient {
     this.#closing.abort(new Error('the client is closed'));
   }
 
-  /** Once more with a fresh token when the platform does not take this one (spec I4): such a call did nothing. */
+  /** Runs again with a fresh token when the platform refuses this one (spec I4): such a call did nothing. */
   async #withToken<T>(signal: AbortSignal, run: (token: string) => Promise<T>): Promise<T> {
     const token = await this.#accessToken(signal);
     try {
@@ -130,7 +133,7 @@ export class WecomClient {
     }
   }
 
-  /** `stale`: a token that must not be given again. All who wait share one call, which none of them can abort. */
+  /** `stale`: a token not to be given again. All who wait share one call, which none of them can abort. */
   async #accessToken(signal: AbortSignal, stale?: string): Promise<string> {
     signal.throwIfAborted();
     if (this.#token && (this.#token.value === stale || this.#options.clock.monotonic() >= this.#token.until))
