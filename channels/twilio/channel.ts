@@ -1,4 +1,4 @@
-/** The adapter: one number. Receiving is `webhook.ts` and `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+/** One number: `webhook.ts`, `receive.ts` take in, `inbound.ts`, `outbound.ts` shape, `client.ts` calls. */
 import type {
   Channel,
   ChannelDeps,
@@ -101,7 +101,7 @@ export class TwilioChannel implements Channel {
     this.name = deps.name;
     this.account = settings.from_number;
     const perSecond = settings.messages_per_second;
-    // Twilio queues what is beyond, for hours: better that it waits where it can expire. Three at once for one long answer.
+    // Twilio would queue more for hours, while here it can expire. Three at once are for one long answer.
     const rate = {
       perAccount: { burst: Math.max(3, perSecond), perSecond },
       perChat: { burst: 3, perSecond: Math.min(1, perSecond) },
@@ -127,7 +127,7 @@ export class TwilioChannel implements Channel {
     return this.#life.sends.run(options.signal, () => this.#send(part, options));
   }
 
-  /** Undefined while the platform cannot be asked, and where the list cannot tell this part from an earlier one of the same words. */
+  /** Undefined while the platform cannot be asked, and where an earlier part may have had the same words. */
   async find(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined> {
     const { client, settings, deps } = this.#options;
     const { clock, logger } = deps;

@@ -1,4 +1,4 @@
-/** What we send, and what our test server answers, against Twilio's own description of its API, where that is at hand. */
+/** What we send, and what our test server answers, against Twilio's description of its API, if at hand. */
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** The list of messages -> what no webhook brought. Runs at start, after every failure and once per period. */
+/** The list of messages -> what no webhook brought. Runs at start, after every failure, once per period. */
 import type { ChannelHost } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
@@ -14,7 +14,10 @@ import type { Intake } from './intake.ts';
 const BATCH = 50;
 /** As many come each time, new or not: few, for they are asked for as often as every 5 s. */
 const PAGE_SIZE = 20;
-/** So often a list of files may fail, within a minute or two, before its message goes without them: it holds up all that came later. */
+/**
+ * A list of files may fail this often, within a minute or two. Then its message goes without them: it holds
+ * up all that came later.
+ */
 const MEDIA_TRIES = 7;
 /** Longest wait for one page. */
 const CALL_TIMEOUT_MS = 30_000;
@@ -33,7 +36,10 @@ export interface CatchUpOptions {
   readonly signal: AbortSignal;
 }
 
-/** What one reading found that the host had not accepted before, oldest first, and the platform's time of it. */
+/**
+ * What one reading found that the host had not accepted before, the oldest `BATCH` of it, and the platform's
+ * time.
+ */
 export interface Caught {
   readonly messages: readonly MessageRecord[];
   readonly serverTime: number;
@@ -57,7 +63,10 @@ export class CatchUp {
     this.#options = options;
   }
 
-  /** Reads until nothing is left and everything was accepted. Rejects with a `CallError` or the signal's reason. */
+  /**
+   * Reads until nothing is left or a message has to wait. Rejects with a `CallError` or a `DeadlineError`,
+   * with an `Error` when only files cannot be listed, or with the signal's reason.
+   */
   async run(): Promise<Caught> {
     const { host, clock, logger, intake } = this.#options;
     if (!this.#cursor) {
@@ -65,8 +74,9 @@ export class CatchUp {
       this.#cursor = stored === undefined ? undefined : parseCursor(stored);
       if (!this.#cursor) {
         if (stored !== undefined) logger.warn('twilio.cursor-unreadable');
-        // Also tells whether the credentials are good. The first start answers nothing that is older than it, and says so on
-        // disk at once: else what comes while the daemon is down would again lie before the first start.
+        // This call also tells whether the credentials are good. The first start answers nothing that is
+        // older than it, and says so on disk at once: else what comes while the daemon is down would again
+        // lie before the first start.
         const { serverTime } = await this.#call((signal) => this.#options.client.list({ to: this.#options.number }, signal));
         const cursor = firstCursor(serverTime ?? clock.now());
         await intake.offer([], JSON.stringify(cursor));
@@ -93,7 +103,7 @@ export class CatchUp {
   /** From the newest back to the cursor, then turned round. */
   async #read(from: number, hold: number): Promise<{ found: MessageRecord[]; serverTime: number; complete: boolean }> {
     const { client, number, clock, signal } = this.#options;
-    // No filter by date: it looks at when Twilio asked our webhook, which a number without one may never have.
+    // No filter by date: it goes by when Twilio asked our webhook, which a number without one may never have.
     let page: MessageList | undefined = await this.#call((inner) => client.list({ to: number, pageSize: PAGE_SIZE }, inner));
     const serverTime = page.serverTime ?? clock.now();
     const found: MessageRecord[] = [];
@@ -155,7 +165,8 @@ export class CatchUp {
       this.#options.signal.throwIfAborted();
       const failures = 1 + (this.#media?.sid === record.sid ? this.#media.failures : 0);
       this.#media = { sid: record.sid, failures };
-      // Deleted since. Anything else is tried again with the whole reading: the message must not lose its files too easily.
+      // The message was deleted since. Anything else is tried again with the whole reading: it must not lose
+      // its files too easily.
       const gone = apiFailureOf(error)?.status === 404;
       if (!gone && failures < MEDIA_TRIES) throw ofMedia(error);
       this.#options.logger.warn('twilio.files-given-up', { sid: record.sid, failures, detail: errorText(error) });
@@ -177,7 +188,7 @@ function ofMedia(error: unknown): unknown {
     : error;
 }
 
-/** The list also holds what we sent to ourselves, and what is still arriving in pieces: that comes with the next reading. */
+/** False for what we sent to ourselves, and for what still arrives in pieces: the next reading has that. */
 function isInbound(message: MessageRecord, number: string): boolean {
   const { direction, to, status, sid } = message;
   return direction === 'inbound' && to === number && status !== 'receiving' && MESSAGE_SID.test(sid);

@@ -1,4 +1,4 @@
-/** How far the list of messages has been read; kept by the host in the same transaction as the messages. Pure. */
+/** How far the list of messages is read; the host keeps it in the same transaction as the messages. Pure. */
 import { obj, parseObject } from '../../kit/json.ts';
 
 export interface ListCursor {
@@ -9,8 +9,8 @@ export interface ListCursor {
 }
 
 /**
- * Looked at again each time: a message may become visible in the list later than its date says, and the cursor has no finer
- * grain than a second. What was handled before is recognised by its SID.
+ * So much is looked at again each time: a message may become visible in the list later than its date says,
+ * and the cursor has no finer grain than a second. What was handled before is recognised by its SID.
  */
 export const OVERLAP_MS = 15 * 60_000;
 

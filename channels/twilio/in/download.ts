@@ -16,7 +16,7 @@ const REF = /^((?:SM|MM)[0-9a-f]{32})\/(ME[0-9a-f]{32})$/i;
 /** A file may not be in the store yet when the webhook comes. */
 const NOT_YET_MS = [500, 2_000];
 
-/** See `openDownload`. Credentials go to the API alone (attack A8), redirects only to the hosts of the platform (A18). */
+/** As `openDownload`. Credentials go only to the API (attack A8), redirects only to the platform (A18). */
 export async function download(media: MediaRef, { client, isAllowed, ...limits }: DownloadOptions): Promise<MediaFile> {
   const [, messageSid = '', mediaSid = ''] = REF.exec(media.ref) ?? [];
   if (messageSid === '') throw new GatehouseError('GH1505', 'this is no file of Twilio');
@@ -50,7 +50,10 @@ async function open(
   }
 }
 
-/** The API itself, Twilio's content network, and the store behind it. Nothing that an operator's own network could answer for. */
+/**
+ * The API, Twilio's content network and the store behind it: nothing in an operator's own network can answer
+ * for these.
+ */
 const HOSTS = [
   /(?:^|\.)twilio\.com$/,
   /(?:^|\.)twiliocdn\.com$/,

@@ -5,13 +5,17 @@ export interface InboundCapOptions {
   readonly inAll: number;
 }
 
-/** `refused`: must not be answered. `later`: offer it again; whom the gateway lets in is not known here, so it may matter. */
+/**
+ * `refused`: must not be answered. `later`: offer it again. It may matter: whom the gateway lets in is not
+ * known here.
+ */
 export type Verdict = 'admitted' | 'refused' | 'later';
 
 /**
- * The guard against a loop with another machine, and against a bill (attack A5): each message in costs money, each answer
- * more. Counts by the time of a message, so that what waited during a pause is not taken for a flood. The same message offered
- * twice counts once, with the same verdict unless that was to wait. In memory: a restart forgives one minute.
+ * The guard against a loop with another machine, and against a bill (attack A5): each message in costs money,
+ * each answer more. Counts by the time of a message, so that what waited during a pause is not taken for a
+ * flood. The same message offered twice counts once, with the same verdict unless that was to wait. In
+ * memory: a restart forgives one minute.
  */
 export class InboundCap {
   readonly #options: InboundCapOptions;

@@ -27,8 +27,9 @@ const MAX_FILES = 10;
 const MAX_SENDER = 254;
 
 /**
- * What Twilio answers by itself, unless it was told not to (https://help.twilio.com/articles/223134027): after the first group
- * it blocks every further message to that person, so an answer of ours could only fail; after HELP there would be two.
+ * What Twilio answers by itself, unless it was told not to (https://help.twilio.com/articles/223134027):
+ * after the first group it blocks every further message to that person, so an answer of ours could only fail;
+ * after HELP there would be two.
  */
 const OPT_OUT_WORDS = new Set(
   ['STOP', 'STOPALL', 'UNSUBSCRIBE', 'CANCEL', 'END', 'QUIT', 'REVOKE', 'OPTOUT', 'START', 'UNSTOP', 'HELP', 'INFO'].map((word) =>
@@ -36,7 +37,7 @@ const OPT_OUT_WORDS = new Set(
   ),
 );
 
-/** Undefined without a SID, which is the key it is known by, or without a sender: the list tells what is there. */
+/** Undefined without a sender, or without a SID, which is the key: the list tells what is there. */
 export function fromWebhook(fields: Fields, context: InboundContext): InboundMessage | undefined {
   const sid = fields.get('MessageSid') ?? fields.get('SmsMessageSid') ?? fields.get('SmsSid') ?? '';
   if (!MESSAGE_SID.test(sid) || (fields.get('From') ?? '') === '') return undefined;
@@ -129,8 +130,8 @@ function refusalOf(facts: Facts, senderId: string, text: string, context: Inboun
 }
 
 /**
- * The file's own SID out of its address. The address itself is never used: a request is made to the configured API alone, for a
- * file of this very message (attack A8).
+ * The file's own SID out of its address. The address itself is never used: only the configured API is asked,
+ * for a file of this very message (attack A8).
  */
 function mediaSidOf(url: string, messageSid: string, context: InboundContext): string | undefined {
   if (!URL.canParse(url)) return undefined;

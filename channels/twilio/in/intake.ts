@@ -30,13 +30,17 @@ export class Intake {
     return this.#accepted.has(sid);
   }
 
-  /** A message of a webhook. Resolves once it is durable, `full` when too many wait. Rejects with the signal's reason alone. */
+  /**
+   * A message of a webhook. Resolves once it is durable, to `full` when too many wait. Rejects as the signal
+   * does.
+   */
   async push(message: InboundMessage): Promise<'accepted' | 'full'> {
     if (this.#waiting >= MAX_WAITING) return 'full';
     this.#waiting += 1;
     try {
       await untilAborted(this.#open.promise, this.#options.signal);
-      // It may have come by the list while it waited; offering it again is harmless and tells that it is durable.
+      // The list may have brought it while it waited; offering it again is harmless and tells that it is
+      // durable.
       await this.offer([message]);
       return 'accepted';
     } finally {

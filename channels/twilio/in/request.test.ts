@@ -149,7 +149,7 @@ test('A45 10,000 mutated requests: none is believed, none breaks the reader', ()
     const body = mutate(source.body, random);
     const verdict = verify({ ...source, body }, PROOF);
     if (verdict.kind === 'genuine') {
-      // Cut elsewhere perhaps, which the signature cannot tell; never from somebody else or under another key.
+      // It may be cut elsewhere, which the signature cannot tell, but has the same sender and the same key.
       const message = fromWebhook(verdict.fields, CONTEXT);
       const isTheirs = message?.senderId === FIELDS.From && message.platformId === FIELDS.MessageSid;
       if (message && !isTheirs) wrong.push(`${round}: ${message.senderId} ${message.platformId}`);

@@ -8,7 +8,7 @@ export type Fields = ReadonlyMap<string, string>;
 
 export type Verdict =
   | { readonly kind: 'genuine'; readonly fields: Fields }
-  /** Signed, but the fields can be cut in more than one way: see `isAmbiguous`. Only the list can tell what was meant. */
+  /** Signed, but the fields can be cut in several ways (`isAmbiguous`): only the list tells what is meant. */
   | { readonly kind: 'ambiguous' }
   | { readonly kind: 'refused'; readonly why: string };
 
@@ -24,8 +24,8 @@ const MAX_FIELDS = 500;
 const FIELD_NAME = /^[A-Z][A-Za-z0-9_]{0,63}$/;
 
 /**
- * Checks the signature before anything of the body is believed. Fails closed: without the header, without a token, or for a
- * content type that the signature would not cover, the answer is `refused`.
+ * Checks the signature before anything of the body is believed. Fails closed: without the header, without a
+ * token, or for a content type that the signature would not cover, the answer is `refused`.
  */
 export function verify(request: WebhookRequest, { publicUrl, authToken }: Proof): Verdict {
   const given = request.headers['x-twilio-signature'];
@@ -65,8 +65,8 @@ function signedOver(publicUrl: string, query: string, fields: string, authToken:
 }
 
 /**
- * The address with and without the scheme's own port: Twilio's back ends differ in that, as the official libraries know. The
- * fragment of connection overrides stays at the platform and is not part of the request.
+ * The address with and without the scheme's own port: Twilio's back ends differ in that, as the official
+ * libraries know. The fragment of connection overrides stays at the platform and is not part of the request.
  */
 function addresses(publicUrl: string, query: string): readonly string[] {
   const [base = '', fragment] = publicUrl.split('#', 2);
@@ -93,13 +93,13 @@ function joined(pairs: readonly Pair[]): string {
 
 /** Fields whose names begin with that of the sender. */
 const SENDER_FIELDS = new Set(['From', 'FromCity', 'FromState', 'FromZip', 'FromCountry']);
-/** The sender's name before anything a sender can begin with; what follows is not consumed, for it may hold the next one. */
+/** The sender's name before all a sender can begin with. That is not consumed: it may hold the next name. */
 const SENDER = /From(?=[+\w])/g;
 
 /**
- * Names and values are signed without a mark between them: whoever got hold of one signed request could cut it elsewhere, so that
- * words of the text become its sender. Then the true sender is still somewhere in it, after its name; so that name may stand only
- * where a field of ours begins, and only once.
+ * Names and values are signed without a mark between them: a person who got hold of one signed request could
+ * cut it elsewhere, so that words of the text become its sender. Then the true sender is still somewhere in
+ * it, after its name; so that name may stand only where a field of ours begins, and only once.
  */
 function isAmbiguous(pairs: readonly Pair[]): boolean {
   const fields = joined(pairs);

@@ -1,4 +1,4 @@
-/** Was this part sent? Twilio takes no key of ours, so it is looked for by recipient, words and time (reliability.md 1.2). */
+/** Was this part sent? Twilio takes no key of ours: recipient, words and time tell (reliability.md 1.2). */
 import type { OutboundPart } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
@@ -26,8 +26,8 @@ const LONGEST_MS = 24 * 3_600_000;
 const MAX_PAGES = 10;
 
 /**
- * Undefined when it cannot be told: a message of these words went to this person, but nothing says that it was after this part
- * was made. Rejects when the platform does not answer.
+ * Undefined when it cannot be told: a message of these words went to this person, but nothing says that it
+ * was after this part was made. Rejects when the platform does not answer.
  */
 export async function find(
   part: OutboundPart,
@@ -88,7 +88,7 @@ function receivedAt(part: OutboundPart): number | undefined {
   return typeof at === 'number' ? at : undefined;
 }
 
-/** Twilio trims, a trial account puts a sentence in front, and signs may have been made plainer on the way. */
+/** Twilio trims, a trial account puts a sentence in front, and signs may have become plainer on the way. */
 function normal(text: string): string {
   return withPlainSigns(text)
     .replace(/^Sent from your Twilio trial account - /, '')

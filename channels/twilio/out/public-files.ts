@@ -1,4 +1,7 @@
-/** Files on their way out: Twilio takes a picture only from an address, so they are served for a short time under a secret one. */
+/**
+ * Files on their way out. Twilio takes a picture only from an address: they are served for a short time under
+ * a secret one.
+ */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { WebhookAnswer } from '../../../src/core/channel.ts';
@@ -7,11 +10,11 @@ import type { Clock } from '../../../src/core/ports.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
 
 export const UPLOAD_BYTES = PLATFORM_LIMITS.media.value;
-/** Twilio shrinks pictures to what a network takes and passes on everything else; most networks end near this. */
+/** Twilio shrinks pictures for the network and passes on all else; most networks end near this. */
 const OTHER_BYTES = PLATFORM_LIMITS.otherMedia.value;
 /** Twilio fetches within seconds; a number that is behind with its queue may do so later. */
 const KEEP_MS = 10 * 60_000;
-/** Once it was asked for twice, the head and the file, what is left is to ask again after a broken connection. */
+/** After two requests, for the head and the file, only a broken connection makes Twilio ask again. */
 const FETCHED_MS = 60_000;
 /** 8 files of 5 MB at most are held in memory. */
 const MAX_FILES = 8;

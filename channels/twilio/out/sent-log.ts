@@ -2,7 +2,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { OutboundPart } from '../../../src/core/message.ts';
 import { RecentMap } from '../../kit/recent.ts';
 
-/** Attempts of which more is known than the list tells. More than any number sends within the time it takes to ask. */
+/** Attempts of which more is known than from the list. No number sends more in the time it takes to ask. */
 const MAX_KEPT = 2_000;
 
 /** What this process knows of its own sends; a restart knows nothing, and then only the list can be asked. */
@@ -12,7 +12,10 @@ export class SentLog {
   /** SID -> name of the part it is. */
   readonly #owners = new RecentMap<string>(MAX_KEPT);
 
-  /** The name under which Twilio tells us of a part: its key says who wrote what, and the address of a callback is logged. */
+  /**
+   * The name under which Twilio tells us of a part. Addresses of callbacks are logged, and a key says who
+   * wrote what.
+   */
   static nameOf(part: Pick<OutboundPart, 'key'>): string {
     return shortHash(part.key, 24);
   }

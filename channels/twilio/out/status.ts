@@ -1,4 +1,7 @@
-/** What became of messages after Twilio had taken them (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
+/**
+ * What became of messages after Twilio had taken them:
+ * https://www.twilio.com/docs/messaging/guides/track-outbound-message-status
+ */
 import type { Clock, Logger } from '../../../src/core/ports.ts';
 import type { HealthSum } from '../../kit/health-sum.ts';
 import { RecentMap } from '../../kit/recent.ts';
@@ -44,7 +47,10 @@ export class Statuses {
     this.#health = health;
   }
 
-  /** Says in the channel's health how many messages did not arrive within a day. Call it now and then, so that it ends, too. */
+  /**
+   * Says in the channel's health how many messages did not arrive within a day. Called now and then, it ends,
+   * too.
+   */
   show(): void {
     const young = [...this.#lost].filter(([, at]) => this.#clock.now() - at < SHOWN_MS).length;
     const detail = `${young} message${young === 1 ? '' : 's'} did not arrive in the last 24 h; of the last: ${this.#lastMeaning}`;

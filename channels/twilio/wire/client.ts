@@ -13,7 +13,7 @@ export interface MessageRecord {
   readonly direction: string;
   readonly status: string;
   readonly mediaCount: number;
-  /** Epoch ms, whole seconds; when it was sent or, if that is not known yet, made. Undefined when neither is. */
+  /** Epoch ms, whole seconds: when it was sent, or made if that is not known yet; undefined if neither is. */
   readonly at: number | undefined;
 }
 
@@ -47,7 +47,10 @@ export interface MessageFilter {
 
 const PAGE_SIZE = 100;
 
-/** One account's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+/**
+ * One account's calls. They reject with a `CallError`, or with the signal's reason once that aborted what may
+ * have left.
+ */
 export class TwilioClient {
   readonly #messages: twilio.Twilio['messages'];
   readonly #transport: Transport;
@@ -64,7 +67,8 @@ export class TwilioClient {
     this.#authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}`;
     // The SDK only calls `request`; its type also names what its own client keeps inside.
     const httpClient = this.#transport as unknown as twilio.RequestClient;
-    // Taken now: the SDK loads most of itself at the first touch, which would count against the time limit of a call.
+    // The SDK loads most of itself at the first touch. That is now, or it would count against a call's time
+    // limit.
     this.#messages = twilio(accountSid, authToken, { httpClient, autoRetry: false }).messages;
   }
 
@@ -97,7 +101,7 @@ export class TwilioClient {
     return sid;
   }
 
-  /** Address of a file at the platform, and what it wants to see; the answer is a redirect to where the bytes are. */
+  /** Address and credentials of a file at the platform; the answer is a redirect to where the bytes are. */
   mediaRequest(messageSid: string, mediaSid: string): { readonly url: URL; readonly authorization: string } {
     return { url: new URL(`${this.#mediaRoot}/${messageSid}/Media/${mediaSid}`), authorization: this.#authorization };
   }

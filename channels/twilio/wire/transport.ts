@@ -1,4 +1,4 @@
-/** The HTTP client that is injected into the SDK: its own address, no redirects, no retries, and word of what reached the platform. */
+/** The SDK's HTTP client: its own address, no redirects or retries, and word of what reached the platform. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage } from 'node:http';
 import { CallError, networkFailure } from '../../kit/call-error.ts';
@@ -43,7 +43,7 @@ export class Transport {
     this.#root = new URL(root);
   }
 
-  /** Runs one call of the SDK; `headers` of the last answer come back with its result or through `onHeaders` when it throws. */
+  /** Runs one call of the SDK. `onHeaders` gets the headers of its last answer, also when it throws. */
   async run<T>(
     signal: AbortSignal,
     call: () => Promise<T>,
