@@ -1,4 +1,4 @@
-/** What people can do on WhatsApp, played against a server of our own with real Noise and Signal. For tests. */
+/** What people can do on WhatsApp, played against our own server with real Noise and Signal. For tests. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';

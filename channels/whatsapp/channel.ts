@@ -58,7 +58,10 @@ const LIMITS: ChannelLimits = {
   downloadBytes: 50 * MEGABYTE,
 };
 
-/** No limits are published for linked devices; accounts that send in bursts are banned. These are what a quick person types. */
+/**
+ * What a quick person types: no limits are published for linked devices, and accounts that send in bursts are
+ * banned.
+ */
 const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 3, perSecond: 0.5 },
   perAccount: { burst: 5, perSecond: 1 },
@@ -95,7 +98,7 @@ export class WhatsAppChannel implements Channel {
     });
   }
 
-  /** Waits for sends under way, as long as their own time limit: breaking them would leave their fate unknown. */
+  /** Waits for sends under way, up to their own time limit: breaking them would leave their fate unknown. */
   async stop(): Promise<void> {
     await this.#life.sends.close();
     await this.#life.stop(() => undefined);

@@ -1,4 +1,4 @@
-/** The adapter against a WhatsApp peer that is not ours: its Noise, its Signal keys, its reading of what we encrypt. */
+/** The adapter against a foreign WhatsApp peer: its Noise, its Signal keys, how it reads what we encrypt. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

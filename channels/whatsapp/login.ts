@@ -14,7 +14,10 @@ const NEW_FILE = 'login-new.db';
 /** Linking ends the connection once; more often than this something else is wrong. */
 const MAX_CONNECTIONS = 4;
 
-/** Resolves once the login is stored. A login that was there before stays in use until then. Rejects with GH1501, GH1502 or GH1503. */
+/**
+ * Resolves once the login is stored; an earlier login stays in use until then. Rejects with GH1202, GH1501,
+ * GH1502 or GH1503, or with the signal's reason.
+ */
 export async function login(settings: WhatsAppSettings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void> {
   const { dir, clock } = deps;
   using lock = await lockLogin(dir, { clock, signal });
@@ -32,7 +35,7 @@ export async function login(settings: WhatsAppSettings, deps: ChannelDeps, ui: L
   }
 }
 
-/** Whoever has the number of a person by now must not become that person because the account was linked again. */
+/** The owner of a number today must not become the person who had it because the account was linked again. */
 async function keepPeople(path: string, oldPath: string, phone: string, now: number): Promise<void> {
   using store = await LoginStore.open(path, { create: false, now });
   using old = await LoginStore.open(oldPath, { create: false, now });
@@ -80,7 +83,8 @@ async function connectOnce(
     requireEncryption: true,
     clock,
     logger,
-    // Nothing is taken before the daemon runs. Ending earlier than the connection would be answered with a refusal; so the server keeps it.
+    // Nothing is taken before the daemon runs: handling ends only with the connection, since an earlier end
+    // would be answered with a refusal. So the server keeps it.
     onMessage: async () => {
       throw await connection.ended;
     },

@@ -5,7 +5,7 @@ import { LOGIN_FILE } from './channel.ts';
 import { lockLogin } from './wire/lock.ts';
 import { removeLogin } from './wire/store.ts';
 
-/** Removes the stored keys. The platform goes on listing the device until the person removes it there, or it was away for long. */
+/** Removes the stored keys. The platform lists the device until it was away for long or is removed there. */
 export async function logout({ dir, clock }: ChannelDeps, signal: AbortSignal): Promise<string | undefined> {
   using lock = await lockLogin(dir, { clock, signal });
   if (!lock)

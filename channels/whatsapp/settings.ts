@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { apiRoot, downloadTimeout, flag, sendTimeout, uploadTimeout } from '../kit/settings-fields.ts';
 
-/** The settings of a whatsapp entry in `gateway.channels[]`. There is no secret among them: the login is made by `channels login`. */
+/** A whatsapp entry in `gateway.channels[]`. It has no secret: `channels login` makes the login. */
 export const WhatsAppSettings = z.strictObject({
   web_socket_url: z
     .url({ protocol: /^wss?$/ })

@@ -10,7 +10,10 @@ const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';
 const settle = (ms = 80) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Announces an album; to make pictures of it, which are posted together: a busy machine must not take too long between them. */
+/**
+ * Announces an album. The result makes its pictures, which are posted together: a busy machine must not take
+ * too long between them.
+ */
 async function album(at: WhatsAppScene, count: number | undefined, group?: string) {
   const from = at.platform.person(ADA);
   const place = { from, ...(group !== undefined && { group }) };

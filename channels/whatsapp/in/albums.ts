@@ -1,6 +1,7 @@
 /**
- * The pictures of an album are separate messages; people sent one. The first one waits for the others before it is committed, and what
- * belongs to it is on disk by then: after a kill it is the same album, and none of them is a message of its own.
+ * The pictures of an album are separate messages, but people sent one. The first one waits for the others
+ * before it is committed, and what belongs to it is on disk by then: after a kill it is the same album, and
+ * none of them is a message of its own.
  */
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
 import type { Clock } from '../../../src/core/ports.ts';
@@ -10,7 +11,10 @@ import type { LoginStore } from '../wire/store.ts';
 import type { OpenAhead, Opened } from './gate.ts';
 import type { StanzaLine } from './stanza-line.ts';
 
-/** How long the next picture may take: where it is known how many there are, and where it is not. Everybody else waits meanwhile. */
+/**
+ * How long the next picture may take, where their number is known and where it is not. All other messages
+ * wait meanwhile.
+ */
 const NEXT_MS = 4_000;
 const PERHAPS_NEXT_MS = 1_500;
 const LONGEST_MS = 15_000;
@@ -39,8 +43,8 @@ export class Albums {
   }
 
   /**
-   * The other pictures of the album that this message begins; none for any other message. From here on they are part of this one, under
-   * which they are offered. `signal` aborts when the connection has ended.
+   * The other pictures of the album that this message begins; none for any other message. From here on they
+   * are part of this one, under which they are offered. `signal` aborts when the connection has ended.
    */
   async others(
     first: Opened & { readonly node: BinaryNode; readonly content: proto.IMessage },
@@ -59,7 +63,8 @@ export class Albums {
     const found = await this.#collect(first, album, ahead, signal);
     signal.throwIfAborted();
     const others = found.map(({ hash, plaintext, content }) => ({ hash, plaintext, rest: restOf(content) }));
-    // Also when there is none: one that comes later must not be taken for a part of what was committed without it.
+    // None is recorded too: a picture that comes later must not be taken for a part of what was committed
+    // without it.
     guard(() => store.join(first.hash, others, clock.now()));
     return found.map(({ content }) => content);
   }

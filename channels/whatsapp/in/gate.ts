@@ -1,7 +1,8 @@
 /**
- * Makes the SDK wait. By itself it sends the receipt of a message before anybody was told of the message; here decrypting one does not
- * end before the message is safe elsewhere, and the receipt comes after decrypting. Also holds what makes that repeatable: the
- * plaintext is written in the transaction that uses up the key, so that the same ciphertext can be read again after a kill.
+ * Makes the SDK wait. By itself it sends the receipt of a message before anything else knows of the message.
+ * Here decrypting one does not end before the message is safe elsewhere, and the receipt comes after
+ * decrypting. Also holds what makes that repeatable: the plaintext is written in the transaction that uses up
+ * the key, so that the same ciphertext can be read again after a kill.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash } from 'node:crypto';
@@ -18,11 +19,14 @@ export interface GateOptions {
   /** Ends the connection when the store fails, before the SDK can tell the server anything. */
   readonly guard: <T>(access: () => T) => T;
   /**
-   * Resolves when the message is safe, to what the SDK is to see of it and what is to be kept. Rejects only when the connection has
-   * ended: the SDK takes any rejection for a broken message and refuses it.
+   * Resolves when the message is safe, to what the SDK is to see of it and what is to be kept. Rejects only
+   * when the connection has ended: the SDK takes any rejection for a broken message and refuses it.
    */
   readonly deliver: (node: BinaryNode, opened: Opened, ahead: OpenAhead) => Promise<Delivered>;
-  /** Resolves when it is recorded that a part of this stanza could not be decrypted; only then the server is asked for it again. */
+  /**
+   * Resolves once it is recorded that a part of this stanza could not be decrypted. Only then the server is
+   * asked for it again.
+   */
   readonly failed: (node: BinaryNode) => Promise<void>;
 }
 
@@ -34,8 +38,8 @@ export interface Opened {
 }
 
 /**
- * Decrypts a ciphertext of the same chat, author and device before its turn, in which it is then read from the login. Undefined for one
- * that cannot be decrypted: its turn will show that again.
+ * Decrypts a ciphertext of the same chat, author and device before its turn, in which it is then read from
+ * the login. Undefined for one that cannot be decrypted: its turn will show that again.
  */
 export type OpenAhead = (ciphertext: Uint8Array, type: string) => Promise<Opened | undefined>;
 
@@ -127,8 +131,9 @@ export class ReceiptGate {
 }
 
 /**
- * The SDK encrypts and sends within one transaction and commits it afterwards: a kill in between would bring the used key back, and the
- * next message to the same device would be unreadable there. Run outside of that transaction, each change is on disk before it is used.
+ * The SDK encrypts and sends within one transaction and commits it afterwards: a kill in between would bring
+ * the used key back, and the next message to the same device would be unreadable there. Outside of that
+ * transaction each change is on disk before it is used.
  */
 function committedAtOnce(repository: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore {
   const outside = AsyncLocalStorage.snapshot();

@@ -172,7 +172,8 @@ function fromProtocol(
   const { key, editedMessage } = protocol;
   const type = protocol.type ?? REVOKE;
   if (!key?.id || (type !== REVOKE && type !== EDIT)) return undefined;
-  // Nobody changes what another person wrote. That an administrator may delete cannot be checked here, so it is not done.
+  // No person changes what another wrote. That an administrator may delete cannot be checked here, so it is
+  // not done.
   if (place.isGroup && key.participant && mentionedId(key.participant, context.pins) !== place.senderId && !place.fromMe)
     return undefined;
   const targetId = platformIdOf(place.chatId, place.senderId, idOf(key.id));

@@ -37,7 +37,7 @@ export interface SessionOptions extends ReceivingContext {
 const STEADY_MS = 30_000;
 /** A server that asks again and again to connect at once is not obeyed for ever. */
 const MAX_RESTARTS = 5;
-/** One message is asked for as often as this; when that many fail in a row it is not about one message any more. */
+/** A message is asked for this often; when so many fail in a row, it is not about one message any more. */
 const MAX_UNDECRYPTABLE = 5;
 
 /** Until the signal aborts, or the platform said something that only the operator can mend. Never rejects. */
@@ -88,8 +88,8 @@ async function connectOnce(options: SessionOptions, opened: () => void): Promise
         await receive({ message, origin, ...more }, connection, options, over.signal);
         watch(origin);
       } catch (error) {
-        // The SDK answers a message whose handling broke off with a refusal, which must not find an open socket.
-        // Once intake has ended, what is still to be sent goes out on this connection before it ends.
+        // The SDK answers a message whose handling broke off with a refusal, which must not find an open
+        // socket. Once intake has ended, what is still to be sent goes out on this connection before it ends.
         if (!over.signal.aborted) connection.fail(error instanceof Error ? error : new Error(errorText(error)));
         await connection.ended;
         throw error;

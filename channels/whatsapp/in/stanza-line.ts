@@ -2,7 +2,7 @@ import type { BinaryNode } from '@whiskeysockets/baileys';
 import { errorText } from '../../../src/core/errors.ts';
 import type { Logger } from '../../../src/core/ports.ts';
 
-/** Stanzas in memory, those that waited at the server too; what is beyond is left to the server, which sends it again. */
+/** Stanzas in memory, also those that waited at the server; it keeps what is beyond and sends that again. */
 const MAX_WAITING = 500;
 
 export interface StanzaLineOptions {
@@ -35,7 +35,8 @@ export class StanzaLine {
   }
 
   push(node: BinaryNode): void {
-    // One that is left out leaves out all behind it. Those in line are finished first: each connection must make some progress.
+    // One that is left out leaves out all behind it. Those in line are finished first: each connection must
+    // make some progress.
     this.#full ||= this.#waiting.length >= MAX_WAITING;
     if (this.#full) return;
     this.#waiting.push(node);

@@ -1,4 +1,4 @@
-/** What leaves, under which id, when its keys are stored, and what its outcome is called; against our own server. */
+/** What leaves, under which id, when its keys are stored, and what its outcome is; against our own server. */
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { wordsOf } from '../../../src/simulator/whatsapp/readers.ts';

@@ -17,8 +17,8 @@ const PHOTO_BYTES = PLATFORM_LIMITS.photo.value;
 const VIDEO_BYTES = PLATFORM_LIMITS.video.value;
 
 /**
- * Our own id for a message, the same for every attempt at the same part: apps and server show one message per id. The prefix and the
- * length are those of WhatsApp Web.
+ * Our own id for a message, the same for every attempt at the same part: apps and server show one message per
+ * id. The prefix and the length are those of WhatsApp Web.
  */
 export function messageId(key: string): string {
   return `3EB0${hash('sha256', `gatehouse:${key}`).slice(0, 18).toUpperCase()}`;
@@ -46,7 +46,8 @@ function endOf(start: string): string {
 }
 
 /**
- * The chat as the message came that is answered. Where none is, the LID of the person: their number may be somebody else's by now.
+ * The chat as the message came that is answered. Where none is, the LID of the person: their number may
+ * belong to another person by now.
  */
 export function targetOf(part: Pick<OutboundPart, 'chatId' | 'replyContext'>, pins: Pick<Pins, 'lidOf'>): string {
   const jid = text(part.replyContext?.['jid']);
@@ -55,7 +56,7 @@ export function targetOf(part: Pick<OutboundPart, 'chatId' | 'replyContext'>, pi
   return lid === undefined ? jidOf(part.chatId) : `${lid}@lid`;
 }
 
-/** Plain text is sent as it stands, though the apps read its marks all the same: the platform has no way to send text without. */
+/** Plain text goes as it stands. The apps read its marks all the same: the platform knows no other text. */
 export function wordsOf(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<string> | string {
   return plain ? part.text : toWhatsApp(part.text);
 }
@@ -122,7 +123,10 @@ export function toRevoke(jid: string, id: string): proto.IMessage {
   return { protocolMessage: { key: { remoteJid: jid, fromMe: true, id }, type: 0 } };
 }
 
-/** `emoji` empty takes the reaction away. `author` is the address of who wrote the message, in a group; absent for one of ours. */
+/**
+ * An empty `emoji` takes the reaction away. `author` is the address of the message's author, in a group;
+ * absent for one of ours.
+ */
 export function toReaction(
   id: string,
   options: {
@@ -155,7 +159,7 @@ export function toSendResult(failure: CallFailure): SendResult {
   return sendResultOf(failure, ({ code, detail }) => refusalOf(Number(code), detail));
 }
 
-/** Codes of `<ack error>` and of `<error code>` in the answers to what is asked before a message (WhatsApp Web). */
+/** Codes of `<ack error>`, and of `<error code>` for what is asked before a message (WhatsApp Web). */
 function refusalOf(code: number, detail: string): SendResult {
   // No wait is stated. Shorter ones are what accounts get banned for.
   if (code === 429) return { kind: 'retry', reason: `too many requests (${detail})`, afterMs: 60_000, scope: 'account' };

@@ -24,7 +24,10 @@ export class SentOn {
     this.#asked.set(message.key.id ?? '', message);
   }
 
-  /** What is in a decrypted message. Only our own phone can send something on: anybody else would make up what others wrote. */
+  /**
+   * What is in a decrypted message. Only our own phone can send something on: others could make up what
+   * people wrote.
+   */
   in({ key, category }: WAMessage, { protocolMessage }: proto.IMessage): readonly WAMessage[] {
     const results = protocolMessage?.peerDataOperationRequestResponseMessage?.peerDataOperationResult ?? [];
     if (key.fromMe !== true || category !== 'peer') return [];

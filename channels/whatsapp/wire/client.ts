@@ -95,7 +95,8 @@ export class WhatsAppConnection {
       browser: Browsers.ubuntu('Chrome'),
       logger: quietLogger(options.logger),
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      // Whatever cannot be written ends the connection at once: no second attempt may come after the server was told something else.
+      // A failed write ends the connection at once: no second attempt may come after the server was told
+      // something else.
       transactionOpts: { maxCommitRetries: 1, delayBetweenTriesMs: 0 },
       // The phone goes on to notify its owner; and chats of before the link are none of ours.
       markOnlineOnConnect: false,
@@ -141,7 +142,8 @@ export class WhatsAppConnection {
         messageId: id,
         ...(attributes && { additionalAttributes: attributes }),
       });
-      // The end of the connection rejects the second at once; the SDK would wait for its questions to time out.
+      // The end of the connection rejects the second at once; the SDK would wait until its questions time
+      // out.
       const { attrs } = await Promise.race([left.then(() => ack.promise), ack.promise]);
       if (Number(attrs['error']) === ADDRESSING_CHANGED) this.#groups.forget(jid);
       if (attrs['error'] !== undefined)
@@ -166,7 +168,10 @@ export class WhatsAppConnection {
     if (this.isOpen) await this.#socket.sendPresenceUpdate('composing', jid);
   }
 
-  /** How a group calls a member: groups go by LID or by number, and the apps find a message by its author's address there. */
+  /**
+   * How a group calls a member. Groups go by LID or by number, and the apps find a message by its author's
+   * address there.
+   */
   async memberJid(group: string, memberId: string): Promise<string> {
     await this.#groups.know(group);
     const lid = this.#groups.cached(group)?.addressingMode === 'lid' ? this.pins.lidOf(memberId) : undefined;
@@ -183,7 +188,7 @@ export class WhatsAppConnection {
 
   /** Ends the connection and waits until nothing of it is under way. Twice is safe. */
   async close(): Promise<void> {
-    // First the socket, then whoever waits for the gateway: the SDK answers a message that broke off with a refusal.
+    // The socket ends first, then what waits for the gateway: the SDK refuses a message that broke off.
     const closing = this.#socket.end(undefined);
     this.#over = true;
     const { socket } = this.#socket.ws as unknown as { socket?: { terminate(): void } };
@@ -194,7 +199,8 @@ export class WhatsAppConnection {
     } finally {
       clearTimeout(timer);
     }
-    // Not for the SDK: what it had asked the server it waits for up to a minute, and cannot do anything with any more.
+    // It does not wait for the SDK, which waits up to a minute for answers of the server that it cannot use
+    // any more.
     await this.#reader.settled();
   }
 
@@ -250,7 +256,7 @@ export class WhatsAppConnection {
     if (!this.#over) this.#guard(() => store.write({ creds: { creds: this.#creds } }, clock.now()));
   }
 
-  /** A change that is not on disk must not become known to the server, not even as a refusal of what it was for. */
+  /** A change that is not on disk must stay unknown to the server, even as a refusal of what it was for. */
   #guard<T>(access: () => T): T {
     try {
       return access();

@@ -5,17 +5,26 @@ import type { Ended } from './failure.ts';
 export interface Ending {
   readonly health: ChannelHealth;
   readonly detail: string;
-  /** `retry` with back-off and at least `waitMs`, `now` without any, `stop` for good: only the operator can mend it. */
+  /**
+   * `retry` with back-off and at least `waitMs`, `now` without any, `stop` for good: only the operator can
+   * mend it.
+   */
   readonly next: 'retry' | 'now' | 'stop';
   readonly waitMs: number;
 }
 
 const TOO_OLD_WAIT_MS = 300_000;
-/** For a ban without an end: trying is what it was given for. And no wait is longer than the platform keeps a device that stays away. */
+/**
+ * The wait at a ban without an end is long, as the ban was given for trying. No wait is longer than the
+ * platform keeps a device that stays away.
+ */
 const BANNED_WAIT_MS = 6 * 3_600_000;
 const LONGEST_WAIT_MS = 14 * 24 * 3_600_000;
 
-/** Status codes of WhatsApp Web, from `<failure reason>`, `<stream:error code>` or made up by the SDK for what it sees itself. */
+/**
+ * Status codes of WhatsApp Web, from `<failure reason>`, `<stream:error code>` or the SDK, for what it sees
+ * itself.
+ */
 export function describeEnding(ended: Ended, name: string): Ending {
   const again = `link it again with \`gatehouse channels login ${name}\`, then restart the daemon`;
   const stop = (detail: string): Ending => ({ health: 'down', detail, next: 'stop', waitMs: 0 });

@@ -18,7 +18,10 @@ export class Ended extends Error {
   }
 }
 
-/** The SDK's own refusal to write on a closed connection; everything it asks before the message itself fails in the same way. */
+/**
+ * The SDK's refusal to write on a closed connection. All that it asks before the message itself fails in the
+ * same way.
+ */
 const CLOSED = 428;
 
 /**
@@ -28,8 +31,8 @@ const CLOSED = 428;
 export const ADDRESSING_CHANGED = 421;
 
 /**
- * Sorts what the SDK throws while it prepares and sends a message. Preparing asks the server for devices and keys; only the last step
- * writes the message, and a failure of that step has no status.
+ * Sorts what the SDK throws while it prepares and sends a message. Preparing asks the server for devices and
+ * keys; only the last step writes the message, and a failure of that step has no status.
  */
 export function toFailure(error: unknown): CallFailure {
   // A question was cut off by the end of the connection: the SDK then throws the close code itself.

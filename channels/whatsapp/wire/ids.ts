@@ -1,4 +1,7 @@
-/** WhatsApp addresses. A person has two: a phone number and a LID, which belongs to the account and survives a new number. */
+/**
+ * WhatsApp addresses. A person has two: a phone number and a LID, which belongs to the account and survives a
+ * new number.
+ */
 
 export interface Jid {
   readonly user: string;
@@ -17,7 +20,7 @@ const KINDS: Readonly<Record<string, Jid['kind']>> = {
   bot: 'bot',
 };
 
-/** `user[_agent][:device]@server`: the devices of a person are one sender. Undefined for what is no address. */
+/** `user[_agent][:device]@server`: a person's devices are one sender. Undefined for what is no address. */
 export function parseJid(jid: string | null | undefined): Jid | undefined {
   const match = /^([^@:_\s]{1,64})(?:_\d+)?(?::\d+)?@([a-z.]{1,32})$/.exec(jid ?? '');
   if (!match) return undefined;
@@ -53,7 +56,10 @@ export function isMe(jid: string | null | undefined, me: Me): boolean {
   return parsed?.kind === 'lid' && parsed.user === me.lid;
 }
 
-/** Who belongs to which number, as first seen; `<lid>@lid` in its place for a person who came without one, or with one of another. */
+/**
+ * The person of each number, as first seen. One who came without a number, or with another's, has `<lid>@lid`
+ * in its place.
+ */
 export interface Pins {
   phoneOf(lid: string): string | undefined;
   lidOf(phone: string): string | undefined;
@@ -61,9 +67,10 @@ export interface Pins {
 }
 
 /**
- * One immutable id for a person who may come under either address: the digits of the number, or `<digits>@lid` where the number is not
- * known or not theirs; the two never collide. The id under which a LID was first seen stays its id, also when its number becomes known
- * later, or the person took another number; a number that comes with another LID has a new owner, who is known by that LID alone.
+ * One immutable id for a person who may come under either address: the digits of the number, or
+ * `<digits>@lid` where the number is not known or not theirs; the two never collide. The id under which a LID
+ * was first seen stays its id, also when its number becomes known later, or the person took another number. A
+ * number that comes with another LID has a new owner, who is known by that LID alone.
  */
 export function personId(jid: string | null | undefined, alternative: string | null | undefined, pins: Pins): string | undefined {
   const known = [parseJid(jid), parseJid(alternative)];

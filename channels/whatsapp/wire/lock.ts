@@ -8,8 +8,9 @@ import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
 const WAIT_MS = 2_000;
 
 /**
- * The login of one instance, for this process alone: two that go on with the same keys would make each other's messages unreadable.
- * Undefined when another holds it. Rejects with `signal.reason`, or when the directory cannot be written.
+ * The login of one instance, for this process alone: two that go on with the same keys would make each
+ * other's messages unreadable. Undefined when another holds it. Rejects with `signal.reason`, or when the
+ * directory cannot be written.
  */
 export async function lockLogin(dir: string, options: { clock: Clock; signal: AbortSignal }): Promise<Disposable | undefined> {
   const { clock, signal } = options;

@@ -6,7 +6,7 @@ export type StoredKind = 'image' | 'video' | 'audio' | 'document';
 export interface MediaAddress {
   readonly kind: StoredKind;
   readonly key: Uint8Array;
-  /** Below the media host. Where there is none, `url` names host and path; the host is checked before anything is fetched. */
+  /** Below the media host. Without it, `url` names host and path; the host is checked before any fetch. */
   readonly path?: string;
   readonly url?: string;
   /** SHA-256 of the encrypted file. */

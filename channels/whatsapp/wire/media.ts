@@ -1,4 +1,7 @@
-/** Files at the platform: encrypted before they leave, checked before they are believed. Own code, since the SDK keeps copies in /tmp. */
+/**
+ * Files at the platform: encrypted before they leave, checked before they are believed. This is own code,
+ * since the SDK keeps copies in /tmp.
+ */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { MediaFile } from '../../../src/core/channel.ts';
@@ -30,7 +33,10 @@ function keysOf(key: Uint8Array, kind: StoredKind): Keys {
 }
 
 export interface DownloadOptions extends DownloadLimits {
-  /** No trailing slash. Files are fetched from here and, where it is the platform's own, from other hosts of the platform. */
+  /**
+   * No trailing slash. Files come from here and, where it is the platform's own, from other hosts of the
+   * platform.
+   */
   readonly mediaRoot: string;
 }
 
@@ -110,8 +116,9 @@ export interface StoredFile {
 }
 
 /**
- * Encrypts and stores a file. Nobody sees it before a message names it, so a failure of any kind is safe to try again. Rejects with an
- * `UploadError`, or with the signal's reason.
+ * Encrypts and stores a file. No person sees it before a message names it, so a failure of any kind is safe
+ * to try again. Rejects with an `UploadError`, with the error of reading the file, or with the signal's
+ * reason.
  */
 export async function upload({ path, kind, root, auth, signal }: Upload): Promise<StoredFile> {
   const mediaKey = randomBytes(32);
@@ -149,7 +156,7 @@ export class UploadError extends Error {
   }
 }
 
-/** The platform wants the length and the hash of the whole before the first byte, so the encrypted file is held in memory. */
+/** Holds the encrypted file in memory: the platform wants the whole's length and hash before any byte. */
 async function encrypted(path: string, mediaKey: Uint8Array, kind: StoredKind) {
   const keys = keysOf(mediaKey, kind);
   const cipher = createCipheriv('aes-256-cbc', keys.cipher, keys.iv);

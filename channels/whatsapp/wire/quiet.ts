@@ -1,4 +1,7 @@
-/** The Signal library below the SDK writes whole session records, private keys included, to the console. No log level stops it. */
+/**
+ * The Signal library below the SDK writes whole session records, private keys included, to the console. No
+ * log level stops it.
+ */
 import type { UserFacingSocketConfig } from '@whiskeysockets/baileys';
 import type { Logger } from '../../../src/core/ports.ts';
 
@@ -8,7 +11,7 @@ const LIBRARY = /[\\/]node_modules[\\/]libsignal[\\/]/;
 
 let done = false;
 
-/** From now on nothing that code of the Signal library prints comes out; everybody else's lines do. Twice is safe. */
+/** From now on nothing that the Signal library prints comes out; all other lines do. Twice is safe. */
 export function silenceSignalLibrary(): void {
   if (done) return;
   done = true;

@@ -1,4 +1,4 @@
-/** The login of one account and everything its encryption needs, in one SQLite file of the channel's own directory. */
+/** The login of one account and all its encryption needs, in one SQLite file of the channel's directory. */
 import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
@@ -6,8 +6,9 @@ import { syncDirectory } from '../../../src/lib/atomic-file.ts';
 import type { Pins } from './ids.ts';
 
 /**
- * A message whose key was used up but which is not known to be ours yet, or was: the server repeats what it has no receipt for, and
- * the same ciphertext cannot be decrypted twice. Written in one transaction with the change of the keys.
+ * A message whose key was used up but which is not known to be ours yet, or was: the server repeats what it
+ * has no receipt for, and the same ciphertext cannot be decrypted twice. Written in one transaction with the
+ * change of the keys.
  */
 export const RECEIVED = 'gatehouse-received';
 
@@ -42,7 +43,7 @@ export class LoginStore implements Pins, Disposable {
     this.#db = db;
   }
 
-  /** Undefined when there is no such file and none is to be made. Directory 0700, files 0600, whatever the umask. */
+  /** Undefined if there is no file and none is to be made. Directory 0700, files 0600, whatever the umask. */
   static async open(path: string, options: { readonly create: boolean; readonly now: number }): Promise<LoginStore | undefined> {
     if (!options.create && !(await exists(path))) return undefined;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -92,7 +93,10 @@ export class LoginStore implements Pins, Disposable {
     });
   }
 
-  /** The other messages become part of the first: from now on they are read with it alone. `rest` is what stays of each. */
+  /**
+   * The other messages become part of the first and are read only with it from now on. `rest` is what stays
+   * of each.
+   */
   join(first: string, others: readonly (Joined & { readonly rest: Uint8Array })[], now: number): void {
     this.#atOnce(() => {
       const insert = 'INSERT OR REPLACE INTO joined (first, place, plaintext, at) VALUES (?, ?, ?, ?)';
@@ -204,7 +208,7 @@ export async function replaceLogin(from: string, to: string): Promise<void> {
   await syncDirectory(dirname(to));
 }
 
-/** Removes a login with its logs; false when there is none. The log goes first: it must not be replayed into a successor. */
+/** Removes a login with its logs; false when there is none. The log goes first, or a successor replays it. */
 export async function removeLogin(path: string): Promise<boolean> {
   const there = await exists(path);
   for (const suffix of ['-wal', '-shm', '-journal', '']) await rm(`${path}${suffix}`, { force: true });
