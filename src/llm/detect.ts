@@ -1,4 +1,4 @@
-/** Which model the daemon starts with, and the lines that say so (ux.md 3): config, keys, servers of this machine, demo. */
+/** Which model the daemon starts with, and the lines on it (ux.md 3): config, keys, local servers, demo. */
 import type { Clock } from '../core/ports.ts';
 import { shownUrl } from '../lib/echo-redactor.ts';
 import { isLoopback } from './catalog/price.ts';
@@ -40,8 +40,8 @@ export interface Detected {
 }
 
 /**
- * First hit wins. Throws GH1101, GH1103 or GH1104 when the config asks for something that cannot work: a configured model is never
- * replaced by another. Nothing is written anywhere. Rejects with `signal.reason` when aborted.
+ * The first hit wins. Throws GH1101, GH1103 or GH1104 when the config asks for something that cannot work: a
+ * configured model is never replaced by another. Writes nothing. Rejects with `signal.reason` when aborted.
  */
 export async function detectModel(options: DetectOptions): Promise<Detected> {
   const { config, signal } = options;

@@ -1,6 +1,6 @@
 import type { FailureKind, ModelFailure } from '../core/model.ts';
 
-/** What a person in a chat can use: what happened and what to do. Nothing of the provider's text, of paths, or of the prompt (A48). */
+/** What a person in a chat can use: what happened, what to do. No provider text, path or prompt (A48). */
 const SENTENCES: Readonly<Record<FailureKind, string>> = {
   'rate-limit': 'The AI model gets too many requests at the moment.',
   overloaded: 'The AI model is overloaded at the moment. Please ask again in a minute.',

@@ -36,7 +36,7 @@ export interface FailureDetails {
   readonly retryable?: boolean | undefined;
 }
 
-/** A failure value with the code, retry rule and hint of its kind; `details` overrides. `message` must be free of secrets. */
+/** A failure with code, retry rule and hint of its kind; `details` win. `message` must hold no secret. */
 export function createFailure(kind: FailureKind, details: FailureDetails): ModelFailure {
   const { message, code = KINDS[kind].code, hint = ERROR_CODES[code].hint, retryAfterMs, status } = details;
   return {

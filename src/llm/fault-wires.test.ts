@@ -1,6 +1,7 @@
 /**
- * The faults of a provider behind the stack that serves a turn: wire, retry, and a chain of two models. What the wires make of
- * broken bytes is in `wire-faults.test.ts`; here is what becomes of it: asked again, another model, or a word to the user.
+ * The faults of a provider behind the stack that serves a turn: wire, retry, and a chain of two models. What
+ * the wires make of broken bytes is in `wire-faults.test.ts`. Here is what becomes of it: the model is asked
+ * again, another one is asked, or the user is told.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { FailureKind, ModelEvent } from '../core/model.ts';
@@ -18,7 +19,7 @@ import { createRetryGate, withRetry } from './retry.ts';
 import { createChain } from './routing/chain.ts';
 
 type SlotName = 'main' | 'spare';
-/** How one request of a wire ends: an answer of the server, a name that does not resolve, or a lookup without end. */
+/** How one request of a wire ends: with an answer, a name that does not resolve, or a lookup without end. */
 type Play = Reply | 'ENOTFOUND' | 'EAI_AGAIN' | 'lookup hangs';
 /** The n-th request of a slot gets the n-th play, all further ones the last. */
 type Script = (raw: RawWire) => readonly Play[];
@@ -45,7 +46,7 @@ interface Fault {
   readonly spare?: Script;
   /** Both models are asked with the same key. */
   readonly oneKey?: boolean;
-  /** Time passes for the main model only once something is there to wait for: its request, or its first text. */
+  /** Time passes for the main model only once this is there: its request, or its first text. */
   readonly silentAfter?: 'request' | 'text';
   readonly outcome: Outcome;
 }
@@ -290,7 +291,7 @@ afterAll(async () => {
   process.stdout.write(`\nwire x fault behind retry and chain\n${matrix}\n`);
 });
 
-/** Two models of one wire. Their silence runs on clocks of their own, so that one can be silent while the other is not. */
+/** Two models of one wire. Each counts silence on a clock of its own, so that one can be silent alone. */
 function stack(subject: WireSubject, plays: { [slot in SlotName]: readonly Play[] }, options: { oneKey?: boolean } = {}) {
   const clock = new JumpingClock();
   const silence = { main: new FakeClock(), spare: new FakeClock() };

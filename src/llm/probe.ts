@@ -112,7 +112,7 @@ function names(body: unknown, list: string, field: string): string[] | undefined
     .filter((name): name is string => typeof name === 'string' && name !== '');
 }
 
-/** OLLAMA_HOST is also the address the server binds: `0.0.0.0` is reached at loopback, and scheme and port may be missing. */
+/** OLLAMA_HOST, also what the server binds: `0.0.0.0` means loopback, and scheme and port may be missing. */
 export function ollamaOrigin(host: string | undefined): string {
   const fallback = 'http://127.0.0.1:11434';
   const text = host?.trim();

@@ -17,11 +17,11 @@ export interface RetryOptions {
   readonly baseMs?: number;
   readonly capMs?: number;
   readonly clock: Clock;
-  /** 0 <= x < 1. Each wait is at least half of its nominal length; a wait the provider asked for is never shortened. */
+  /** 0 <= x < 1. A wait is at least half as long as nominal; one the provider asked for is not shortened. */
   readonly random: () => number;
   /**
-   * The longest wait taken; a longer one fails the call at once and says how long. Default `capMs`. A few seconds where another
-   * model stands by: better to switch than to wait.
+   * The longest wait taken; a longer one fails the call at once and says how long. Default `capMs`. A few
+   * seconds where another model stands by: it is better to switch than to wait.
    */
   readonly maxWaitMs?: number;
   /** Shared by all wrappers of one key. Default: one of its own. */
@@ -36,7 +36,7 @@ const UNSTATED_RATE_LIMIT_MS = 30_000;
 /** A shorter wait is not worth an event: people take it for thinking. */
 export const TELL_FROM_MS = 10_000;
 
-/** One limiter for all calls of one key, whichever model they ask: a 429 seen by one call holds back the others (F24). */
+/** One limiter for all calls of one key, for any model: the 429 of one call holds back the others (F24). */
 export interface RetryGate {
   /** Monotonic ms. */
   openAt: number;
@@ -117,7 +117,7 @@ function withOutputLimit(request: ModelRequest, most: number): ModelRequest {
   return { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
 }
 
-/** An empty answer is asked for again by the agent, which records each try (spec C4): both together would make 16 paid calls. */
+/** The agent asks again for an empty answer and records each try (spec C4). Both would pay for 16 calls. */
 function isOurs({ retryable, kind }: ModelFailure): boolean {
   return retryable && kind !== 'empty';
 }
@@ -179,7 +179,7 @@ async function* passGate(
 
 function closeGate(gate: RetryGate, failure: ModelFailure, clock: Clock, capMs: number): void {
   if (failure.kind !== 'rate-limit' || failure.retryAfterMs === undefined) return;
-  // At most one cap ahead: a provider that says "an hour" is asked again each minute, should its limit be lifted earlier.
+  // At most one cap ahead: after "an hour" it is asked each minute, as its limit may be lifted earlier.
   gate.openAt = Math.max(gate.openAt, clock.monotonic() + Math.min(failure.retryAfterMs, capMs));
   gate.failure = failure;
 }

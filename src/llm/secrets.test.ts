@@ -1,4 +1,4 @@
-/** Attack A29 at the wires: servers that throw back what they were sent, in every spelling and at every place. */
+/** Attack A29 at the wires: servers throw back what they were sent, in each spelling at each place. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -74,7 +74,7 @@ function inHeader(spelled: string): string {
   return spelled.replace(/\s+/g, ' ').replaceAll('…', '...');
 }
 
-/** Refusals with the secret in the reason, in headers, and in each member of an error or in a body that is no JSON. */
+/** Refusals with the secret in the reason, in headers, in each member of an error, in a body of no JSON. */
 function* refusals(spelled: string): Generator<[place: string, reply: Reply]> {
   const said = inHeader(spelled);
   const headers = { 'x-request-id': said, 'www-authenticate': `Bearer realm="${said}"`, 'retry-after': said, 'set-cookie': said };
@@ -92,7 +92,7 @@ function* refusals(spelled: string): Generator<[place: string, reply: Reply]> {
   yield ['200 broken JSON', { headers: { 'content-type': 'application/json' }, pieces: [`{"${spelled}`] }];
 }
 
-/** Streams that go wrong with the secret in the error, in a broken chunk, and in words that failures quote. */
+/** Streams that go wrong with the secret in the error, in a broken chunk, and in words failures quote. */
 function* brokenStreams(raw: RawWire, spelled: string): Generator<[place: string, reply: Reply]> {
   const begun = [raw.open, raw.text('par', 0)];
   const member = JSON.stringify(spelled);
@@ -111,9 +111,10 @@ function* brokenStreams(raw: RawWire, spelled: string): Generator<[place: string
 }
 
 /**
- * Each secret that a server is sent, in each of its spellings: the key at all places, the parameter where words are passed on. Plain
- * it stands at every place; each other spelling at every fourth, a different fourth for its neighbour: what finds a spelling does not
- * look at the place, nor the other way round.
+ * Each secret that a server is sent, in each of its spellings: the key at all places, the parameter where
+ * words are passed on. The plain spelling stands at every place. Each other spelling stands at every fourth,
+ * and its neighbour at a different fourth: what finds a spelling does not look at the place, nor the other
+ * way round.
  */
 function* thrownBack(places: (spelled: string) => readonly [place: string, reply: Reply][]): Generator<[string, Reply]> {
   for (const name of ['KEY', 'PARAMETER'] as const) {

@@ -21,7 +21,7 @@ export class AuthFile {
     this.path = path;
   }
 
-  /** Undefined when there is no file. GH2202: it cannot be trusted or understood; GH1202: closed directory. */
+  /** Undefined: there is no file. GH2202: it cannot be trusted or understood. GH1202: closed directory. */
   async read(): Promise<AuthDocument | undefined> {
     const identity = await this.#identity();
     if (identity === undefined) return undefined;

@@ -62,7 +62,7 @@ export function areTokens({
   return [accessToken, refreshToken].every((token) => TOKEN.safeParse(token).success);
 }
 
-/** What is wrong with its tokens, as the end of a sentence. A password of a channel may look like anything. */
+/** What is wrong with its tokens, as the end of a sentence. A channel's password may look like anything. */
 export function flawOf(credential: Credential): string | undefined {
   const isKey = credential.authMethod === 'paste_token' && !credential.provider.startsWith('variable.');
   return (isKey ? keyFlaw(credential.accessToken) : undefined) ?? (areTokens(credential) ? undefined : NO_TOKEN);

@@ -12,7 +12,7 @@ import { openAuthStore } from './store.ts';
 const never = new AbortController().signal;
 const GUARD = join(import.meta.dirname, '../../cli/node-guard.mjs');
 
-/** A process of its own that opens the store of `dir` as `store`, says `ready`, waits for a line, and runs `work`. */
+/** A process that opens the store of `dir` as `store`, says `ready`, waits for a line, and runs `work`. */
 function startProcess(dir: string, work: string): { child: ChildProcess; output: () => string; ended: Promise<number | null> } {
   const code = `
     const { openAuthStore } = await import(${JSON.stringify(join(import.meta.dirname, 'store.ts'))});

@@ -23,10 +23,10 @@ const SEES = /vision|-vl|llava|moondream|minicpm-v|pixtral|gemma-?3(?!:1b|:270m|
 const NO_TOOLS = /embed|whisper|tts|rerank|moderation|dall-e|transcribe|llava|moondream|gemma-?2|o1-mini|o1-preview/;
 
 /**
- * Facts of a model for its wire, the budget and the router. `baseUrl` is where it is served when not at the provider's usual
- * address. A model that is not listed gets the smallest window of models like it, else 128,000 tokens; 8,192
- * out; calls tools (an agent without them would be of no use); sees only where its name says so (a picture
- * would be refused).
+ * Facts of a model for its wire, the budget and the router. `baseUrl` is where it is served, when not at the
+ * provider's usual address. A model that is not listed gets the smallest window of models like it, else
+ * 128,000 tokens, and 8,192 of output. It calls tools, because an agent without them would be of no use, and
+ * sees only where its name says so, because a picture would be refused.
  */
 export function factsOf(
   provider: Provider,

@@ -119,7 +119,7 @@ function best(scores: readonly number[]): number {
   return highest <= 0 ? -1 : scores.indexOf(highest);
 }
 
-/** As a plain keyword search counts them: lower case, split at what is no letter, two letters or more (spec F). */
+/** As a plain keyword search counts them: lower case, runs of two letters or more (spec F). */
 function commonWords(a: string, b: string): number {
   const words = (text: string) => new Set(text.toLowerCase().match(/[a-z]{2,}/g) ?? []);
   const known = words(b);

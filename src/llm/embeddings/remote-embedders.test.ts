@@ -1,4 +1,6 @@
-/** The wires of the embedders, against an emulator we did not write; where it lacks a route, one is mounted on it. */
+/**
+ * The wires of the embedders, against an emulator that is not ours; a route that it lacks is mounted on it.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { LLMock } from '@copilotkit/aimock';

@@ -50,7 +50,7 @@ export class Accounts {
     if (account.spent === 0 && account.held === 0) this.#accounts.delete(key);
   }
 
-  /** What was spent counts no longer, except by jobs used since; what is held for running calls stays held. */
+  /** Forgets what was spent, except by jobs used since; what is held for running calls stays held. */
   newDay(jobsSince: number): void {
     for (const [key, account] of this.#accounts) {
       if (key.startsWith('job:') && (account.usedAt ?? jobsSince) >= jobsSince) continue;

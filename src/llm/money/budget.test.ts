@@ -134,7 +134,7 @@ describe('Budget', () => {
     refusal(budget.reserve(context(), 0.1));
     now += 3 * 60_000;
     refusal(budget.reserve(context(), 0.1));
-    // A year back: it was wrong before. The next midnight counts again, and until then what was spent stays spent.
+    // The clock goes back a year, so it was wrong before. What was spent stays spent until the next midnight.
     now -= 365 * DAY;
     refusal(budget.reserve(context(), 0.1));
     now += DAY;

@@ -1,7 +1,7 @@
 /**
- * Money under control: every paid call is reserved at its worst case before it is sent and settled at its real cost afterwards,
- * so that what is spent and what running calls may still spend never pass a limit together. Totals live in memory; the ledger of
- * the journal is what a restart begins with.
+ * Money under control: each paid call is reserved at its worst case before it is sent and settled at its real
+ * cost afterwards, so that what is spent and what running calls may still spend never pass a limit together.
+ * Totals live in memory; a restart begins with the ledger of the journal.
  */
 import type { SpendingReader } from '../../core/ledger.ts';
 import type { ModelCallContext } from '../../core/model.ts';
@@ -10,7 +10,7 @@ import { startOfLocalDay } from '../../lib/wall-time.ts';
 import { Accounts } from './accounts.ts';
 import { keysOf, type LimitName, linkedKeys } from './limit-keys.ts';
 
-/** USD. An absent limit does not limit. Those of a day are counted from midnight to midnight of the daemon's time zone. */
+/** USD. An absent limit does not limit. A day goes from midnight to midnight of the daemon's time zone. */
 export interface BudgetLimits {
   /** All calls of a day together. */
   readonly dailyUsd?: number;
@@ -29,7 +29,7 @@ export type { LimitName } from './limit-keys.ts';
 /** A limit as one call meets it. */
 export interface LimitState {
   readonly limit: LimitName;
-  /** The limit with what it is about, such as `session:_main:telegram:1`: the same for every call it counts. */
+  /** The limit with its subject, such as `session:_main:telegram:1`: the same for all calls it counts. */
   readonly key: string;
   readonly limitUsd: number;
   readonly spentUsd: number;
@@ -61,9 +61,9 @@ export interface Reservation {
   release(): void;
 }
 
-/** How one call may be treated, and what became of it. Made by `Budget.call`; found again by the identity of its `context`. */
+/** How one call may be treated, and what became of it. Made by `Budget.call`, found by its `context`. */
 export interface SpendingCall {
-  /** To be sent as the request's context. A wrapper that copies it loses the terms: the call is then treated like any other. */
+  /** To be sent as the request's context. A copy of it loses the terms and is treated as any other call. */
   readonly context: ModelCallContext;
   /** The output limit may be lowered until the call fits, but not below this many tokens. */
   readonly fitFrom?: number;
@@ -85,7 +85,7 @@ type Terms = SpendingCall & { beyond: 'no' | 'granted' | 'taken' };
 
 /** Longer than any day with a change to winter time, shorter than two days. */
 const INTO_NEXT_DAY_MS = 30 * 3_600_000;
-/** A clock set back by less is taken for a correction around midnight, which must not give out the day's money twice. */
+/** A clock set back by less was corrected near midnight, which must not give out the day's money twice. */
 const SET_BACK_MS = 48 * 3_600_000;
 /** A job that has cost nothing for so long is taken to have ended. */
 const JOB_MS = 30 * 86_400_000;
@@ -110,7 +110,7 @@ export class Budget {
     this.#day = startOfDay(clock.now());
   }
 
-  /** Reads what was spent today, and by jobs of the last 30 days, from the ledger. Rejects as the journal does. */
+  /** Begins with what the ledger has of today, and of jobs for 30 days. Rejects as the journal does. */
   static async open(ledger: SpendingReader, limits: BudgetLimits, options: BudgetOptions): Promise<Budget> {
     const budget = new Budget(limits, options);
     await budget.include(ledger);
@@ -161,8 +161,8 @@ export class Budget {
   }
 
   /**
-   * Call before anything is sent; `worstUsd` is the most the call may cost. A free call (0) always fits. null (unknown price)
-   * fits only without limits or with `allowUnknownPrice`. Synchronous: calls that start together cannot share the same money.
+   * To be called before anything is sent; `worstUsd` is the most the call may cost. 0 always fits, null
+   * (price unknown) only without limits or with `allowUnknownPrice`. Synchronous: calls never share money.
    */
   reserve(context: ModelCallContext, worstUsd: number | null): Reservation | Refused {
     this.#turnDay();
@@ -177,7 +177,7 @@ export class Budget {
     return this.#reserved(context, worst ?? 0, refused ? terms : undefined);
   }
 
-  /** Terms for one call: see `SpendingCall`. `beyond`: one reservation of it is made whatever the limits say. */
+  /** Terms for one call: see `SpendingCall`. `beyond`: it makes one reservation whatever the limits say. */
   call(
     context: ModelCallContext,
     { beyond, ...terms }: Pick<SpendingCall, 'fitFrom' | 'alone'> & { readonly beyond?: boolean } = {},
@@ -200,7 +200,7 @@ export class Budget {
     return refused.held ? 'held' : 'full';
   }
 
-  /** Resolves when a call settled, money was given back, or limits changed; rejects with the signal's reason. */
+  /** Resolves when a call settled, money came back or limits changed. Rejects with the signal's reason. */
   async changed(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise } = this.#changed;
@@ -250,7 +250,7 @@ export class Budget {
       return { ...state, kind: 'refused', reason: 'unknown-price', worstUsd: null, held: false };
     }
     const met = states.filter((state) => !this.#accounts.fits(state.key, state.limitUsd, worst));
-    // The one that lasts longest is the one to tell: a job's limit, then whatever no running call will give back.
+    // The limit that lasts longest is told: a job's, then one that no running call will make room in.
     const isHeld = (one: LimitState): boolean => this.#accounts.fitsLater(one.key, one.limitUsd, worst);
     const state = met.find(({ limit }) => limit === 'job') ?? met.find((one) => !isHeld(one)) ?? met[0];
     if (!state) return undefined;

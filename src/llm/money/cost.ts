@@ -7,7 +7,7 @@ const MOST_TOKENS_PER_ESTIMATED = 5;
 /** Price tables have been wrong by a factor of 33; a reported cost further from the worst case is no cost. */
 const MOST_COST_PER_WORST = 100;
 
-/** USD of a finished call; null when the price is unknown. Cached tokens cost as input where the price names no rate for them. */
+/** USD of a finished call, null for an unknown price. Cached tokens without their own rate cost as input. */
 export function costOf(usage: Usage, price: Price | null): number | null {
   if (!price) return null;
   const rates = price.tiers?.findLast(({ aboveTokensIn }) => usage.tokensIn > aboveTokensIn) ?? price;
@@ -25,7 +25,7 @@ export interface CallEstimate {
   readonly worstUsd: number | null;
   /** Input and this much of the answer. */
   partly(streamed: string): Usage & { readonly costUsd: number | null };
-  /** The most output tokens for which the worst case stays within `usd`; 0 when not even the input does, Infinity when it is free. */
+  /** The most output tokens whose worst case fits `usd`: 0 when the input does not, Infinity when free. */
   outputFor(usd: number): number;
   /**
    * What to book for the usage that a provider reported, with its cost; undefined when it counted nothing, or

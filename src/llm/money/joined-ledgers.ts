@@ -5,7 +5,7 @@ export type Sums = Omit<SpendingGroup, 'key'>;
 const NOTHING: Sums = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, tokensCacheWrite: 0, costUsd: 0, unpriced: 0 };
 const FIELDS = Object.keys(NOTHING) as readonly (keyof Sums)[];
 
-/** Several ledgers as one: `gatehouse chat` has a journal of its own beside the daemon's, and the money is the same. */
+/** Several ledgers as one: `gatehouse chat` has its own journal beside the daemon's, for the same money. */
 export function joinedLedgers(ledgers: readonly SpendingReader[]): SpendingReader {
   return {
     async spending(query) {

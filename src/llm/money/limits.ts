@@ -13,8 +13,8 @@ interface BudgetSection {
 }
 
 /**
- * The limits a daemon starts with. `foundKey`: no config chose the model, it comes from a key that was found (environment or stored
- * login); then without a section there is a limit a day of 2 USD.
+ * The limits a daemon starts with. `foundKey`: the model comes from a key that was found (environment or
+ * stored login), not from a config. Without a section the limit is then 2 USD a day.
  */
 export function limitsFrom(section: BudgetSection | undefined, options: { readonly foundKey: boolean }): BudgetLimits {
   if (!section) return options.foundKey ? { dailyUsd: DEFAULT_DAILY_USD } : {};

@@ -9,7 +9,7 @@ import type { Budget } from './budget.ts';
 import { usageEntry } from './usage-entry.ts';
 import { isUnbilled, refusalFailure } from './with-budget.ts';
 
-/** Speech is hardly ever sent in fewer bytes a second (Opus at 8 kbit/s): what a recording may cost before anybody has heard it. */
+/** Speech hardly ever takes fewer (Opus at 8 kbit/s). It bounds what an unheard recording may cost. */
 const FEWEST_BYTES_PER_SECOND = 1_000;
 /** No codec of speech needs fewer: what a server counts beyond that is no time, and no limit counts it. */
 const LEAST_BYTES_PER_SECOND = 50;
@@ -28,8 +28,8 @@ export interface PaidTranscriberOptions {
 export type MakeTranscriber = (onUsage: (usage: TranscriptionUsage) => void) => Transcriber;
 
 /**
- * A transcriber of which each recording is reserved before it is sent, settled by its length, and booked, at its worst case when it
- * broke off. Rejects with GH2114 when a limit does not allow it; nothing is sent then.
+ * Each recording is reserved before it is sent, settled by its length and booked; one that broke off is
+ * booked at its worst case. Rejects with GH2114, with nothing sent, when a limit does not allow it.
  */
 export function createPaidTranscriber(make: MakeTranscriber, options: PaidTranscriberOptions): Transcriber {
   const { context, budget, usdPerMinute } = options;

@@ -27,17 +27,17 @@ export interface SpendingStepTaken extends LimitState {
 export interface SpendingStepsOptions {
   readonly clock: Clock;
   /**
-   * What is tried, in this order, for a call that does not fit, up to `stop`. From `cheaper` on the router goes
-   * on to the next slot. Default: cheaper, no-tools, ask, stop. Read anew for each call.
+   * What is tried, in this order and up to `stop`, for a call that does not fit. From `cheaper` on the router
+   * goes on to the next slot. Default: cheaper, no-tools, ask, stop. Read anew for each call.
    */
   readonly steps?: readonly SpendingStep[] | undefined;
-  /** The model that is asked first costs nothing: a limit that is nearly used up is then no reason to spare its tools. Default false. */
+  /** The model asked first is free: a nearly used limit is then no reason to spare tools. Default false. */
   readonly freeFirst?: (request: ModelRequest) => boolean;
   /** Below this share of a limit calls go without tools from the start. Default 0.1. */
   readonly lowShare?: number;
   /** The fewest output tokens worth a call whose output limit is lowered. Default 256. */
   readonly minOutputTokens?: number;
-  /** How long a call waits for running ones when only what is held for them is in the way. ms, default 30,000. */
+  /** How long a call waits when only money held for running calls is in its way. ms, default 30,000. */
   readonly waitMs?: number;
   /**
    * Asks the owner to let this one call pass the limit. Resolves to the name of the signal that tells the
@@ -187,7 +187,7 @@ class Ladder {
     }
   }
 
-  /** One call of the model inside, again after a wait while only running calls are in its way. Undefined = the call has ended. */
+  /** One call, again after each wait while only running calls are in its way. Undefined = it has ended. */
   async *#attempt(make: Attempt): AsyncGenerator<ModelEvent, Turned | undefined> {
     for (;;) {
       const { request, call } = make();

@@ -9,8 +9,8 @@ const NOTE =
   'The spending limit of this assistant is nearly reached: no tools can be used any more. Answer from what is known so far, briefly.';
 
 /**
- * The same request without tools. Calls and results of the history become plain text: some providers refuse tool blocks in a request
- * that offers no tools (Anthropic: "Requests which have tool_use or tool_result blocks must define tools").
+ * The same request without tools. Calls and results become plain text: some providers refuse them in a
+ * request without tools (Anthropic: "Requests which have tool_use or tool_result blocks must define tools").
  */
 export function withoutTools(request: ModelRequest): ModelRequest {
   const names = new Map(request.messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id, name }) => [id, name] as const)));

@@ -1,4 +1,4 @@
-/** From the events of an Anthropic stream to those of the one assembly that knows the rules for answers; no sockets, no time. */
+/** Makes pieces for the assembly of answers from the events of an Anthropic stream; no sockets, no time. */
 import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';

@@ -20,10 +20,10 @@ interface AnthropicMessages {
 }
 
 /**
- * Steps as messages that alternate between user and assistant and begin with the user. The results of an answer's calls are the first
- * blocks after it: the API refuses anything before them. Text without a visible character is refused too and
- * left out. `signed`: what stands before the messages, for models whose thinking is only valid while
- * everything that was sent before it is unchanged.
+ * Steps as messages that alternate between user and assistant and begin with the user. The results of an
+ * answer's calls are the first blocks after it: the API refuses anything before them. Text without a visible
+ * character is refused too and left out. `signed`: what stands before the messages, for models whose thinking
+ * is only valid while everything that was sent before it is unchanged.
  */
 export function toAnthropicMessages(steps: readonly Step[], signed?: string): AnthropicMessages {
   const ids = sentIds(steps, IDS);

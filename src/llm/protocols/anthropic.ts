@@ -39,8 +39,8 @@ export function createAnthropic(options: WireOptions): WarmableModel {
 async function createClient(options: WireOptions): Promise<Anthropic> {
   const { default: Client } = await import('@anthropic-ai/sdk');
   return new Client({
-    // A key passed in code keeps the library from looking for others in the environment and in profile files. It would go out as a
-    // bearer token, which the header list below holds back: gateways with this wire know `x-api-key` alone.
+    // A key in code keeps the library from looking for others in the environment and profile files. It would
+    // go out as a bearer token, which `pass` holds back: gateways with this wire know `x-api-key` alone.
     apiKey: 'none',
     webhookKey: null,
     baseURL: options.baseUrl,

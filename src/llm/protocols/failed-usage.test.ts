@@ -1,4 +1,5 @@
-// What a call is billed for that failed or was not counted to its end: the provider's own count wherever it told one, before the end or with it.
+// What is billed of a call that failed or was not counted to its end: the provider's own count wherever it
+// told one, before the end or with it.
 import { expect, test } from 'vitest';
 import type { ModelFailure, Usage } from '../../core/model.ts';
 import { type Reply, sse, startModelServer, stream } from '../../testing/model-server.ts';

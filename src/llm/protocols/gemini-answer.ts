@@ -1,4 +1,4 @@
-/** From the chunks of a Gemini stream to those of the one assembly that knows the rules for answers; no sockets, no time. */
+/** Makes pieces for the assembly of answers from the chunks of a Gemini stream; no sockets, no time. */
 import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';

@@ -39,8 +39,8 @@ export function createGemini(options: WireOptions): WarmableModel {
 }
 
 /**
- * The package's browser build: the same client without what the Node build does on its own, which is reading keys, project and
- * Vertex settings from the environment, printing about them, and loading Google's login library.
+ * The package's browser build. The Node build would also read keys, project and Vertex settings from the
+ * environment, print about them, and load Google's login library.
  */
 async function createClient(options: WireOptions): Promise<GoogleGenAI> {
   const { GoogleGenAI: Client } = await import('@google/genai/web');
@@ -86,7 +86,7 @@ function thinkingConfig(model: string, facts: WireOptions['facts'], level: Model
   return { includeThoughts: thinkingBudget > 0, thinkingBudget };
 }
 
-/** The guarded fetch in the shape the client library needs, with the key and with errors that keep their headers. */
+/** The guarded fetch as the client library wants it, with the key and with errors that keep their headers. */
 function geminiFetch(options: WireOptions): typeof fetch {
   const guarded = guardedFetch(options, {
     pass: ['accept', 'content-type'],

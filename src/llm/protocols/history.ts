@@ -1,4 +1,4 @@
-/** A request's messages as steps, for wires that know no system messages in between and want each result right after its call. */
+/** A request as steps, for wires that take no system messages in between and results right after calls. */
 import type { Json } from '../../core/message.ts';
 import type { Image, ModelRequest } from '../../core/model.ts';
 
@@ -9,7 +9,7 @@ export interface PastCall {
   readonly name: string;
   /** JSON text of an object, whatever the model wrote. */
   readonly arguments: string;
-  /** Undefined when the history holds no result, which every provider refuses: the wire has to say so in its place. */
+  /** Undefined: the history holds no result, which every provider refuses; the wire says so in its place. */
   readonly result: string | undefined;
   /** Pictures that the tool gave beside its text. */
   readonly images: readonly Image[];

@@ -16,7 +16,7 @@ export interface FailureContext {
   readonly now: number;
 }
 
-/** An error that the server answered with, in the shape of the client libraries' own errors: `callWire` maps it to a failure. */
+/** An answered error in the shape of the client libraries' own errors: `callWire` maps it to a failure. */
 export class AnsweredError extends Error {
   /** Undefined in the middle of a stream. */
   readonly status: number | undefined;
@@ -33,7 +33,7 @@ export class AnsweredError extends Error {
   }
 }
 
-/** What is read of an error body: searching one of many megabytes for each piece of a key would hold the daemon up for seconds. */
+/** Read of an error body: searching megabytes for each piece of a key would block the daemon for seconds. */
 const MAX_TEXT = 64_000;
 const MAX_WORDS = 1_000;
 
@@ -122,7 +122,7 @@ function hintOf(status: number | undefined, limit: number | undefined, { model }
   return status === 404 ? { hint: `check the model name "${model}" and base_url` } : {};
 }
 
-/** A connection that never came to an answer. Says what it was in our words: texts of the platform may hold the URL. */
+/** A connection that never came to an answer, told in our words: texts of the platform may hold the URL. */
 export function failureOfConnection(error: unknown, origin: string, context: FailureContext): ModelFailure {
   const code = causeCode(error);
   if (code !== NO_TLS && /CERT|SELF_SIGNED|SIGNATURE|TLS|SSL|ISSUER/.test(code)) {
@@ -162,7 +162,7 @@ function connectionHint(code: string, origin: string): string {
 /** What answers is no TLS, such as plain HTTP. */
 const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
 
-/** The first system error code down the chain of causes; an AggregateError (both address families tried) counts as its first. */
+/** The first system error code in the chain of causes; of an AggregateError (IPv4 and IPv6) its first. */
 function causeCode(error: unknown): string {
   let at = error;
   for (let depth = 0; at instanceof Error && depth < 6; depth += 1) {

@@ -1,4 +1,4 @@
-/** The OpenAI chat wire against a server whose author did not write the other emulator: they need not share a misreading. */
+/** The OpenAI chat wire against an emulator by another author: the two need not share a misreading. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runAgent } from '../../agent/run.ts';
 import type { ModelEvent, ModelRequest } from '../../core/model.ts';

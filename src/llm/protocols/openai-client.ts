@@ -14,7 +14,7 @@ export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> 
   const { apiKey, keyHeader } = options;
   return new Client({
     apiKey: apiKey || 'none',
-    // All of these default to environment variables, which are the operator's for OpenAI and not for this provider.
+    // All default to environment variables, which are the operator's for OpenAI, not for this provider.
     adminAPIKey: null,
     organization: null,
     project: null,

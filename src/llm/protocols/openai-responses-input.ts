@@ -77,7 +77,7 @@ export function toResponsesTools(tools: readonly ToolSpec[]): OpenAI.Responses.F
     name,
     description,
     parameters: { ...parameters },
-    // The default demands schemas of a stricter kind (every property required, no others allowed) and refuses the rest.
+    // The default wants schemas of a stricter kind (all properties required, no others) and refuses the rest.
     strict: false,
   }));
 }

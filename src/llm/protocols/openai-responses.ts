@@ -21,7 +21,7 @@ interface Asked {
   summaries: boolean;
 }
 
-/** `baseUrl` holds the version segment: `https://api.openai.com/v1`. Nothing is kept at the server: every call carries the whole history. */
+/** `baseUrl` holds the version (`/v1`). The server keeps nothing: every call carries the whole history. */
 export function createOpenAiResponses(options: WireOptions): WarmableModel {
   const asked: Asked = { summaries: REASONS.test(options.model) };
   return createWireModel(options, {
@@ -31,7 +31,7 @@ export function createOpenAiResponses(options: WireOptions): WarmableModel {
       try {
         return await responses.create(requestBody(options, request, asked), { signal }).asResponse();
       } catch (error) {
-        // Organizations that are not verified get no summaries of some models, and no answer when they ask for one.
+        // To unverified organizations some models give no summaries, and no answer when asked for them.
         if (!asked.summaries || asRecord(error)['param'] !== 'reasoning.summary') throw error;
         asked.summaries = false;
         return await responses.create(requestBody(options, request, asked), { signal }).asResponse();

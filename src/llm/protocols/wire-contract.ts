@@ -1,4 +1,4 @@
-/** One suite for all wires: the scenarios every provider can get a call into, played by an emulator that we did not write. */
+/** One suite for all wires: what any call can meet, played by an emulator that we did not write. */
 import { expect, test } from 'vitest';
 import { runAgent } from '../../agent/run.ts';
 import type { Image, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
@@ -35,9 +35,11 @@ export type WireScenario = (typeof WIRE_SCENARIOS)[number];
 export interface WireSubject {
   /** The row of the matrix. */
   readonly name: string;
-  /** Makes the wire. `options.baseUrl` is an origin without a path: add what this wire's base URL holds (`/v1`, `/v1beta`, nothing). */
+  /**
+   * `options.baseUrl` is an origin alone: add what this wire's base URL holds (`/v1`, `/v1beta`, nothing).
+   */
   create(options: WireOptions): WarmableModel;
-  /** A model name the emulator takes for one of this wire's, and one that it lets reason (aimock's `isReasoningModel`). */
+  /** A model of this wire to the emulator, and one that it lets reason (aimock's `isReasoningModel`). */
   readonly model: string;
   readonly reasoningModel: string;
   /** The pictures of a request body as it left, in order. */

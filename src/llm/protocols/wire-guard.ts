@@ -15,7 +15,7 @@ const JSON_CHARS = 4_000_000;
 const PIECE_BYTES = 64_000;
 const NEWLINE = 10;
 
-/** Headers of ours that may leave. A client library adds what it finds in the environment, which belongs to another provider. */
+/** What may leave. A client library adds headers from the environment, which are for another provider. */
 const SENT_HEADERS = ['accept', 'authorization', 'content-type'];
 
 /** A request as it is about to leave, without `host`. */
@@ -32,9 +32,9 @@ export interface UnsignedRequest {
 export type Signer = (request: UnsignedRequest) => Promise<Readonly<Record<string, string>>>;
 
 export interface GuardOptions {
-  /** Headers of the client library that may leave, in lower case. Default: accept, authorization, content-type. */
+  /** Headers of the client library that may leave, in lower case. Default: those in `SENT_HEADERS`. */
   readonly pass?: readonly string[];
-  /** Sent with every request, whatever the client library says: keys and versions that it would look for in the environment. */
+  /** Sent always: keys and versions that the client library would else look for in the environment. */
   readonly set?: Readonly<Record<string, string>>;
   /** Laid over the JSON body of every request. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
@@ -132,7 +132,7 @@ async function readText({ body }: HttpAnswer): Promise<string> {
   return new TextDecoder().decode(Buffer.concat(pieces));
 }
 
-/** Client libraries throw away what a server says that is no JSON object, and fail on one that is too deep. */
+/** Client libraries throw away what a server says that is no JSON object, and fail on what is too deep. */
 function asErrorObject(body: string): string {
   if (body.length > JSON_CHARS) return JSON.stringify({ error: { message: body.slice(0, JSON_CHARS) } });
   try {

@@ -1,4 +1,4 @@
-/** The scenarios of `wireContract` over all wires, printed as a matrix. A new wire joins with one entry in `WIRES`. */
+/** The scenarios of `wireContract` over all wires, as a matrix. A new wire is one entry in `WIRES`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Aimock, startAimock } from '../../testing/aimock.ts';
 import { WireMatrix } from '../../testing/wire-matrix.ts';

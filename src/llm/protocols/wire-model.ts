@@ -17,7 +17,7 @@ export interface WireParts<Client> {
   readonly open: (client: Client, request: ModelRequest, signal: AbortSignal) => Promise<Pick<HttpAnswer, 'body'>>;
 }
 
-/** A model over one wire. Connects nothing and loads nothing until the first call or `warm`. Retries nothing: see `withRetry`. */
+/** A model over one wire. Connects and loads nothing before a first call or `warm`, and retries nothing. */
 export function createWireModel<Client>(options: WireOptions, parts: WireParts<Client>): WarmableModel {
   const { provider, model, contextWindow, facts } = options;
   const refused = new WeakSet<ProviderState>();
@@ -57,7 +57,7 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
   };
 }
 
-/** More than the model can write is refused, and by many servers what does not fit the window beside the prompt. */
+/** More than the model can write is refused, and by many servers what the window has no room for. */
 function outputWithin({ contextWindow, facts }: WireOptions, asked: number | undefined, inputTokens: number) {
   if (asked === undefined) return {};
   const room = outputBeside(inputTokens, contextWindow);

@@ -43,7 +43,7 @@ export type WarmableModel = Model & { warm(): Promise<void> };
 
 /** Puts an answer together from the chunks of one wire. */
 export interface Assembly {
-  /** `progress`: something of the answer arrived, not only a sign of life. Throws what the chunk says went wrong. */
+  /** `progress`: part of the answer came, not only a sign of life. Throws what the chunk says went wrong. */
   add(chunk: unknown): Added;
   /** The wire said that the answer is complete. */
   readonly finished: boolean;
@@ -55,7 +55,7 @@ export interface Assembly {
   end(): readonly ModelEvent[];
 }
 
-/** After the end of the answer only the usage is missing; a server that then keeps the line open need not be waited for. */
+/** After the answer only the usage is missing: a server that keeps the line open is not waited for longer. */
 const USAGE_WAIT_MS = 2_000;
 
 /**

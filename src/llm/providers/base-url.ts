@@ -2,8 +2,8 @@ import { GatehouseError } from '../../core/errors.ts';
 import type { Provider, Wire } from './provider.ts';
 
 /**
- * The address in the form the wire wants: the Anthropic client adds `/v1` itself, the Gemini client nothing. Throws GH1101, and the
- * address is not repeated in the error: it may hold a password.
+ * The address as the wire wants it: the Anthropic client adds `/v1` itself, the Gemini client adds nothing.
+ * Throws GH1101 without the address, because it may hold a password.
  */
 export function baseUrlFor(provider: Provider, wire: Wire, configured: string | undefined): string {
   const { name, baseUrl, addressEnv } = provider;

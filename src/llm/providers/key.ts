@@ -1,9 +1,9 @@
-/** Where the key of a provider comes from (spec F2): stored login, the variable of the config, the provider's own. */
+/** Where a provider's key comes from (spec F2): stored login, variable of the config, provider's variable. */
 import { GatehouseError } from '../../core/errors.ts';
 import { keyFlaw } from '../../lib/key-form.ts';
 import type { Credentials, Provider } from './provider.ts';
 
-/** The key of a provider's stored login when there is one that has not expired. Rejects when the store cannot be read. */
+/** The key of a provider's stored login, if it has not expired. Rejects when the store cannot be read. */
 export type StoredKey = (provider: string) => Promise<string | undefined>;
 
 /** What a target says about its key. */
@@ -18,11 +18,11 @@ export interface KeyNeed {
   /** Requests are signed with these, and there is no key. */
   readonly credentials?: Credentials;
   /**
-   * The address is not the provider's own and the config names the variable for it: no other key is meant for whoever runs that
-   * server.
+   * The address is not the provider's own and the config names the variable for it: the operator of that
+   * server gets no other key.
    */
   readonly keyForAddress: boolean;
-  /** The address is neither the provider's own nor on this machine: a login, which nobody chose for it, is not sent there. */
+  /** The address is neither the provider's own nor on this machine: a login is not for it and is not sent. */
   readonly foreignAddress: boolean;
 }
 

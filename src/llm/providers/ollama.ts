@@ -2,8 +2,8 @@ import type { Provider } from './provider.ts';
 import toolCapable from './tool-capable.json' with { type: 'json' };
 
 /**
- * Ollama cuts a prompt that is longer than its `num_ctx` without a word, and its default is far below what the model could take.
- * The window here is therefore careful; `context_window` in the config raises it together with OLLAMA_CONTEXT_LENGTH.
+ * Ollama cuts a prompt longer than its `num_ctx` without a word, and its default is far below what a model
+ * takes. So this window is careful; `context_window` and OLLAMA_CONTEXT_LENGTH together raise it.
  */
 export const ollama: Provider = {
   name: 'ollama',

@@ -29,7 +29,7 @@ export interface Provider {
   readonly keyEnv?: string;
   /** False: a call without a key is fine. */
   readonly keyRequired: boolean;
-  /** Absent where the operator must name it. With the version segment, except on the Anthropic wire, which adds it itself. */
+  /** Absent where the operator must name it. With the version, unless the wire (Anthropic) adds it itself. */
   readonly baseUrl?: string;
   /** The header that carries the key, where it is not the usual one of the wire. */
   readonly keyHeader?: string;
@@ -44,7 +44,7 @@ export interface Provider {
   readonly detect: readonly RegExp[];
   /** Tokens this server takes whatever the model could; wins over the catalog. */
   readonly contextWindow?: number;
-  /** Whether a model runs on the machine that listens, free of charge. Absent where calls may be passed on to a paid service. */
+  /** Whether a model runs, free, on the machine that listens. Absent: calls may go on to a paid service. */
   readonly runsLocally?: (model: string) => boolean;
   /** Which models call tools, where the server decides and not the model alone. */
   readonly callsTools?: (model: string) => boolean;

@@ -63,7 +63,7 @@ describe('wire and address', () => {
     [{ provider: 'openai', model: 'o3' }, 'openai-responses', 'https://api.openai.com/v1'],
     [{ provider: 'openai', model: 'gpt-5', api_type: 'openai' }, 'openai-chat', 'https://api.openai.com/v1'],
     [{ provider: 'openai', model: 'gpt-4o', api_type: 'responses' }, 'openai-responses', 'https://api.openai.com/v1'],
-    // Only OpenAI itself is known to speak Responses: a name that looks like one of its models proves nothing elsewhere.
+    // Only OpenAI itself is known to speak Responses: elsewhere a name like its models' proves nothing.
     [{ provider: 'openrouter', model: 'openai/gpt-5' }, 'openai-chat', 'https://openrouter.ai/api/v1'],
     [{ base_url: LOCAL, model: 'gpt-5' }, 'openai-chat', LOCAL],
     [{ provider: 'r9s' }, 'anthropic', 'https://api.r9s.ai'],

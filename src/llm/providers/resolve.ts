@@ -50,10 +50,10 @@ export interface ResolvedProvider extends KeyNeed {
 const WIRES: Readonly<Record<ApiType, Wire>> = { openai: 'openai-chat', responses: 'openai-responses', anthropic: 'anthropic' };
 
 /**
- * Provider, model, wire and address from the config. Without a provider: a base_url alone means any compatible server (a provider's
- * key is never sent to an address somebody else runs), `provider/model` names both, else the model name decides (spec B1).
- * `env` is for providers whose address and credentials are an account's. Throws GH1104 for a provider that
- * does not exist, GH1101 for a config that lacks something or contradicts itself.
+ * Provider, model, wire and address from the config. Without a provider, a base_url alone means any
+ * compatible server (a provider's key is never sent to another's address), `provider/model` names both, else
+ * the model name decides (spec B1). `env` is for providers whose address and credentials are an account's.
+ * Throws GH1104 for an unknown provider, GH1101 for a config that lacks something or contradicts itself.
  */
 export function resolveProvider(config: ModelConfig, env: Env = {}): ResolvedProvider {
   const { provider: general, model: named } = chooseProvider(config);

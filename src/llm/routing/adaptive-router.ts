@@ -94,14 +94,14 @@ class Router implements AdaptiveRouter {
     const [first] = usable;
     if (!first) return startOf(pool, this.#slots, request);
     if (this.mode !== 'lane') return first;
-    // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
+    // The trial of a half-open circuit is due: the score would never choose a model with failures behind it.
     const trial = usable.find(({ circuit }) => circuit.state === 'half-open');
     if (trial) return trial;
     const best = this.#ranked(usable)[0] ?? first;
     return this.#probe(usable.filter((slot) => slot !== best)) ?? best;
   }
 
-  /** Now and then a model that was not used for a while, the one longest unused, so that its figures do not stay old for ever. */
+  /** Now and then the model that was longest not used, so that its figures do not stay old for ever. */
   #probe(others: readonly SlotState[]): SlotState | undefined {
     const now = this.#options.clock.monotonic();
     const stale = others.filter(({ usedAt }) => usedAt === undefined || now - usedAt > this.#probeIntervalMs);
@@ -109,7 +109,7 @@ class Router implements AdaptiveRouter {
     return stale.reduce((oldest, slot) => ((slot.usedAt ?? -Infinity) < (oldest.usedAt ?? -Infinity) ? slot : oldest));
   }
 
-  /** Of another provider, or both would fail together; the cheapest, or the best where no price is known (spec B5). */
+  /** Of another provider, or both would fail together. The cheapest; without prices the best (spec B5). */
   #alternate(primary: SlotState, pool: readonly SlotState[]): SlotState | undefined {
     const others = pool.filter((slot) => slot.provider !== primary.provider && slot.circuit.admits);
     const priced = others.filter(({ cost }) => cost !== undefined);
@@ -117,7 +117,7 @@ class Router implements AdaptiveRouter {
     return priced.reduce((cheapest, slot) => ((slot.cost ?? 0) < (cheapest.cost ?? 0) ? slot : cheapest));
   }
 
-  /** Where a failed call may go: in score order, open circuits last, and after those the models that do not suit the request. */
+  /** Where a failed call may go, by score: open circuits last, then models that do not suit the request. */
   #rest(pool: readonly SlotState[]): readonly SlotState[] {
     const unsuited = this.#slots.filter((slot) => !pool.includes(slot));
     return [...healthyFirst(this.#ranked(pool)), ...healthyFirst(this.#ranked(unsuited))];

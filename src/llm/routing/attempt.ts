@@ -14,8 +14,8 @@ export interface AttemptOptions {
 }
 
 /**
- * One call of one slot. Its outcome is charged to that slot, also when the stream breaks late; a call that was closed or whose
- * signal aborted is not recorded.
+ * One call of one slot. Its outcome is charged to that slot, also when the stream breaks late. A call that
+ * was closed, or that failed because its signal aborted, is not recorded.
  */
 export class Attempt {
   readonly slot: SlotState;
@@ -42,7 +42,7 @@ export class Attempt {
     this.#open = () => slot.model.call(request, options.signal)[Symbol.asyncIterator]();
   }
 
-  /** The next event. After `done` or `failed`, of which there is exactly one, it must not be called again. Never rejects. */
+  /** The next event. Never rejects. Must not be called again after `done` or `failed`, of which one comes. */
   async next(): Promise<ModelEvent> {
     const from = this.#clock.monotonic();
     const event = await this.#read();
@@ -67,7 +67,7 @@ export class Attempt {
     return this.#pass.trial;
   }
 
-  /** Goes on from `upcoming` to the event that tells whether the model answers. For a trial that was outrun. */
+  /** Goes on from `upcoming` to the event that shows if the model answers. For a trial that was outrun. */
   async watch(upcoming: Promise<ModelEvent> | undefined): Promise<ModelEvent> {
     let event = await (upcoming ?? this.next());
     const isOpen = (): boolean => event.type !== 'done' && event.type !== 'failed';
@@ -77,8 +77,8 @@ export class Attempt {
   }
 
   /**
-   * Closes the stream; a call that had not ended is given up without a record. While `next` is pending the signal has to be
-   * aborted first: the model cannot see that its consumer leaves.
+   * Closes the stream; a call that had not ended is given up without a record. While `next` is pending the
+   * signal has to be aborted first, because the model cannot see that its consumer leaves.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -98,8 +98,8 @@ export class Attempt {
   }
 
   /**
-   * An answer without text or calls reaches the agent, which records what it cost and asks again (spec C4), but it is a failure
-   * of this slot, so that the second one in a row sends the next try elsewhere.
+   * An answer without text or calls reaches the agent, which records its cost and asks again (spec C4). It is
+   * a failure of this slot all the same, so that the second one in a row sends the next try elsewhere.
    */
   #answered(answer: ModelAnswer): void {
     if (this.#closed) return;

@@ -10,7 +10,7 @@ export interface ChainOptions {
   readonly clock: Clock;
   /** Failures in a row after which a model is degraded. Default 2. */
   readonly failureThreshold?: number;
-  /** How long a degraded model is left alone before one call tries it again, or any (router) is stale. ms, default 60 s. */
+  /** How long a degraded model is left alone before a try, or any (router) is stale. ms, default 60 s. */
   readonly probeIntervalMs?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
@@ -22,9 +22,9 @@ export interface ChainOptions {
 export type Chain = Model & AsyncDisposable & { snapshot(): readonly SlotStatus[] };
 
 /**
- * Models in the order of the config (spec B4): starts with the first healthy one, else the one with the fewest failures in a row,
- * and walks round. Degraded ones are skipped while a healthy one is left. Once per probe interval a call asks
- * a degraded model beside the healthy one, so that a model that recovered is used again and no message waits
+ * Models in the order of the config (spec B4): starts with the first healthy one, else the one with the
+ * fewest failures in a row, and walks round. Degraded ones come last. Once per probe interval a call asks a
+ * degraded model beside the healthy one, so that a model that recovered is used again and no message waits
  * for one that did not. At least one slot.
  */
 export function createChain(slots: readonly Slot[], options: ChainOptions): Chain {
@@ -50,8 +50,8 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Chai
 }
 
 /**
- * What a model that wraps several says of itself. The first one decides how much of a conversation is kept: a request too long for
- * another passes that one over.
+ * What a model that wraps several says of itself. The first one decides how much of a conversation is kept; a
+ * request too long for another passes that one over.
  */
 export function wrapperFacts(states: readonly SlotState[]): Pick<Model, 'id' | 'contextWindow' | 'demo'> {
   const [main] = states;

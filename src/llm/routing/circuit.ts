@@ -21,8 +21,8 @@ export interface Pass {
 }
 
 /**
- * closed -> open at `threshold` failures in a row -> half-open after `probeIntervalMs`, with one trial at a time: its success
- * closes the circuit, its failure opens it again.
+ * closed -> open at `threshold` failures in a row -> half-open after `probeIntervalMs`, with one trial at a
+ * time. A success closes the circuit; a trial that fails opens it again.
  */
 export class Circuit {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -58,8 +58,8 @@ export class Circuit {
   }
 
   /**
-   * Takes leave for one call, which is the trial when one is due. Never refuses: where every circuit is open, a call that may
-   * fail is better than none.
+   * Takes leave for one call, which is the trial when one is due. Never refuses: where every circuit is open,
+   * a call that may fail is better than none.
    */
   enter(): Pass {
     const call = {};

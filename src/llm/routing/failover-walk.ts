@@ -16,7 +16,7 @@ export interface Walk {
   readonly clock: Clock;
   readonly all: readonly SlotState[];
   readonly leftovers: Leftovers;
-  /** The slots still worth a try after `from` failed, best first. Asked anew after each failure; tried ones are left out here. */
+  /** Slots worth a try after `from` failed, best first, read after each failure; tried ones are skipped. */
   readonly rest: (from: SlotState) => readonly SlotState[];
   /** Told as those of the same name in `ChainOptions`. */
   readonly onFailed?: (slot: SlotState, failure: ModelFailure) => void;
@@ -37,8 +37,8 @@ export type Tried = Map<SlotState, ModelFailure>;
 export type Piece = AsyncGenerator<ModelEvent, Unanswered | undefined>;
 
 /**
- * Makes a call with `first`, then with the rest while the failures are worth it; ends with exactly one `done` or `failed`. What a
- * model streamed before it broke is taken back: tools only run on `done`, so nothing of it had an effect.
+ * Calls `first`, then the rest while failures are worth it; ends with exactly one `done` or `failed`. What a
+ * model streamed before it broke is taken back: tools only run on `done`, so it had no effect.
  */
 export async function* walkFrom(first: (tried: Tried) => Piece, walk: Walk): AsyncGenerator<ModelEvent> {
   const { signal } = walk;
@@ -124,9 +124,9 @@ async function* waitForLimit(tried: Tried, { clock, signal }: Walk): AsyncGenera
 }
 
 /**
- * What to tell when all failed: the first failure, which is the main model's (spec B6), but a spending limit of ours only when
- * there is nothing else. Where the other models are down, that the request is too long for the one that is
- * not, and what its window is: it answers a shorter one. The message names the others.
+ * What to tell when all failed: the first failure, the main model's (spec B6), but our own spending limit
+ * only when there is nothing else. Where the request is too long for the one model that is not down, that,
+ * and what its window is: it answers a shorter one. The message names the others.
  */
 function overall(tried: Tried, { all: [main] }: Walk): ModelFailure {
   const failures = [...tried];

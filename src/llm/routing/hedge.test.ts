@@ -24,7 +24,7 @@ function setup(scripts: Readonly<Record<string, Script>>) {
   return { clock, router, ask, status, calls: () => models.map((model) => model.requests.length) };
 }
 
-/** Streams one text every `everyMs` on the clock; tells when it was aborted and when its stream was closed. */
+/** Streams one text each `everyMs` on the clock; tells when it was aborted and when its stream was closed. */
 function streaming(id: string, clock: FakeClock, everyMs: number, texts: readonly string[], end: 'done' | 'failed' = 'done') {
   const seen = { aborted: false, closed: false };
   const model: Model = {

@@ -32,9 +32,9 @@ interface Runner {
 }
 
 /**
- * Asks two models at once until the first token of either (spec B5). The other call is aborted then, its stream closed, and it is
- * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner
- * that breaks later is charged for it, and the walk goes on with the rest, the other one included.
+ * Asks two models at once until the first token of either (spec B5). Then the other stream is aborted, closed
+ * and not recorded, unless it is a trial. One that fails before is out; the other is waited for. A winner
+ * that breaks later is charged for it, and the walk goes on with the rest, the other included.
  */
 export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Walk): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));
@@ -100,8 +100,8 @@ function startRunner(slot: SlotState, walk: Walk): Runner {
 }
 
 /**
- * The runner that brought the first token; undefined when both failed or the signal aborted. Yields a wait only when all that
- * still run are in one: as long as another is at work the call is not held up.
+ * The runner that brought the first token; undefined when both failed or the signal aborted. Yields a wait
+ * only while all that still run are in one: as long as another is at work the call is not held up.
  */
 async function* race(runners: readonly Runner[], tried: Tried, walk: Walk): AsyncGenerator<ModelEvent, Runner | undefined> {
   const step = async (runner: Runner) => ({ runner, event: await runner.next() });

@@ -29,7 +29,7 @@ export class Metrics {
   }
 
   /**
-   * Share of failures among the last 64 calls in ordinary use, 0 without any. Of the last ones only: counted over all time, an outage would be
+   * Share of failures among the last 64 outcomes that count, 0 without any. Over all time, an outage would be
    * held against a model that recovered for as long as the daemon runs.
    */
   get errorRate(): number {
@@ -55,8 +55,8 @@ export class Metrics {
   }
 
   /**
-   * `expected`: the circuit was open, so this was a trial or a last resort. Such a failure is counted, but the error rate is about
-   * what happens when the model is in use: with an hour of failed trials in it, a model that recovered would stay last for hours.
+   * `expected`: the circuit was open, so this was a trial or a last resort. It counts, but not in the error
+   * rate, which is about use: after an hour of failed trials a recovered model would be last for hours.
    */
   failed({ expected }: { expected: boolean }): void {
     this.failures += 1;

@@ -212,7 +212,8 @@ test('A30 a recording that is a playlist in truth makes ffmpeg open nothing', as
   const playlist = `#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile://${other}\n#EXT-X-ENDLIST\n`;
   await writeFile(at.note.path, playlist);
   await expect(at.transcriber.transcribe(at.note, signal)).rejects.toMatchObject({ message: expect.stringMatching(/no sound/) });
-  // Behind an empty ID3 tag it looks like an MP3 to us, and like a playlist to an ffmpeg that may guess: that one plays the other file.
+  // Behind an empty ID3 tag it looks like an MP3 to us, and like a playlist to an ffmpeg that may guess. Such
+  // an ffmpeg would play the other file.
   await writeFile(at.note.path, `ID3\u0004\0\0\0\0\0\0${playlist}`);
   await expect(at.transcriber.transcribe(at.note, signal)).rejects.toMatchObject({
     message: expect.stringMatching(/^ffmpeg ended/),
