@@ -34,7 +34,7 @@ export type Gate =
   /** `approvedBy`: id of the wait or grant that allows it. */
   | { readonly kind: 'run'; readonly approvedBy?: string }
   | { readonly kind: 'refused'; readonly output: string; readonly reason: string; readonly key?: string }
-  /** It began, may have had its effect, and may not run again: policy, a person or what was allowed has changed. */
+  /** Begun, perhaps with its effect, and not to run again: policy, person or what was allowed changed. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'ask'; readonly wait: Wanted; readonly reason: string; readonly key?: string };
 
@@ -69,8 +69,8 @@ export async function gateCall(gated: GatedCall): Promise<Gate> {
 }
 
 /**
- * Decides on a call that began before a crash and may have had its effect; one without an effect is decided as
- * one that has not begun. Where it may not run again its outcome is unknown, and never "refused".
+ * Decides on a call that began before a crash and may have had its effect. One without an effect is decided
+ * as one that has not begun. Where it may not run again its outcome is unknown, and never "refused".
  */
 export async function mayStillRun(gated: GatedCall): Promise<Gate> {
   const { run, call, tool, model, taint } = gated;

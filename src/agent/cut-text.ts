@@ -1,6 +1,6 @@
 const MARK = '\n[… cut]';
 
-/** At most `max` UTF-16 units, the mark included; never half a surrogate pair. Cutting the result again changes nothing. */
+/** At most `max` UTF-16 units, mark included, and no half surrogate pair. A second cut changes nothing. */
 export function cutText(text: string, max: number): string {
   return text.length <= max ? text : `${head(text, Math.max(0, max - MARK.length))}${MARK}`;
 }

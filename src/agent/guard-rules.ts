@@ -1,4 +1,4 @@
-/** Spec G5. Each pattern is linear: every gap is bounded, and no two parts of one can match the same text (A45). */
+/** Spec G5. Each pattern is linear: every gap is bounded, no two parts of one match the same text (A45). */
 
 export type GuardLabel =
   | 'system-override'
@@ -36,7 +36,7 @@ const ROLES =
 export const GUARD_RULES: readonly GuardRule[] = [
   rule('system-override', 'high', `\\b(?:ignore|forget|disregard|override)${words(3)}${OLD}\\b${words(3)}${ORDERS}\\b`),
   rule('system-override', 'high', '\\b(?:new|updated|real|actual|revised|true)\\s{1,8}(?:system\\s{1,8})?instructions?\\s{0,4}:'),
-  // A sentence, which has blanks: `root: /var/www/html` of a config file is none. A line of read_file begins with its number.
+  // A sentence, with blanks: `root: /var/www/html` of a config is none. read_file begins lines with a number.
   rule(
     'role-confusion',
     'high',

@@ -1,7 +1,8 @@
 /**
- * Text that speaks to the model as if it were its operator (spec G5). What a tool brings in is redacted before the model, a
- * session or a journal has it; what people write is only counted. It tells of attempts and stops none that is worded
- * otherwise: what a run may do is decided by the policy and the taint gate, whatever the model was told.
+ * Text that speaks to the model as if it were its operator (spec G5). What a tool brings in is redacted
+ * before the model, a session or a journal has it; what people write is only counted. It tells of attempts
+ * and stops none that is worded otherwise: what a run may do is decided by the policy and the taint gate,
+ * whatever the model was told.
  */
 import type { ToolResult } from '../core/tool.ts';
 import type { AgentEmit } from './agent-emit.ts';

@@ -137,7 +137,7 @@ export class HookRunner implements Hooks {
   }
 }
 
-/** Exit 0 allows, 1 refuses where it can, 2 replaces the arguments of a call; all else is a failure (spec G4). */
+/** Exit 0 allows, 1 refuses where it can, 2 replaces a call's arguments; all else is a failure (spec G4). */
 function answerOf(exit: Exit, { key }: Hook, event: HookEvent): HookAnswer | { readonly problem: string } {
   const said = exit.out.trim();
   const isAsked = event.startsWith('before_') || event === 'message_in';

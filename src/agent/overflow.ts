@@ -10,8 +10,8 @@ import type { ModelOutcome } from './model-call.ts';
 const LEAST_KEPT = 4_096;
 
 /**
- * With the output limit of the run, or less where a window that is smaller than the model's own has no room for
- * it. Wires see to the model's own.
+ * Uses the output limit of the run, or less where a window that is smaller than the model's own has no room
+ * for it. Wires see to the model's own window.
  */
 function withLimit(request: ModelRequest, { model, limits }: Pick<AgentRun, 'model' | 'limits'>, window: number): ModelRequest {
   const room = window < model.contextWindow ? outputBeside(estimateRequestTokens(request), window) : Infinity;

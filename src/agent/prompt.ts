@@ -8,7 +8,7 @@ export interface PromptParts {
   readonly now: number;
   /** Of the date: the one that times without a zone are read in. */
   readonly timezone: string;
-  /** Short true sentences about this conversation: the channel, where files live, what the tools may touch. */
+  /** Short true sentences about this conversation: its channel, where files live, what tools may touch. */
   readonly facts?: readonly string[];
 }
 

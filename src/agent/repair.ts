@@ -1,6 +1,7 @@
 /**
- * Makes any history acceptable to every provider, before each call (spec C3): a half tool call left by a crash would otherwise
- * be a request error on every later turn of the session (reliability.md F21). Pure; repairing twice changes nothing.
+ * Makes any history acceptable to every provider, before each call (spec C3): a half tool call left by a
+ * crash would otherwise be a request error on every later turn of the session (reliability.md F21). Pure;
+ * repairing twice changes nothing.
  */
 import { shortHash } from '../core/ids.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
@@ -13,7 +14,7 @@ const OLD_RESULT_CHARS = 800;
 /** Written as the result of a call that has none. */
 export const LOST_RESULT = 'Error: result lost: the outcome of this call is unknown, check before repeating it';
 
-/** Marks user text that the gateway wrote, not a person. `#` cannot come from a platform id: `messageKey` escapes it. */
+/** Marks user text that the gateway wrote. `#` cannot come from a platform id: `messageKey` escapes it. */
 const NOTE = '#note';
 const NOTE_PREFIX = '[System note] ';
 
@@ -83,7 +84,7 @@ function pairTools(messages: readonly SessionMessage[]): readonly SessionMessage
   return entries.flatMap(flatten);
 }
 
-/** The call a result belongs to: ids repeat over turns at some providers, so the newest message that still waits for it. */
+/** The newest call of that id that waits for its result: at some providers ids repeat over turns. */
 function openCall(entries: readonly Entry[], id: string | undefined): OpenCall | undefined {
   for (const entry of entries.toReversed()) {
     const open = entry.calls.find((call) => call.originalId === id && call.result === undefined);
@@ -110,7 +111,7 @@ function flatten({ message, calls }: Entry): readonly SessionMessage[] {
   return [{ ...plain, tool_calls: calls.map(({ call }) => call) }, ...results];
 }
 
-/** Ids every provider takes: `call_`, then at most 35 of the characters Anthropic allows (OpenAI's limit is 40 in all). */
+/** Ids that all providers take: `call_` and at most 35 of Anthropic's characters (OpenAI's limit is 40). */
 const GOOD_ID = /^call_[A-Za-z0-9_-]{1,35}$/;
 
 class UniqueIds {
@@ -132,7 +133,7 @@ class UniqueIds {
   }
 }
 
-/** Arguments go back to the provider as an object; servers that render them in a template fail on anything else. */
+/** Arguments go back as an object: servers that render them in a template fail on anything else. */
 function objectJson(text: string): string {
   try {
     const value: unknown = JSON.parse(text);

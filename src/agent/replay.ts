@@ -37,7 +37,7 @@ export class Replay {
   readonly compacted: StoredSummary | undefined;
   /** Absent: no answer is recorded, or only by a version that did not store it. */
   readonly input: StoredInput | undefined;
-  /** Bits of what the recorded answers were asked with. A later attempt may be told less, and reads it all. */
+  /** Bits of what the recorded answers were asked with: a later attempt may be told less, but reads all. */
   readonly taint: number;
   #nextN = 0;
 
@@ -65,7 +65,7 @@ export class Replay {
         const stored = decodeAnswer(step.value);
         input ??= decodeInput(step.value);
         taint |= step.taint ?? 0;
-        // After an answer that cannot be read the model is asked again, and what followed the lost answer is another story.
+        // After an unreadable answer the model is asked anew, and what followed that one is another story.
         readable &&= stored !== undefined;
         if (readable && stored) this.#answers.push(stored);
         continue;

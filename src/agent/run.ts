@@ -1,7 +1,8 @@
 /**
- * The agent loop: check limits -> repair and trim the history -> model -> tools -> again, until the model ends its turn.
- * Every model answer and tool call is a durable step before the next thing happens, so a later attempt continues where a
- * crash cut this one off (design.md 3, commits 2 and 3). The final answer is durable together with the turn's end.
+ * The agent loop: check limits -> repair and trim the history -> model -> tools -> again, until the model
+ * ends its turn. Every model answer and tool call is a durable step before the next thing happens, so a later
+ * attempt continues where a crash cut this one off (design.md 3, commits 2 and 3). The final answer is
+ * durable together with the turn's end.
  */
 import type { Choice } from '../core/message.ts';
 import type { Image, ModelFailure, ModelRequest } from '../core/model.ts';
@@ -38,8 +39,8 @@ const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
 const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
 
 /**
- * Runs one turn. Provider failures, limits and aborts are outcomes. Rejects only when a step could not be made durable (the
- * journal's error): nothing that needed the step was started, and the same run may be tried again later.
+ * Runs one turn. Provider failures, limits and aborts are outcomes. Rejects only when a step could not be
+ * made durable (the journal's error): nothing that needed it was started, and the run may be tried again.
  */
 export async function runAgent(run: AgentRun): Promise<AgentResult> {
   const wallClockMs = Math.max(0, run.limits.wallClockMs - (run.ranMs ?? 0));
@@ -168,7 +169,7 @@ class AgentLoop {
     return failure.kind === 'empty' ? { kind: 'empty', failure, replayed: recorded !== undefined } : this.#ended(failure);
   }
 
-  /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
+  /** One real call. Its answer and usage are durable before a tool runs or another call is made for it. */
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure } | { readonly wait: NewWait }> {
     const { model, clock, steps, ready } = this.#run;
     this.#resumedAt ??= this.#lines.length;
@@ -194,7 +195,7 @@ class AgentLoop {
     const step = { n, kind: 'model', state: 'DONE', value } as const;
     const recorded = model.demo ? steps.record(step) : steps.record(step, usageEntry(this.#run, n, stored));
     if (this.#run.signal.aborted || isEmpty(stored.answer) || toolCallsOf(stored.answer).length > 0) await recorded;
-    // Nothing more is done for a final answer but to commit the turn, in the same transaction: see `StepLog`, which sees to a failure.
+    // Only the commit of the turn follows a final answer, in one transaction: `StepLog` sees to a failure.
     else recorded.catch(() => undefined);
     return stored;
   }

@@ -195,7 +195,9 @@ async function unknown(call: ToolCall, step: Omit<StepRecord, 'state'>, batch: T
   return await recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
 }
 
-/** The call as it would run, which a hook may have changed, and whether it may. After a crash no hook is asked again. */
+/**
+ * The call as it would run, perhaps changed by a hook, and whether it may. After a crash no hook is asked.
+ */
 async function gateFinal(
   call: ToolCall,
   recorded: ReturnType<Replay['tool']>,

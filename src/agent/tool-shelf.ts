@@ -11,9 +11,9 @@ const UNUSED_AFTER = 5;
 const ALWAYS = new Set(['read_file', 'write_file', 'edit_file', 'list_dir', 'grep', 'shell', 'web_fetch']);
 
 /**
- * Which of the tools that a run is offered are described to the model: the description of each is paid for with every call. A
- * tool that is not described can be called all the same. A function of the calls so far, so that a resumed
- * run describes the same.
+ * Which of the tools that a run is offered are described to the model: each description is paid for with
+ * every call. A tool that is not described can be called all the same. A function of the calls so far, so
+ * that a resumed run describes the same.
  */
 export class ToolShelf {
   readonly #tools: readonly Tool[];
@@ -42,7 +42,7 @@ export class ToolShelf {
     return left.size === 0 ? shown : [...shown, activateTools(left)];
   }
 
-  /** What the model of that number called: the groups of these tools, and those it asked for, are described. */
+  /** What model call number `call` used: the groups of these tools, and those asked for, are described. */
   used(calls: readonly ToolCall[], call: number): void {
     const names = calls.flatMap(({ name, arguments: args }) => (name === 'activate_tools' ? namesIn(args) : [name]));
     for (const group of wantedGroups(names, this.#groups)) this.#usedAt.set(group, call);

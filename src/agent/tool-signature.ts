@@ -2,7 +2,7 @@ import { shortHash } from '../core/ids.ts';
 import type { ToolCall } from '../core/session.ts';
 import { canonicalJson } from '../lib/canonical-json.ts';
 
-/** Equal for two calls that ask for the same thing: the name and the arguments without regard to key order and blanks. */
+/** Equal for two calls that ask for the same: name and arguments, whatever the order of keys and blanks. */
 export function toolSignature(call: Pick<ToolCall, 'name' | 'arguments'>): string {
   return `${call.name}\n${canonicalArguments(call.arguments)}`;
 }

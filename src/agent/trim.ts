@@ -1,4 +1,4 @@
-/** Fits a repaired history into the model's window without a model's help (spec C3). Pure; trimming twice changes nothing. */
+/** Fits a repaired history into the model's window without a model (spec C3). Pure and idempotent. */
 import { wholeGroups } from '../core/history-cut.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { estimateTokens, messageTokens, SAFETY_MARGIN, textTokens } from '../llm/tokens.ts';
@@ -21,8 +21,8 @@ const RESULT_CUTS = [20_000, 8_000, 3_000, 800];
 const SUMMARY_ID = '#summary';
 
 /**
- * `messages` must come from `repairHistory`. Keeps the system message, the newest message a person wrote, and whole groups of
- * a call with its results; what is older becomes one summary.
+ * `messages` must come from `repairHistory`. Keeps the system message, the newest message a person wrote, and
+ * whole groups of a call with its results. What is older becomes one summary.
  */
 export function trimHistory(messages: readonly SessionMessage[], contextWindow: number): readonly SessionMessage[] {
   const budget = Math.floor((contextWindow * WINDOW_SHARE) / SAFETY_MARGIN);
