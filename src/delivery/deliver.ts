@@ -25,17 +25,24 @@ import { Signs } from './signs.ts';
 import { createSlots } from './slots.ts';
 
 export interface Delivery extends AsyncDisposable {
-  /** The lane has new parts, or its channel came back. Cheap; call it after every commit that adds parts. Ignored once stopped. */
+  /**
+   * The lane has new parts, or its channel came back. Cheap: to be called after every commit that adds parts.
+   * Ignored once stopped.
+   */
   poke(lane: string): void;
-  /** Wakes every waiting lane of a channel: call it when the channel turned healthy. Otherwise they look every 5 s. */
+  /** Wakes all waiting lanes of a channel that turned healthy. Without the call they look every 5 s. */
   pokeChannel(name: string): void;
   /**
-   * Once, after `journal.recover` and before channels start: settles SENDING rows of an earlier boot by send class and starts the
-   * lanes. `idem` and `blind` are settled when it resolves; `find` is asked by the lane, before anything new, once its channel is ready.
-   * What shows that there is work on the `left` goes once their channel is: best effort, one try.
+   * To be called once, after `journal.recover` and before channels start. Settles SENDING rows of an earlier
+   * boot by send class and starts the lanes. `idem` and `blind` are settled when it resolves; `find` is asked
+   * by the lane, before anything new, once its channel is ready. What shows that there is work on the `left`
+   * goes once their channel is ready: best effort, one try.
    */
   recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[], left?: readonly LeftRun[]): Promise<void>;
-  /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
+  /**
+   * Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Takes nothing that an
+   * answer needs.
+   */
   typing(ref: Place): Disposable;
   /** Puts an emoji under the message, or the one it corrects; within 10 s and the rate limit, or rejects. */
   react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void>;
@@ -53,8 +60,9 @@ export interface Delivery extends AsyncDisposable {
   /** Resolves when no lane has anything left, those that wait for a retry included. */
   idle(): Promise<void>;
   /**
-   * Shutdown. Goes on sending for at most `ms`, then begins no new send and gives what is under way 5 s more. What is left stays PENDING
-   * in the journal. Resolves when nothing runs any more; delivery cannot be used again.
+   * Shuts down. Goes on sending for at most `ms`, then begins no new send and gives what is under way 5 s
+   * more. What is left stays PENDING in the journal. Resolves when nothing runs any more; delivery cannot be
+   * used again.
    */
   drain(ms: number): Promise<void>;
   /** Resolves when no send of this channel is under way. While it is not `ready`, none begins. */
@@ -67,7 +75,7 @@ export interface Delivery extends AsyncDisposable {
 
 /** At once per channel: a platform that hangs holds up only itself. */
 const SENDS_PER_CHANNEL = 64;
-/** A send cut off halfway is UNKNOWN for ever on a blind channel, so it gets this long after the drain's end. */
+/** What a send gets after the drain's end: one cut off halfway is UNKNOWN for ever on a blind channel. */
 const LAST_SENDS_MS = 5_000;
 
 export function createDelivery(options: DeliveryOptions): Delivery {

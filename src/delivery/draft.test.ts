@@ -452,7 +452,8 @@ describe('after a kill', () => {
   test.each([
     ['idem', ['whole'], ['SENT', 'SENT']],
     ['find', ['whole'], ['SENT', 'SENT']],
-    // Nobody can edit what nobody has the id of: the one case in which half an answer stays, with its mark, and is counted.
+    // An edit needs the id, and nothing has it: the one case in which half an answer stays, with its mark,
+    // and is counted.
     ['blind', [expect.stringMatching(/ …$/), 'whole'], ['UNKNOWN', 'SENT']],
   ] as const)('F8 between the sending of the draft and its record, on class %s', async (sendClass, shown, states) => {
     const before = setup({ sendClass });

@@ -187,7 +187,7 @@ const documentOf = (text: fc.Arbitrary<string>): fc.Arbitrary<string> => {
   return fc.array(fc.oneof(text, fence), { maxLength: 8 }).map((blocks) => blocks.join(''));
 };
 const document = documentOf(prose);
-/** Marks in running text can make fences of their own, and a test could not tell them from those that were added. */
+/** Marks in running text can make fences of their own: a test could not tell them from added ones. */
 const unmarked = documentOf(prose.map((text) => text.replace(/[`~]/g, '')));
 
 /** What a property once found: emphasis that is cut, and wide letters behind half a character. */
