@@ -1,8 +1,8 @@
 import type { Emit, RunEvent } from '../core/events.ts';
 
 /**
- * Fan-out of run events to observers (log, status, typing, trace). Synchronous and in order; an observer that throws is
- * reported to `onError` and disturbs neither the run nor the other observers.
+ * Fans run events out to observers (log, status, typing, trace). Synchronous and in order. An observer that
+ * throws is reported to `onError` and disturbs neither the run nor the other observers.
  */
 export class EventBus {
   readonly #observers = new Set<Emit>();

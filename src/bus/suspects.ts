@@ -10,10 +10,10 @@ const SUSPECT_AFTER = 2;
 /** Of a task: it is given up after the second one (`MOST_STARTS` in `src/journal/recovery.ts`). */
 const TASK_SUSPECT_AFTER = 1;
 /**
- * So long all tasks that a crash interrupted run by themselves, in equal shares, unless they end or park before.
- * What brings the process down mostly does so again sooner; were there no bound, one call of hours
- * would hold up all the others. A task that goes on beyond it is given up together with the next one that
- * brings the process down. ms.
+ * So long all tasks that a crash interrupted run by themselves, in equal shares, unless they end or park
+ * before. What brings the process down mostly does so again sooner. Without a bound, one call of hours would
+ * hold up all the others. A task that goes on beyond it is given up together with the next one that brings
+ * the process down. ms.
  */
 const TASKS_ALONE_MS = 300_000;
 /** The share of each is no smaller, and no larger while a conversation waits behind it. ms. */
@@ -25,7 +25,7 @@ interface Suspect {
   readonly begin: () => void;
 }
 
-/** Lets what may bring the process down run by itself: conversations first, then tasks in the order they came. */
+/** Lets what may bring the process down run by itself: conversations first, then tasks as they came. */
 export class Suspects {
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>;
   #waiting: readonly Suspect[] = [];

@@ -211,8 +211,8 @@ export class TurnPermits {
 
   /**
    * One timer, for the next channel that will have been without work for so long that others may have its
-   * share. It lasts a minute at most, and only while a job waits although a permit is free: once all jobs have
-   * ended there is none.
+   * share. It lasts a minute at most, and only while a job waits although a permit is free. Once all jobs
+   * have ended there is none.
    */
   #watch(): void {
     const { total, clock } = this.#options;
