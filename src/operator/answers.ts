@@ -40,7 +40,7 @@ export interface Decision {
   readonly answer: string;
   /** The end of the wait, to be written with the message. Absent: the question is over, or there is none. */
   readonly settled?: Settled;
-  /** It may be meant for another bot: a code of no question in this chat, or a command that we do not know. */
+  /** It may be meant for another bot: a code of no question in this chat, or a command unknown to us. */
   readonly isStray?: true;
 }
 

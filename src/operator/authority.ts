@@ -33,8 +33,8 @@ export interface Standing {
 }
 
 /**
- * Marks of adapters that bring no words of others. All other ones may: what is forwarded or shared, a place, a
- * contact, a sticker has names that its sender did not choose.
+ * Marks of adapters that bring no words of others. All other marks may: what is forwarded or shared, a place,
+ * a contact or a sticker has names that its sender did not choose.
  */
 const OWN_MARK = /^\[(?:Subject: .*|quoted text left out|mail shortened: .*|cut off after \d+ characters)\]$/;
 

@@ -16,8 +16,8 @@ function inAll({ lane, sender }: Partial<Record<string, Load>>): Load {
 }
 
 /**
- * `loads`: what waits, by `lane`, `sender` and `all`, by default what is most of these; `mine`: of the sender in
- * the lane.
+ * `loads`: what waits, by `lane`, `sender` and `all`; by default `all` is the largest of these. `mine`: what
+ * the sender has waiting in the lane.
  */
 function scene(loads: Partial<Record<string, Load>>, set: Record<string, number> = {}) {
   const none = { messages: 0, bytes: 0 };

@@ -145,9 +145,9 @@ export class Floods {
   }
 
   /**
-   * As it was, or refused because too much of its lane or sender waits. An edit of what waits adds nothing and
-   * is taken all the same: whether it is one is known in the transaction. `entered` is called when it is on
-   * disk, or is not to be.
+   * As it was, or refused because too much of its lane or sender waits. An edit of what waits adds nothing
+   * and is taken all the same: whether it is one is known in the transaction. `entered` is to be called when
+   * it is on disk, or is not to be.
    */
   judge(admission: Admission): Admission {
     if (admission.kind === 'answer') return this.#judgeAtOnce(admission);
