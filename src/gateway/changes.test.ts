@@ -1,4 +1,4 @@
-/** Edits, deletions and reactions, from the channel to the journal and the agent. Everything is real but the platform and the model. */
+/** Edits, deletions and reactions, from channel to journal and agent. All is real but platform and model. */
 import { expect, test } from 'vitest';
 import { toDelete } from '../../channels/discord/in/inbound.ts';
 import type { InboundMessage } from '../core/message.ts';

@@ -32,9 +32,9 @@ export interface LanesOptions extends Pick<LaneStartOptions, 'rules'> {
   /** Bounds the turns that run at once over all lanes. */
   readonly permits: TurnPermits;
   /**
-   * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. The
-   * claim is committed; nothing of the turn may leave the process before `durable` resolves. After a rejection
-   * the lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
+   * One turn on a claimed row, until its outcome is known; `undefined` = nothing to commit. The claim is
+   * committed; nothing of the turn may leave the process before `durable` resolves. After a rejection the
+   * lane runs the same claim again, after a back-off: recorded steps are replayed, nothing is lost.
    */
   readonly turn: (row: RunRow, signal: AbortSignal, durable: Promise<unknown>) => Promise<Finish | undefined>;
   readonly onTurnError: (row: QueuedRow, error: unknown, retryInMs: number) => void;
