@@ -1,4 +1,4 @@
-// One request on a connection of its own -> the head of the answer -> its body, unpacked, as far as it is wanted.
+// One request on a connection of its own -> the head of the answer -> its body, unpacked, as far as wanted.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
