@@ -234,7 +234,7 @@ function eachRow(text: string, change: (row: string) => string): string {
   return text.split('\n').map(change).join('\n');
 }
 
-/** What lines of requests that name the author are a reply to (`prepare.ts`), with all that is quoted below. */
+/** Takes out what requests that name the author reply to (`prepare.ts`), with all that is quoted below. */
 function withoutOrigins(text: string, origins: readonly string[]): string {
   let isBelow = false;
   return text

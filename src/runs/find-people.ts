@@ -47,7 +47,7 @@ function idOf(principal: string, { linked }: Pick<FindPeopleOptions, 'linked'>):
   return linked(principal)[0] ?? principal;
 }
 
-/** For the model: `Ada (telegram:42), slack:U1`. A name that is not the one it gave may be a stranger's words. */
+/** For the model: `Ada (telegram:42), slack:U1`. A name that it did not give may be a stranger's words. */
 export function listed(people: readonly FoundPerson[], name: string): string {
   const shown = ({ ids, chats: [chat] }: FoundPerson): string => {
     const isSame = chat?.title?.toLowerCase() === name.toLowerCase();

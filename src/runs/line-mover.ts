@@ -8,8 +8,9 @@ import { appendWithCuts } from './cuts.ts';
 import { orderLines } from './order-lines.ts';
 
 /**
- * Lines moved per round: bounds memory, and how long one round holds the journal's reader. Twice as many after each
- * round that was full, up to the most: of a backlog more lines share a sync of their file, so that it shrinks.
+ * Lines moved per round: bounds memory, and how long one round holds the journal's reader. Doubled after each
+ * round that was full, up to the most: more lines of a backlog share a sync of their file, so that it
+ * shrinks.
  */
 const BATCH = 500;
 const MOST_IN_BATCH = 4_000;

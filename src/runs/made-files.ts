@@ -1,5 +1,5 @@
-// lines of all sessions -> when calls of a person and of others ran, and what the person said -> files of shared
-//   workspaces that hold their words: which were made in calls of theirs alone, and are named by no other
+// lines of all sessions -> when calls of a person and of others ran, and what the person said -> files of
+//   shared workspaces that hold their words: those made in calls of theirs alone and named by no other
 import { lstat, unlink } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { Theirs, WorkedIn } from '../core/erasure.ts';
@@ -20,7 +20,7 @@ const MOST_NAME_CHARS = 200;
 const SEARCHED_CHARS = 4 * 1024 * 1024;
 /** What one search costs besides, in the same measure. */
 const SEARCH_CHARS = 1_000;
-/** A file system notes times by a clock of its own, which is this much behind; those of lines are whole ms. */
+/** A file system notes times by its own clock, which is this much behind. Those of lines are whole ms. */
 const BEHIND_MS = 10;
 const WHOLE_MS = 1;
 /** Its objects are packed one by one. */
@@ -38,7 +38,7 @@ function isElsewhere(name: string): boolean {
   return SEARCHED_OTHERWISE.includes(name) || /^(?:journal|lock)\.db/.test(name);
 }
 
-/** Where the tools of a session write: those of a run within another session, in the directory of that one. */
+/** Where the tools of a session write. A run within another session writes in the directory of that one. */
 export function workspaceOf(dataDir: string, session: string): string {
   const within = /^(.*?)#(?:task|run):/s.exec(session)?.[1];
   return sessionWorkspacePath(dataDir, within === undefined ? session : sessionOfArchive(within));
@@ -186,8 +186,8 @@ async function readSessions(options: MadeFilesOptions): Promise<Read> {
 }
 
 /**
- * Which of the files lines of others name, in whatever they wrote or called. A name counts wherever it stands,
- * also within a longer word: rather a file too many stays.
+ * Which of the files lines of others name, in whatever they wrote or called. A name counts wherever it
+ * stands, also within a longer word: one file too many stays rather than one too few.
  */
 async function namedByOthers(
   { dataDir, theirs, key, isOwn, sessions }: MadeFilesOptions,

@@ -23,7 +23,7 @@ export interface MailerOptions extends Omit<FindPeopleOptions, 'chats'> {
   readonly expiresInMs: () => number;
 }
 
-/** Mail of one run, to people who need not have written: what is asked of them is that they are not blocked. */
+/** Mail of one run. Its readers need not have written to us; they must not be blocked. */
 export class RunMailer implements Mailer {
   readonly #options: MailerOptions;
   readonly #row: RunRow;

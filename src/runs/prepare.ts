@@ -13,13 +13,13 @@ import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voic
 /** Longest line of what was said in a group before, in UTF-16 units. */
 const LINE_LIMIT = 500;
 /**
- * Longest quotation handed to the agent, in UTF-16 units: a message of Telegram, Discord, and what people type
- * in Slack is whole, and so is a forwarded conversation of Feishu. It costs about 4,000 tokens.
+ * Longest quotation handed to the agent, in UTF-16 units: a message of Telegram, Discord, and what people
+ * type in Slack is whole, and so is a forwarded conversation of Feishu. It costs about 4,000 tokens.
  */
 const QUOTE_LIMIT = 16_000;
-/** A quotation on the line of its mark: as long as this, or up to `LINE_LIMIT` where a line shows it as it is. */
+/** A quotation on its mark's line: so long, or up to `LINE_LIMIT` where a line shows it as it is. */
 const SHORT_QUOTE = 100;
-/** The same of the agent's own answers: mostly it has them in its history, though not those of jobs and tasks. */
+/** The same of the agent's own answers. Its history has most of them, though not those of jobs and tasks. */
 const OWN_QUOTE_LIMIT = 4_000;
 /** Longest name of a file, and longest word on whose a quotation is, in UTF-16 units. */
 const NAME_LIMIT = 100;
@@ -226,7 +226,7 @@ function background({ background: lines, isGroup }: InboundMessage): string {
   return [isGroup ? '[said in this group since you last spoke, not to you:' : '[since you last spoke:', ...told, ']'].join('\n');
 }
 
-/** What the sender points to. A long text stands whole and in its own lines, because the question is about it. */
+/** What the sender points to. A long text stands whole in its own lines, as the question is about it. */
 function quotation({ replyTo }: InboundMessage): string {
   const { text = '', origin, fromBot, isRepeated } = replyTo ?? {};
   if (text === '' && !origin) return '';

@@ -1,4 +1,4 @@
-/** Turns whose journal cannot be written for a while, on the daemon with everything real but platform, model and time. */
+/** Turns while the journal cannot be written. All of the daemon is real but platform, model and time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';

@@ -42,7 +42,7 @@ export class RunSubAgents implements SubAgents {
   readonly #options: SubAgentsOptions;
   /** How many calls of each answer asked for one. */
   readonly #ofAnswer = new Map<string, number>();
-  /** Budgets by key. Their rows may not be there yet: those that a run waits for are written when it parks. */
+  /** Budgets by key. Their rows may not be there yet: what a run waits for is written when it parks. */
   readonly #planned = new Map<string, number>();
   /** Keys of those in the background that are on disk. */
   readonly #begun = new Set<string>();

@@ -109,7 +109,7 @@ export function endParts(row: RunRow, end: End, { parts, elsewhere, isThere }: P
   const told = taskText(row, end);
   const other = elsewhere(row.authority, target);
   const planned = other ? parts({ id: elsewhereId(row.key), ...other }, `${NOT_DELIVERED}\n\n${told}`, files, choices) : [];
-  // Their keys are their own. They belong to the run, as the others do: what ends or erases it finds them by that.
+  // Their keys are their own. They belong to the run as the others do: what ends or erases it finds them so.
   const inOther = planned.map(({ part, ...rest }) => ({ ...rest, part: { ...part, messageId: row.key } }));
   if (other && !isThere(target.channel)) return inOther;
   const [first, ...rest] = parts(target, told, files, choices);

@@ -17,7 +17,7 @@ export type Share =
   /** 0 = without a limit. */
   { readonly maxTokens: number } | { readonly usedUp: 'run' | 'request' };
 
-/** Without a wish it is an equal share of what the request and the run may use. It is never more than is left. */
+/** Without a wish, an equal share of what the request and the run may use. Never more than is left. */
 export function shareOf({ asked, tree, run }: Shares): Share {
   const bounds: number[] = [];
   const shares: number[] = [];

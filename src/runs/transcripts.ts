@@ -101,7 +101,8 @@ export class Transcripts implements AsyncDisposable {
 
   /**
    * `/new`: archives the session and keeps its newest `keep` messages, and no yes that was given for it.
-   * Returns how many stayed. The caller holds the session's mutex. Rejects when the session's own lines cannot be moved into its file first.
+   * Returns how many stayed. The caller holds the session's mutex. Rejects when the session's own lines
+   * cannot be moved into its file first.
    */
   async restart(session: string, keep: number): Promise<number> {
     await this.#options.journal.commit([{ kind: 'end-grants', session }]);
