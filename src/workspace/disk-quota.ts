@@ -120,8 +120,8 @@ export class DiskQuota implements Disposable {
   /**
    * Why a program that began then must write no more, undefined while it may go on: what it writes is not
    * claimed. While the disk is short every program that writes is ended, since one may hold files open that
-   * have no name any more. Else its person's files are walked, once the disk has become fuller by as much as a
-   * limit needs, and `before` becomes what is found: what others wrote is not counted again.
+   * have no name any more. Else its person's files are walked once the disk is fuller by as much as a limit
+   * needs. `before` becomes what is found: what others wrote is not counted again.
    */
   async overrun(workspace: string, before: DiskBefore): Promise<GatehouseError | undefined> {
     const free = await this.#options.free(workspace);

@@ -17,8 +17,8 @@ const MAX_NAME_BYTES = 255;
 const SEPARATOR_LOOKALIKES = /[\u2044\u2215\u29f5\u29f8\u29f9\u2afd\ufe68\uff0f\uff3c]/u;
 
 /**
- * The names a model-given path walks through, relative to the workspace; `[]` = the workspace itself. Decodes nothing: `%2e%2e` is a
- * file of that name. Throws `PathRefusal`.
+ * The names a model-given path walks through, relative to the workspace; `[]` = the workspace itself. Decodes
+ * nothing: `%2e%2e` is a file of that name. Throws `PathRefusal`.
  */
 export function splitWorkspacePath(path: string): readonly string[] {
   const shown = JSON.stringify(path.length > 100 ? `${path.slice(0, 100)}…` : path);
@@ -48,13 +48,14 @@ export interface WalkOptions {
 }
 
 /**
- * One directory of the workspace, held open. Operations on `child(name)` happen in that very directory even when somebody swaps a
- * name on the way for a symbolic link meanwhile (attack A21): on Linux the path leads through the open descriptor.
+ * One directory of the workspace, held open. Operations on `child(name)` happen in that very directory, even
+ * when a name on the way is swapped for a symbolic link meanwhile (attack A21): on Linux the path leads
+ * through the open descriptor.
  */
 export class WorkspaceDirectory implements AsyncDisposable {
   readonly #handle: FileHandle;
   readonly #path: string;
-  /** Real path of the workspace where containment is proved by paths; undefined where the descriptor proves it. */
+  /** Real path of the workspace where paths prove containment; undefined where the descriptor proves it. */
   readonly #root: string | undefined;
 
   private constructor(handle: FileHandle, path: string, root: string | undefined) {
@@ -64,8 +65,8 @@ export class WorkspaceDirectory implements AsyncDisposable {
   }
 
   /**
-   * Opens `names` below `workspace` one by one, refusing a symbolic link at each. `workspace` itself is trusted. Throws
-   * `PathRefusal`, also when a directory is missing. The caller disposes what it gets.
+   * Opens `names` below `workspace` one by one, refusing a symbolic link at each. `workspace` itself is
+   * trusted. Throws `PathRefusal`, also when a directory is missing. The caller disposes what it gets.
    */
   static async open(workspace: string, names: readonly string[], options: WalkOptions = {}): Promise<WorkspaceDirectory> {
     const procFd = options.procFd ?? (process.platform === 'linux' && existsSync('/proc/self/fd'));
@@ -97,14 +98,14 @@ export class WorkspaceDirectory implements AsyncDisposable {
   }
 
   /**
-   * Opens a directory in this one, refusing a symbolic link. Throws `PathRefusal`. The caller disposes what it
-   * gets, and may dispose this one before.
+   * Opens a directory in this one, refusing a symbolic link. Throws `PathRefusal`. The caller disposes what
+   * it gets, and may dispose this one before.
    */
   async enter(name: string): Promise<WorkspaceDirectory> {
     return await this.#enter(name, false);
   }
 
-  /** Opens a regular file for reading; refuses links, directories and anything else (a FIFO would block, a device would act). */
+  /** Opens a regular file for reading. Refuses all else: a FIFO would block, a device would act. */
   async openFile(name: string): Promise<FileHandle> {
     const shown = JSON.stringify(name);
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -142,7 +143,7 @@ export class WorkspaceDirectory implements AsyncDisposable {
     }
   }
 
-  /** Without descriptors to walk through: what was opened must be what the path names now, and lie in the workspace. */
+  /** Without descriptors: what was opened must be what the path names now, and lie in the workspace. */
   async #confirm(name: string, opened: { readonly dev: number; readonly ino: number }): Promise<void> {
     if (this.#root === undefined) return;
     const path = this.child(name);

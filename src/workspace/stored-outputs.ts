@@ -1,4 +1,4 @@
-/** Where outputs of tools lie that are too large to be shown as a whole: beside the files of the workspace. */
+/** Where outputs of tools lie that are too large to be shown whole: beside the files of the workspace. */
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { isErrno } from '../lib/errno.ts';
 import type { WorkspaceDirectory } from './path.ts';

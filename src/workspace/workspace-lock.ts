@@ -1,4 +1,4 @@
-// calls that write into a workspace, many at a time -> or one call that a person approved, with nothing beside it
+// calls that write into a workspace, many at a time -> or one call that a person approved, alone
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { startTimer } from '../lib/timer.ts';
