@@ -1,4 +1,4 @@
-// reference -> bytes of the platform, within the channel's limit -> a file of the workspace, named and judged by its bytes
+// reference -> bytes of the platform, within the channel's limit -> a file, named and judged by its bytes
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
@@ -86,7 +86,7 @@ export async function fetchFile(
   // Disposed of when nothing is left of a file that was not stored.
   using room = await uploads?.claim(workspace, ref.size ?? 0, signal);
   const partial = folder.child(`${stem}.part`);
-  // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
+  // What a crashed attempt left or a tool put there is unlinked and never written through (A21).
   await rm(partial, { force: true, recursive: true });
   const handle = await open(partial, 'wx', 0o600);
   try {

@@ -1,6 +1,6 @@
 /**
- * What a file is, by its bytes. Names and stated types come from strangers: they decide neither what is handed to a model or a
- * transcriber nor what a file on disk is called (A23).
+ * What a file is, by its bytes. Names and stated types come from strangers: they decide neither what is
+ * handed to a model or a transcriber nor what a file on disk is called (A23).
  */
 
 /** As many first bytes as `fileTypeOf` looks at. */
@@ -33,14 +33,14 @@ function isMp3Frame(head: string): boolean {
   return sync === 0xff && (version & 0xe6) === 0xe2 && rates >> 4 !== 0 && rates >> 4 !== 15 && ((rates >> 2) & 3) !== 3;
 }
 
-/** The programs of Windows: `MZ`, and at 0x3c the place of the second mark. Two letters alone begin many a text. */
+/** Programs of Windows: `MZ`, and at 0x3c the place of the second mark. Many a text begins with "MZ". */
 function isWindowsProgram(head: string): boolean {
   if (!head.startsWith('MZ') || head.length < 0x40) return false;
   const at = Buffer.from(head.slice(0x3c, 0x40), 'latin1').readUInt32LE();
   return head.startsWith('PE\0\0', at) || head.startsWith('NE', at) || head.startsWith('LE', at);
 }
 
-/** BITMAPFILEHEADER: the size of the header that follows it tells a picture from a text that begins with "BM". */
+/** BITMAPFILEHEADER. The size of the header after it tells a picture from a text that begins with "BM". */
 function isBitmap(head: string): boolean {
   if (!head.startsWith('BM') || head.length < 18) return false;
   return [12, 40, 52, 56, 64, 108, 124].includes(Buffer.from(head.slice(14, 18), 'latin1').readUInt32LE());
@@ -48,7 +48,7 @@ function isBitmap(head: string): boolean {
 
 const ZIPPED = ['.docx', '.xlsx', '.pptx', '.odt', '.ods', '.odp', '.epub', '.apk', '.jar'];
 
-/** The first that fits is it. A container that is read from its end (ZIP) or from anywhere in its head (PDF) comes behind the others. */
+/** The first that fits counts. What is read from its end (ZIP) or anywhere in its head (PDF) comes last. */
 const SIGNATURES: readonly Signature[] = [
   { type: 'image/jpeg', ending: '.jpg', endings: ['.jpeg'], types: ['image/jpg', 'image/pjpeg'], fits: starts('\xff\xd8\xff') },
   { type: 'image/png', ending: '.png', types: ['image/apng'], fits: starts('\x89PNG\r\n\x1a\n') },
@@ -118,10 +118,12 @@ const SIGNATURES: readonly Signature[] = [
   { type: 'application/pdf', ending: '.pdf', fits: (head) => /%PDF-\d\.\d/.test(head.slice(0, 1_024)) },
 ];
 
-/** The types inside a ZIP that a stated type may name; the bytes cannot tell them apart without unpacking, which nothing here does. */
+/**
+ * Types inside a ZIP that a stated type may name: only unpacking tells them apart, which nothing here does.
+ */
 const ZIP_TYPES = /^application\/(?:vnd\.openxmlformats-officedocument\.|vnd\.oasis\.opendocument\.|epub\+zip$|java-archive$)/;
 
-/** Recordings that hold nothing but sound have a type of their own; a transcriber is given these containers too. */
+/** Recordings of sound alone have a type of their own; a transcriber is given these containers too. */
 const SPEECH = /^(?:audio\/|video\/(?:mp4|webm|3gpp|quicktime)$)/;
 
 function signatureOf(head: Uint8Array): Signature | undefined {
@@ -142,8 +144,9 @@ export interface SeenType {
 }
 
 /**
- * Settles what a file is taken for. Where the bytes have a mark, it decides, and a claim is kept only if it names the same thing;
- * where they have none, a claim is kept unless it names something that would have a mark. `ending` with its dot, as claimed.
+ * Settles what a file is taken for. Where the bytes have a mark, it decides, and a claim is kept only if it
+ * names the same thing. Where they have none, a claim is kept unless it names something that would have a
+ * mark. `ending` with its dot, as claimed.
  */
 export function settleType(
   head: Uint8Array,

@@ -5,7 +5,7 @@ import { IMAGE_SCAN_BYTES, imageFault, imageSizeOf, MAX_FRAMES, MAX_PIXELS } fro
 
 type Make = (width: number, height: number) => Buffer;
 
-/** The largest size that each format can state, or the 50,000 × 50,000 of the bombs that are passed around where it can state that. */
+/** The largest size that a format can state, or the 50,000 × 50,000 of common bombs where it can. */
 const FORMATS: readonly (readonly [name: string, make: Make, bomb: readonly [number, number]])[] = [
   ['PNG', png, [50_000, 50_000]],
   ['animated PNG', (width, height) => png(width, height, { frames: 1 }), [0x7fffffff, 1]],
@@ -93,7 +93,7 @@ test('F39 pages that name each other in a circle, and directories without end, c
   expect(imageFault(tiff(2, 2, { loop: true }))?.kind).toBe('bomb');
   const endless = Buffer.alloc(IMAGE_SCAN_BYTES, 'II*\0\x08\0\0\0\xff\xff', 'latin1');
   expect(imageFault(endless)?.kind).toBe('damaged');
-  // A thousand times the same directory of 65,535 entries; a size behind the first ten thousand of them is not looked for.
+  // The same directory of 65,535 entries a thousand times: no size behind the first ten thousand is read.
   const circle = Buffer.alloc(1_000_000);
   circle.write('II*\0\x08\0\0\0\xff\xff', 'latin1');
   circle.writeUInt32LE(8, 10 + 12 * 0xffff);

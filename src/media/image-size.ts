@@ -1,21 +1,22 @@
 /**
- * How large a picture would be once decoded, read from its headers alone: nothing is decompressed, no length found in the file is
- * allocated, and every step moves forward, so that a hostile file costs at most one pass over its bytes.
+ * How large a picture would be once decoded, read from its headers alone. Nothing is decompressed, no length
+ * found in the file is allocated, and every step moves forward, so that a hostile file costs at most one pass
+ * over its bytes.
  */
 
 /**
- * 8,000 × 8,000 is the most Anthropic takes (platform.claude.com, vision, "Evaluate image size"), and above what cameras of phones
- * make in full (50 megapixels): decoded it takes 256 MB.
+ * 8,000 × 8,000 is the most Anthropic takes (platform.claude.com, vision, "Evaluate image size"), and above
+ * what cameras of phones make in full (50 megapixels). Decoded it takes 256 MB.
  */
 export const MAX_PIXELS = 64_000_000;
 /** Of either side, on the same page: a request with a longer one is refused as a whole. */
 export const MAX_SIDE = 8_000;
 /** A minute at 16 frames a second. Decoders that unfold an animation keep every frame. */
 export const MAX_FRAMES = 1_000;
-/** As many first bytes as are looked at. A picture's size stands in front; one whose end lies behind this is shown to no model. */
+/** Looked at from the front, where the size stands. A picture that ends behind this is shown to no model. */
 export const IMAGE_SCAN_BYTES = 4 * 2 ** 20;
 
-/** Entries of TIFF directories that are read; one that hides its size behind more, or on a thousandth page, is not believed. */
+/** TIFF entries that are read. A size behind more of them, or on a thousandth page, is not believed. */
 const MAX_TIFF_ENTRIES = 10_000;
 
 export interface ImageSize {
@@ -55,7 +56,7 @@ class Found implements ImageSize {
   }
 }
 
-/** PNG (W3C, third edition): chunks of length, type, data and checksum; IHDR first, IEND last, acTL states the frames of an animation. */
+/** PNG (W3C, third edition): chunks of length, type, data, checksum. IHDR first, IEND last, acTL: frames. */
 function readPng(at: Buffer, found: Found): void {
   let frames = 0;
   for (let place = 8; place + 12 <= at.length; ) {
@@ -76,7 +77,7 @@ function readPng(at: Buffer, found: Found): void {
   found.frames = Math.max(found.frames, frames);
 }
 
-/** JPEG (ITU-T T.81 annex B): segments of marker and length up to the start of scan; SOF0 to SOF15 state the size. */
+/** JPEG (ITU-T T.81 annex B): segments of marker and length up to the scan. SOF0 to SOF15 state the size. */
 function readJpeg(at: Buffer, found: Found): void {
   let place = 2;
   while (place + 4 <= at.length) {
@@ -88,7 +89,7 @@ function readJpeg(at: Buffer, found: Found): void {
     else {
       const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
       if (isFrame && place + 9 <= at.length) found.size(at.readUInt16BE(place + 7), at.readUInt16BE(place + 5));
-      // From a scan on there are data, later scans and the end; a progressive file has no second frame header.
+      // From a scan on come data, later scans and the end: a progressive file has no second frame header.
       if (marker === 0xda) {
         found.whole = at.indexOf('\xff\xd9', place, 'latin1') !== -1;
         return;
@@ -98,7 +99,7 @@ function readJpeg(at: Buffer, found: Found): void {
   }
 }
 
-/** GIF89a: screen, then images (0x2c), extensions (0x21) and the trailer (0x3b). Data come in sub-blocks that end with an empty one. */
+/** GIF89a: screen, images (0x2c), extensions (0x21), trailer (0x3b). Data end with an empty sub-block. */
 function readGif(at: Buffer, found: Found): void {
   if (at.length < 13) return;
   found.size(at.readUInt16LE(6), at.readUInt16LE(8));
@@ -128,7 +129,10 @@ function skipSubBlocks(at: Buffer, from: number): number {
   return place + 1;
 }
 
-/** WebP (RFC 9649): RIFF chunks, padded to an even length; VP8X states the canvas, ANMF is a frame, VP8 and VP8L are pictures. */
+/**
+ * WebP (RFC 9649): RIFF chunks, padded to an even length. VP8X states the canvas, ANMF is a frame, VP8 and
+ * VP8L are pictures.
+ */
 function readWebp(at: Buffer, found: Found): void {
   found.whole = at.length >= 8 + at.readUInt32LE(4);
   let frames = 0;
@@ -141,7 +145,7 @@ function readWebp(at: Buffer, found: Found): void {
     if (type === 'ANMF' && data + 24 <= at.length) {
       frames += 1;
       found.size(at.readUIntLE(data + 6, 3) + 1, at.readUIntLE(data + 9, 3) + 1);
-      // Behind the 16 bytes about the frame come its own chunks; the first that matters is the picture or its alpha channel.
+      // Behind 16 bytes about the frame come its chunks: the picture, or its alpha channel before it.
       readWebpPicture(at, at.toString('latin1', data + 16, data + 20), data + 24, found);
     }
     place = data + length + (length % 2);
@@ -149,7 +153,10 @@ function readWebp(at: Buffer, found: Found): void {
   found.frames = Math.max(found.frames, frames);
 }
 
-/** RFC 6386 section 9.1 for VP8: 14 bits each behind the start code; RFC 9649 section 3.4 for VP8L: 14 bits each, less one. */
+/**
+ * VP8: RFC 6386 section 9.1, 14 bits each behind the start code. VP8L: RFC 9649 section 3.4, 14 bits each,
+ * less one.
+ */
 function readWebpPicture(at: Buffer, type: string, data: number, found: Found): void {
   if (type === 'VP8 ' && data + 10 <= at.length) {
     found.size(at.readUInt16LE(data + 6) & 0x3fff, at.readUInt16LE(data + 8) & 0x3fff);
@@ -160,7 +167,7 @@ function readWebpPicture(at: Buffer, type: string, data: number, found: Found): 
   }
 }
 
-/** BITMAPCOREHEADER has 16-bit sizes, every later header signed 32-bit ones; a negative height means top to bottom. */
+/** BITMAPCOREHEADER has 16-bit sizes, later headers signed 32-bit ones. A negative height: top to bottom. */
 function readBmp(at: Buffer, found: Found): void {
   if (at.length < 26) return;
   if (at.readUInt32LE(14) === 12) found.size(at.readUInt16LE(18), at.readUInt16LE(20));
@@ -168,7 +175,10 @@ function readBmp(at: Buffer, found: Found): void {
   found.whole = at.length >= at.readUInt32LE(2);
 }
 
-/** TIFF 6.0 and BigTIFF: directories of entries, each naming the next; 256 and 257 are width and height. Ends at `MAX_FRAMES` + 1. */
+/**
+ * TIFF 6.0 and BigTIFF: directories of entries, each naming the next; 256 and 257 are width and height. Ends
+ * at `MAX_FRAMES` + 1.
+ */
 function readTiff(at: Buffer, found: Found): void {
   const little = at[0] === 0x49;
   const big = at[little ? 2 : 3] === 0x2b;
@@ -177,7 +187,7 @@ function readTiff(at: Buffer, found: Found): void {
     if (bytes === 8) return Number(little ? at.readBigUInt64LE(place) : at.readBigUInt64BE(place));
     return little ? at.readUIntLE(place, bytes) : at.readUIntBE(place, bytes);
   };
-  // Classic: 2 bytes of count, entries of 12 with the value at 8, a 4-byte link. BigTIFF: 8, 20 with the value at 12, 8.
+  // Count, entry, place of the value in it, link. Classic: 2, 12, 8, 4 bytes. BigTIFF: 8, 20, 12, 8.
   const [count, entry, value, link] = big ? [8, 20, 12, 8] : [2, 12, 8, 4];
   let pages = 0;
   let budget = MAX_TIFF_ENTRIES;
@@ -203,9 +213,9 @@ function readTiff(at: Buffer, found: Found): void {
 }
 
 /**
- * Why a picture must not reach a decoder; undefined when it may. `bomb`: refused, whatever it is wanted for. `damaged`: whoever
- * decodes it would fail. `long`: a model would refuse it. A file that is no picture of the six formats is
- * none of these.
+ * Why a picture must not reach a decoder; undefined when it may. `bomb`: refused, whatever it is wanted for.
+ * `damaged`: a decoder would fail. `long`: a model would refuse it. A file that is no picture of the six
+ * formats is none of these.
  */
 export function imageFault(
   bytes: Uint8Array,

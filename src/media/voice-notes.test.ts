@@ -1,4 +1,4 @@
-/** Recordings on their way to the agent, with a scripted transcriber and, at the end, with real speech over a real channel adapter. */
+/** Recordings on their way to the agent: a scripted transcriber, then real speech over a real adapter. */
 
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -6,9 +6,9 @@ import { inMark, mark } from '../lib/marks.ts';
 import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 
-/** Longest transcript put before the agent, in UTF-16 units: about eight minutes of speech. The rest stays in its file. */
+/** Longest transcript put before the agent (UTF-16 units), some eight minutes. Its file has the rest. */
 const TRANSCRIPT_LIMIT = 8_000;
-/** A file of ours is never longer; one that is was put there by somebody else. */
+/** A file of ours is never longer: one that is was put there by another. */
 const MAX_TRANSCRIPT_BYTES = 1_000_000;
 
 export interface Recording {
@@ -22,9 +22,9 @@ export interface Recording {
 }
 
 /**
- * The words of a recording. They are written beside it before they are used, so that an attempt after a crash, or a second run of a
- * dead letter, does not pay for them again; a failure of that is told to `onUnstored` only. Rejects with GH2114 for a file that
- * is no recording, as the transcriber does, with the
+ * The words of a recording. They are written beside it before they are used, so that an attempt after a
+ * crash, or a second run of a dead letter, does not pay for them again. A failure of that write is told to
+ * `onUnstored` only. Rejects with GH2114 for a file that is no recording, as the transcriber does, with the
  * system's error, or with `signal.reason`.
  */
 export async function transcribe(
@@ -33,7 +33,7 @@ export async function transcribe(
   transcriber: Transcriber,
   options: { readonly signal: AbortSignal; readonly onUnstored: (error: unknown) => void },
 ): Promise<string> {
-  // Not what a stranger says it is: other bytes are not sent to a server, or put before a program, that reads sound.
+  // Not what a stranger says it is: other bytes reach no server and no program that reads sound.
   if (!recording.isRecording) throw new GatehouseError('GH2114', 'the bytes are of no recording');
   await using folder = await WorkspaceDirectory.open(workspace, [recording.folder]);
   const stored = `${recording.name}.txt`;
