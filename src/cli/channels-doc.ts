@@ -14,8 +14,8 @@ export interface ChannelPage {
 
 /**
  * The pages whose tables come from the channels' descriptors: the list of channels in channels/README.md, and
- * the settings in the page of each channel that has any, and the commands where its manifest has them. Rejects
- * for a page without the marks that say where its table goes.
+ * in the page of a channel its settings, if it has any, and its commands, where its manifest has them.
+ * Rejects for a page without the marks that say where its table goes.
  */
 export async function renderChannelPages(root: string): Promise<readonly ChannelPage[]> {
   const descriptors = await Promise.all(Object.values(CHANNELS).map((load) => load()));

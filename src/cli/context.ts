@@ -36,7 +36,10 @@ export async function lastConfig(context: CommandContext): Promise<string | unde
   return isAbsolute(path.trim()) ? path.trim() : undefined;
 }
 
-/** Loads the config this invocation means. Warnings are the caller's to show. With `providers`, another name of one is a problem too. */
+/**
+ * Loads the config this invocation means. The caller shows warnings. With `providers`, any other name of one
+ * is a problem too.
+ */
 export async function readConfig(
   context: CommandContext,
   more: Pick<LoadOptions, 'providers' | 'judge' | 'bytes'> = {},

@@ -13,9 +13,9 @@ export type DaemonStatus =
   | { readonly kind: 'down'; readonly detail: string; readonly hanging?: number };
 
 /**
- * Asks the daemon of a data directory how it is. `daemon.json` may be left over from a kill and its port taken by another
- * program since, so an answer counts only when it names the recorded process. Rejects with the system's error
- * where this user may not look.
+ * Asks the daemon of a data directory how it is. A kill may have left `daemon.json`, and another program may
+ * have its port since, so an answer counts only when it names the recorded process. Rejects with the system's
+ * error where this user may not look.
  */
 export async function askDaemon(dataDir: string): Promise<DaemonStatus> {
   const record = await readRecord(join(dataDir, 'daemon.json'));

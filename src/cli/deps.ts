@@ -72,7 +72,7 @@ export interface CliDeps {
     target: ResolvedProvider,
     options: { readonly apiKey: string | undefined; readonly timeouts: ModelTimeouts },
   ) => Promise<Model>;
-  /** The key of a provider's stored login in a data directory; undefined = none. Rejects as the store does. */
+  /** The key of a provider's stored login in a data directory, if any. Rejects as the store does. */
   readonly storedKey: (dataDir: string, provider: string) => Promise<string | undefined>;
   /** Shows a page in the person's browser, if there is one; does not wait and does not fail. */
   readonly openUrl: (url: string) => void;
@@ -88,11 +88,11 @@ export interface CliDeps {
    * and as the channel does.
    */
   readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
-  /** Forgets that login. Resolves to what is left to do at the platform, or to undefined when there was none. */
+  /** Forgets that login. Resolves to what is left to do at the platform; undefined when there was none. */
   readonly logoutChannel: (options: Omit<LogoutOptions, 'registry'>) => Promise<string | undefined>;
   /**
-   * Plays a channel's platform on this machine until a signal; resolves with the exit code. Calls `onReady` once. Rejects with GH1001
-   * for what cannot be simulated and GH1004 when something is missing for it.
+   * Plays a channel's platform on this machine until a signal; resolves with the exit code. Calls `onReady`
+   * once. Rejects with GH1001 for what cannot be simulated and GH1004 when something is missing for it.
    */
   readonly simulate: (options: SimulateOptions, onReady: (about: SimulatorInfo) => void) => Promise<number>;
   /** Plays `gatehouse demo tasks`; `say` takes a line. Resolves with the exit code. */

@@ -25,7 +25,7 @@ async function refusal(words: readonly string[]): Promise<string | undefined> {
 
 const PROGRAM = buildProgram(processDeps(), async () => undefined);
 
-/** Of a command named in a sentence: whether there is such a command with such options. Its arguments may be left out. */
+/** What is unknown in a sentence that names a command: it, or an option. Its arguments may be left out. */
 function unknownIn(sentence: string): string | undefined {
   let command = PROGRAM;
   const globals = command.options;

@@ -12,7 +12,7 @@ export const CHANNEL_MARKS: Readonly<Record<ChannelStatus['state'], Mark>> = {
   stopped: 'none',
 };
 
-/** Cells of a table: name, state and since when, last message in and out, class of guarantee, and what it says of itself. */
+/** Cells of a table: name, state and for how long, last message in and out, guarantee, its own word. */
 export function channelCells(channel: ChannelStatus, now: number): string[] {
   const { name, state, since, lastMessageAt, lastSentAt } = channel;
   const times = [`last in ${relative(lastMessageAt, now)}`, `last out ${relative(lastSentAt, now)}`];
@@ -25,7 +25,7 @@ export function detailText(channel: Pick<ChannelStatus, 'name' | 'state' | 'deta
   return mend === undefined ? (channel.detail ?? '') : `${channel.detail} → ${mend}`;
 }
 
-/** For a refused login. Undefined where the channel names the command itself: one that is linked by a device does. */
+/** For a refused login. Undefined where the channel names the command, as one linked by a device does. */
 export function wayOut({ name, state, detail = '' }: Pick<ChannelStatus, 'name' | 'state' | 'detail'>): string | undefined {
   if (state !== 'down' || !/\bGH1501\b/.test(detail) || detail.includes('`gatehouse ')) return undefined;
   return `set its token or password anew with \`gatehouse auth set-key ${name}\`, restart the daemon if it runs, then run \`gatehouse channels test ${name}\``;

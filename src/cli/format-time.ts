@@ -17,7 +17,7 @@ export function formatLength(ms: number): string {
   return `${Math.floor(ms / 1_000)} s`;
 }
 
-/** `3 min ago`, `in 2 h`, `just now`. What is to come loses no unit to a second: 1 h 59 min 59 s is `in 2 h`. */
+/** `3 min ago`, `in 2 h`, `just now`. The future loses no unit to a second: 1 h 59 min 59 s is `in 2 h`. */
 export function formatRelative(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return 'just now';

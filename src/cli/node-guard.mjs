@@ -8,5 +8,5 @@ if (major < 24) {
   );
   process.exit(1);
 }
-// Compiled code is kept between starts: the largest single saving of start-up time. Harmless where the cache cannot be written.
+// Compiled code is kept between starts: the largest saving of their time. Without a writable cache, harmless.
 module.enableCompileCache?.();

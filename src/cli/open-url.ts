@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Asks the desktop to show a page, and does not wait for it. Does nothing where there is no desktop (a server, ssh); a program
- * that is missing or fails is not an error, because the address is also printed.
+ * Asks the desktop to show a page, and does not wait for it. Does nothing where there is no desktop (a
+ * server, ssh). A program that is missing or fails is not an error, because the address is also printed.
  */
 export function openUrl(url: string, env: Readonly<Record<string, string | undefined>>, platform = process.platform): void {
   const [command, ...args] = openerOf(platform, env);

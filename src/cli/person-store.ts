@@ -103,7 +103,7 @@ function messagesIn(lines: readonly Json[]): readonly SessionMessage[] {
   return (lines as unknown as readonly SessionMessage[]).filter(({ id }) => typeof id === 'string');
 }
 
-/** `gatehouse chat` keeps a data directory of its own, within this one. Undefined = none, or it is none of theirs. */
+/** `gatehouse chat` keeps its own data directory within this one. Undefined = none, or not of these ids. */
 export async function terminalChat(dataDir: string, ids: readonly PersonRef[]): Promise<string | undefined> {
   const dir = join(dataDir, 'chat');
   const isTheirs = ids.some((who) => principalOf(who) === LOCAL_OPERATOR);

@@ -36,8 +36,8 @@ const EXAMPLES = `Examples:
 `;
 
 /**
- * Runs one command line (without node and script) and resolves with the exit code. Never rejects. Implementations are imported
- * when their command runs, so that help and completion stay fast.
+ * Runs one command line (without node and script) and resolves with the exit code. Never rejects. Imports an
+ * implementation when its command runs, so that help and completion stay fast.
  */
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
   let code: number = EXIT.ok;

@@ -8,7 +8,7 @@ import { drawQr, encodeQr, type QrModules } from './qr-code.ts';
 
 const dots = (modules: QrModules): string[] => modules.map((row) => row.map((dark) => (dark ? '#' : '.')).join(''));
 
-/** What is on the screen, as a picture: each half of a character in the colour it has there. Throws for any other character. */
+/** The screen as a picture: each half of a character in its colour there. Throws for other characters. */
 function picture(lines: readonly string[]): Buffer {
   const scale = 4;
   const rows: string[] = [];

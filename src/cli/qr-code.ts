@@ -220,7 +220,7 @@ class Code {
     }
   }
 
-  /** Two columns at a time, upwards and downwards in turn, from the right; the column of the timing pattern is left out. */
+  /** From the right, two columns at a time, up and down in turn, without the column of the timing pattern. */
   #drawData(bytes: readonly number[]): void {
     let bit = 0;
     for (let right = this.#size - 1; right >= 1; right -= 2) {
@@ -238,7 +238,7 @@ class Code {
   }
 }
 
-/** How hard a picture is to read (ISO/IEC 18004 7.8.3): long runs, squares, look-alikes of the finder, imbalance. */
+/** How hard a picture is to read (ISO/IEC 18004 7.8.3): long runs, squares, finder look-alikes, imbalance. */
 function penalty(modules: QrModules): number {
   const size = modules.length;
   const columns = modules.map((_, x) => modules.map((row) => row[x] ?? false));
@@ -262,10 +262,10 @@ function penalty(modules: QrModules): number {
 
 /** Readers want four modules; two are enough on a screen, and four do not fit 80 columns. */
 const MARGIN = 2;
-/** Colours of the fixed 256: themes change the first 16, and the terminal's own may be dark on light or light on dark. */
+/** Of the fixed 256: themes change the first 16, and which of the terminal's own is darker is unknown. */
 const PAINT = { dark: { front: '38;5;16', back: '48;5;16' }, light: { front: '38;5;231', back: '48;5;231' } } as const;
 
-/** Two rows of modules in one line of half blocks, in black and white of their own. Lines without a final newline. */
+/** Two rows of modules in one line of half blocks, in a black and white of their own. No final newlines. */
 export function drawQr(modules: QrModules): readonly string[] {
   const size = modules.length + 2 * MARGIN;
   const at = (x: number, y: number): 'dark' | 'light' => (modules[y - MARGIN]?.[x - MARGIN] ? 'dark' : 'light');

@@ -31,7 +31,7 @@ function slot(id: string, circuit: SlotStatus['circuit']): SlotStatus {
 const failing = { model: 'openai/gpt-5-mini', code: 'GH2101', kind: 'auth', detail: 'the key was refused' };
 const at = { at: NOW, code: 'GH1101', detail: 'line 3', hint: 'x' };
 
-/** Every kind of id that a daemon calls degraded (`degradedParts`), and what else an operator has to know of. */
+/** Each kind of id that a daemon calls degraded (`degradedParts`), and all else an operator has to know. */
 test.each<[id: string, override: Partial<StatusDocument>, text: RegExp, fix: RegExp]>([
   [
     'model:demo',

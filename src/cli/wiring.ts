@@ -28,7 +28,8 @@ export function processDeps(): CliDeps {
     channelSettings: async (type) => (await CHANNELS[type]?.())?.settings,
     groupIds: async (type) => (await CHANNELS[type]?.())?.groupId,
     runGateway: async (options) => {
-      // A terminal that is gone ends its channel, not a daemon that serves others: the channel sees the failed write.
+      // A terminal that is gone ends its channel, which sees the failed write, but no daemon that serves
+      // others.
       process.stdout.removeAllListeners('error').on('error', () => undefined);
       // The daemon of a simulator ends with it.
       if (process.env['GATEHOUSE_ENDS_WITH_PARENT'] === '1')

@@ -34,10 +34,10 @@ const LAST = /\.(archive|quarantine)\.jsonl$/;
 const TOP = Buffer.alloc(0);
 
 /**
- * Copies what lies below a directory in use onto the disk, files with permissions and times. One that grows is
- * copied up to where it was; one that goes meanwhile is left out. A link directly below `from` that leads to
- * a directory outside is followed, since an operator puts state on another disk by one; any other is copied
- * as a link where it leads to something below `from` or below that directory, and left where it leads
+ * Copies what lies below a directory in use onto the disk, files with permissions and times. One that grows
+ * is copied up to where it was; one that goes meanwhile is left out. A link directly below `from` that leads
+ * to a directory outside is followed, since an operator puts state on another disk by one. Any other is
+ * copied as a link where it leads to something below `from` or below that directory, and left where it leads
  * elsewhere. What cannot be read is left.
  * Rejects with the system's error where the copy cannot be written, and with the reason of `stop`; what is
  * copied by then stays.

@@ -42,7 +42,10 @@ export const authLogin: Command<AuthLoginOptions> = async (context, options) => 
   return await keep(context, store, { provider, authMethod: method, ...server, ...tokens });
 };
 
-/** Stores a key that is typed unseen or piped in; never one of the command line, where `ps` and the shell's history have it. */
+/**
+ * Stores a key that is typed unseen or piped in. None comes from the command line: `ps` and the history of
+ * the shell show it.
+ */
 export const authSetKey: Command<AuthChangeOptions> = async (context, { provider: name, dryRun }) => {
   const variables = await variablesOf(context, name.trim());
   if (variables.length > 0) return await storeVariables(context, name.trim(), variables, dryRun === true);

@@ -2,7 +2,7 @@ import { printableBlock } from '../../lib/printable.ts';
 import { type Command, dataDirOf, envOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 
-/** Forgets the login that `channels login` stored; nothing to forget is no failure. Rejects as the channel does. */
+/** Forgets the login that `channels login` stored. Having none is no failure. Rejects as the channel does. */
 export const channelsLogout: Command<{ readonly name: string }> = async (context, { name }) => {
   const { deps, out } = context;
   const loaded = await readConfig(context);

@@ -8,8 +8,9 @@ import { CHANNEL_MARKS, channelCells, channelDocument, detailText, guarantee, wa
 import { formatTable, type Output } from '../output.ts';
 
 /**
- * The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down, 78 when the named config
- * cannot be used; one that is found counts only while no daemon runs: a daemon goes on with the last good one.
+ * The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down, 78
+ * when the named config cannot be used. A config that is found counts only while no daemon runs: a daemon
+ * goes on with the last good one.
  */
 export const channelsStatus: Command<unknown> = async (context) => {
   const { out, globals } = context;
@@ -24,8 +25,8 @@ export const channelsStatus: Command<unknown> = async (context) => {
 };
 
 /**
- * Connects each channel of the config once, taking no message. A running daemon holds those connections, so then its word is what
- * is shown. Exit code 1 when one does not work.
+ * Connects each channel of the config once, taking no message. A running daemon holds those connections, so
+ * then its word is shown. Exit code 1 when one does not work.
  */
 export const channelsTest: Command<{ readonly name?: string }> = async (context, { name }) => {
   const { deps, out } = context;

@@ -57,7 +57,7 @@ export interface DeadChangeOptions {
   readonly dryRun?: boolean;
 }
 
-/** Tries them again from the start, with a fresh number of attempts. A running daemon takes them up by itself. */
+/** Tries them again from the start, with all attempts. A running daemon takes them up by itself. */
 export const deadReplay: Command<DeadChangeOptions> = (context, options) => change(context, options, 'replay');
 
 /** Removes them with their content, for good. */

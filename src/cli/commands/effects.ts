@@ -11,8 +11,8 @@ export interface EffectsOptions {
 }
 
 /**
- * Calls of tools that can change files of a session, or what other people and systems see, and those that needed
- * a yes. Arguments are not kept.
+ * Calls of tools that can change files of a session, or what other people and systems see, and those that
+ * needed a yes. Arguments are not kept.
  */
 export const effects: Command<EffectsOptions> = async (context, options) => {
   const { deps, out } = context;

@@ -25,8 +25,9 @@ interface Asking {
 }
 
 /**
- * Three questions, each may be left empty, and one for each setting that a chosen channel or provider cannot do without. Secrets are
- * not asked for: the config only names environment variables. Rejects as `withQuestions` does.
+ * Asks three questions, each of which may be left empty, and one for each setting that a chosen channel or
+ * provider cannot do without. Asks for no secret: the config only names environment variables. Rejects as
+ * `withQuestions` does.
  */
 export function askSetup(deps: CliDeps): Promise<Answers> {
   return withQuestions(
@@ -96,7 +97,7 @@ async function askChannels(asking: Asking): Promise<readonly unknown[]> {
   return entries;
 }
 
-/** Settings that the channel accepts, with nobody's secret in them; undefined when a question was left empty. */
+/** Settings that the channel accepts, with no secret in them; undefined when a question was left empty. */
 async function askSettings(type: string, { deps, question, say }: Asking): Promise<Record<string, unknown> | undefined> {
   const schema = await deps.channelSettings(type);
   if (!(schema instanceof ZodObject)) return {};

@@ -18,7 +18,7 @@ export interface InitOptions {
 /** Everything in the directory is private to this machine except what describes the setup. */
 const GITIGNORE = '*\n!.gitignore\n!config.json\n!config.schema.json\n';
 
-/** Writes ./.gatehouse: config.json, the schema editors check it with, and a .gitignore. Never overwrites unasked. */
+/** Writes ./.gatehouse: config.json, its schema for editors, a .gitignore. Never overwrites unasked. */
 export const init: Command<InitOptions> = async ({ deps, out }, { defaults = false, dryRun = false, force = false }) => {
   const file = join(deps.cwd, '.gatehouse', 'config.json');
   const interactive = deps.stdio.stdin.isTTY === true && deps.stdio.stderr.isTTY === true && !out.json;

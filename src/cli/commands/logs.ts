@@ -85,9 +85,9 @@ function mayGetMore({ event }: RecordedEvent, now: number): boolean {
 }
 
 /**
- * Resolves with the number of lines, or `more` where earlier ones were left out unasked. Rows lie in the order
- * of their commits, and a commit may write what happened earlier than what another one wrote before it: a page
- * is sorted by time, except with `follow`.
+ * Resolves with the number of lines, or `more` where earlier ones were left out unasked. Rows lie in the
+ * order of their commits, and a commit may write what happened earlier than what another one wrote before it.
+ * So a page is sorted by time, except with `follow`.
  */
 async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number | 'more'> {
   const { deps, out } = context;
@@ -155,8 +155,8 @@ interface Newest {
 }
 
 /**
- * The newest events that are asked for, oldest first, and all that was read for them, from the end of the record
- * backwards: each time twice as far, until there are enough of them or `since` is passed.
+ * The newest events that are asked for, oldest first, and all that was read for them. It reads from the end
+ * of the record backwards, each time twice as far, until there are enough of them or `since` is passed.
  */
 async function newestOf(
   record: EventRecord,

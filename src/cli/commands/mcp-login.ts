@@ -1,4 +1,4 @@
-// mcp login: a link for the person -> the browser's answer, or what is pasted -> a login on disk -> the daemon looks
+// mcp login: link for the person -> answer of the browser, or pasted -> login on disk -> the daemon looks
 import { createInterface } from 'node:readline';
 import { isServerName } from '../../../config/sections/mcp.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';

@@ -6,7 +6,7 @@ import { tempDir } from '../../testing/fakes.ts';
 
 const MEMORY = join(import.meta.dirname, '../../../node_modules/@modelcontextprotocol/server-memory/dist/index.js');
 
-/** A command line beside a real journal, with the memory server of npm and one that does not exist in the config. */
+/** A command line beside a real journal. The config has npm's memory server and one that does not exist. */
 async function cliWith(entry: Record<string, unknown> = {}) {
   const dir = await tempDir();
   const cli = new FakeCli(dir.path);

@@ -102,7 +102,7 @@ export const mcpTest: Command<Named> = async (context, { name }) => {
   return EXIT.ok;
 };
 
-/** What was seen here is what is approved: a server that says something else to the daemon is not believed there. */
+/** Approves what was seen here: a server that says something else to the daemon is not believed there. */
 export const mcpApprove: Command<ApproveOptions> = async (context, { name, tool: only, yes = false }) => {
   const { deps, out } = context;
   const { listed, approved } = await look(context, name);

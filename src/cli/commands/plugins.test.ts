@@ -9,7 +9,7 @@ import { tempDir } from '../../testing/fakes.ts';
 import { type MadePlugin, makePlugin, toolNamed } from '../../testing/plugin.ts';
 import { tarGz } from '../../testing/tar.ts';
 
-/** A command line beside a real journal, and a directory with one plugin that leaves a mark where it is run. */
+/** A command line beside a real journal, and one plugin, which leaves a mark where it is run. */
 async function cliWith(made: Partial<MadePlugin> = {}) {
   const dir = await tempDir();
   onTestFinished(() => dir[Symbol.asyncDispose]());

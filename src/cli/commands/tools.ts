@@ -141,7 +141,7 @@ function isOwners({ gateway }: Config, { channel, senderId }: PersonRef): boolea
   return gateway.owner.some((one) => one.channel === channel && [one.chat_id, ...one.sender_ids].includes(senderId));
 }
 
-/** The person at the terminal where there is one, else the first owner. Throws GH1001 where there is neither. */
+/** The person at the terminal where there is one, else the first owner. Throws GH1001 without either. */
 function ownerIn({ gateway }: Config): PersonRef {
   if (isTerminal(gateway, TERMINAL.channel)) return TERMINAL;
   const [owner] = gateway.owner;

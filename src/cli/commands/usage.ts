@@ -36,8 +36,8 @@ interface LimitUse {
 const JOB_MS = 30 * 86_400_000;
 
 /**
- * What the ledger says, whether or not a daemon runs. Days are cut at midnight of this machine's time zone. Calls of unknown price
- * are counted apart: never as 0.
+ * What the ledger says, whether or not a daemon runs. Days are cut at midnight of this machine's time zone.
+ * Calls of unknown price are counted apart, never as 0.
  */
 export const usage: Command<UsageOptions> = async (context, options) => {
   const { deps, out } = context;
@@ -87,7 +87,7 @@ async function withLedgers<T>(
   return found ?? (await inner([], (id) => [id]));
 }
 
-/** As the daemon would have them. A broken config must not hide what was spent; it is said that the limits could not be read. */
+/** As the daemon would have them. A broken config, which is told, must not hide what was spent. */
 async function configuredLimits(context: CommandContext): Promise<BudgetLimits> {
   const { deps, out } = context;
   try {
