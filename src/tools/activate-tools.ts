@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Tool } from '../core/tool.ts';
 import { defineTool, ToolFailure } from './define.ts';
 
-/** Of each group the description names so many of its tools, fewer where that is too long; the answer names all. */
+/** So many tools of each group the description names, fewer where it is too long; the answer names all. */
 const NAMES_SHOWN = [3, 2, 1, 0];
-/** Longest list of groups, in UTF-16 units: each model call pays for it, and there can be any number of servers. */
+/** Longest list of groups, in UTF-16 units: each model call pays for it, and servers may be many. */
 const LIST_CHARS = 420;
 
 const schema = z.strictObject({ tools: z.array(z.string()).max(50).optional(), group: z.string().optional() });

@@ -36,10 +36,10 @@ interface Placed {
 }
 
 /**
- * The text with the hunks applied. Each lies at the line of its header or up to three lines from it, blanks at
- * the ends of lines left out of account. Lines that are kept stay as they are in the file; new ones get its
- * line ends where the diff shows none. Throws `ToolFailure` when a hunk fits nowhere or at two places, or
- * when two overlap.
+ * The text with the hunks applied. Each lies at the line of its header or up to three lines from it; blanks
+ * at the ends of lines do not count. Lines that are kept stay as they are in the file; new ones get its line
+ * ends where the diff shows none. Throws `ToolFailure` when a hunk fits nowhere or at two places, or when two
+ * overlap.
  */
 export function applyHunks(text: string, hunks: readonly Hunk[]): string {
   const file = split(text);
@@ -159,7 +159,7 @@ function changed(file: readonly Line[], { hunk, from, to }: Placed): readonly Li
   });
 }
 
-/** The file has carriage returns and the diff shows none of them, so new lines get them without being asked. */
+/** The file has carriage returns and the diff shows none: new lines then get them without being asked. */
 function lacksReturns(file: readonly Line[], present: readonly Line[], old: readonly DiffLine[]): boolean {
   if (old.some(({ text }) => text.endsWith('\r'))) return false;
   const ended = present.filter(({ end }) => end !== '');

@@ -38,8 +38,8 @@ const NEEDED: Partial<Record<Args['action'], readonly (keyof Args)[]>> = {
 };
 
 /**
- * Those of the whole page send nothing: its scripts do not learn of them. An element is found and read, or scrolled
- * to, among what the scripts of the page can replace and listen to.
+ * Reading the whole page sends nothing, as its scripts do not learn of it. An element is found and read, or
+ * scrolled to, among what the scripts of the page can replace and listen to.
  */
 const ACTS: Readonly<Record<Args['action'], Act>> = {
   ...{ navigate: 'network', click: 'network', type: 'network', evaluate: 'network' },

@@ -27,8 +27,8 @@ export interface FileChange {
 }
 
 /**
- * Writes a whole file, new or not; missing directories are made. Resolves with its bytes. Throws `ToolFailure`
- * or `PathRefusal` for what the model can mend; then the file is as it was.
+ * Writes a whole file, new or not; missing directories are made. Resolves with its bytes. Throws
+ * `ToolFailure` or `PathRefusal` for what the model can mend; then the file is as it was.
  */
 export async function writeWholeFile(change: FileChange, content: string | Uint8Array): Promise<number> {
   return await alone(change, { create: true }, async ({ parent, name }) => {

@@ -7,8 +7,8 @@ import { ToolFailure } from './define.ts';
 export const LABEL_BYTES = 60;
 
 /**
- * Labels as they are shown. Throws `ToolFailure` where one cannot be told from another, from a number, or from
- * a command: what a button says is all that it may send.
+ * Labels as they are shown. Throws `ToolFailure` where one cannot be told from another, from a number, or
+ * from a command: what a button says is all that it may send.
  */
 export function choiceLabels(given: readonly string[], isReserved: (words: string) => boolean): readonly string[] {
   const labels = given.map((label) =>

@@ -1,4 +1,4 @@
-/** Source text -> its functions and classes with their lines, found by how lines begin and where braces or blanks end. */
+/** Source text -> functions and classes with lines, by how lines begin and where braces or blanks end. */
 import type { Language } from './code-languages.ts';
 import { maskCode } from './mask-code.ts';
 

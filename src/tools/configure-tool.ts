@@ -17,8 +17,8 @@ const schema = z.strictObject({
 type Args = z.output<typeof schema>;
 
 /**
- * Sets what a tool takes where a call leaves an argument out. It is no limit, and widens nothing: each value is
- * one that any call may name. Later runs of all people act on it, so it is the owner's alone.
+ * Sets what a tool takes where a call leaves an argument out. It is no limit, and widens nothing: any call
+ * may name each of the values. Later runs of all people act on it, so it is the owner's alone.
  */
 export const configureTool = defineBoundTool({
   name: 'configure_tool',

@@ -101,8 +101,8 @@ async function act(args: Args, key: string, scope: Scope): Promise<Told> {
 type Told = Pick<ToolResult, 'output' | 'taint'>;
 
 /**
- * Their words may be those of strangers, whom another conversation had read when they were made. Those of another
- * conversation or person are private here whatever it had read.
+ * Their words may be those of strangers, whom another conversation had read when they were made. Jobs of
+ * another conversation or person are private here whatever it had read.
  */
 function broughtBy(jobs: readonly Job[], { session, authority }: Scope): Pick<ToolResult, 'taint'> {
   const isOwn = (job: Job): boolean => job.payload.session === session && job.authority.principal === authority.principal;

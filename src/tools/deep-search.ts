@@ -1,4 +1,4 @@
-// query -> a search engine -> the pages it found, some at once -> Markdown files below research/ -> an index of them
+// query -> a search engine -> pages it found, some at once -> Markdown files below research/ -> their index
 import { z } from 'zod';
 import { UNTRUSTED } from '../core/authority.ts';
 import { searchEnding } from '../core/call-key.ts';
@@ -40,8 +40,8 @@ interface Saved {
 }
 
 /**
- * Its files change nothing elsewhere, but the query and the addresses reach other systems: the policy judges it
- * as it judges `web_fetch`. A call has its directory by its key, so a second run of it writes the same files.
+ * Its files change nothing elsewhere, but query and addresses reach other systems: the policy judges it as it
+ * judges `web_fetch`. A call has its directory by its key, so a second run writes the same files.
  */
 export const deepSearch = defineBoundTool({
   name: 'deep_search',

@@ -23,8 +23,9 @@ interface Described<Schema extends z.ZodObject>
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;
   /**
-   * Arguments as agents of other platforms name them -> as `schema` does. A model is not told of them: each word
-   * of a description is paid for. Called with arguments that nothing has checked: must not throw.
+   * Makes arguments as agents of other platforms name them into those of `schema`. A model is not told of
+   * them, since each word of a description is paid for. Called with arguments that nothing has checked: must
+   * not throw.
    */
   readonly otherNames?: (args: unknown) => unknown;
   /** Spec C4; default 50,000. */

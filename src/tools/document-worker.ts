@@ -1,4 +1,4 @@
-// a document -> open-document.ts or make-docx.ts in a process of its own, bounded in memory and time -> text or a document
+// document -> open-document.ts or make-docx.ts in its own process, bounded in memory and time -> text or docx
 import { extname, join } from 'node:path';
 import { z } from 'zod';
 import type { Documents } from '../core/document.ts';

@@ -38,7 +38,7 @@ export const editFile = defineBoundTool({
   },
 });
 
-/** Models write line feeds: where the text is found only with the line ends of the file, it is changed with them. */
+/** Models write line feeds: a text that is found only with the line ends of the file is changed with them. */
 function fitted(text: string, old: string, fresh: string): { readonly old: string; readonly fresh: string } {
   if (stands(text, old) || !text.includes('\r\n')) return { old, fresh };
   const withReturns = (part: string) => part.replace(/\r?\n/g, '\r\n');

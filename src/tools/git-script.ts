@@ -3,11 +3,11 @@
  * It begins in the workspace.
  *
  * Git reads the config of the repository as its first act, and dozens of keys there name a program: filters,
- * diff drivers, a monitor of files, a transport for objects that are missing. New versions add more. So none of
- * it is read. Git is given a common directory of our own (`GIT_COMMON_DIR`), which has a config that we wrote and
- * no hooks; refs, objects and the rest are linked into it or named beside it. An attribute such as `filter=x`
- * means nothing without its key. Of the branch that is checked out it is told the upstream, by names that are
- * checked as data: of a remote neither an address nor a program, so nothing can be asked of one.
+ * diff drivers, a monitor of files, a transport for objects that are missing. New versions add more. So none
+ * of it is read. Git is given a common directory of our own (`GIT_COMMON_DIR`), which has a config that we
+ * wrote and no hooks; refs, objects and the rest are linked into it or named beside it. An attribute such as
+ * `filter=x` means nothing without its key. Of the branch that is checked out it is told the upstream, by
+ * names checked as data: of a remote neither an address nor a program, so nothing can be asked of one.
  *
  * The repository is the nearest `.git` from the directory up to the workspace, never above and never a
  * directory that only looks like one (a bare repository is a few text files, which the model can write).

@@ -27,7 +27,7 @@ export const globTool = defineTool({
   }),
   tags: ['search'],
   effect: 'none',
-  // As read_file: people and programs outside chose the names, and a run may have written what it read into one.
+  // As read_file: people and programs outside chose the names, and one may hold what a run has read.
   reads: UNTRUSTED | PRIVATE,
   async run({ pattern, limit }, { workspace, signal }) {
     const found = await findPaths(workspace, new GlobPattern(pattern), { ...LIMITS, signal });

@@ -14,7 +14,7 @@ export const listDirTool = defineTool({
   schema: z.strictObject({ path: z.string().default('.').describe('In the workspace') }),
   tags: ['fs'],
   effect: 'none',
-  // As read_file: people and programs outside chose the names, and a run may have written what it read into one.
+  // As read_file: people and programs outside chose the names, and one may hold what a run has read.
   reads: UNTRUSTED | PRIVATE,
   async run({ path }, context) {
     await using directory = await WorkspaceDirectory.open(context.workspace, splitWorkspacePath(path));

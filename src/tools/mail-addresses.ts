@@ -3,7 +3,7 @@ import { ToolFailure } from './define.ts';
 
 /** Each of them gets the mail or none does, and a person has to read them all. */
 const MOST = 10;
-/** What people use: no quotes, no comments, no route, nothing that a header could read as the next address. */
+/** What people use: no quotes, comments or route, nothing that a header could read as the next address. */
 const LOCAL = /^(?!\.)(?!.*\.\.)[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}(?<!\.)$/;
 /** Labels of letters, digits and hyphens, at least two, the last no number (RFC 5321, RFC 3696). */
 const DOMAIN = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

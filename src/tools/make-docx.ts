@@ -140,7 +140,7 @@ function attribute(token: Token, name: string): string {
   return String(token.attrGet(name) ?? '');
 }
 
-/** Only its first block has the sign of the list; lists in it are one level deeper, wherever in it they stand. */
+/** Only its first block has the sign of the list; lists in it are one level deeper, wherever they stand. */
 function item(own: readonly Token[], place: Place): FileChild[] {
   const beside = { quote: place.quote + (place.list?.level ?? 0) + 1 };
   return wholes(own).flatMap((tokens, at) => {

@@ -1,4 +1,4 @@
-/** Source text -> the same text, as long as before, with blanks in place of comments and of what quotes hold. One pass. */
+/** Source text -> text of the same length, with blanks for comments and for what quotes hold. One pass. */
 
 export interface Lexis {
   readonly lineComment: readonly string[];

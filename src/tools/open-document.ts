@@ -1,7 +1,7 @@
 // A PDF or a docx on stdin, {firstPage, lastPage, maxChars} as argument -> what it says, as JSON, on stdout
 //
-// A program of its own, as read-page.ts: documents are written by strangers, and what a parser does with one must
-// cost no more than this process. Its packages are loaded for the kind of document that came.
+// A program of its own, as read-page.ts: documents are written by strangers, and what a parser does with one
+// must cost no more than this process. Its packages are loaded for the kind of document that came.
 import { buffer } from 'node:stream/consumers';
 
 interface Request {

@@ -52,7 +52,7 @@ function startOfNextCharacter(bytes: Buffer, at: number): number {
 
 const CREDENTIAL = '[credential-redacted]';
 const ASSIGNED = '(?:password|secret|api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?key)';
-/** A closing quote may be missing: the output was cut there. Quotes are escaped in JSON that a text of JSON holds. */
+/** A closing quote may be missing: the output was cut there. JSON within JSON has its quotes escaped. */
 const VALUE = String.raw`(?:\\{1,4}"[^"\\\n]{8,}(?:\\{1,4}")?|"[^"\n]{8,}"?|'[^'\n]{8,}'?|[^\s"']{8,})`;
 
 /**

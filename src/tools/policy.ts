@@ -38,7 +38,7 @@ const BASIC: Readonly<Record<Exclude<Role, 'owner'>, readonly string[]>> = {
   member: ['read_file', 'write_file', 'list_dir', 'send_file', 'offer_choices', 'react'],
   guest: ['read_file', 'list_dir', 'offer_choices'],
 };
-/** Only names tools that are allowed anyway; without it, those whose description is kept back cannot be used. */
+/** Only names tools that are allowed anyway. Without it, those that are not described could not be used. */
 const ALWAYS = 'activate_tools';
 /** Acts that no config opens to guests. */
 const NEVER_FOR_GUESTS: readonly Act[] = ['program', 'job', 'task', 'memory', 'skill', 'setting', 'chat'];
@@ -182,8 +182,8 @@ function neededMode({ effect }: ToolFacts, act: Act, role: Role): Mode {
 }
 
 /**
- * Whether what was read calls for a question. Below mode `full` the words of strangers alone do for a job: they
- * may have asked for it, and it acts again and again.
+ * Whether what was read calls for a question. Below mode `full` the words of strangers alone do for a job:
+ * they may have asked for it, and it acts again and again.
  */
 function isStopped(tool: ToolFacts, act: Act, { mode, taint }: { readonly mode: Mode; readonly taint: number }): boolean {
   if (act === 'job' && mode !== 'full' && (taint & UNTRUSTED) !== 0) return true;

@@ -18,10 +18,11 @@ const PATH_CHARS = 200;
 /** Words alone, with nothing that a shell reads as more than words. */
 const PLAIN = /^[A-Za-z0-9_./=:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)*$/;
 /**
- * Programs that a yes for the session may be about: whatever follows, each of them only reads what the sandbox
- * lets it read, writes to its output alone, and starts nothing. Most programs have an option that does more:
- * `sort --compress-program` and `rg --pre` run one, `sort -o`, `uniq IN OUT` and `tree -o` write files, `diff -l`
- * and `file -z` start others, `date -s` sets the clock. A new one is entered once its manual was read for that.
+ * Programs that a yes for the session may be about: whatever follows, each of them only reads what the
+ * sandbox lets it read, writes to its output alone, and starts nothing. Most programs have an option that
+ * does more: `sort --compress-program` and `rg --pre` run one, `sort -o`, `uniq IN OUT` and `tree -o` write
+ * files, `diff -l` and `file -z` start others, `date -s` sets the clock. A new one is entered once its manual
+ * was read for that.
  */
 const READS_ALONE = new Set([
   ...['ls', 'pwd', 'stat', 'du', 'df', 'realpath', 'readlink', 'basename', 'dirname'],
@@ -51,8 +52,8 @@ export async function programApproval(
 }
 
 /**
- * What a yes for the whole session would allow: commands that begin with the same two words. Undefined = a yes is
- * for this command alone.
+ * What a yes for the whole session would allow: commands of the same program that begin with the same word,
+ * unless that is an option. Undefined = a yes is for this command alone.
  */
 function ruleFor(command: string, { mode, network }: Bounds): string | undefined {
   if (mode === 'none' || network) return undefined;

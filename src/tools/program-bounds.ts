@@ -2,8 +2,8 @@ import type { Bounds } from '../core/process.ts';
 import type { ApprovalFacts } from '../core/tool.ts';
 
 /**
- * What of a yes to a program is about its sandbox. The config may change while a question or a yes is open: what
- * was allowed without the network must not run with it.
+ * What of a yes to a program is about its sandbox. The config may change while a question or a yes is open:
+ * what was allowed without the network must not run with it.
  */
 export function boundsFacts({ mode, network, readable, image }: Bounds): ApprovalFacts {
   const digest = { mode, network, readable: readable.toSorted(), image: image ?? null };

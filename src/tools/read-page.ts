@@ -1,7 +1,7 @@
-// {html, url, mode, maxChars} on stdin -> DOM -> the article in it, or all of it -> {title, text, isComplete} on stdout
+// {html, url, mode, maxChars} on stdin -> DOM -> its article, or all -> {title, text, isComplete} on stdout
 //
-// A program of its own: pages are written by strangers, and what a parser does with one must cost no more than
-// this process. It imports nothing of the daemon.
+// A program of its own: pages are written by strangers, and what a parser does with one must cost no more
+// than this process. It imports nothing of the daemon.
 import { text as readAll } from 'node:stream/consumers';
 import { Readability } from '@mozilla/readability';
 import { cut, markdownOf, parsePage, tidy } from './html-markdown.ts';

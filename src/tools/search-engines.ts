@@ -38,7 +38,8 @@ const ENGINES = {
     }),
     read: (body) => hits.parse(JSON.parse(body)),
   },
-  // No documented interface: the page for browsers without scripts, duckduckgo.com/duckduckgo-help-pages/features/non-javascript
+  // No documented interface: the page for browsers without scripts,
+  // duckduckgo.com/duckduckgo-help-pages/features/non-javascript
   duckduckgo: {
     baseUrl: 'https://html.duckduckgo.com',
     request: (base, _key, query) => ({

@@ -1,4 +1,4 @@
-// bytes of an output -> head and tail in memory, the whole in a file of the workspace as soon as it is too large
+// bytes of an output -> head and tail in memory, the whole in a workspace file as soon as it is too large
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { outputEnding } from '../core/call-key.ts';

@@ -1,4 +1,4 @@
-// saved files -> notes of each about the question, kept beside them -> one text from all notes, which cites them
+// saved files -> notes of each about the question, kept beside them -> one text from the notes, citing them
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { z } from 'zod';
@@ -43,9 +43,9 @@ interface Port {
 }
 
 /**
- * It costs money and may be cut off, so each answer of the model is kept as a file under the digest of what it
- * was made from: a second run of the call goes on where the first one stopped. Its results bring in what lies
- * in the workspace, which may be what people sent: as those of `read_file`, they are foreign and private.
+ * It costs money and may be cut off, so each answer of the model is kept as a file under the digest of what
+ * it was made from: a second run of the call goes on where the first one stopped. Its results bring in what
+ * lies in the workspace, maybe from other people: as those of `read_file`, they are foreign and private.
  */
 export const synthesizeResearch = defineBoundTool({
   name: 'synthesize_research',
@@ -155,8 +155,8 @@ function cut(text: string, chars: number): string {
 type Note = { readonly source: Source; readonly text: string } | Failed;
 
 /**
- * Notes of each source, in their order. Once a limit on spending was met, no further call is made; those under
- * way end and are kept, for they are paid.
+ * Notes of each source, in their order. Once a limit on spending was met, no further call is made. Those
+ * under way end and are kept, for they are paid.
  */
 async function noteAll(sources: readonly Source[], args: Args, call: ToolContext, port: Port): Promise<readonly Note[]> {
   let refusal: Stopped | undefined;

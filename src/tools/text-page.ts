@@ -1,4 +1,4 @@
-/** Lines of a file, read in pieces: what is in memory is the page and one piece, however large the file is. */
+/** Lines of a file, read in pieces: memory holds the page and one piece, however large the file is. */
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 

@@ -30,7 +30,7 @@ export function kindOf(answer: Answer): 'html' | 'text' | 'other' {
   return TEXT.test(type) ? 'text' : 'other';
 }
 
-/** In the encoding that its first bytes, else the server, else the page itself names; UTF-8 where none is known. */
+/** In the encoding that its first bytes, else the server, else the page names; UTF-8 where none is known. */
 export function decodeBody(answer: Answer): string {
   const { headers, bytes } = answer;
   const named = /charset\s*=\s*["']?([\w.:-]+)/i;

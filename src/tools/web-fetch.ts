@@ -18,7 +18,7 @@ export const webFetchDefaults = {
   max_chars: z.int().min(100).max(MAX_CHARS).default(DEFAULT_CHARS),
 };
 
-/** A request that only reads changes nothing, and yet its address tells the server what the model wrote there. */
+/** A request that only reads changes nothing, but its address tells the server what the model wrote there. */
 export const webFetch = defineBoundTool({
   name: 'web_fetch',
   description: 'Read a public web page or text file by its address.',

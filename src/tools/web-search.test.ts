@@ -33,7 +33,7 @@ function tavily({ method, url, headers, body }: SeenRequest, hits: readonly Hit[
   return { status: 200, json: { query, answer: null, images: [], results, response_time: '1.67' } };
 }
 
-/** docs.exa.ai: POST /search, x-api-key; the text of each page when `contents` asks for it; title may be null. */
+/** docs.exa.ai: POST /search, x-api-key; the text of pages when `contents` asks for it; title may be null. */
 function exa({ method, url, headers, body }: SeenRequest, hits: readonly Hit[]): Answer {
   if (headers['x-api-key'] !== 'key-exa') return { status: 401, json: { error: 'invalid API key' } };
   const { query, numResults: count, contents, ...rest } = bodyOf(headers, body);
@@ -57,7 +57,7 @@ function brave({ method, url = '', headers }: SeenRequest, hits: readonly Hit[])
   return { status: 200, json: { type: 'search', query: { original: q }, ...(hits.length > 0 ? { web: { results } } : {}) } };
 }
 
-/** docs.you.com: POST /v1/search, X-API-Key; count 1 to 100; results in sections, with excerpts of the page. */
+/** docs.you.com: POST /v1/search, X-API-Key; count 1 to 100; results in sections, with excerpts of pages. */
 function you({ method, url, headers, body }: SeenRequest, hits: readonly Hit[]): Answer {
   if (headers['x-api-key'] !== 'key-you') return { status: 403, json: { detail: 'forbidden' } };
   const { query, count, ...rest } = bodyOf(headers, body);
@@ -77,7 +77,7 @@ function perplexity({ method, url, headers, body }: SeenRequest, hits: readonly 
   return { status: 200, json: { id: 'i', results } };
 }
 
-/** The page as html.duckduckgo.com sent it in 2026: an advertisement first, addresses behind a redirect, words in bold. */
+/** The page of html.duckduckgo.com in 2026: an ad first, addresses behind a redirect, words in bold. */
 function duckduckgo({ method, url = '', headers }: SeenRequest, found: readonly Hit[]): Answer {
   const { pathname, searchParams } = new URL(url, 'http://duckduckgo.example');
   if (method !== 'GET' || pathname !== '/html/' || [...searchParams.keys()].join() !== 'q') return { status: 403, html: '' };

@@ -1,7 +1,7 @@
 // requests on stdin -> a browser whose every connection goes through stdout -> replies
 //
-// A program of its own, in a sandbox without a network and without a directory. It runs the browser, and so is
-// believed in nothing: `sessions.ts` reads what it says as the words of strangers.
+// A program of its own, in a sandbox without a network and without a directory. It runs the browser, so
+// nothing that it says is believed: `sessions.ts` reads it as the words of strangers.
 import { type AddressInfo, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { Multiplexer } from '../../lib/multiplexer.ts';

@@ -1,6 +1,6 @@
 /** Read by both sides, of which the driver loads as little as it can. */
 
-/** Of a text that a page has, in UTF-16 units; more is cut, and said. What the model is not shown lies in a file. */
+/** Of a page's text, in UTF-16 units; more is cut, and said. What the model is not shown lies in a file. */
 export const MAX_TEXT_CHARS = 256 * 1024;
 export const MAX_ELEMENTS = 50;
 export const MAX_LINKS = 200;

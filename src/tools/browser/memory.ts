@@ -3,8 +3,9 @@ import { readdir, readFile } from 'node:fs/promises';
 const LOOK_EVERY_MS = 500;
 
 /**
- * Calls once when this process and all that descends from it hold more than `maxBytes`, what they share counted
- * once. The kernel bounds each process by itself; this is the sum. Nothing is watched where there is no `/proc`.
+ * Calls `onExceeded` once, when this process and all that descends from it hold more than `maxBytes`, what
+ * they share counted once. The kernel bounds each process by itself; this is the sum. Watches nothing without
+ * a `/proc`.
  */
 export function watchMemory(maxBytes: number, onExceeded: (bytes: number) => void): void {
   let isLooking = false;

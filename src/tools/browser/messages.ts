@@ -21,7 +21,7 @@ export const fromDriver = z.discriminatedUnion('kind', [
       .max(Math.ceil((MAX_PNG_BYTES * 4) / 3) + 4)
       .optional(),
   }),
-  /** `isLast`: the driver ends behind it. `url`: where the page is, of an action that was allowed on another one. */
+  /** `isLast`: the driver ends after it. `url`: the page, for an action that was allowed on another one. */
   z.strictObject({
     ...{ kind: z.literal('failed'), id: z.int(), reason: z.string().max(2_000), isLast: z.boolean() },
     url: z.string().max(MAX_URL_CHARS).optional(),

@@ -7,9 +7,10 @@ const TRIES = 3;
 const NAME = 'look';
 
 /**
- * What a function finds in the page that is shown, out of the reach of its scripts: in a world of our own, which
- * shares the document and none of their objects. In theirs, a getter or a method that they replaced would tell
- * them what is looked at, and so carry out what the model has read. The function sees nothing of its file.
+ * What a function finds in the page that is shown, out of the reach of its scripts: in a world of our own,
+ * which shares the document and none of their objects. In theirs, a getter or a method that they replaced
+ * would tell them what is looked at, and so carry out what the model has read. The function sees nothing of
+ * its file.
  */
 export async function inOwnWorld<Result>(cdp: CDPSession, look: (max: number) => Result, max: number): Promise<Result> {
   return await within(ANSWER_MS, tried(cdp, { declaration: `${look}`, max }, TRIES));

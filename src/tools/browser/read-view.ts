@@ -1,9 +1,9 @@
 /**
  * What a page says. Functions that are handed to it run there, and see nothing of this file.
  *
- * The whole page is read in a world of our own, which its scripts do not notice. What a selector names is found and
- * read among their objects, so they can see the selector and each property that is read: a look at an element is a
- * message to the page, and is judged as one (act `look`).
+ * The whole page is read in a world of our own, which its scripts do not notice. What a selector names is
+ * found and read among their objects, so they can see the selector and each property that is read: a look at
+ * an element is a message to the page, and is judged as one (act `look`).
  */
 import type { CDPSession, ElementHandle, Page } from 'playwright-core';
 import { MAX_ELEMENTS, MAX_LINKS, MAX_TEXT_CHARS } from './limits.ts';

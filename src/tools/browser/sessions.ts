@@ -13,8 +13,8 @@ import { BrowserProcess } from './process.ts';
 /** Spec G1. */
 const IDLE_MS = 300_000;
 /**
- * In all. One holds 450 MB with an empty page and 1.5 GiB at most: two fit into the 4 GiB that the unit of the
- * worker has.
+ * In all. One holds 450 MB with an empty page and 1.5 GiB at most: two fit into the 4 GiB that the worker's
+ * unit has.
  */
 const MAX_BROWSERS = 2;
 

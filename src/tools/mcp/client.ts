@@ -43,7 +43,7 @@ export interface CallAnswer {
 /** A call that the server answered with an error of its own: it was not made. */
 export class CallRefused extends Error {}
 
-/** What ends a call without an answer has these codes, or none (JSON-RPC 2.0: those of a server are below). */
+/** What ends a call without an answer has these codes or none (JSON-RPC 2.0: those of a server are below). */
 const NO_ANSWER = [-32_000, -32_001];
 
 export interface ConnectOptions {

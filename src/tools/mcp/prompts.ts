@@ -1,6 +1,7 @@
 /**
- * What a server has prepared to be asked, as two tools of our own making, like those for its resources: what a
- * server writes is foreign, so no prompt of one goes where words of people stand (MCP 2025-11-25, server/prompts).
+ * What a server has prepared to be asked, as two tools of our own making, like those for its resources. What
+ * a server writes is foreign, so no prompt of one goes where words of people stand (MCP 2025-11-25,
+ * server/prompts).
  */
 import { z } from 'zod';
 import { oneLine } from '../../lib/one-line.ts';

@@ -1,6 +1,6 @@
 /**
- * What a server has to read, as two tools of our own making. They are listed, approved, named and allowed like
- * the server's own, so that no second set of rules is needed (MCP 2025-06-18, server/resources).
+ * What a server has to read, as two tools of our own making. They are listed, approved, named and allowed
+ * like the server's own, so that no second set of rules is needed (MCP 2025-06-18, server/resources).
  */
 import { z } from 'zod';
 import { oneLine } from '../../lib/one-line.ts';
@@ -33,7 +33,7 @@ export const RESOURCE_TOOLS = [
 const text = z.string().catch('');
 const resource = z.object({ uri: text, uriTemplate: text, name: text, description: text, mimeType: text });
 
-/** Answers like the server to a call of one of its own tools. Rejects where the server refuses, or gives no answer. */
+/** Answers as the server does to a call of its own tool. Rejects where it refuses or gives no answer. */
 export async function callResourceTool(name: string, args: unknown, ask: AskServer): Promise<unknown> {
   if (name === LIST) return said(await listed(ask));
   const uri: unknown = typeof args === 'object' && args !== null ? Reflect.get(args, 'uri') : undefined;

@@ -24,7 +24,7 @@ export interface OpenCall {
   /** What it is to tell its model, a sentence each. */
   readonly notes: string[];
   readonly limit: CallLimit;
-  /** The person it is made for: calls of two people are told apart. Absent = it may be any person, or none. */
+  /** The person it is made for: calls of two people are told apart. Absent = it may be any, or none. */
   readonly who?: string;
   /** Absent = no person can be asked. */
   readonly elicit?: Elicit;
@@ -96,7 +96,8 @@ export class ServerRequests {
 
   /**
    * The call that a question belongs to, which no server says: one that waits for no answer yet. Words of one
-   * person must not be asked for in the chat of another, and a call that waits may ask for more than one thing.
+   * person must not be asked for in the chat of another, and a call that waits may ask for more than one
+   * thing.
    */
   #callAsked(): OpenCall | string {
     if (!this.#isOnePersons())

@@ -26,7 +26,7 @@ import type { Wire } from './transport.ts';
 import type { WaitingCalls } from './waiting-calls.ts';
 import { hasCredential } from './wire.ts';
 
-/** Between two attempts: doubled up to the longest, from the start again once a connection stood for a minute. ms. */
+/** Between two attempts: doubled up to the longest, anew after a connection that stood for a minute. ms. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
 const STEADY_MS = 60_000;
@@ -72,7 +72,7 @@ export class McpSource implements ToolSource {
     this.#calls = new ServerCalls(options);
   }
 
-  /** Connects, and stays connected until disposed. A server that does not work is told of in the log alone. */
+  /** Connects, and stays connected until disposed. Only the log is told of a server that does not work. */
   start(): void {
     this.#running ??= this.#run();
   }

@@ -1,4 +1,4 @@
-/** A program that is spoken with line by line, in a process group of its own; all that it starts ends with it. */
+/** A program that is spoken with line by line, in its own process group; all that it starts ends with it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
@@ -204,7 +204,7 @@ export class LineProcess {
     this.#program.onEnd(this.#reason ?? reason);
   }
 
-  /** Ends the group and what has left it: without its mark that is not found any more once its parent is gone. */
+  /** Ends the group and what has left it. What has lost its mark is not found once its parent is gone. */
   #endAll(signal: 'SIGTERM' | 'SIGKILL'): void {
     const { pid } = this.#child;
     if (pid === undefined || this.#isOver) return;

@@ -73,8 +73,8 @@ export class WaitingCalls implements AsyncDisposable {
   }
 
   /**
-   * At a start: closes the questions of calls that another process made, which no answer can reach. Their runs
-   * go on at once, and call the outcome unknown.
+   * At a start: closes the questions of calls that another process made, which no answer can reach. Their
+   * runs go on at once, and call the outcome unknown.
    */
   async closeLost(): Promise<void> {
     const { journal } = this.#options;

@@ -69,8 +69,8 @@ async function httpWire(name: string, entry: McpServerEntry, options: WireOption
 }
 
 /**
- * Whether what a server answers may be private: a program reads what is on this machine, and a credential opens
- * what is not public.
+ * Whether what a server answers may be private: a program reads what is on this machine, and a credential
+ * opens what is not public.
  */
 export function hasCredential(entry: McpServerEntry): boolean {
   const { command, bearer_env: bearer, headers_env: headers, oauth, allow_private: isPrivate } = entry;

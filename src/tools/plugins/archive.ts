@@ -16,7 +16,8 @@ const SET_ID = 0o6000;
 /**
  * Unpacks into `target`, a directory that is there, empty and private. Rejects with GH2403 for anything but
  * plain files and directories with relative names: links, devices, `..`, absolute names, names that are there
- * twice, rights of another user, and more than the limits. What was unpacked by then stays; the caller removes it.
+ * twice, rights of another user, and more than the limits. What was unpacked by then stays; the caller
+ * removes it.
  */
 export async function unpack(archive: string, target: string, limits: Limits = LIMITS): Promise<void> {
   const unpacker = new Unpacker(target, limits);

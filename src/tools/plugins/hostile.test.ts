@@ -1,5 +1,5 @@
-// A39, A36, A27: plugins that mean harm, as directory, as archive, and while they run. Nothing of them is run that
-// was not approved, nothing is written where it should not be, and each ends within its limits.
+// A39, A36, A27: plugins that mean harm, as directory, as archive, and while they run. Nothing of them is run
+// that was not approved, nothing is written where it should not be, and each ends within its limits.
 import { execFile } from 'node:child_process';
 import { chmod, link, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * What of a plugin was approved. Each yes is a row of its own and counts for the digest that it was given for:
- * `NAME` the plugin; `NAME/network` and `NAME/effects` what it may do beside; `NAME/server/X` and `NAME/hook/N`
- * what it starts outside the sandbox; `NAME/off` that it is turned off.
+ * What of a plugin was approved. Each yes is a row of its own and counts for the digest that it was given
+ * for: `NAME` the plugin; `NAME/network` and `NAME/effects` what it may do beside; `NAME/server/X` and
+ * `NAME/hook/N` what it starts outside the sandbox; `NAME/off` that it is turned off.
  */
 import type { Commits, Write } from '../../core/commit.ts';
 import type { Pin, Pins } from '../../core/pin.ts';

@@ -29,7 +29,7 @@ export async function pluginNames(dataDir: string): Promise<readonly string[]> {
   return entries.filter((name) => !name.startsWith('.')).toSorted();
 }
 
-/** A private copy of a plugin, whose digest was made of the bytes that were copied. Gone when it is not kept. */
+/** A private copy of a plugin, whose digest was made of the copied bytes. Gone when it is not kept. */
 export class StagedPlugin implements AsyncDisposable {
   readonly code: PluginCode;
   readonly #dataDir: string;
@@ -69,7 +69,7 @@ export class StagedPlugin implements AsyncDisposable {
     }
   }
 
-  /** Makes it what is run once its digest is approved. Others of its name go when they are approved no more. */
+  /** Makes it what runs once its digest is approved. Others of its name go when they are approved no more. */
   async keep(): Promise<void> {
     const { manifest, digest } = this.code;
     const place = copyDirectory(this.#dataDir, { name: manifest.name, digest });

@@ -37,7 +37,7 @@ interface AnswerOptions {
   readonly signal: AbortSignal;
 }
 
-/** The first answer that belongs to this login. Rejects with GH2201 where it says no, or is of another server. */
+/** The first answer that belongs to this login. Rejects with GH2201 for a no, or one of another server. */
 export async function answerOf(options: AnswerOptions): Promise<Answer> {
   using over = linkedSignal(options.signal);
   try {

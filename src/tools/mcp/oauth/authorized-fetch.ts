@@ -8,7 +8,8 @@ const { signal: never } = new AbortController();
 
 /**
  * A request whose token is refused is made once more with another one: a server that refuses has not acted on
- * it. Rejects with GH2304 where only a login helps, with `ScopeNeeded` where the login does not cover the request.
+ * it. Rejects with GH2304 where only a login helps, with `ScopeNeeded` where the login does not cover the
+ * request.
  */
 export function authorizedFetch(
   base: McpFetch,
@@ -31,7 +32,7 @@ export function authorizedFetch(
   };
 }
 
-/** For an entry without a section `oauth`: says what a refusal means. `variable`: holds the token it has, if any. */
+/** For an entry without `oauth`: says what a refusal means. `variable`: holds the token it has, if any. */
 export function unauthorizedFetch(base: McpFetch, server: string, variable: string | undefined): McpFetch {
   return async (url, init) => {
     const [answer, challenge] = await asked(base, url, init);

@@ -6,7 +6,7 @@ const MAX_SCOPES = 50;
 const MAX_SCOPE_CHARS = 200;
 
 export interface Challenge {
-  /** token: it wants a token, or does not take the one it was sent. scope: the token does not reach far enough. */
+  /** token: it wants a token, or not the one that it was sent. scope: the token does not reach far enough. */
   readonly wants: 'token' | 'scope';
   /** Where the server's metadata is (RFC 9728 5.1). */
   readonly metadataUrl?: URL;

@@ -17,7 +17,7 @@ export interface OAuthClient {
   readonly addClientAuthentication?: AddClientAuthentication;
 }
 
-/** Rejects with GH1103 where a variable is not set, or holds no key. Undefined: the config names no client. */
+/** Rejects with GH1103 where a variable is unset or holds no key. Undefined: the config names no client. */
 export async function configuredClient(oauth: McpOAuth, secret: ReadSecret): Promise<OAuthClient | undefined> {
   const { client_id: id, client_secret_env: secretVariable, private_key_env: keyVariable } = oauth;
   if (id === undefined) return undefined;
@@ -29,7 +29,7 @@ export async function configuredClient(oauth: McpOAuth, secret: ReadSecret): Pro
   return { information: { client_id: id }, addClientAuthentication: sign };
 }
 
-/** The config's client, else the document that it names where the server takes one, else a new registration. */
+/** The config's client, else the document it names where the server takes one, else a new registration. */
 export async function clientFor(
   oauth: McpOAuth,
   about: {

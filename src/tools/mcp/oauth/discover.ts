@@ -1,4 +1,5 @@
-// server -> its metadata (RFC 9728) -> authorization server -> its metadata (RFC 8414, OpenID Connect Discovery 1.0)
+// server -> its metadata (RFC 9728) -> authorization server -> its metadata (RFC 8414, OpenID Connect
+//   Discovery 1.0)
 
 /** Where the tokens of a server come from. All that is read here was written by strangers. */
 import { z } from 'zod';
@@ -100,7 +101,7 @@ async function resourceMetadata(server: string, named: URL | undefined, fetch: M
   return undefined;
 }
 
-/** `isOwn`: the MCP server is its own, by the rules of 2025-03-26, which put it at the root whatever its path. */
+/** `isOwn`: the MCP server is its own; by the rules of 2025-03-26 that is at the root, whatever its path. */
 async function serverMetadata(issuer: string, isOwn: boolean, fetch: McpFetch): Promise<ServerMetadata | undefined> {
   const { buildDiscoveryUrls } = await loadOAuth();
   for (const { url: place } of buildDiscoveryUrls(issuer)) {

@@ -1,4 +1,4 @@
-/** Requests to authorization servers: where they may go, how long they take, and how much of an answer is read. */
+/** Requests to authorization servers: where they may go, how long they take, how much answer is read. */
 import { isSafeForTokens } from '../../../../config/sections/mcp-oauth.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../../../core/errors.ts';
 import type { Clock } from '../../../core/ports.ts';
@@ -19,7 +19,7 @@ export interface OAuthFetchOptions {
 }
 
 /**
- * No redirect is followed: what is sent may be a secret. An answer is read whole, with a limit of size and time.
+ * Follows no redirect: what is sent may be a secret. Reads an answer whole, with a limit of size and time.
  * Rejects with GH2201, which holds nothing of what was sent, or with the reason of the signal.
  */
 export function oauthFetch({ fetch: base, allowPrivate, clock, signal }: OAuthFetchOptions): McpFetch {

@@ -50,8 +50,8 @@ interface Asked {
 
 /**
  * Resolves once the login is on disk, where a running daemon finds it. Rejects with GH1001 for an entry whose
- * server is not logged in to this way, with GH2201 where the login fails, with GH2302 where the server does not
- * work, or with the reason of the signal.
+ * server is not logged in to this way, with GH2201 where the login fails, with GH2302 where the server does
+ * not work, or with the reason of the signal.
  */
 export async function logIn(server: string, entry: McpServerEntry, options: LogInOptions): Promise<LoggedIn> {
   if (!wantsLogin(entry) || entry.oauth.grant !== 'authorization_code') throw notThisWay(server, entry);

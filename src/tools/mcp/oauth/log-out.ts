@@ -1,4 +1,4 @@
-/** Forgets what is stored of a server, and tells the authorization server where it wants to know (RFC 7009). */
+/** Forgets what is stored of a server, and tells authorization servers that want to know it (RFC 7009). */
 import type { McpServerEntry } from '../../../../config/sections/mcp.ts';
 import { errorText, isGatehouseError } from '../../../core/errors.ts';
 import type { Credential } from '../../../lib/auth/credential.ts';

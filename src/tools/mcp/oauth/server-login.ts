@@ -18,7 +18,7 @@ import { askForTokens, type Granted } from './tokens.ts';
 export interface ServerLogin {
   /** The token to send now, renewed where that is due; undefined = none is known. Rejects with GH2304. */
   token(signal: AbortSignal): Promise<string | undefined>;
-  /** The server took no token, or not this one: another one. Rejects with GH2304 where only a person can help. */
+  /** Another token: the server took none, or not this. Rejects with GH2304 where only a person can help. */
   challenged(token: string | undefined, challenge: Challenge, signal: AbortSignal): Promise<string>;
   /** For a redactor. */
   secrets(): readonly string[];

@@ -37,8 +37,8 @@ export interface Renewer {
 }
 
 /**
- * Of one server alone, since the file is locked while a login is renewed: a server that does not answer holds up
- * no other one.
+ * Of one server alone: the file is locked while a login is renewed, and a server that does not answer must
+ * hold up no other one.
  */
 export function openLogins({ server, dataDir, clock, logger }: Omit<LoginPlace, 'url'>, renewer?: Renewer): AuthStore {
   return openAuthStore({
@@ -62,7 +62,7 @@ export async function readLogin(store: AuthStore, key: string): Promise<Credenti
   return stored && fromStored(key, stored);
 }
 
-/** What is written of a login: all that its renewal needs, so that no server is asked again where that is done. */
+/** What is written of a login: all that its renewal needs, so that no server has to be asked again then. */
 export function toCredential(
   key: string,
   granted: Granted,

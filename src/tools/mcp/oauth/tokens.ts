@@ -51,7 +51,7 @@ export async function askForTokens(work: () => Promise<OAuthTokens>, { clock, ..
   };
 }
 
-/** Runs `work` of the SDK, whose errors may hold the whole answer of the server. Rejects as `askForTokens`. */
+/** Runs `work` of the SDK, whose errors may hold the server's whole answer. Rejects as `askForTokens`. */
 export async function plainly<T>(work: () => Promise<T>, { signal, secrets = [] }: PlainOptions): Promise<T> {
   try {
     return await work();
