@@ -53,6 +53,15 @@ export function handsSections({ mode }: Hands): Readonly<Record<string, unknown>
   return { sandbox: {}, tool_policy: { mode } };
 }
 
+/** Throws where programs have no sandbox: their effects would be missing, after an hour of other rows. */
+export function checkSandbox(): void {
+  try {
+    execFileSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', '--proc', '/proc', 'true'], { stdio: 'pipe' });
+  } catch (cause) {
+    throw new Error('the scenario `hands` needs bubblewrap: apt-get install bubblewrap ripgrep', { cause });
+  }
+}
+
 type Call = readonly [name: string, args: Readonly<Record<string, unknown>>];
 
 const write: Call = ['write_file', { path: 'note', content: 'one\n' }];

@@ -28,7 +28,7 @@ import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.t
 import { seeded } from '../load/traffic.ts';
 import { ALLOWED, CONTROL_EVERY, CONTROL_EVERY_OF_SAMPLE, CONTROLS, HANDS, WAITING, WAITING_CONTROL } from './controls.ts';
 import { startEmailByToken } from './email-oauth.ts';
-import { ALLOWED_QUESTION, HANDS_QUESTION, handsOf } from './hands.ts';
+import { ALLOWED_QUESTION, checkSandbox, HANDS_QUESTION, handsOf } from './hands.ts';
 import { add, emptyVerdict, failed, hasLostOrRepeated, judge, type Verdict } from './judge.ts';
 import { cleanCommit, keptRows } from './kept.ts';
 import { killsAt, spread } from './kills.ts';
@@ -268,6 +268,8 @@ const whole =
   CHANNELS.every((name) => flags.channel.includes(name));
 if (flags.write && !whole)
   throw new Error('--write needs a whole sweep: without --channel, --every, --from, --single and --no-controls');
+if (flags.scenario.includes('hands') && flags.from === undefined && flags.channel.some((name) => HANDS.includes(name)))
+  checkSandbox();
 /** Channels, scenarios and `--jobs` are not named: each row is of one of the first two, and of the third none is. */
 const subject = async () => {
   const { every, fault, from = '', single, random, seed, 'no-controls': noControls } = flags;
