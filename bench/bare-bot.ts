@@ -1,6 +1,7 @@
-// What one writes first: grammY, the provider's SDK, and nothing else. Keeps no history, forgets what it was doing when it dies.
-// Arguments: API_ROOT MODEL_BASE_URL MODE (`in-turn`: grammY's default, one update after the other; `at-once`: all that come;
-// `ten-at-once`: as many as the daemon's default allows)
+// The bot that one writes first: grammY, the provider's SDK, and nothing else. It keeps no history and
+// forgets what it was doing when it dies.
+// Arguments: API_ROOT MODEL_BASE_URL MODE (`in-turn`: grammY's default, one update after the other;
+// `at-once`: all that come; `ten-at-once`: as many as the daemon's default allows)
 import { Bot, type Context } from 'grammy';
 import OpenAI from 'openai';
 import PQueue from 'p-queue';

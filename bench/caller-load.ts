@@ -7,7 +7,7 @@ export interface CallerLoad {
 }
 
 export interface CallerAnswer {
-  /** Of each call: from asking to the end of its answer, and for the stack to the answer being in the ledger. */
+  /** Of each call, from asking to the end of its answer; for the stack to the answer being in the ledger. */
   readonly latenciesMs: readonly number[];
   /** User and system time of the process, per call. */
   readonly cpuMs: number;

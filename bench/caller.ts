@@ -1,5 +1,5 @@
-// One way of calling a model, in a process of its own. Arguments: KIND BASE_URL DIR. Each message `{calls}` is answered with what
-// the calls took.
+// One way of calling a model, in a process of its own. Arguments: KIND BASE_URL DIR. Each message `{calls}`
+// is answered with what the calls took.
 import OpenAI from 'openai';
 import type { Model, ModelAnswer, ModelFacts, ModelRequest } from '../src/core/model.ts';
 import { systemClock } from '../src/lib/clock.ts';

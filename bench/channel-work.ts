@@ -1,4 +1,5 @@
-// What one channel's own code costs, in a process of its own. Arguments: TYPE DIR. Sends one message, then ends.
+// What one channel's own code costs, in a process of its own. Arguments: TYPE DIR. The process sends one
+// message, then ends.
 import type { BenchCase } from '../channels/bench.ts';
 import { scriptedModel } from '../src/testing/scripted-model.ts';
 import { testDaemon } from '../src/testing/test-daemon.ts';
@@ -13,7 +14,7 @@ const TEXTS = 300;
 
 const { benchCase } = (await import(`../channels/${type}/bench-case.ts`)) as { benchCase: BenchCase };
 
-/** Parsing, admission and the commit that reaches the disk, as the adapter awaits them, one message after the other. */
+/** Times parsing, admission and the synced commit, as the adapter awaits them, for one message at a time. */
 async function receive(): Promise<Pick<ChannelWork, 'receiveMs' | 'parseMs'>> {
   // One turn runs and never answers, so that nothing but receiving goes on.
   const model = scriptedModel(() => ({ hang: true }));

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 
 /** Longest wait for a process that was asked to end; then it is killed. */
 const END_MS = 20_000;
-/** What is kept of the output: to wait for a line, and for the error when the process does not do as expected. */
+/** Characters of output that are kept, to wait for a line and for the error when the process fails. */
 const KEPT_OUTPUT = 4_000;
 
 export interface ChildOptions {
@@ -24,7 +24,7 @@ export class Child implements AsyncDisposable {
   readonly startedAt = performance.now();
   #output = '';
 
-  /** The environment is exactly PATH, HOME and `env`: a key or a setting of whoever runs the benchmark must not change it. */
+  /** The environment is PATH, HOME, TMPDIR and `env` alone: no setting of the caller changes a figure. */
   constructor(options: ChildOptions) {
     const { PATH = '', HOME = '', TMPDIR } = process.env;
     this.#process = spawn(options.command ?? process.execPath, options.args, {

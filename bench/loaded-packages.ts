@@ -1,5 +1,6 @@
-// Which packages a daemon with one provider has in memory after a call. Arguments: WIRE BASE_URL DIR. Prints one JSON line. Loads
-// the code of the whole program, so that an SDK that any of its files imports outright is seen, and calls through the whole stack.
+// Which packages a daemon with one provider has in memory after a call. Arguments: WIRE BASE_URL DIR. Prints
+// one JSON line. It loads the code of the whole program, so that an SDK that any of its files imports
+// outright is seen, and calls through the whole stack.
 import { registerHooks } from 'node:module';
 import type { Model } from '../src/core/model.ts';
 import type { WireOptions } from '../src/llm/protocols/wire.ts';

@@ -1,7 +1,8 @@
-// npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
+// npm run bench: is it as fast and as small as we say? Prints every figure with its limit; the exit code is
+// 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, tool-memory, channels, commands, start,
-//                 ledger, record, scale, slow-disk, soak; repeatable
+//   --only NAME   throughput, latency, slow-model, model-calls, tool-calls, tool-memory, channels, commands,
+//                 start, ledger, record, scale, slow-disk, soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';

@@ -39,7 +39,7 @@ const MODES: readonly BotMode[] = ['in-turn', 'at-once', 'ten-at-once'];
 const RIVALS = ['in-turn', 'at-once'] as const;
 const OURS = 'gatehouse';
 
-/** Each has a Telegram server of its own and waits in a long poll while another is measured, so that rounds can take turns. */
+/** Each subject waits on its own Telegram server while others are measured, so that rounds take turns. */
 async function withSubjects(
   names: readonly string[],
   modelMs: number,
@@ -151,7 +151,7 @@ export function measureLatency(): Promise<Figure[]> {
   });
 }
 
-/** With a model that takes its time the gateway must add next to nothing to what the bound on turns allows. */
+/** With a slow model the gateway must add next to nothing to what the bound on turns allows. */
 export function measureSlowModel(): Promise<Figure[]> {
   const ideal = TURNS_AT_ONCE * (1_000 / SLOW_MODEL_MS);
   return withSubjects([OURS, botName('ten-at-once')], SLOW_MODEL_MS, async (subjects) => {

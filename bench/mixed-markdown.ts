@@ -32,5 +32,8 @@ SELECT count(*) FROM orders WHERE created_at > now() - interval '1 day';
 ---
 `;
 
-/** 4,000 characters as models answer: headings, lists, tables, code, links and running text. `NUMBER` makes a text another one. */
+/**
+ * 4,000 characters as models answer: headings, lists, tables, code, links and running text. A number in the
+ * place of `NUMBER` makes a text different from the others.
+ */
 export const MIXED_MARKDOWN = BLOCK.repeat(4).slice(0, 4_000);

@@ -11,7 +11,7 @@ const KINDS: readonly CallerKind[] = ['bare', 'wire', 'stack'];
 const WARM_UP_CALLS = 500;
 const CALLS = 100;
 const CALL_ROUNDS = 10;
-/** One word per event, as providers stream; all written at once, which is the hardest case: nothing else costs CPU. */
+/** One word per event, as providers stream, all written at once: the hardest case, nothing else costs CPU. */
 const STREAM_BYTES = 100_000;
 const WORDS_PER_EVENT = 1;
 const WARM_UP_STREAMS = 10;

@@ -3,8 +3,8 @@
 //   --openclaw DIR  where `npm i openclaw` was run. It runs without a channel; Gatehouse has Telegram.
 //   --runs N        of each (default 5)
 //
-// Ready is the first answer of /healthz with 200; memory is what is resident five seconds later of the largest
-// process, so that helpers of OpenClaw count for nothing.
+// Ready is the first answer of /healthz with 200. Memory is what the largest process has resident five
+// seconds later, so that helpers of OpenClaw count for nothing.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,5 +1,6 @@
-// Loaded in front of the program under test (`node --import`): answers each message from the benchmark with what this process
-// holds. `after-gc` first collects garbage (`--expose-gc`), so that only what is still referenced counts.
+// Loaded in front of the program under test (`node --import`). It answers each message from the benchmark
+// with what this process holds. `after-gc` first collects garbage (`--expose-gc`), so that only what is still
+// referenced counts.
 import { readdirSync } from 'node:fs';
 
 process.on('message', (question) => {

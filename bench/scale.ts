@@ -169,8 +169,8 @@ async function coldStarts(subject: Subject, empty: string, full: string): Promis
 }
 
 /**
- * Half of the rows become too old, in days that pass one after the other: housekeeping goes by the days that it
- * saw. Messages come in all the while.
+ * Half of the rows become too old, in days that pass one after the other, because housekeeping goes by the
+ * days that it saw. Messages come in all the while.
  */
 async function measurePrune(dir: string): Promise<Figure[]> {
   const file = join(dir, 'journal.db');

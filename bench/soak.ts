@@ -10,7 +10,7 @@ const WAVE = 2_000;
 const CHATS = 100;
 /** The first fifth fills caches. */
 const SETTLED_AFTER = MESSAGES * 0.2;
-/** After each wave: the session files are written, and connections that nobody uses are closed (after 15 s). */
+/** Rest after each wave: session files are written, and idle connections are closed (after 15 s). */
 const REST_MS = 17_000;
 
 interface Sample {

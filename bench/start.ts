@@ -97,7 +97,7 @@ export async function measureStart(): Promise<Figure[]> {
   ];
 }
 
-/** The first start of each build fills the cache that its later starts use; data directories are always new. */
+/** The first start of a build fills the cache that its later ones use. Data directories are always new. */
 async function startOnce({ platform, model, work }: Bench, build: DaemonBuild, run: string): Promise<Start> {
   const dir = await work.make(`${build}-${run}`);
   const compileCache = await work.make(`${build}-cache`);

@@ -1,6 +1,6 @@
-// A model server with one long answer: ARGUMENTS bytes of text, words that do not repeat, an event for each, all
-// in one write: a reader that is faster than the server is woken for each event, and would look dearer than one
-// that lags behind. Prints its URL.
+// A model server with one long answer. Arguments: BYTES of made-up text, WORDS in one event (default 1). It
+// writes all events at once: a reader that is faster than the server is woken for each event, and would look
+// dearer than one that lags behind. Prints its URL.
 import { startModelServer, stream, textPieces } from '../src/testing/model-server.ts';
 
 const [bytes = '100000', wordsPerPiece = '1'] = process.argv.slice(2);
@@ -9,7 +9,7 @@ const server = await startModelServer({ script: () => stream([pieces.join('')]),
 process.once('SIGTERM', () => void server[Symbol.asyncDispose]());
 process.stdout.write(`${server.url}\n`);
 
-/** Made-up words of two to nine letters, a line break now and then, `bytes` long together. The same at each start. */
+/** Made-up words of two to nine letters with some line breaks, `bytes` in all. The same at each start. */
 function texts(bytes: number, words: number): string[] {
   const all: string[] = [];
   let seed = 1;

@@ -69,7 +69,7 @@ export interface DaemonOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The real program with a config as an operator would write it; only the rate limits of the real platform are off. */
+/** The real program with an operator's config. Only the rate limits of the real platform are off. */
 export async function startDaemon(options: DaemonOptions): Promise<Child> {
   const { platform, model, dir, build, compileCache, nodeArgs = [], env = {} } = options;
   const config = join(dir, 'config.json');
@@ -81,7 +81,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Child> {
   });
 }
 
-/** As operators start it: the built package with the service unit's Node options, the sources with the command of `npm start`. */
+/**
+ * The command of an operator: the built package with the Node options of the service unit, the sources with
+ * those of `npm start`.
+ */
 export async function commandLine(build: DaemonBuild): Promise<readonly string[]> {
   if (build === 'sources') {
     const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };

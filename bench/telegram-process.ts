@@ -1,5 +1,5 @@
-// The Telegram server with the people in front of it, in a process of its own: both ends of a message's way are seen by one clock.
-// Prints its address, then runs one load after the other as asked over IPC.
+// The Telegram server with the people in front of it, in a process of its own, so that one clock sees both
+// ends of a message's way. It prints its address, then runs one load after the other as asked over IPC.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TelegramServer } from '../src/simulator/telegram/server.ts';
 import type { Load, LoadAnswer, LoadResult } from './load.ts';
@@ -7,7 +7,7 @@ import type { Load, LoadAnswer, LoadResult } from './load.ts';
 const server = new TelegramServer();
 await server.listen();
 
-/** Rejects when an answer is missing, came twice or went to the wrong chat: a figure of wrong answers is none. */
+/** Rejects when an answer is missing, came twice or went to the wrong chat: such a figure means nothing. */
 async function run(load: Load): Promise<LoadResult> {
   const { messages, chats, firstChat, shape, perSecond = 1, timeoutMs } = load;
   const sentAt = new Float64Array(messages);

@@ -12,7 +12,7 @@ const TURNS = 8;
 /** The first turns load what a tool needs. */
 const WARM_UP = 2;
 
-/** The daemon as it is, one person, a turn of forty calls at a time; times as its record has them, in whole ms. */
+/** The unchanged daemon, one person, turns of forty calls one by one. Times: its record's, in whole ms. */
 export async function measureToolCalls(): Promise<Figure[]> {
   await using at = await telegramScene({
     entry: { allowed_senders: ['7'] },
