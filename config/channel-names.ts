@@ -6,9 +6,9 @@ import { configCandidates, type PathOptions } from './paths.ts';
 const MAX_BYTES = 4_000_000;
 
 /**
- * The names of the channels as the config file has them, unchecked: for completions, where the schema would cost
- * most of the time that a person waits. A name that is made from a variable is left out. Rejects where no file can
- * be read, or it is no JSON.
+ * The names of the channels as the config file has them, unchecked. This is for completions, where the schema
+ * would cost most of the time that a person waits. A name that is made from a variable is left out. Rejects
+ * where no file can be read, or it is no JSON.
  */
 export async function channelNamesIn(
   options: Pick<PathOptions, 'cwd' | 'home'> & { readonly file?: string; readonly last?: string | undefined },

@@ -26,8 +26,9 @@ export interface CheckedChannels {
 }
 
 /**
- * Checks what the schema of the whole file cannot: types that exist, names used once, each channel's own settings, and that the
- * owner's chats are on channels there are. Takes the unchecked value, so that these problems are reported together with all others.
+ * Checks what the schema of the whole file cannot: types that exist, names used once, each channel's own
+ * settings, and that the owner's chats are on channels there are. Takes the unchecked value, so that these
+ * problems are reported together with all others.
  */
 export async function checkChannels(value: unknown, original: unknown, schemas: ChannelSchemas): Promise<CheckedChannels> {
   const findings: Finding[] = [];

@@ -86,7 +86,10 @@ function checkEntry(entry: unknown, path: readonly PropertyKey[], original: unkn
   return [{ severity: 'error', path, message: `${shown} is no tool, no beginning of one and no group`, hint }];
 }
 
-/** An entry may name a server that is not there now; what is nearly the name of one that is means that one. */
+/**
+ * An entry may name a server that is not there now. A name that is nearly that of one there is an error,
+ * because it most likely means that one.
+ */
 function checkServer(entry: unknown, path: readonly PropertyKey[], servers: readonly string[]): readonly Finding[] {
   const server = typeof entry === 'string' ? /^mcp__([A-Za-z0-9-]+)__/.exec(entry)?.[1] : undefined;
   if (server === undefined || servers.includes(server)) return [];

@@ -35,8 +35,9 @@ export function excerptAt(text: string, span: Span, hidden = false): Required<Pi
 }
 
 /**
- * Replaces what may be a secret by as many asterisks, so that carets still point right: values of keys named like one, and
- * random-looking runs and user names in addresses within any other value. `${VAR}` stays: it names a secret, it is none.
+ * Replaces what may be a secret by as many asterisks, so that carets still point right: values of keys named
+ * like one, and random-looking runs and user names in addresses within any other value. `${VAR}` stays,
+ * because it names a secret and is none.
  */
 function maskSecrets(line: string): string {
   return line.replace(
@@ -66,7 +67,7 @@ export function isSecretLike(key: string, value: string): boolean {
   return SECRET_KEY.test(key) || maskRuns(value) !== value;
 }
 
-/** Keys and tokens are long and mix letters with digits; names of variables, hosts and models are short or do not. */
+/** Keys and tokens are long and mix letters with digits. Names of variables, hosts and models do not. */
 function isRandom(run: string): boolean {
   return /\d/.test(run) && /[A-Za-z]/.test(run);
 }

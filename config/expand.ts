@@ -7,8 +7,9 @@ export interface UnsetVariable {
 }
 
 /**
- * Replaces references in every string value (keys stay as they are) and returns a copy. As in a shell, `:-` also stands in for
- * a variable that is set but empty. An unset variable without default becomes empty and is reported.
+ * Replaces references in every string value (keys stay as they are) and returns a copy. As in a shell,
+ * `:-` also stands in for a variable that is set but empty. An unset variable without default becomes
+ * empty and is reported.
  */
 export function expandVariables(
   value: unknown,
@@ -34,7 +35,7 @@ export function expandVariables(
   return { value: expand(value, []), unset };
 }
 
-/** Whether a string of the file holds a reference: its expanded value must not be shown, it may be a secret. */
+/** Whether a string of the file holds a reference. Its expanded value may be a secret: it is not shown. */
 export function hasReference(text: unknown): boolean {
   return typeof text === 'string' && text.search(REFERENCE) !== -1;
 }

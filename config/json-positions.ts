@@ -1,4 +1,4 @@
-/** Strict JSON (RFC 8259) that remembers where each value stood, so that a problem can be shown at its line and column. */
+/** Strict JSON (RFC 8259) that remembers where each value stood, to show a problem at its line and column. */
 
 /** Offsets into the text, UTF-16 units; `end` is exclusive. */
 export interface Span {
@@ -22,7 +22,7 @@ interface DuplicateKey {
 
 export interface ParsedJson {
   readonly root: JsonNode;
-  /** Second and later occurrences of a key in one object: the last one wins in `JSON.parse`, which nobody expects. */
+  /** Later occurrences of a key in one object. In `JSON.parse` the last one wins, which no person expects. */
   readonly duplicates: readonly DuplicateKey[];
 }
 
@@ -140,7 +140,7 @@ class Parser {
     return { value, span: { start, end: this.#at }, children };
   }
 
-  /** After an element: true when another must follow. Leaves the position on the closing bracket otherwise. */
+  /** After an element: true when another must follow. Else leaves the position on the closing bracket. */
   #more(close: '}' | ']'): boolean {
     this.#space();
     const char = this.#text[this.#at];

@@ -88,7 +88,7 @@ test.each(examples)(
 
 test.each(examples)('examples/%s loads without a warning', async (name) => {
   const dir = join(import.meta.dirname, 'examples');
-  // A type that is not registered yet is taken as it stands: its settings are checked from the day its channel exists.
+  // A type that is not registered yet passes as it stands: its settings are checked once its channel exists.
   const { config, warnings } = await loadConfig({
     file: name,
     cwd: dir,

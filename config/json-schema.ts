@@ -9,8 +9,8 @@ export interface ChannelSettings {
 }
 
 /**
- * JSON Schema of the config file for editors; draft-07 is what they understand best. A channel entry is a union told apart by
- * `type`, so that each type's own settings are completed and checked.
+ * JSON Schema of the config file for editors; draft-07 is what they understand best. A channel entry is a
+ * union told apart by `type`, so that each type's own settings are completed and checked.
  */
 export function configJsonSchema(channels: readonly ChannelSettings[]): JsonSchema {
   const schema = z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7' }) as JsonSchema;

@@ -48,8 +48,9 @@ export const MAX_BYTES = 4_000_000;
 const CLAMPED = [{ path: ['gateway', 'max_history'], min: 1, max: 1000 }] as const;
 
 /**
- * Finds, reads and checks the config. Rejects with GH1102 when the file cannot be read (or `file` does not exist), and with
- * `ConfigError` (GH1101) that carries every problem at once. No file at all gives the defaults.
+ * Finds, reads and checks the config. Rejects with GH1102 when the file cannot be read (or `file`
+ * does not exist), and with `ConfigError` (GH1101) that carries every problem at once. No file at all
+ * gives the defaults.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const source = await readSource(options);

@@ -3,8 +3,8 @@ import { CONFIG_VERSION } from './schema.ts';
 type ConfigObject = Readonly<Record<string, unknown>>;
 
 /**
- * Steps from one version to the next: entry n turns a file of version n into one of version n + 1. Applied in memory only; the
- * operator's file is never rewritten.
+ * Steps from one version to the next: entry n turns a file of version n into one of version n + 1. They apply
+ * in memory only; the operator's file is never rewritten.
  */
 const STEPS: Readonly<Record<number, (config: ConfigObject) => ConfigObject>> = {};
 
@@ -12,7 +12,10 @@ export type Migration =
   | { readonly kind: 'ok'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
 
-/** Brings a parsed file to the present version. A file without `version` is version 1. What is no object is left to the schema. */
+/**
+ * Brings a parsed file to the present version. A file without `version` is version 1. What is no object is
+ * left to the schema.
+ */
 export function migrate(value: unknown): Migration {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return { kind: 'ok', value };
   let config: ConfigObject = { ...value };

@@ -6,7 +6,7 @@ import { tempDir } from '../src/testing/fakes.ts';
 import { loadConfig } from './load.ts';
 import { ConfigError, formatProblem } from './problem.ts';
 
-/** Section of the config, what stands in it in lines of their own, the line that is wrong, and what was meant. */
+/** Section of the config, its content in lines of their own, the line that is wrong, and what was meant. */
 type Case = readonly [section: string, lines: readonly string[], wrong: number, meant: string];
 
 const CLIENT = (...lines: readonly string[]) => ['"coder": {', ...lines, '}'];

@@ -7,7 +7,8 @@ export interface PathOptions {
 }
 
 /**
- * Where the data lives: `--data-dir`, `$GATEHOUSE_HOME`, `$STATE_DIRECTORY`, `~/.gatehouse`; first set wins. Absolute; nothing is created.
+ * Where the data lives: `--data-dir`, `$GATEHOUSE_HOME`, `$STATE_DIRECTORY`, `~/.gatehouse`; first set wins.
+ * Absolute; nothing is created.
  */
 export function resolveDataDir(flag: string | undefined, { cwd, home, env }: PathOptions): string {
   // systemd joins several StateDirectory= entries with colons (systemd.exec(5)); the first is ours.

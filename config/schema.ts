@@ -20,8 +20,9 @@ import { webSection } from './sections/web.ts';
 export const CONFIG_VERSION = 1;
 
 /**
- * The whole config file. Keys are the operator's, in snake_case, and only what this version honours: a key that does nothing
- * would be a promise. Times stay in the unit their names state; `src/app` converts them.
+ * The whole config file. Keys are the operator's, in snake_case, and only what this version honours, because
+ * a key that does nothing would promise something. Times stay in the unit their names state; `src/app`
+ * converts them.
  */
 export const configSchema = z.strictObject({
   $schema: z.string().optional().describe('Where editors find the schema of this file.'),

@@ -131,7 +131,7 @@ function entryOf(node: SchemaNode | undefined): SchemaNode | undefined {
   return typeof node?.additionalProperties === 'object' ? node.additionalProperties : undefined;
 }
 
-/** The section in which a key of this exact name exists; the one that lies nearer to the top, where both do. */
+/** The section in which a key of this exact name exists; where two have it, the one nearer to the top. */
 function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined {
   const properties = Object.entries(node.properties ?? {});
   if (properties.some(([name]) => name === key)) return path;

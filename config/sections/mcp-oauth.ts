@@ -105,7 +105,7 @@ export function oauthProblems({
   return wrong;
 }
 
-/** Codes, tokens and secrets travel encrypted, or do not leave this machine (RFC 6749 3.1.2.1, RFC 8252 8.3). */
+/** Codes, tokens and secrets travel encrypted, or stay on this machine (RFC 6749 3.1.2.1, RFC 8252 8.3). */
 export function isSafeForTokens(address: string | URL, allowsPrivate: boolean): boolean {
   const { protocol, hostname } = new URL(address);
   return protocol === 'https:' || (protocol === 'http:' && allowsPrivate && isLoopbackName(hostname));
