@@ -13,10 +13,10 @@ export function newLines<T extends { readonly id: string }>(held: ReadonlySet<st
 }
 
 /**
- * The lines before the piece of `lines` that is the whole session. A rotation may have taken them out: the same
- * lines come again after a crash, and at the session's end they would be misplaced. Other lines may stand
- * there too, so the archive has to tell. Empty where there is no such piece. `held`: the ids in the session, in
- * its order.
+ * The lines before the piece of `lines` that is the whole session. A rotation may have taken them out: the
+ * same lines come again after a crash, and at the session's end they would be misplaced. Other lines may
+ * stand there too, so the archive has to tell. Empty where there is no such piece. `held`: the ids in the
+ * session, in its order.
  */
 export function linesBeforeHeld<T extends { readonly id: string }>(held: ReadonlySet<string>, lines: readonly T[]): readonly T[] {
   const [oldest] = held;

@@ -9,12 +9,15 @@ export interface CacheOptions {
   readonly maxBytes?: number;
 }
 
-/** Bytes appended to a kept session before it is read again: the store may have rotated the file underneath meanwhile. */
+/** Bytes appended to a kept session before it is read again: the store may have rotated the file since. */
 const MAX_APPENDED = 1024 * 1024;
 
 interface Entry {
   readonly session: Session;
-  /** How many of the newest messages its reader needs; absent = all. Up to twice as many are kept, so that few appends copy. */
+  /**
+   * How many of the newest messages its reader needs; absent = all. Up to twice as many are kept, so that
+   * few appends copy.
+   */
   readonly newest: number | undefined;
   /** Nothing was left out. */
   readonly whole: boolean;
@@ -23,8 +26,9 @@ interface Entry {
 }
 
 /**
- * Keeps recently used sessions in memory in front of any store, no more of each than its reader asked for. The store stays the authority: every write goes through before
- * the copy changes, a failed write drops the copy, and an evicted session is simply read again.
+ * Keeps recently used sessions in memory in front of any store, of each at most twice as many messages as its
+ * reader asked for. The store stays the authority: every write goes through before the copy changes, a failed
+ * write drops the copy, and an evicted session is simply read again.
  */
 export function cached(store: SessionStore, options: CacheOptions = {}): SessionStore {
   const { maxSessions = 1000, maxBytes = 64 * 1024 * 1024 } = options;
@@ -68,8 +72,8 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
       if (!before) return;
       const { header, messages } = before.session;
       const held = new Set(messages.map(({ id }) => id));
-      // Some of these lines come again. The store may hold the others too, which this copy has left out: the next
-      // load reads the store.
+      // Some of these lines come again. The store may also hold the others, which this copy has left out: the
+      // next load reads the store.
       if (lines.some(({ id }) => held.has(id))) return;
       const session = { header, messages: [...messages, ...newLines(held, lines)] };
       const appended = before.appended + weigh(session) - before.bytes;

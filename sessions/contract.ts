@@ -15,7 +15,7 @@ export function messages(count: number, from = 0): SessionMessage[] {
   return Array.from({ length: count }, (_, index) => message(from + index));
 }
 
-/** user, assistant calling two tools, both results, answer: the smallest history with a group that must stay whole. */
+/** user, assistant with two calls, both results, answer: the smallest history with a group to keep whole. */
 export function toolTurn(from: number): SessionMessage[] {
   const call = (n: number) => ({
     id: `call-${from}-${n}`,

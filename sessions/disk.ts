@@ -107,7 +107,7 @@ export class Places {
   }
 }
 
-/** A turn that needs its session must not queue behind the file syncs of all others, so small files pass by the thread pool. */
+/** Small files pass by the thread pool: no turn waits for its session behind the file syncs of others. */
 const READ_AT_ONCE = 64 * 1024;
 
 export async function readIfPresent(path: string): Promise<Buffer | undefined> {
@@ -123,8 +123,8 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
 }
 
 /**
- * Size in bytes; undefined when there is no such file. Most lookups find none, and an exception for each would
- * cost more than the lookup.
+ * Size in bytes; undefined when there is no such file. Most lookups find none, and an exception for each
+ * would cost more than the lookup.
  */
 export function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size;

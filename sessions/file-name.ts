@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-/** Spec C1: encoding stops here, so that a name with its hash and suffixes stays under the 255 bytes file systems allow. */
+/** Spec C1: encoding stops here, so that hash and suffixes fit into the 255 bytes that file systems allow. */
 const MAX_ENCODED = 183;
 /** FNV-1a, 64 bit: the constants of spec C1. */
 const FNV_OFFSET = 0xcbf29ce484222325n;
@@ -16,8 +16,9 @@ export function fnv1a64(bytes: Uint8Array): string {
 const EMPTY = '%';
 
 /**
- * Any text as a portable file name (spec C1): bytes outside `[A-Za-z0-9_-]` become `%XX`; a long one is cut and ends in
- * `_` and a hash of the whole. Two texts share a name only when that hash collides, which the file's header reveals.
+ * Any text as a portable file name (spec C1): bytes outside `[A-Za-z0-9_-]` become `%XX`; a long one is cut
+ * and ends in `_` and a hash of the whole. Two texts share a name only when that hash collides, which the
+ * file's header reveals.
  */
 export function encodeName(text: string): string {
   if (text === '') return EMPTY;
@@ -71,7 +72,7 @@ export function userWorkspaces(dir: string, key: string): string {
   return join(dir, 'workspaces', encodeName(splitKey(key).base));
 }
 
-/** Path of a session's file without its ending: `.jsonl`, `.archive.jsonl` and `.quarantine.jsonl` are appended. */
+/** Path of a session's file without its ending: `.jsonl`, `.archive.jsonl` or `.quarantine.jsonl` follows. */
 export function sessionStem(dir: string, key: string): string {
   const { topic } = splitKey(key);
   const name = topic === undefined ? DEFAULT_TOPIC : topic === DEFAULT_TOPIC ? RESERVED_DEFAULT : encodeName(topic);

@@ -2,7 +2,7 @@ import { cutBack, cutForward } from '../src/core/history-cut.ts';
 import type { Session, SessionMessage } from '../src/core/session.ts';
 import { newHeader } from './session-file.ts';
 
-/** Index of the first message kept when at most `keep` shall remain: moved forward past results without their call. */
+/** Index of the first message kept when at most `keep` remain, moved past results without their call. */
 function cutKeeping(messages: readonly SessionMessage[], keep: number): number {
   return cutForward(messages, messages.length - Math.max(0, keep));
 }

@@ -20,20 +20,20 @@ import { Stems } from './stems.ts';
 import { newer, wrapErrors } from './store-errors.ts';
 
 export interface JsonlStoreOptions {
-  /** The data directory; created when absent. The caller holds its lock: two processes on one directory lose lines. */
+  /** The data directory; created when absent. The caller holds its lock: two processes on one lose lines. */
   readonly dir: string;
   readonly clock: Clock;
   /** A session file that would pass this is rotated. Default 10 MiB (spec C1). */
   readonly maxBytes?: number;
-  /** Newest messages that stay when a file is rotated, as far as they fit into half of `maxBytes`. Default 200. */
+  /** Newest messages that stay in a rotated file, as far as they fit into half of `maxBytes`. Default 200. */
   readonly keepOnRotate?: number;
   /** Told after damaged lines were moved aside and the session was mended. Must not throw. */
   readonly onDamage: (damage: SessionDamage) => void;
 }
 
 /**
- * Sessions as JSONL files under `<dir>/users` (README.md). Touches no file before the first call. Rejects with GH1401 when the disk
- * refuses or the file belongs to another session, with GH1402 when a newer version wrote the file.
+ * Sessions as JSONL files under `<dir>/users` (README.md). Touches no file before a call. Rejects with GH1401
+ * when the disk refuses or the file is another session's, with GH1402 when a newer version wrote it.
  */
 export function openJsonlStore(options: JsonlStoreOptions): SessionStore {
   return new JsonlStore(options);
@@ -151,7 +151,7 @@ class JsonlStore implements SessionStore {
     this.#known.remember(key, current);
   }
 
-  /** Also syncs when there is nothing to write: a killed predecessor may have written these lines without syncing them. */
+  /** Also syncs when there is nothing to write: a killed predecessor may have left these lines unsynced. */
   async #write(key: string, path: string, state: FileState, data: Buffer): Promise<void> {
     const end = await appendToExisting(path, data, state.bytes);
     if (!end) return;
@@ -163,7 +163,7 @@ class JsonlStore implements SessionStore {
   }
 
   /**
-   * The remembered state while the file still has the size we left it with, or else what its lines tell without
+   * The remembered state while the file has the size we left it with, or else what its lines tell without
    * being parsed. Undefined = the file has to be read as a whole.
    */
   async #knownState(key: string, path: string, lines: readonly SessionMessage[]): Promise<FileState | undefined> {
@@ -209,7 +209,7 @@ class JsonlStore implements SessionStore {
     return { header: parsed.header, messages: parsed.messages, state };
   }
 
-  /** Bad lines go to quarantine before the file is replaced: a kill in between repeats them there, never loses them. */
+  /** Quarantines bad lines before it replaces the file: a kill in between repeats them, never loses them. */
   async #mend(key: string, parsed: ParsedFile & { kind: 'session' }, bytes: number): Promise<void> {
     const stem = this.#stems.of(key);
     const quarantine = `${stem}.quarantine.jsonl`;
@@ -226,7 +226,7 @@ class JsonlStore implements SessionStore {
   /** A37: the header names another session, so nothing in here may be shown as this one's history. */
   async #setAside(key: string, path: string, bytes: Buffer, owner: string): Promise<undefined> {
     const home = `${this.#stems.of(owner)}.jsonl`;
-    // Both belong here: a hash collision, or a file system that ignores case. The one that came first keeps its place.
+    // Both belong here: a hash collision, or a file system that ignores case. The first one keeps its place.
     if (home.toLowerCase() === path.toLowerCase()) {
       throw new GatehouseError('GH1401', `session ${key} would share the file ${path} with another session`);
     }

@@ -11,7 +11,7 @@ const TITLE_WITHIN = 20;
 /** UTF-16 units. */
 const TITLE_CHARS = 60;
 
-/** All sessions under a data directory, the newest first. Reads files one after the other and changes nothing. */
+/** All sessions under a data directory, the newest first. Reads file after file and changes nothing. */
 export async function listSessions(dir: string): Promise<SessionInfo[]> {
   const found = new Map<string, SessionInfo>();
   for (const user of await directories(join(dir, 'users'))) {
@@ -50,7 +50,7 @@ async function entriesOf(path: string): Promise<Dirent[]> {
   }
 }
 
-/** `placeKey` stands in for an unreadable header; with neither, the file cannot be named until its own key is opened. */
+/** `placeKey` stands in for an unreadable header. With neither, a session is left out until it is opened. */
 async function describe(path: string, placeKey: string | undefined): Promise<SessionInfo | undefined> {
   try {
     const bytes = await readFile(path);

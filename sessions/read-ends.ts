@@ -17,9 +17,9 @@ interface Ends {
 }
 
 /**
- * Header and at least the `newest` messages of a large file, without the rest of it. Undefined where the whole
- * file has to be read: it is small or not there, or something in these lines must be mended, refused or moved
- * aside. Damage further up is found when the whole file is read.
+ * Header and at least the `newest` messages of a large file, without the rest of it. Undefined where the
+ * whole file has to be read: it is small or not there, or something in these lines must be mended, refused or
+ * moved aside. Damage further up is found when the whole file is read.
  */
 export async function readNewest(path: string, key: string, newest: number, now: number): Promise<Session | undefined> {
   const ends = await readEnds(path, newest);
@@ -54,8 +54,8 @@ async function readEnds(path: string, lines: number): Promise<Ends | undefined> 
 }
 
 /**
- * The ids of all messages of a large file in its order. Parses nothing. Undefined where only a parser can tell
- * them, or the last line was torn. Line 1 is not looked at.
+ * The ids of all messages of a large file in its order. Parses nothing. Undefined where only a parser can
+ * tell them, or the last line was torn. Line 1 is not looked at.
  */
 export async function readIds(path: string): Promise<{ readonly ids: Set<string>; readonly bytes: number } | undefined> {
   const bytes = sizeOf(path);
@@ -85,8 +85,8 @@ export async function idsInArchive(path: string, lines: readonly { readonly id: 
 }
 
 /**
- * For each block of the file, the ids of the lines that end in it. Undefined stands for a line without one that
- * `idOf` sees, such as a header, and for a line that a kill cut off: the retry may stand behind it.
+ * For each block of the file, the ids of the lines that end in it. Undefined stands for a line without one
+ * that `idOf` sees, such as a header, and for a line that a kill cut off: the retry may stand behind it.
  */
 async function* idsByBlock(path: string, bytes: number): AsyncGenerator<readonly (string | undefined)[]> {
   await using file = await open(path, 'r');

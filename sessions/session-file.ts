@@ -1,4 +1,4 @@
-/** Bytes of a session file <-> session. Pure: no file system, no clock. The format is described in README.md. */
+/** Bytes of a session file <-> session. Pure: no file system, no clock. README.md describes the format. */
 import { isUtf8 } from 'node:buffer';
 import type { ProviderState, SessionHeader, SessionMessage, ThinkingLevel, ToolCall } from '../src/core/session.ts';
 import { isDeep } from '../src/lib/json-depth.ts';
@@ -34,8 +34,8 @@ export type ParsedFile =
   | { readonly kind: 'newer'; readonly version: number };
 
 /**
- * Proves which version and session a header was written for although one of its bytes rotted. Without it a flipped bit in
- * the key would look like another chat's file, and one in the version like a newer program's.
+ * Proves which version and session a header was written for although one of its bytes rotted. Without it a
+ * flipped bit in the key would look like another chat's file, and one in the version like a newer program's.
  */
 function headerCheck(version: number, key: string): string {
   return fnv1a64(Buffer.from(`${version}\n${key}`, 'utf8'));
@@ -216,8 +216,8 @@ function isProviderState(value: unknown): value is ProviderState {
 }
 
 /**
- * Whole lines inside one that does not parse. When the byte that rotted is a newline, or zeros cover one, the lines beside it
- * are intact and must not be lost with it.
+ * Whole lines inside one that does not parse. When the byte that rotted is a newline, or zeros cover one, the
+ * lines beside it are intact and must not be lost with it.
  */
 function salvage(line: Buffer, number: number): Segment[] {
   const segments: Segment[] = [];
@@ -254,7 +254,7 @@ function nextObject(line: Buffer, mayTry: () => boolean) {
   return undefined;
 }
 
-/** After `}`: the end, or one strange byte and then the end or `{`, or a control byte, which JSON never holds unescaped. */
+/** After `}`: the end, one strange byte before the end or `{`, or a control byte, never unescaped in JSON. */
 function isJointAfter(line: Buffer, index: number): boolean {
   const byte = line[index];
   if (byte === undefined || byte < 0x20) return true;
