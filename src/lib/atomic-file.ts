@@ -12,13 +12,14 @@ export interface WriteFileOptions {
 }
 
 /**
- * Replaces the file at `path` as one step that survives power loss: readers see the old or the new content, never a part.
- * The directory must exist. A symbolic link at `path` is replaced, not followed. Rejects with the system's error; then the
- * old content is untouched and no temporary file is left.
+ * Replaces the file at `path` as one step that survives power loss: readers see the old or the new content,
+ * never a part. The directory must exist. A symbolic link at `path` is replaced, not followed. Rejects with
+ * the system's error; then the old content is untouched and no temporary file is left.
  */
 export async function writeFileAtomic(path: string, data: string | Uint8Array, options: WriteFileOptions): Promise<void> {
-  // Same directory, because a rename is atomic within one file system only; a short name, because `path` may use all 255 bytes.
-  // O_EXCL and O_NOFOLLOW: nobody can have put a link where the temporary file is to be.
+  // Same directory, because a rename is atomic within one file system only; a short name, because `path`
+  // may use all 255 bytes. With O_EXCL and O_NOFOLLOW no program can have put a link where the temporary
+  // file is to be.
   const temporary = join(dirname(path), `.${randomBytes(8).toString('hex')}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
   const file = await open(temporary, flags, options.mode);

@@ -4,8 +4,8 @@ import { GatehouseError } from '../core/errors.ts';
 import { isErrno } from './errno.ts';
 
 /**
- * What the system keeps from this user, by name and with whose it is: GH1202. Undefined = the error is none of
- * these, or names no path.
+ * GH1202 that says what the system keeps from this user, and who owns it. Undefined = the error is of another
+ * kind, or names no path.
  */
 export function deniedError(error: unknown): GatehouseError | undefined {
   if (!isErrno(error, 'EACCES', 'EPERM') || !(error instanceof Error)) return undefined;

@@ -21,7 +21,7 @@ export function urlSecrets(baseUrl: string): readonly string[] {
   return [url.password, ...url.searchParams.values(), ...url.pathname.split('/').filter((piece) => KEY_IN_PATH.test(piece))];
 }
 
-/** A base URL as a person may see it: without its query, its password and what looks like a key in its path. */
+/** A base URL for people's eyes: without its query, its password and what looks like a key in its path. */
 export function shownUrl(baseUrl: string): string {
   const url = new URL(baseUrl);
   return createEchoRedactor(urlSecrets(baseUrl))(`${url.origin}${url.pathname}`);

@@ -25,7 +25,10 @@ function at(row: readonly number[], index: number): number {
   return row[index] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The candidate that was probably meant, or undefined when none is near: at most a third of the word may be wrong. */
+/**
+ * The candidate that was probably meant, or undefined when none is near: a third of the longer word may be
+ * wrong, and always one character.
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/ports.ts';
 
-/** How often another process's lock is looked at. Its holders write one small file, so it is rarely waited for twice. */
+/** How often another process's lock is looked at. Its holders write one small file: few waits take longer. */
 const LOOK_EVERY_MS = 20;
 
 export interface FileLockOptions {
@@ -12,10 +12,11 @@ export interface FileLockOptions {
 }
 
 /**
- * Waits until this holder alone has the lock at `path`, among all processes and within this one, and holds it until disposed or
- * dead. The lock is an exclusive transaction held open on an empty SQLite file: an OS lock, which a SIGKILL frees at once, so
- * that no stale file can hold it. The directory must exist; the file stays. Rejects with `signal.reason`, or with the system's
- * error when the file cannot be written. Nothing may open `path` by other means: closing that descriptor frees the lock.
+ * Waits until this holder alone has the lock at `path`, among all processes and within this one, and holds it
+ * until disposed or dead. The lock is an exclusive transaction held open on an empty SQLite file: an OS lock,
+ * which a SIGKILL frees at once, so that no stale file can hold it. The directory must exist; the file stays.
+ * Rejects with `signal.reason`, or with the system's error when the file cannot be written. Nothing may open
+ * `path` by other means: closing that descriptor frees the lock.
  */
 export async function lockFile(path: string, { clock, signal }: FileLockOptions): Promise<Disposable> {
   signal.throwIfAborted();

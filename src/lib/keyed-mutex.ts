@@ -1,6 +1,6 @@
 import { Mutex } from 'async-mutex';
 
-/** Mutual exclusion per key, first come first served. A key costs memory only while someone holds or waits for it. */
+/** Mutual exclusion per key, first come first served. A key costs memory only while held or waited for. */
 export class KeyedMutex {
   readonly #mutexes = new Map<string, { mutex: Mutex; users: number }>();
 

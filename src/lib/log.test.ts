@@ -101,7 +101,8 @@ test('errors, bytes, cycles and huge texts are logged in bounded form', () => {
 });
 
 describe('A29 a registered secret never appears', () => {
-  // Awkward on purpose: base64 with + and /, characters that percent- and JSON-encoding change, a multi-line key, a common prefix.
+  // Awkward on purpose: base64 with + and /, characters that percent- and JSON-encoding change, a multi-line
+  // key, a common prefix.
   const canaries = [
     'canary-1/with?signs&more=%',
     'c4n@ry "quoted" \\ two',

@@ -37,8 +37,8 @@ const RESERVED = ['time', 'level', 'event'];
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The one logger. Every line is one event: `time`, `level`, `event`, then the data. Secrets are removed and foreign text is made
- * harmless here, so callers pass data as it is. Never throws.
+ * The one logger. Every line is one event: `time`, `level`, `event`, then the data. Secrets are removed and
+ * foreign text is made harmless here, so callers pass data as it is. Never throws.
  */
 export function createLogger(options: LoggerOptions): LevelLogger {
   const { level, destination, pretty, secrets, now = Date.now, inRounds = false } = options;
@@ -173,7 +173,7 @@ function hidable(value: unknown): boolean {
   return value !== null && value !== undefined && value !== '' && typeof value !== 'boolean';
 }
 
-/** `12:34:56.789 WARN  channel.state        channel=telegram detail="no route"`; unquoted where a value has no space. */
+/** `12:34:56.789 WARN  channel.state        channel=telegram detail="no route"`; quotes only where needed. */
 function formatLine(line: string): string {
   const { time, level, event, ...data } = JSON.parse(line) as Record<string, unknown>;
   const pairs = Object.entries(data).map(([key, value]) => `${key}=${formatValue(value)}`);

@@ -57,8 +57,8 @@ const EMPTY_LINE = QUOTED_LINE.trimEnd();
 
 /**
  * A mark with words of others whole, in their own lines. Below `head`, words of ours as for `mark`, each of
- * their lines stands behind `  > `, so none of them begins like a mark or ends this one. At most `limit` UTF-16
- * units of them are kept; how many are missing is said in a line of ours.
+ * their lines stands behind `  > `, so none of them begins like a mark or ends this one. At most `limit`
+ * UTF-16 units of them are kept; how many are missing is said in a line of ours.
  *
  *     [in reply to another message, quoted below:
  *       > Milk

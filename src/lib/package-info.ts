@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The directory of our package.json: the checkout, or the installed package, whether this file runs from `src` or `dist`. */
+/** The directory of our package.json, in a checkout or an installed package, from `src` as from `dist`. */
 export function packageRoot(): string {
   let directory = import.meta.dirname;
   while (!existsSync(join(directory, 'package.json'))) {

@@ -2,8 +2,9 @@
 const MIN_SECRET = 4;
 
 /**
- * Builds a function that replaces every registered secret in a text by `[secret]`, also where it was base64, base64url,
- * percent- or JSON-encoded, alone or inside a longer value. `secrets` is asked at each call, so values learnt later count too.
+ * Builds a function that replaces every registered secret in a text by `[secret]`, also where it was base64,
+ * base64url, hex, percent- or JSON-encoded, alone or inside a longer value. `secrets` is asked at each call,
+ * so values learnt later count too.
  */
 export function createRedactor(secrets: () => readonly string[]): (text: string) => string {
   let known: readonly string[] = [];
@@ -30,7 +31,7 @@ function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** How a secret may be written down: as it is, base64, base64url, hex, percent- and JSON-encoded; some forms come twice. */
+/** How a secret may be written: as is, base64, base64url, hex, percent- and JSON-encoded; some come twice. */
 export function encodedForms(secret: string): readonly string[] {
   const percent = encodeURIComponent(secret.toWellFormed());
   const strict = percent.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
@@ -41,8 +42,8 @@ export function encodedForms(secret: string): readonly string[] {
 }
 
 /**
- * Base64 works on groups of three bytes, so a secret inside a longer value (`user:password` of basic auth) has one of three
- * spellings. Characters that also depend on its neighbours are left off at both ends.
+ * Base64 works on groups of three bytes, so a secret inside a longer value (`user:password` of basic auth)
+ * has one of three spellings. Characters that also depend on its neighbours are left off at both ends.
  */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);

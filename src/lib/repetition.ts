@@ -13,9 +13,9 @@ export interface RepetitionWatch {
   flush(): boolean;
 }
 
-/** Looks at the tail of a growing text now and then. Where the text should end then says `repetitionStart`. */
+/** Looks at the tail of a growing text now and then. `repetitionStart` then says where it should end. */
 export function createRepetitionWatch(): RepetitionWatch {
-  // Its own copy of the tail: a slice of the whole text, which was put together piece by piece, copies all of it each time.
+  // Its own copy of the tail: a slice of the whole text, which grew by pieces, copies all of it each time.
   let tail = '';
   let unseen = 0;
   const flush = (): boolean => {
@@ -35,11 +35,12 @@ export function createRepetitionWatch(): RepetitionWatch {
 }
 
 /**
- * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats. Undefined when the tail
- * does not repeat. The copies must follow each other without anything between: rows of a table that end alike are no loop. A unit
- * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders)
- * never counts. Nor does anything in code or in a table, where repetition is content: in a fence of any kind,
- * closed or not, in indented lines, in rows. In doubt it is content. `text` must then be the whole answer.
+ * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats.
+ * Undefined when the tail does not repeat. The copies must follow each other without anything between: rows
+ * of a table that end alike are no loop. A unit shorter than 20 characters must fill the whole window, and
+ * one without letters or digits (rules, borders) never counts. Nor does anything in code or in a table, where
+ * repetition is content: in a fence of any kind, closed or not, in indented lines, in rows. In doubt it is
+ * content. `text` must then be the whole answer.
  */
 export function repetitionStart(text: string): number | undefined {
   if (text.length < UNIT * TIMES) return undefined;

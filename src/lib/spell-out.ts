@@ -13,7 +13,7 @@ export function spellOut(value: unknown): string {
   return lines.map((line) => line.replace(UNSEEN, escaped)).join('\n');
 }
 
-/** A text of others in which a person sees every character, line by line. At most `limit` UTF-16 units of it. */
+/** A text of others in which people see every character, line by line. At most `limit` UTF-16 units of it. */
 export function spellOutText(text: string, limit: number): string {
   const cut = text.length > limit ? `${text.slice(0, limit).toWellFormed()}…` : text;
   return cut

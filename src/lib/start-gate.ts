@@ -1,7 +1,7 @@
 /**
- * Script of a POSIX shell that waits for a word on descriptor 3 and then becomes the program of its arguments,
- * under the same process id. Where the word does not come, because the recorder of the process is gone,
- * nothing was done.
+ * Script of a POSIX shell that waits for a word on descriptor 3 and then becomes the program of its
+ * arguments, under the same process id. Where the word does not come, because the recorder of the process is
+ * gone, nothing was done.
  */
 const START_GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';
 

@@ -1,8 +1,9 @@
 /**
- * Characters that people do not see and a model reads (attack A32). Tags (U+E0000 to U+E007F) spell ASCII; they are seen only behind
- * a black flag, as England's, Scotland's and Wales's (UTS 51, ED-14a). Embeddings and overrides of direction show text in another
- * order than it is read (UTS 39). Selectors and zero-width characters mean something beside a letter; in a row they carry bytes.
- * A selector carries a byte alone, behind any character: it stays only where the standard gives it a meaning.
+ * Characters that people do not see and a model reads (attack A32). Tags (U+E0000 to U+E007F) spell ASCII;
+ * they are seen only behind a black flag, as England's, Scotland's and Wales's (UTS 51, ED-14a). Embeddings
+ * and overrides of direction show text in another order than it is read (UTS 39). Selectors and zero-width
+ * characters mean something beside a letter; in a row they carry bytes. A selector carries a byte alone,
+ * behind any character: it stays only where the standard gives it a meaning.
  */
 const FLAG_OR_HIDDEN = new RegExp(
   [

@@ -59,7 +59,7 @@ function shownAt(at: number, timeZone: string): number {
   );
 }
 
-/** The day that was asked about last: every call of a model asks which one it is. Epoch ms, the end exclusive. */
+/** The day asked about last: every call of a model asks which day it is. Epoch ms, the end exclusive. */
 let lastDay = { start: 0, end: 0 };
 
 /** The last midnight at or before `at` (epoch ms) in the time zone of the process. */

@@ -2,9 +2,7 @@ import type { Clock } from '../core/ports.ts';
 import { linkedSignal } from './linked-signal.ts';
 import { startTimer } from './timer.ts';
 
-/**
- * After its time limit a call has this long to say what it knows: a connection that never opened is no mystery.
- */
+/** A call past its time limit has this long to say what it knows: an unopened connection is no mystery. */
 const AFTER_ABORT_MS = 1_000;
 
 /**
