@@ -13,7 +13,7 @@ async function serving(handler: WebhookHandler, options?: { maxBytes: number }) 
   return { hook, url: `${hook.localOrigin}${hook.path}`, server, logger, [Symbol.asyncDispose]: close };
 }
 
-/** Begins requests and sends one byte of their bodies, and one more each quarter of a second. Resolves to how to end them. */
+/** Begins requests and sends a byte of their bodies each quarter of a second. Resolves to how to end them. */
 async function trickle(url: string, count: number): Promise<{ closed: () => number; stop: () => void }> {
   const { hostname, port, pathname } = new URL(url);
   let closed = 0;

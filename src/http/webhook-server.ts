@@ -9,11 +9,19 @@ import { systemClock } from '../lib/clock.ts';
 import { WaitingConnections } from './waiting-connections.ts';
 
 const MAX_BYTES = 1_000_000;
-/** Requests of one instance that are worked on at once; more are answered with 503, which platforms take for "try again". */
+/**
+ * Requests of one instance that are worked on at once. More are answered with 503, which platforms take
+ * for "try again".
+ */
 const AT_ONCE = 64;
-/** What bodies under way may hold in memory, over all instances. Only bytes that came count, so a slow caller takes up little. */
+/**
+ * Most that bodies under way hold in memory, over all instances. Only bytes that came count: slow
+ * callers hold few.
+ */
 const MAX_READING = 16_000_000;
-/** Platforms send a request in one piece. A stranger who trickles is cut off before a platform gives up repeating. */
+/**
+ * Platforms send a request in one piece. A stranger who trickles is cut off before they give up repeating.
+ */
 const REQUEST_MS = 5_000;
 /** How often Node looks for those. */
 const CHECK_MS = 1_000;
@@ -33,7 +41,7 @@ interface Route {
 const UNBELIEVED = [401, 403];
 
 export interface WebhookServerOptions {
-  /** May be any address: each adapter verifies its platform's signature and refuses without one (decision D8). */
+  /** May be any address: adapters verify the platform's signature and refuse without one (decision D8). */
   readonly host: string;
   /** 0 = any free port. */
   readonly port: number;
@@ -43,8 +51,9 @@ export interface WebhookServerOptions {
 }
 
 /**
- * The server platforms call, apart from the one with health and status, so that a proxy can never publish those. It listens from the
- * first `serve` on. Limits come before any parsing: method, path, size, time.
+ * The server that platforms call, apart from the one with health and status, so that a proxy can
+ * never publish those. It listens from the first `serve` on. Limits come before any parsing: method,
+ * path, size, time.
  */
 export class WebhookServer implements AsyncDisposable {
   readonly #options: WebhookServerOptions;
@@ -167,7 +176,7 @@ export class WebhookServer implements AsyncDisposable {
     const isHeld = this.#held.has(pathOf(request));
     const route = await this.#route(pathOf(request));
     if (!route) return isHeld ? BUSY : { status: 404 };
-    // Platforms look at a file's type and size before they fetch it; Node leaves the body of such an answer out.
+    // Platforms ask with HEAD for a file's type and size before they fetch it. Node leaves that body out.
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     if (method !== 'GET' && method !== 'POST') return { status: 405 };
     const body = await this.#read(request, route.maxBytes);

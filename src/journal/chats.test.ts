@@ -152,7 +152,7 @@ test('a chat outlives its messages', async () => {
   expect((await journal.chats.of(KEY))?.address).toEqual(WHERE);
 });
 
-/** Two accounts wrote on `test`, `z-bot` before `a-bot`, when no version noted the first account of a channel. */
+/** Two accounts wrote on `test`, `z-bot` before `a-bot`, before versions noted a channel's first account. */
 async function withoutFirstAccount(dir: string, clock: FakeClock): Promise<void> {
   {
     await using opened = await openJournal({ dir, clock });

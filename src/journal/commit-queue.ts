@@ -58,9 +58,9 @@ export interface Rider {
 
 /**
  * Group commit. Writes asked for before the event loop has gone round share one BEGIN IMMEDIATE … COMMIT, so
- * a burst pays one sync; each of several has a savepoint, so one that fails leaves the others standing. A batch runs
- * without yielding, hence a read never sees half of one. A write that changed nothing waits for the sync like
- * any other: `duplicate` is an acknowledgement too.
+ * a burst pays one sync. Each of several has a savepoint, so one that fails leaves the others standing. A
+ * batch runs without yielding, hence a read never sees half of one. A write that changed nothing waits for
+ * the sync like any other: `duplicate` is an acknowledgement too.
  *
  * While no sync could begin, writes are gathered: committed sooner they would be on disk no sooner, and under
  * load in many more transactions.

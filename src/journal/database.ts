@@ -168,7 +168,7 @@ export function isBusy(error: unknown): boolean {
   return BUSY.includes((sqliteCode(error) ?? 0) & 0xff);
 }
 
-/** The file of shared memory beside the journal could not be made longer; SQLite calls it a disk I/O error. */
+/** The file of shared memory beside the journal could not grow, which SQLite calls a disk I/O error. */
 const IOERR_SHMSIZE = 10 | (19 << 8);
 const NO_ROOM = 'no room for its -shm file, the disk is full';
 

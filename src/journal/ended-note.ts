@@ -8,8 +8,9 @@ import { addLines } from './session-lines.ts';
 import type { Store } from './store.ts';
 
 /**
- * In the transaction that ends a run without its agent. The conversation has read that it will be told the
- * result by itself: its next turn must know that none comes. A topic that was deleted is not begun anew for it.
+ * Leaves a note in the transaction that ends a run without its agent. The conversation has read that it will
+ * be told the result by itself: its next turn must know that none comes. A topic that was deleted is not
+ * begun anew for it.
  */
 export function leaveNote(store: Store, row: RunRow): EndedRun['note'] {
   if (row.message) return undefined;

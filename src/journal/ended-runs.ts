@@ -22,12 +22,12 @@ interface FoundRecord extends RunRecord {
 }
 
 /**
- * Sessions of no chat, whose runs may answer in one: those of jobs, and of tasks that no conversation asked for.
- * `;` follows the `:` of these sessions.
+ * Sessions of no chat, whose runs may answer in one: those of jobs, and of tasks that no conversation asked
+ * for. `;` follows the `:` of these sessions.
  */
 const OF_NO_CHAT = [JOB_SESSIONS, TASK_SESSIONS].map((from) => [from, `${from.slice(0, -1)};`] as const);
 
-/** Lanes of topics, and of threads, jobs and tasks, begin behind that of their chat with these; see `isLaneOf`. */
+/** Lanes of topics, threads, jobs and tasks go on with these behind that of their chat; see `isLaneOf`. */
 const WITHIN = [
   ['#', '$'],
   ['/', '0'],

@@ -9,8 +9,8 @@ const GONE = 'gone_topic ';
 const GONE_END = 'gone_topic!';
 
 /**
- * In the commit that deletes the topic, so that its directory is removed after a crash as well. True = work goes
- * on in it.
+ * Marks a topic in the commit that deletes it, so that its directory is removed after a crash as well. True =
+ * work goes on in it.
  */
 export function markGone(store: Store, session: string, lane: string): boolean {
   const sql = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING';

@@ -160,7 +160,7 @@ export class SqlitePairingStore implements PairingStore {
 
   #request(key: string, who: Asking, now: number, told: string | undefined): Answer {
     const { db } = this.#store;
-    // Of this account alone: what expired at another one stops none of its senders, and is shown to no person.
+    // Of this account alone: what expired at another one stops none of its senders and is never shown.
     const [from, to] = keysOf(who);
     db.run("DELETE FROM pairing WHERE key >= ? AND key < ? AND state = 'pending' AND expires_at <= ?", from, to, now);
     // A command may have decided since.

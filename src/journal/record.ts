@@ -38,7 +38,7 @@ export function eventsAfter({ db }: Store, seq: number, query: RecordQuery): rea
     .slice(0, limit);
 }
 
-/** A row holds one event or more, so `limit` rows are enough, and one more for that which `before` lies in. */
+/** A row holds one event or more, so `limit` rows are enough, and one more for that of `before`. */
 export function eventsBefore({ db }: Store, before: number | undefined, limit: number): readonly RecordedEvent[] {
   const seq = before ?? Number.MAX_SAFE_INTEGER;
   const rows = db.all<EventRow>(`SELECT * FROM event WHERE seq <= ? ORDER BY seq DESC ${LIMIT}`, rowOf(seq), limit + 1);

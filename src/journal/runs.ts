@@ -120,8 +120,8 @@ export function cancelledRows({ db }: Store, seqs: readonly number[]): readonly 
 const ENDS_WITHIN_MS = 600_000;
 
 /**
- * What people cancelled from `since` to `now` (epoch ms), as far as its turn may not have come to its end: where
- * later rows show that the process went on for some minutes, it has. A start must not read a day of rows.
+ * What people cancelled from `since` to `now` (epoch ms), as far as its turn may not have ended. It has ended
+ * where later rows show that the process went on for some minutes, so a start does not read a day of rows.
  */
 export function cancelledMessages(store: Store, since: number, now: number): readonly InboundMessage[] {
   const last = "SELECT max(finished_at) FROM run WHERE state = 'DONE' AND finished_at <= ?2";

@@ -63,7 +63,10 @@ export function expiredTasks(store: Store, after: number, limit: number): readon
   return select(store, where, after, store.aging.cut(0), limit);
 }
 
-/** Of what a task began, and what tells of it: sub-agents in the background outlive it and work in its files. */
+/**
+ * What a task began that still runs, and what tells of it: background sub-agents outlive it and
+ * use its files.
+ */
 const UNDER_WAY = `WITH RECURSIVE tree(id) AS (
     SELECT child.seq FROM run AS child WHERE child.parent = run.seq UNION
     SELECT child.seq FROM run AS child JOIN tree ON child.parent = tree.id)

@@ -1,5 +1,6 @@
 // An older file becomes a file of the newest version:
-//   room? → told → locked for us alone → VACUUM INTO <path>.upgrade → the new tables there → sync → two renames
+//   room? → told → locked for us alone → VACUUM INTO <path>.upgrade → the new tables there → sync
+//   → two renames
 // The old file is only read. It gets the name of the copy, and the new file gets its name: one copy in all.
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';

@@ -10,10 +10,10 @@ const COPIES = 2;
 const MIB = 1024 * 1024;
 
 /**
- * Writes every page of the journal anew: `secure_delete` clears what is deleted, and leaves behind what SQLite
- * moved from one page to another. Blocks the event loop, about a second for 200 MB. On a connection of its own:
- * that of the journal keeps what is temporary in memory, where the whole file would not fit. Rejects with GH1301
- * where there is no room for two copies, before anything is written, and as a write does.
+ * Writes every page of the journal anew: `secure_delete` clears what is deleted, and leaves behind what
+ * SQLite moved from one page to another. Blocks the event loop, about a second for 200 MB. Uses a connection
+ * of its own: that of the journal keeps what is temporary in memory, where the whole file would not fit.
+ * Rejects with GH1301 where there is no room for two copies, before anything is written, and as a write does.
  */
 export function writeAnew(db: Database): void {
   const directory = dirname(db.path);

@@ -1,5 +1,5 @@
-// standard input of a client -> socket of the daemon -> standard output; a daemon that is gone is told of, and
-//   looked for again with the next request
+// standard input of a client -> socket of the daemon -> standard output
+//   A daemon that is gone is told of, and looked for again with the next request.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { GatehouseError } from '../../core/errors.ts';
@@ -54,8 +54,8 @@ export class Bridge {
 
   /**
    * Until the client's input ends or `stop` aborts. Rejects with GH1002 where no daemon listens, GH1003 where
-   * it does not know the client, GH2306 where it cannot be reached for another reason: all of it before anything
-   * was read.
+   * it does not know the client, GH2306 where it cannot be reached for another reason. All of these come
+   * before anything was read.
    */
   async run(stop: AbortSignal): Promise<void> {
     const { input } = this.#options;

@@ -1,4 +1,4 @@
-/** One connection of a client: what comes in is bounded before it is parsed, and who reads nothing is dropped. */
+/** One connection of a client. Its input is bounded before parsing; one that reads nothing is dropped. */
 import type { Socket } from 'node:net';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
@@ -9,7 +9,7 @@ const MOST_UNREAD_BYTES = 8 * 1024 * 1024;
 
 type Callbacks = Pick<Transport, 'onclose' | 'onerror' | 'onmessage'>;
 
-/** The first line that a client sends is no message: who it is. After it the connection is a transport of MCP. */
+/** The first line that a client sends says who it is. After it the connection is a transport of MCP. */
 export class ClientConnection implements Transport {
   onclose?: NonNullable<Callbacks['onclose']>;
   onerror?: NonNullable<Callbacks['onerror']>;

@@ -1,4 +1,4 @@
-// Clients that mean harm, on the socket itself: the whole daemon, a channel in memory, and no bridge in between.
+// Clients that mean harm, on the socket itself: the whole daemon, a channel in memory, no bridge in between.
 import { once } from 'node:events';
 import { chmod, lstat, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
