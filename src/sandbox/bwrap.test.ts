@@ -151,7 +151,7 @@ it('it has no rights, makes no namespaces, mounts nothing and changes no root', 
 it('A22 A24 it cannot change the kernel by a file of /proc, also where the daemon is root', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();
-  // Asked, not tried: /proc/sys/kernel/core_pattern names a program that the kernel starts outside of every sandbox.
+  // Asked, not tried: /proc/sys/kernel/core_pattern names a program the kernel starts outside every sandbox.
   const script = `find /proc -path '/proc/[0-9]*' -prune -o -type f -writable -print; cat /proc/sys/kernel/ostype`;
   const { out } = await sandboxed(script, { cwd: dir.path });
   expect(out).toBe('Linux\n');

@@ -40,8 +40,9 @@ const OF_ETC = [
 /** Without the network nothing asks for these. */
 const OF_NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf'];
 /**
- * Of `/proc`, by which root tells the kernel what to do; rights are not asked for. bubblewrap covers only what
- * a directory's own mode lets it write to, and that of `/proc/sys` does not, unlike those of the files in it.
+ * What of `/proc` lets root tell the kernel what to do, without being asked for rights. bubblewrap
+ * covers only what a directory's own mode lets it write to, and that of `/proc/sys` does not, unlike
+ * those of its files.
  */
 const OF_KERNEL = ['sys', 'sysrq-trigger', 'acpi', 'dynamic_debug', 'fs', 'mtrr', 'pressure', 'scsi'];
 /** What a program may keep in directories that are memory. Bytes. */
@@ -80,7 +81,7 @@ export function bubblewrap({ argv, cwd, home, env, network, readable, hidden }: 
   return { argv: command, cwd: '/', env: variables, isGuardian: true, ...(filter ? { fourth: filter } : {}) };
 }
 
-/** A path as a program finds it, where the directory is shown to it at another place; any other text as it is. */
+/** A path as a program finds it, where the directory is shown to it at another place; other text as it is. */
 export function seenAs(text: string, directory: string, place: string): string {
   return isWithin(text, directory) ? `${place}${text.slice(directory.length)}` : text;
 }

@@ -38,10 +38,10 @@ export function removal(id: string): readonly string[] {
 }
 
 /**
- * The program alone in a container of the operator's image, which is never pulled: no capabilities, no new
- * rights, the file system read-only, an empty `/tmp` and its directory, and unless allowed no network. The
- * first process is the client of the engine: killed, it leaves the container behind, so that is removed by its
- * name.
+ * The program alone in a container of the operator's image, which is never pulled: no capabilities, no
+ * new rights, the file system read-only, an empty `/tmp` and its directory, and unless allowed no
+ * network. The first process is the client of the engine: killed, it leaves the container behind, so that
+ * is removed by its name.
  */
 export function dockerRun(container: Container): Command {
   const { argv, env, network, image, memoryBytes, pids, fileBytes } = container;

@@ -57,7 +57,7 @@ export async function markedWith(id: string): Promise<readonly number[]> {
 /** How often it looks again: a process may start another one between the look and its end. */
 const LOOKS = 5;
 
-/** Kills all processes that were started with this mark, also those that left the group and lost their parent. */
+/** Kills all processes started with this mark, also those that left the group and lost their parent. */
 export async function killMarked(id: string): Promise<void> {
   for (let look = 0; look < LOOKS; look += 1) {
     const found = await markedWith(id);

@@ -5,7 +5,7 @@ import { SANDBOX_MODES } from './confine.ts';
 
 /** A longer line ends the connection before it is parsed. */
 const MAX_FRAME_BYTES = 16 * 1024 ** 2;
-/** A program is given no more: a file of the workspace, as long as it may be. In base64 it fits into a line. */
+/** A program is given no more: a file of the workspace at its longest. In base64 it fits into a line. */
 export const MAX_STDIN_BYTES = 10 * 1024 ** 2;
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Confined, SandboxMode } from './confine.ts';
 
 /**
- * Does the work with a directory that is HOME and the place for temporary files of a program of a tool that was
- * given no HOME. It is empty and private, so that no file of a workspace configures the program, and is removed
- * after the work. Where the sandbox has such a place in memory, there is none.
+ * Does the work with a directory that is HOME and the place for temporary files of a program of a tool that
+ * was given no HOME. It is empty and private, so that no file of a workspace configures the program, and is
+ * removed after the work. Where the sandbox has such a place in memory, there is none.
  */
 export async function withOwnHome<T>(
   { sandbox, env }: Pick<Confined, 'sandbox' | 'env'>,

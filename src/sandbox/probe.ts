@@ -29,8 +29,8 @@ const NAMESPACES =
   'a hardened service or a container forbids the namespaces that bubblewrap needs: run programs in gatehouse-tools.service, see "Programs" in the README';
 
 /**
- * `auto` is the sandbox that this system has, else containers where the operator names an image; never `none`.
- * What it finds is not kept.
+ * `auto` is the sandbox that this system has, else containers where the operator names an image; never
+ * `none`. What it finds is not kept.
  */
 export async function probeSandbox(
   mode: SandboxMode | 'auto',

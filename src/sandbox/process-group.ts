@@ -21,11 +21,11 @@ export interface Command {
   /** What the program finds to read at descriptor 4. */
   readonly fourth?: Uint8Array;
   /**
-   * The first process only watches over the program, and ends everything when it is killed: it is not asked to
-   * end before the rest.
+   * The first process only watches over the program, and ends everything when it is killed: it is not asked
+   * to end before the rest.
    */
   readonly isGuardian: boolean;
-  /** Run once the first process was ended by a signal: what it leaves behind is in no group of this system. */
+  /** Run once a signal ended the first process: what that leaves behind is in no group of this system. */
   readonly cleanUp?: readonly string[];
 }
 
@@ -181,9 +181,9 @@ class Group {
   }
 
   /**
-   * What was ended has left the system as well, which takes a moment after the last pipe was closed. Waits for
-   * that at most half a second: a process in the middle of a call to a dead disk cannot be ended. Rejects with
-   * GH2010 where something may have been left behind.
+   * Resolves once what was ended has left the system as well, which takes a moment after the last pipe was
+   * closed. Waits for that at most half a second, because a process in the middle of a call to a dead disk
+   * cannot be ended. Rejects with GH2010 where `cleanUp` may have left something behind.
    */
   async gone(): Promise<void> {
     await this.#ending;

@@ -16,8 +16,8 @@ const LOOK_EVERY_MS = 10;
  * the id belongs to another process by now, or counts in another container, that one is left alone. Says
  * whether anything ran.
  *
- * The mark finds what has lost its parent: a sandbox whose guardian was killed while it was being made goes on
- * by itself, since bubblewrap binds its child to the guardian only once all is set up.
+ * The mark finds what has lost its parent: a sandbox whose guardian was killed while it was being made goes
+ * on by itself, since bubblewrap binds its child to the guardian only once all is set up.
  */
 export async function reapProcess(
   { id, pgid, started, program }: Pick<ProcessRow, 'id' | 'pgid' | 'started' | 'program'>,

@@ -28,9 +28,10 @@ const NEWER = [425, 426, 427, 428, 429, 430, 431, 432, 433, 442];
 const MACHINES: Readonly<Record<string, Machine>> = {
   x64: {
     ...{ arch: 0xc000003e, clone: 56, ioctl: 16 },
-    // ptrace, pivot_root, chroot, mount, umount2, swapon, swapoff, reboot, init_module, delete_module, add_key,
-    // request_key, keyctl, unshare, perf_event_open, setns, kexec_load, finit_module, kexec_file_load, bpf,
-    // userfaultfd, process_vm_readv and writev, open_by_handle_at, acct, quotactl, iopl, ioperm, personality
+    // ptrace, pivot_root, chroot, mount, umount2, swapon, swapoff, reboot, init_module, delete_module,
+    // add_key, request_key, keyctl, unshare, perf_event_open, setns, kexec_load, finit_module,
+    // kexec_file_load, bpf, userfaultfd, process_vm_readv and writev, open_by_handle_at, acct,
+    // quotactl, iopl, ioperm
     refused: [
       ...[101, 155, 161, 165, 166, 167, 168, 169, 175, 176, 248, 249, 250, 272, 298, 308, 246, 313, 320, 321, 323, 310, 311, 304],
       ...[163, 179, 172, 173],
