@@ -1,4 +1,4 @@
-// A call that needs a yes, over Telegram: who is asked, what a button comes to, and what a kill in between leaves.
+// A call that needs a yes, over Telegram: who is asked, what a button does, what a kill in between leaves.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import { countingTool } from '../testing/agent-run.ts';

@@ -1,4 +1,4 @@
-// A program that a person allowed, and a sub-agent of the same conversation that changes what it is about to run.
+// A program that a person allowed, and a sub-agent of the same conversation that changes what it will run.
 import { existsSync } from 'node:fs';
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ async function workspaceIn(dir: string): Promise<string> {
   throw new Error('there is no workspace');
 }
 
-/** A daemon whose model begins a sub-agent in the background, which makes `swap` as soon as the command runs. */
+/** A daemon whose model begins a sub-agent in the background: that makes `swap` once the command runs. */
 async function scene(mode: string, swap: ScriptedCall) {
   const dir = await tempDir();
   onTestFinished(() => dir[Symbol.asyncDispose]());

@@ -124,7 +124,7 @@ async function hear(options: AwaitCodeOptions, late: Promise<CodeOutcome>, seen:
   if (status?.state === 'down')
     throw new GatehouseError('GH1502', `${name} does not connect: ${status.detail ?? 'no reason is known'}`);
   const heard = await Promise.race([found.promise, late]);
-  // A platform that is polled hears with the next poll that the code was taken; else a daemon would get it again.
+  // A polled platform hears with the next poll that the code was taken; else a daemon would get it again.
   if (heard.kind === 'sender' && heard.sender.held === 0) await systemClock.sleep(ACKNOWLEDGED_MS);
   return options.stop?.aborted ? outcome('stopped', seen) : heard;
 }

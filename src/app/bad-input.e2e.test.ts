@@ -1,4 +1,5 @@
-// What operators and platforms get wrong: each ends in a message with code and fix where its reader looks, and the rest goes on.
+// What operators and platforms get wrong: each ends in a message with code and fix where its reader looks,
+// and the rest goes on.
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

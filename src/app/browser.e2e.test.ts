@@ -1,4 +1,4 @@
-// A browser that a scripted model uses in the daemon: real chromium, real sandbox, and the web on this machine.
+// A browser that a scripted model uses in the daemon: real chromium, real sandbox, the web on this machine.
 import { glob, readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -88,7 +88,7 @@ test('the owner has a form filled in: the page is read, typed into, sent, looked
     ],
   });
   await at.channel.deliver({ platformId: 'm1', text: 'order green tea' });
-  // What is shown after the first word was typed is private, so what may carry it out needs a yes in every mode.
+  // The page is private once the first word was typed, so what may carry it out needs a yes in every mode.
   const codes = () => at.channel.texts().flatMap((text) => /\/allow (\w+)/.exec(text)?.[1] ?? []);
   for (const nth of [1, 2, 3]) {
     await until(`question ${nth}`, () => codes().length === nth, 60_000);

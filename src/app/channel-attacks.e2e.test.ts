@@ -1,4 +1,4 @@
-/** The same attacks through every channel that strangers can reach, on the real daemon with the platform's own double. */
+/** The same attacks through every channel that strangers reach, on the real daemon with platform doubles. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +22,9 @@ import { type Daemon, startDaemon } from './daemon.ts';
 const STARTS = { ...PLATFORMS, ...FORGETFUL };
 
 /**
- * A terminal has no strangers; mail is played against real mail servers in `email.e2e.test.ts`. A channel without a platform here is
- * named with tests of its own in docs/faults.md, which `fault-table.test.ts` looks after.
+ * A terminal has no strangers; mail is played against real mail servers in `email.e2e.test.ts`. A
+ * channel without a platform here is named with tests of its own in docs/faults.md, which
+ * `fault-table.test.ts` looks after.
  */
 const REACHABLE = Object.keys(CHANNELS).filter((type) => type in STARTS && type !== 'cli' && type !== 'email');
 

@@ -1,4 +1,4 @@
-// The agent offers choices: buttons or a list, what is pressed or typed, and what the agent understands of it.
+// The agent offers choices: buttons or a list, what is pressed or typed, and what the agent makes of it.
 import { expect, test } from 'vitest';
 import type { ModelRequest } from '../core/model.ts';
 import { tempDir } from '../testing/fakes.ts';

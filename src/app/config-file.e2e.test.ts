@@ -11,13 +11,13 @@ import { messagesOf, startModelServer } from '../testing/model-server.ts';
 import { Ending } from './ending.ts';
 import { runGateway } from './run-gateway.ts';
 
-/** The daemon in this process with a terminal that is typed into, and a config file that is looked at often. */
+/** The daemon in this process, with a terminal to type into and a config file that is often looked at. */
 async function scene(config: object) {
   const dir = await tempDir();
   const model = await startModelServer();
   const file = join(dir.path, 'config.json');
   const base = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', ...config };
-  // At once, so that each content is seen whole and no other: what a slow editor leaves is written below on purpose.
+  // As one step, so that each content is seen whole. What a slow editor leaves is written below on purpose.
   const write = (value: unknown) =>
     writeFileAtomic(file, typeof value === 'string' ? value : JSON.stringify(value, null, 2), { mode: 0o600 });
   await write(base);

@@ -1,4 +1,5 @@
-// A message is corrected after it was answered: the answer that stands changes where the platform can, and nothing stale stays.
+// A message is corrected after it was answered: the answer that stands changes where the platform can, and
+// nothing stale stays.
 import { expect, test } from 'vitest';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
@@ -140,7 +141,10 @@ test('of corrections that come faster than they are answered, only the newest is
   expect(at.channel.screen()).toEqual(['six']);
 });
 
-/** The answer to the first correction is too short for the place of the old one, and waits for the platform while the next is worked on. */
+/**
+ * The answer to the first correction is too short for the place of the old one, and waits for the platform
+ * while the next is worked on.
+ */
 async function heldUp(answers: readonly string[]) {
   const at = await scene([long('a', 2), 'short', ...answers]);
   await at.ask();

@@ -1,4 +1,5 @@
-// A rate limit as a person in a chat sees it: the whole stack from wire to chat, on a clock that runs twenty times as fast.
+// A rate limit as a person in a chat sees it: the whole stack from wire to chat, on a clock that runs twenty
+// times as fast.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import { systemClock } from '../lib/clock.ts';

@@ -1,5 +1,5 @@
-// Directories of versions 1 to 4 with a message in each state that a kill can leave: every row ends as it would
-// have under its own version, once, and the chat goes on with its history.
+// Directories of versions 1 to 4 with a message in each state that a kill can leave: every row ends as it
+// would have under its own version, once, and the chat goes on with its history.
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

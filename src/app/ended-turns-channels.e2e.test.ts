@@ -1,4 +1,4 @@
-// A turn that is stopped on every platform, in one daemon that is then killed: what the next turn knows of it.
+// A turn stopped on every platform, in one daemon that is then killed: what the next turn knows of it.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

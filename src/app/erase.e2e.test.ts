@@ -180,7 +180,7 @@ const program = defineTool({
 
 const SECRET = 'the code of the front door is 4711';
 
-/** A group in which Ada and Eve have a program write files: `out/made.txt` is Eve's alone, `plan.txt` of both. */
+/** A group where Ada and Eve have a program write: `out/made.txt` is Eve's alone, `plan.txt` of both. */
 async function groupWithFiles(dir: string): Promise<PeopleRig> {
   const run = ({ messages }: ModelRequest) => {
     const call = /RUN (.*)$/.exec(messages.at(-1)?.content ?? '')?.[1];

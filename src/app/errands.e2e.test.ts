@@ -1,4 +1,5 @@
-// What people ask an agent for, over Telegram: a scripted model, every tool real, and what arrives opened by other programs.
+// What people ask an agent for, over Telegram: a scripted model, every tool real, and what arrives opened by
+// other programs.
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

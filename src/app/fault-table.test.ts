@@ -19,7 +19,7 @@ const NUMBERS = [
   ...[range('A', 34, 35), range('A', 37), range('A', 45, 46), range('A', 48)],
 ].flat();
 
-/** What depends on the platform: each channel has a test of its own for it, or a reason why it cannot happen there. */
+/** What depends on the platform: each channel has its own test for it, or a reason why it cannot happen. */
 const PER_CHANNEL = [
   ...[range('F', 33, 39), range('A', 1, 13), range('A', 23), range('A', 31, 32), range('A', 37), range('A', 45)],
 ].flat();
@@ -39,7 +39,7 @@ function titleLines(): readonly string[] {
 
 interface Row {
   readonly number: string | undefined;
-  /** The channels it is about, in the section of the channels; elsewhere what happens, which is not looked at. */
+  /** The channels it is about, in their section; elsewhere what happens, which is not looked at. */
   readonly about: readonly string[];
   readonly file: string;
   readonly title: string;

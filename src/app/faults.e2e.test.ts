@@ -1,4 +1,4 @@
-// Faults that need the whole daemon but no process of its own: the platform and the model are scripted, the rest is real.
+// Faults that need the whole daemon but no process of its own: scripted platform and model, the rest is real.
 import { appendFile, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

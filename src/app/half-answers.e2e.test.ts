@@ -15,7 +15,7 @@ const USAGE = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
 const HALF = 'half of the answer';
 const WHOLE = `${HALF} and the rest`;
 
-/** Says half of its answer and hangs until it is stopped; from the time on that `whole` is set, it says all of it. */
+/** Says half of its answer and hangs until it is stopped. Once `whole` is set, it says all of it. */
 function halting(): Model & { whole: boolean; calls: number } {
   return {
     id: 'p/m',

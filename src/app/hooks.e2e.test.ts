@@ -1,4 +1,4 @@
-// Hooks of the config in the daemon: programs that are asked and told about messages, model calls and tool calls.
+// Hooks of the config in the daemon: programs asked and told about messages, model calls and tool calls.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';

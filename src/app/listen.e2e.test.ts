@@ -8,7 +8,7 @@ import { telegramScene } from '../testing/telegram/scene.ts';
 /** Tries at a port that another test's daemon has for a moment, 250 ms apart. */
 const TRIES = 20;
 
-/** Something that answers on this port of 127.0.0.1. Another gatehouse may hold it for longer than we wait. */
+/** A program that answers on this port of 127.0.0.1. Another gatehouse may hold it beyond our patience. */
 async function occupied(port: number): Promise<{ readonly port: number } & AsyncDisposable> {
   const server = createServer((_request, response) => response.end('another program'));
   const listening = () =>

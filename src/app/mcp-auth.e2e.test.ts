@@ -73,7 +73,7 @@ interface Rig extends AsyncDisposable {
   login(...args: readonly string[]): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>;
 }
 
-/** An MCP server that takes the tokens of a real OpenID provider, and a command line beside a data directory. */
+/** An MCP server that takes tokens of a real OpenID provider, and a command line beside a data directory. */
 async function rigWith(accessTokenSeconds: number): Promise<Rig> {
   const dir = await tempDir();
   const provider = await startOidcServer({ accessTokenSeconds, resourceScopes: 'notes:read notes:write' });

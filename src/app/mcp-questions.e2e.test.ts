@@ -13,7 +13,7 @@ const SERVER = join(import.meta.dirname, '../testing/mcp-server.ts');
 const PATH = process.env['PATH'] ?? '';
 const POLICY = { members: ['mcp__*'], senders: { 'test:user-1': { mode: 'full' }, 'test:user-2': { mode: 'full' } } };
 
-/** A message "go" calls the tool and repeats its result, "log" what the server was told; others are repeated. */
+/** A message "go" calls the tool and repeats its result, "log" what the server heard; others are repeated. */
 function caller(tool: string) {
   return scriptedModel(({ messages }: ModelRequest) => {
     const last = messages.findLast(({ role, id }) => role === 'user' && !id.endsWith('#note'));

@@ -1,4 +1,4 @@
-// The tool `message` through the whole daemon: two channels in memory, a scripted model, real policy and journal.
+// The tool `message` through the whole daemon: channels in memory, a scripted model, real policy and journal.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';

@@ -1,5 +1,5 @@
-// What people see when the model fails: the real program, Telegram, and a model server that misbehaves. `src/llm/fault-wires.test.ts`
-// has each fault on each wire.
+// What people see when the model fails: the real program, Telegram, and a model server that misbehaves.
+// `src/llm/fault-wires.test.ts` has each fault on each wire.
 import { expect, test } from 'vitest';
 import { until } from '../testing/fakes.ts';
 import { errorReply, type Reply, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';

@@ -137,7 +137,7 @@ test.concurrent('killed between a model answer and its use: it is not paid for t
   await writeFile(countFile(dir.path), '');
   const files = { dir: dir.path, config, env: { TEST_KEY: 'sk' } };
   platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
-  // The first answer is on the disk and its tool has not run; then the last one, whose commit is the end of the turn.
+  // The first answer is on disk and its tool has not run; then the last one, whose commit ends the turn.
   for (const killAt of ['step:after', 'finish:after']) {
     await using dying = await startChild({ ...files, killAt });
     expect((await dying.ended).signal).toBe('SIGKILL');

@@ -1,4 +1,4 @@
-// A30 over real mail: strangers' words in mails of the owner and beside them, and a model that does what they say.
+// A30 over real mail: strangers' words in mails of the owner and beside them, and a model that obeys them.
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// A30: strangers' words in every place that the model reads, and a model that does what they say. Seen is what came of it.
+// A30: strangers' words in every place that the model reads, and a model that does what they say. The tests
+// look at what came of it.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
-// What the operator and a waiting chat are told, by the real program: real money, real channels, a scripted model server.
+// What the operator and a waiting chat are told, by the real program: real money, real channels, a
+// scripted model server.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { openJournal } from '../journal/open.ts';

@@ -1,4 +1,4 @@
-// The whole daemon with plugins: approved by the command line, run in the real sandbox, and what becomes of them.
+// The whole daemon with plugins: approved by the command line, run in the real sandbox, and their fate.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, glob, mkdir, readFile } from 'node:fs/promises';
@@ -204,7 +204,7 @@ test('A39 what floods, never ends or hides what it started ends within its limit
   await at.channel.deliver({ platformId: 'm1', text: 'go on' });
   await at.daemon.gateway.idle();
   const [flood = '', progress, forks, leaves] = at.told();
-  // Either it was quick enough and its middle is left out, or its time was over: in both cases little is kept.
+  // Either it was quick and its middle is left out, or its time was over: in both cases little is kept.
   expect(flood).toMatch(/bytes omitted|timed out after 3 s/);
   expect(Buffer.byteLength(flood)).toBeLessThan(51_000);
   expect(progress).toMatch(/still here|timed out after 3 s/);

@@ -31,7 +31,7 @@ const NAMES = [
 
 const botSecret = () => `c4n${randomBytes(16).toString('hex')}`;
 
-/** An IMAP server that refuses every login and repeats what it was told, password included (RFC 9051 allows any text). */
+/** An IMAP server that refuses each login and repeats it, password included (RFC 9051 allows any text). */
 async function tellTaleImap(): Promise<{ port: number; heard: () => string } & AsyncDisposable> {
   let heard = '';
   const server = createServer((socket) => {

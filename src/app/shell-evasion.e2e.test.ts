@@ -1,5 +1,6 @@
-// A24: commands that try to get out, each run by the real shell tool in the real sandbox, as a hijacked model of the owner would.
-// `npm test` plays every thirtieth, `npm run attacks:shell` all. Asserted is what they do, not what they print.
+// A24: commands that try to get out, each run by the real shell tool in the real sandbox, as a hijacked model
+// of the owner would. `npm test` plays every thirtieth, `npm run attacks:shell` all. Asserted is what they
+// do, not what they print.
 import { mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';

@@ -1,4 +1,5 @@
-// Answers that are shown while they are written, on a Bot API server: first within this process, then by the real program that is killed.
+// Answers that are shown while they are written, on a Bot API server: first within this process, then by the
+// real program that is killed.
 import { expect, test, vi } from 'vitest';
 import { channel as telegram } from '../../channels/telegram/index.ts';
 import type { Model, ModelEvent, ModelRequest } from '../core/model.ts';
@@ -236,7 +237,10 @@ test.concurrent('F4 F9 killed in mid-stream of an answer of several messages: th
 const SHORT = WORDS.slice(0, 14);
 const ONCE = [SHORT.join('').trim()];
 
-/** Who is killed here has shown something, or was about to. On a platform that can say nothing of a send, and edits. */
+/**
+ * Where a daemon is killed that has shown something, or was about to. The platform cannot tell of a send
+ * whether it came, and edits.
+ */
 const POINTS = [
   ['F9 when the draft is on disk and not sent', 'enqueue:after', ONCE, 0],
   ['F8 when the draft was sent and is not recorded', 'settle:before', [expect.stringMatching(/ …$/), ...ONCE], 1],

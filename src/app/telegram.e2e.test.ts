@@ -1,4 +1,5 @@
-// Telegram end to end: an emulator that is not ours for the load, our own server for files, a scripted model, the real program.
+// Telegram end to end: an emulator of another project for the load, our own server for files, a scripted
+// model, the real program.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import { isFullLoad } from '../testing/full-load.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
-/** `.ci/run` plays all of it: the emulator syncs a record of each call, which takes longer than all that is tested here. */
+/** `.ci/run` plays all of it: the emulator syncs a record of each call, which takes longer than the rest. */
 const [CHATS, PER_CHAT] = isFullLoad() ? [100, 5] : [50, 2];
 const MESSAGES = CHATS * PER_CHAT;
 

@@ -1,4 +1,4 @@
-// A model that does whatever hostile text tells it, with the real tools; and two people who must not see each other.
+// A model that obeys hostile text, with the real tools; and two people who must not see each other.
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -68,7 +68,7 @@ test('A20 no spelling of a path leads out of the workspace, neither to read, nor
   );
   expect(writes).toHaveLength(paths.length);
   expect(await readFile(canary, 'utf8')).toBe('CANARY');
-  // Where a strange spelling is a legal file name it names a file inside the workspace, and that is all it does.
+  // Where a strange spelling is a legal file name it names a file inside the workspace, and does no more.
   const written = (await filesHolding(dir.path, ['OVERWRITTEN'])).filter((place) => !/journal\.db|\/sessions\//.test(place));
   for (const place of written) expect(place).toContain(workspaceOf(join(dir.path, 'data')));
 });

@@ -103,7 +103,7 @@ test(
       const firstLines = texts.map((text) => text.split('\n')[0]);
       const arrived = answers.filter((answer) => firstLines.includes(answer));
       expect([type, firstLines]).toEqual([type, arrived]);
-      // F8: what was on its way when the daemon was killed is not sent again where no platform can be asked about it.
+      // F8: what was on its way at the kill is not sent again where the platform cannot be asked about it.
       const isBlind = channels.find((channel) => channel.type === type)?.sendClass === 'blind';
       expect([type, KEPT - arrived.length]).toEqual([type, isBlind ? expect.toSatisfy((lost) => lost <= 1) : 0]);
       missing += KEPT - arrived.length;

@@ -5,8 +5,9 @@ import type { Base } from './options.ts';
 type Parts = Pick<Base, 'journal' | 'options'>;
 
 /**
- * Removes the directories of deleted topics in which nothing works any more. Called wherever a run may have been
- * the last one there, and again with the housekeeping. Never rejects: what cannot be removed is tried again.
+ * Removes the directories of deleted topics in which nothing works any more. Called wherever a run may
+ * have been the last one there, and again with the housekeeping. Never rejects: what cannot be removed
+ * is tried again.
  */
 export async function removeGoneTopics(base: Parts): Promise<void> {
   const { goneTopics } = base.journal;

@@ -1,4 +1,4 @@
-// section `sandbox` -> what works here -> the port by which tools run programs, or the reason why there is none
+// section `sandbox` -> what works here -> the port by which tools run programs, or why there is none
 import { randomUUID } from 'node:crypto';
 import { extname, join } from 'node:path';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
