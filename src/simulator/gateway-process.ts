@@ -19,7 +19,10 @@ export interface GatewayProcess extends AsyncDisposable {
   ready(): Promise<boolean>;
 }
 
-/** The program as users start it, from the sources or from `dist` as this file is. It gets the platform's secrets and no other. */
+/**
+ * The program as users start it, from the sources or from `dist` as this file is. It gets the platform's
+ * secrets and no other.
+ */
 export function startGatewayProcess(
   options: Pick<SimulatorInfo, 'configFile' | 'dataDir' | 'env'> & {
     readonly home: string;
@@ -35,7 +38,7 @@ export function startGatewayProcess(
     env: { PATH: path, HOME: home, TMPDIR: tmpdir(), [ENDS_WITH_PARENT]: '1', ...env },
     // The channel breaks with this process, whatever ends it: also a signal that nothing can catch.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // A group of its own: Ctrl-C reaches us alone, and the daemon is then told once and not twice, which would cut its answers off.
+    // A group of its own: Ctrl-C reaches us alone. The daemon, told once and not twice, cuts no answer off.
     detached: true,
   });
   let gone = false;

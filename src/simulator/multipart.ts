@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data` as lenient platforms do: header names in any case, file names with or without quotes. */
+/** Reads `multipart/form-data` as lenient platforms do: headers in any case, file names quoted or not. */
 
 export interface MultipartPart {
   readonly name: string;

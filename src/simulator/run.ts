@@ -1,6 +1,6 @@
 /**
- * `gatehouse simulate`: a platform of this machine that a person can chat on. Shipped, but loaded by that command alone; what only
- * a checkout has (emulators, Debian programs) is named when it is missing.
+ * `gatehouse simulate`: a platform of this machine that a person can chat on. Shipped, but loaded by that
+ * command alone; what only a checkout has (emulators, Debian programs) is named when it is missing.
  */
 import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';

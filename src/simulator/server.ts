@@ -1,4 +1,4 @@
-/** The page of the simulator and its API, on 127.0.0.1 only and for nobody but a person or a program of this machine (A41). */
+/** The page of the simulator and its API, on 127.0.0.1, for people and programs of this machine (A41). */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import { packageRoot } from '../lib/package-info.ts';
 import type { Simulation, SimulationEvent } from './simulation.ts';
 import type { ChatMessage } from './transcript.ts';
 
-/** Files of the page as the package holds them: next to the sources in a checkout, and at the same place when installed. */
+/** Files of the page: next to the sources in a checkout, and at the same place in the installed package. */
 const PAGE = 'src/simulator/page';
 const FILES: Readonly<Record<string, readonly [name: string, type: string]>> = {
   '/': ['index.html', 'text/html; charset=utf-8'],
@@ -76,7 +76,9 @@ async function listen(server: Server, port: number): Promise<void> {
   }
 }
 
-/** A page of another site can make a browser call us: by name after DNS rebinding (Host), or as itself (Origin). */
+/**
+ * Another site's page can have a browser call us, by name after DNS rebinding (Host) or as itself (Origin).
+ */
 function mustBeOurs({ method, headers }: IncomingMessage, port: number): void {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
   if (!hosts.includes(headers.host ?? '')) throw new Refusal(403, 'only calls to 127.0.0.1 are answered');
@@ -139,7 +141,10 @@ async function sendFile(response: ServerResponse, name: string, type: string): P
   response.end(bytes);
 }
 
-/** First everything there is, then everything that happens: whoever reconnects misses nothing, and an id seen twice is one message. */
+/**
+ * First everything there is, then everything that happens: a page that reconnects misses nothing, and an id
+ * seen twice is one message.
+ */
 async function sendEvents(simulation: Simulation, response: ServerResponse): Promise<void> {
   response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' });
   const write = (event: SimulationEvent): void => {

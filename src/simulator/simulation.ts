@@ -24,7 +24,7 @@ export type SimulationEvent =
   /** The platform could not be looked at; it is tried again. */
   | { readonly type: 'trouble'; readonly text: string };
 
-/** One platform with people on it, watched. Disposing stops watching; the platform belongs to whoever started it. */
+/** One platform with people on it, watched. Disposing stops watching; the platform stays its starter's. */
 export class Simulation implements AsyncDisposable {
   readonly #platform: Platform;
   readonly #transcript = new Transcript();
@@ -123,7 +123,10 @@ export class Simulation implements AsyncDisposable {
     return { kind: known, times };
   }
 
-  /** Calls `watcher` with everything that happens until disposed. The platform is only looked at regularly while there is one. */
+  /**
+   * Calls `watcher` with everything that happens until disposed. The platform is only looked at regularly
+   * while there is one.
+   */
   watch(watcher: (event: SimulationEvent) => void): Disposable {
     this.#watchers.add(watcher);
     this.#timer ??= setInterval(() => {

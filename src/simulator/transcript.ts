@@ -34,8 +34,9 @@ export class Transcript {
   }
 
   /**
-   * Takes what people see of the bot now, oldest first, and returns what is new or has another text, and the ids of what was taken
-   * back. A message is known again by its person and its time, which an edit does not change.
+   * Takes what people see of the bot now, oldest first, and returns what is new or has another text, and
+   * the ids of what was taken back. A message is known again by its person and its time, which an edit
+   * does not change.
    */
   see(seen: readonly SeenMessage[]): { readonly changed: readonly ChatMessage[]; readonly removed: readonly string[] } {
     const changed: ChatMessage[] = [];

@@ -101,7 +101,10 @@ export class SimulatedForums {
     return type === 'GUILD_CREATE' ? this.#guild(data) : this.shown(data);
   }
 
-  /** "threads: All active threads in the guild" (https://docs.discord.com/developers/events/gateway-events#guild-create). */
+  /**
+   * "threads: All active threads in the guild"
+   * (https://docs.discord.com/developers/events/gateway-events#guild-create).
+   */
   #guild(guild: JsonObject): JsonObject {
     const all = (guild['channels'] ?? []) as readonly JsonObject[];
     const channels = all.filter(({ id }) => !this.#kept.has(String(id)));

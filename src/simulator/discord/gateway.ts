@@ -1,4 +1,4 @@
-/** The gateway in front of the emulator: sessions that outlive a connection, replay of what was missed, and events of our own. */
+/** The gateway before the emulator: sessions outlive connections, missed events are replayed, ours added. */
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';

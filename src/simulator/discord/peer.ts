@@ -21,7 +21,10 @@ export interface DiscordPeer extends AsyncDisposable {
   readonly guildId: string;
   /** A channel of that server. */
   readonly channelId: string;
-  /** A person writes. Fields: channelId, guildId, parentChannelId, senderId, senderName, content, message_reference. Resolves to the message. */
+  /**
+   * A person writes. Fields: channelId, guildId, parentChannelId, senderId, senderName, content,
+   * message_reference. Resolves to the message.
+   */
   inject(message: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
   /** REST calls that were accepted, oldest first. */
   calls(): Promise<readonly DiscordCall[]>;

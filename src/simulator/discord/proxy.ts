@@ -1,6 +1,7 @@
 /**
- * Discord for tests: the independent emulator keeps chats and messages and checks what is sent, and what it lacks stands in front
- * of it: rate limits and other faults, uniqueness of nonces, interactions, resumable sessions, files and edits of people.
+ * Discord for tests: the independent emulator keeps chats and messages and checks what is sent. What it lacks
+ * stands in front of it: rate limits and other faults, uniqueness of nonces, interactions, resumable
+ * sessions, files and edits of people.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

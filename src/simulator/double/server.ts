@@ -21,8 +21,8 @@ export interface DoubleSend {
 }
 
 /**
- * A platform with the best guarantees there are: it offers a message until it is acknowledged (inbound class A), and posts a
- * message with the same key once (send class idem). What it posted is the judge's record.
+ * A platform with the best guarantees there are: it offers a message until it is acknowledged (inbound class
+ * A), and posts a message with the same key once (send class idem). What it posted is the judge's record.
  */
 export class DoublePlatform implements AsyncDisposable {
   readonly posted: DoubleSend[] = [];

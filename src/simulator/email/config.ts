@@ -143,7 +143,7 @@ maillog_file_prefixes = ${root}
 `;
 }
 
-/** A server that adds results of its own removes those that claim its name from outside (RFC 8601 section 5). */
+/** A server that adds its results removes those from outside that claim its name (RFC 8601 section 5). */
 export const HEADER_CHECKS = '/^Authentication-Results:[[:space:]]*mx\\.example\\.test/ IGNORE\n';
 
 export function masterCf(ports: MailPorts): string {

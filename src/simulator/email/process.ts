@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 export interface Daemon {
   /** Its first process is gone. */
   readonly ended: Promise<void>;
-  /** Ends the process and all it started; `SIGTERM` lets it do so itself for up to 5 s. Safe to call twice. */
+  /** Ends the process and all it started. `SIGTERM` leaves it up to 5 s to do so. Safe to call twice. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function spawnDaemon(program: string, args: readonly string[], log: strin
   };
 }
 
-/** What outlives its master: an IMAP session that still serves its client. The group is the daemon's own (`detached`). */
+/** Ends the daemon's group (`detached`): an IMAP session that serves its client outlives its master. */
 function endGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {

@@ -1,4 +1,4 @@
-/** Stands between an adapter and a real mail server (plain text): counts connections, changes a command, loses an answer. */
+/** Stands before a real mail server (plain text): counts connections, changes a command, loses an answer. */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface MailProxy extends AsyncDisposable {
@@ -7,7 +7,7 @@ export interface MailProxy extends AsyncDisposable {
   readonly connections: number;
   /** The next thing the client says that matches reaches the server as `by`. */
   replaceNext(said: RegExp, by: string): void;
-  /** The next answer to something that ends with `question` is swallowed, with the connection; the server did its work. */
+  /** Swallows the next answer to what ends with `question`, with the connection. The server did its work. */
   cutNextReplyTo(question: string): void;
   /** Each connection on which the server says something that matches is closed instead. */
   cutAt(answer: RegExp): void;

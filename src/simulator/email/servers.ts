@@ -1,4 +1,4 @@
-/** A private dovecot (IMAP, LMTP, SASL) and postfix (SMTP) for tests: own directory, own ports, nothing shared with the system. */
+/** A private dovecot (IMAP, LMTP, SASL) and postfix (SMTP): own directory and ports, none of the system's. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -65,7 +65,7 @@ export interface MailServers extends AsyncDisposable {
    * this order.
    */
   deliver(raw: string | Buffer, to?: string): Promise<void>;
-  /** Through postfix, as a stranger on the internet would: forged results of our own server are removed (RFC 8601 section 5). */
+  /** Through postfix, as a stranger would: forged results of our server are removed (RFC 8601 section 5). */
   submit(raw: string | Buffer, from: string, to?: string): Promise<void>;
   /** What lies in a mailbox (INBOX unless named), oldest first. */
   mailbox(user: string, folder?: string): Promise<readonly StoredMail[]>;

@@ -41,7 +41,7 @@ export async function submit({ port, hello, from, to, raw }: Submission): Promis
   }
 }
 
-/** CRLF line ends, dots doubled at line starts, the final dot (RFC 5321 section 4.5.2). latin1 keeps every byte as it is. */
+/** CRLF line ends, doubled dots at line starts, the final dot (RFC 5321, 4.5.2). latin1 keeps every byte. */
 function stuffed(raw: string | Buffer): Buffer {
   const text = typeof raw === 'string' ? Buffer.from(raw).toString('latin1') : raw.toString('latin1');
   const body = text.replace(/\r?\n/g, '\r\n').replace(/^\./gm, '..');

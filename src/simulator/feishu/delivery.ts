@@ -1,4 +1,4 @@
-/** How the platform delivers events: over a long connection or to a webhook, again and again until it was answered with 200. */
+/** How the platform delivers events: over a long connection or to a webhook, until a 200 answers them. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -17,7 +17,7 @@ export class FeishuEvents {
   pingSecs = 120;
   /** Pings stay unanswered, as on a connection that went away unnoticed. */
   mute = false;
-  /** How long an event may stay unanswered before it is sent again; the platform waits 15 s. Absent: until the next connection. */
+  /** Ms until an unanswered event is sent again; 15 s at the platform. Absent: until the next connection. */
   redeliverMs: number | undefined;
   #events: FeishuPayload[] = [];
   readonly #clients = new Set<WebSocket>();
@@ -45,7 +45,7 @@ export class FeishuEvents {
     for (const client of this.#clients) client.terminate();
   }
 
-  /** Delivers, and again after each reconnect until it is acknowledged with 200. The same once more is delivered once more. */
+  /** Delivers, and again after each reconnect until a 200 acknowledges it. The same again comes once more. */
   emit(payload: FeishuPayload): FeishuPayload {
     if (!this.#events.includes(payload)) this.#events.push(payload);
     this.#deliver(payload);
@@ -134,8 +134,8 @@ export class FeishuEvents {
       const { code } = JSON.parse(frame.payload.toString()) as { code: number };
       this.#acknowledge(eventId, code);
     });
-    // Not at once: the official client attaches its listener a moment after the handshake and loses what came with it. There the
-    // platform delivers again after 15 s.
+    // Not at once: the official client attaches its listener a moment after the handshake and loses what came
+    // with it. There the platform delivers again after 15 s.
     setTimeout(() => {
       if (!this.#clients.has(client)) return;
       this.#ready.add(client);

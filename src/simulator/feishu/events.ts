@@ -1,4 +1,7 @@
-/** Events as the documentation of the platform shows them (open.feishu.cn, "Receive message" and its siblings), and what seals them for a webhook. */
+/**
+ * Events as the documentation of the platform shows them (open.feishu.cn, "Receive message" and its
+ * siblings), and what seals them for a webhook.
+ */
 import { createCipheriv, createHash, randomBytes, randomUUID } from 'node:crypto';
 
 export interface FeishuMessage {
@@ -78,8 +81,8 @@ export function mention(key: string, openId: string, name: string): object {
 }
 
 /**
- * The platform's side of a webhook, from "Encryption and decryption strategy": AES-256-CBC under SHA-256 of the Encrypt Key with the
- * IV in front, and the signature hex SHA-256 of timestamp, nonce, key and body.
+ * The platform's side of a webhook, from "Encryption and decryption strategy": AES-256-CBC under SHA-256 of
+ * the Encrypt Key with the IV in front, and the signature hex SHA-256 of timestamp, nonce, key and body.
  */
 export function sealWebhook(
   payload: unknown,

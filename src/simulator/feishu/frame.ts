@@ -1,4 +1,4 @@
-/** The binary frame of the platform's long connection (protobuf, message `Frame` of pbbp2.proto), written from its field numbers. */
+/** The binary frame of the long connection (protobuf, message `Frame` of pbbp2.proto), by field numbers. */
 
 export interface FeishuFrame {
   readonly sequence: bigint;

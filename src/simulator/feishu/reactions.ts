@@ -1,6 +1,7 @@
 /**
- * Reactions to messages: https://open.feishu.cn/document/server-docs/im-v1/message-reaction/list (and `create`
- * and `delete` beside it). Which scopes each call takes: https://open.feishu.cn/document/server-docs/im-v1/introduction
+ * Reactions to messages: https://open.feishu.cn/document/server-docs/im-v1/message-reaction/list (and
+ * `create` and `delete` beside it). The scopes of each call:
+ * https://open.feishu.cn/document/server-docs/im-v1/introduction
  */
 import { ApiError } from './posts.ts';
 

@@ -1,4 +1,4 @@
-/** The Open Platform, as far as the adapter uses it: messages, files, reactions, and faults on demand. What it delivers is `feishu-delivery.ts`. */
+/** The Open Platform for the adapter: messages, files, reactions, faults on demand. Events: `delivery.ts`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

@@ -33,7 +33,10 @@ export interface Person {
   settled(): Promise<void>;
 }
 
-/** Private, on free ports of 127.0.0.1, without the pauses that ngircd makes for people who type fast. `extra` ends its config. */
+/**
+ * Private, on free ports of 127.0.0.1, without the pauses that ngircd makes for people who type fast. `extra`
+ * ends its config.
+ */
 export async function startIrcServer(extra: (dir: string) => string | Promise<string> = () => '') {
   await using resources = new AsyncDisposableStack();
   const dir = resources.use(await tempDir());

@@ -1,4 +1,5 @@
-// The simulator's page. Every text of a person, a bot or the server goes through `textContent`: none of it is ever markup.
+// The simulator's page. Every text of a person, a bot or the server goes through `textContent`: none of it
+// is ever markup.
 
 const FIRST_PEOPLE = 3;
 const MOST_EVENTS = 200;

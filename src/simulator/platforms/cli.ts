@@ -5,8 +5,9 @@ import type { FaultKind, Platform, SeenMessage, TerminalOwner } from './platform
 const READING_MS = 20;
 
 /**
- * The person at the terminal the daemon was started in. They type when it says that it is ready, and the next line when something was
- * printed after the last. What they typed to a process that was killed they do not type again.
+ * The person at the terminal the daemon was started in. They type when it says that it is ready, and the
+ * next line when something was printed after the last. What they typed to a process that was killed they do
+ * not type again.
  */
 class TerminalPlatform implements Platform {
   readonly type = 'cli';

@@ -5,7 +5,7 @@ export class Deliveries<Message> {
   #held: Message[] | undefined;
   #release = 0;
 
-  /** `deliver` hands a message to the bot's side. Called again with the same message it must deliver that same message again. */
+  /** `deliver` hands a message to the bot's side. Given the same one again, it must deliver it again. */
   constructor(deliver: (message: Message) => Promise<void> | void) {
     this.#deliver = deliver;
   }

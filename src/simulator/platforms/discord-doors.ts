@@ -217,9 +217,9 @@ function senderOf(person: number): { readonly senderId: string; readonly senderN
 
 /**
  * In turn: a mention in a channel, whose answer opens a thread; a mention in a thread of people's own; a post
- * in a forum; a command for the agent, and a choice in a menu, in a private chat. One person writes in the thread that the
- * answer to a greeting opened, without naming the bot. Commands are given and choices made while the bot is
- * there; they come again only with their session.
+ * in a forum; a command for the agent, and a choice in a menu, in a private chat. One person writes in the
+ * thread that the answer to a greeting opened, without naming the bot. Commands are given and choices made
+ * while the bot is there; they come again only with their session.
  */
 export async function startDiscordDoors(): Promise<Platform> {
   return new DiscordDoors(await startDiscordProxy());

@@ -52,7 +52,7 @@ export class DiscordOutage implements Platform {
     this.#held = ACQUAINTED.map((person) => ({ person, text: 'hello', stranger: false }));
   }
 
-  /** While the bot is away; a stranger waits until it is there, because nothing would ever tell it of the chat. */
+  /** While the bot is away. A stranger waits until it is there, as nothing would ever tell it of the chat. */
   async write(person: number, text: string): Promise<void> {
     this.#greeted ??= (await this.#platform.seen()).length;
     if (ACQUAINTED.includes(person)) await this.#platform.store(person, text);
@@ -68,8 +68,8 @@ export class DiscordOutage implements Platform {
   }
 
   /**
-   * The bot can know a chat when the message was stored before the session ended. Then it types or answers there, or a later start
-   * reads the history of that chat, which offers the message once more.
+   * The bot can know a chat when the message was stored before the session ended. Then it types or answers
+   * there, or a later start reads the history of that chat, which offers the message once more.
    */
   async notOffered(): Promise<readonly string[]> {
     const calls = this.#proxy.calls.slice(this.#began);
@@ -103,8 +103,8 @@ export class DiscordOutage implements Platform {
 }
 
 /**
- * Every connection that ends takes its session with it. Some people write while the bot is away, in chats it knows; the others write
- * once it is back, for the first time, and are pushed to that session alone.
+ * Every connection that ends takes its session with it. Some people write while the bot is away, in chats it
+ * knows. The others write once it is back, for the first time, and are pushed to that session alone.
  */
 export async function startDiscordOutage(): Promise<DiscordOutage> {
   return new DiscordOutage(await startDiscordProxy());

@@ -103,7 +103,7 @@ export class DiscordPlatform implements Platform {
     return FIRST_CHAT + this.#daemon * CHATS_PER_DAEMON;
   }
 
-  /** A call with a nonce that the platform knows is answered with the message that is there, which is no new one. */
+  /** A call with a nonce that the platform knows is answered with the message that is there: no new one. */
   #show({ call, body, answer = {}, at }: ProxyCall, messages: Map<string, SeenMessage>): void {
     const chat = POST.exec(call)?.[1];
     const text = String(body['content'] ?? '');
@@ -123,8 +123,8 @@ export class DiscordPlatform implements Platform {
 }
 
 /**
- * Private chats with a bot over the gateway; the history and the sessions outlive every connection. `disconnect` breaks the gateway
- * connection and the calls under way.
+ * Private chats with a bot over the gateway; the history and the sessions outlive every connection.
+ * `disconnect` breaks the gateway connection and the calls under way.
  */
 export async function startDiscordPlatform(): Promise<Platform> {
   return new DiscordPlatform(await startDiscordProxy());

@@ -23,7 +23,10 @@ export class EmailPlatform implements Platform {
   /** The first mail of each person. */
   #threads = new Map<number, string>();
   #written = 0;
-  /** A restart and a delivery exclude each other: a mail waits for the server, as with any relay, and none is cut off half delivered. */
+  /**
+   * A restart and a delivery exclude each other: a mail waits for the server, as with any relay, and none is
+   * cut off half delivered.
+   */
   readonly #dovecot = new KeyedMutex();
   #restarted: Promise<void> | undefined;
 
@@ -76,11 +79,12 @@ export class EmailPlatform implements Platform {
 
   async seen(): Promise<readonly SeenMessage[]> {
     await this.#restarted;
-    // The daemon is done when postfix took the mail; it lies in the mailbox a moment later. A frozen queue shows as lost mail.
+    // The daemon is done when postfix took the mail, which lies in the mailbox a moment later. A frozen queue
+    // shows as lost mail.
     for (let tries = 0; tries < 100 && (await this.#servers.queued()) > 0; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 50));
     const mails = await this.#servers.mailbox('alice');
-    // A relay that loses the mailbox's word after storing delivers again: two files of one mail that the bot sent once.
+    // A relay that loses the mailbox's word after storing delivers again: two files of one mail, sent once.
     const once = new Map(mails.toReversed().map((mail) => [queueId(mail.raw) ?? mail.raw, mail]));
     const seen = await Promise.all([...once.values()].toReversed().map((mail) => this.#message(mail)));
     return seen.filter((message) => message !== undefined);
@@ -114,7 +118,7 @@ function queueId(raw: string): string | undefined {
   return /\(Postfix\) with \S+ id (\w+)/.exec(raw)?.[1];
 }
 
-/** dovecot and postfix. `disconnect` ends dovecot and starts it again. Rejects with GH1004 where they are not installed. */
+/** dovecot and postfix. `disconnect` restarts dovecot. Rejects with GH1004 where they are not installed. */
 export async function startEmailPlatform(): Promise<Platform> {
   return new EmailPlatform(await serversOrWords());
 }

@@ -107,7 +107,7 @@ class FeishuByWebhook extends FeishuPlatform {
   }
 }
 
-/** The Open Platform over a long connection. What is not acknowledged comes again after 1.5 s instead of 15 s. */
+/** The Open Platform over a long connection. Unacknowledged events come again after 1.5 s instead of 15 s. */
 export async function startFeishuPlatform(): Promise<Platform> {
   return new FeishuPlatform(await startFeishuServer(), false);
 }

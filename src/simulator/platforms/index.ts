@@ -1,6 +1,6 @@
 import type { Platform, PlatformOptions } from './platform.ts';
 
-/** Starts a platform by its channel's type. `double` is the one with every guarantee, which no channel of the registry has. */
+/** Starts a platform by its channel's type. `double` has every guarantee and is in no registry. */
 export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
   discord: async () => (await import('./discord.ts')).startDiscordPlatform(),
@@ -32,12 +32,15 @@ export const MODES: Readonly<Record<string, (options: PlatformOptions) => Promis
   'slack-doors': async () => (await import('./slack-doors.ts')).startSlackDoors(),
 };
 
-/** Those that repeat nothing to a bot that was away and are slow to write to: neither the sweep nor the load can count on them. */
+/**
+ * Those that repeat nothing to a bot that was away and are slow to write to: neither the sweep nor the load
+ * can count on them.
+ */
 export const FORGETFUL: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   irc: async () => (await import('./irc.ts')).startIrcPlatform(),
 };
 
-/** The same platforms for a bot that was away for long: whatever they had begun to push is forgotten, and the history has to do. */
+/** The same for a bot long away: whatever they had begun to push is forgotten, and the history has to do. */
 export const OUTAGES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   'discord-outage': async () => (await import('./discord-outage.ts')).startDiscordOutage(),
   'slack-outage': async () => (await import('./slack.ts')).startSlackPlatform({ outage: true }),

@@ -2,7 +2,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import { type IrcServer, ircMissing, type Person, startIrcServer } from '../irc/server.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
-/** Lines that come closer together than this are one message of the bot: people see a line for each of its lines. */
+/** Lines closer together than this are one message of the bot: people see a line for each of its lines. */
 const SAME_MESSAGE_MS = 100;
 
 class IrcPlatform implements Platform {
@@ -61,7 +61,7 @@ class IrcPlatform implements Platform {
   }
 }
 
-/** A real ngircd. It repeats nothing: what is written while nobody listens is lost. Rejects with GH1004 where it is not installed. */
+/** A real ngircd: what is written while the bot is away is lost. Rejects with GH1004 without ngircd. */
 export async function startIrcPlatform(): Promise<Platform> {
   const missing = ircMissing();
   if (missing !== undefined)

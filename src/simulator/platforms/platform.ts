@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 
 /**
- * A platform with people on it, for programs that run the whole daemon against it: the sweep, the load of all channels, the
- * simulator. Each is one file here, made of the servers that the adapter's own tests use. No daemon loads any of it.
+ * A platform with people on it, for programs that run the whole daemon against it: the sweep, the load of all
+ * channels, the simulator. Each is one file here, made of the servers that the adapter's own tests use. No
+ * daemon loads any of it.
  */
 
 /** What can go wrong at a platform's side. Each kind is explained where it is asked for: `Platform.fault`. */
@@ -35,7 +36,7 @@ export interface TerminalOwner extends Pick<ChildProcess, 'stdin' | 'stdout' | '
 }
 
 export interface PlatformOptions {
-  /** Where the daemon will serve webhooks on 127.0.0.1: a platform that pushes calls `http://127.0.0.1:<port>/hooks/<type>`. */
+  /** Port of the daemon's webhooks: a platform that pushes calls `http://127.0.0.1:<port>/hooks/<type>`. */
   readonly webhookPort: number;
 }
 
@@ -46,18 +47,24 @@ export interface Platform extends AsyncDisposable {
   readonly channel: { readonly type: string; readonly [key: string]: unknown };
   /** The daemon's environment: secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** True when messages from before the first start are rightly not answered, so that one undisturbed start comes first. */
+  /**
+   * True when messages from before the first start are rightly not answered, so that one undisturbed start
+   * comes first.
+   */
   readonly needsFirstStart: boolean;
   /** How many people there can be, the first being number 0. Absent: any number. */
   readonly people?: number;
-  /** A new daemon with this empty data directory comes: what earlier ones were told and said is over. Links the account where that is a file. */
+  /**
+   * A new daemon with this empty data directory comes: what earlier ones were told and said is over. Links
+   * the account where that is a file.
+   */
   begin(dataDir: string): Promise<void>;
   /**
-   * For the platform that is the daemon's own terminal: each of its processes as it starts, with pipes for its three streams. Absent:
-   * the daemon gets neither input nor output.
+   * For the platform that is the daemon's own terminal: each of its processes as it starts, with pipes for
+   * its three streams. Absent: the daemon gets neither input nor output.
    */
   attach?(daemon: TerminalOwner): void;
-  /** A person writes to the bot in a private chat of their own. Resolves once the platform has it, not once the bot has. */
+  /** A person writes to the bot in a private chat. Resolves once the platform, not the bot, has it. */
   write(person: number, text: string): Promise<void>;
   /** The same in a group, addressed to the bot unless told otherwise. Absent: it plays no groups. */
   writeInGroup?(person: number, group: number, text: string, addressed?: boolean): Promise<void>;
@@ -70,18 +77,22 @@ export interface Platform extends AsyncDisposable {
    * take some seconds for each. Absent: it may answer at once.
    */
   grown?(): number;
-  /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */
+  /**
+   * Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind
+   * the bot's cursor. 0 where it cannot say.
+   */
   waiting(): Promise<number>;
-  /** People to whom it shows now that the bot is typing. Omit where the platform has no such thing, or the double does not keep it. */
+  /** People who see now that the bot is typing. Omit where the platform or its double has no such thing. */
   typing?(): readonly number[];
   /**
-   * Texts since `begin` that were handed over, never acknowledged, and will not be handed over again. The bot may have stored one all
-   * the same: then it must be answered. Absent: the platform offers everything until it is acknowledged, or has a history to ask.
+   * Texts since `begin` that were handed over, never acknowledged, and will not be handed over again. The bot
+   * may have stored one all the same: then it must be answered. Absent: the platform offers everything until
+   * it is acknowledged, or has a history to ask.
    */
   notOffered?(): Promise<readonly string[]>;
   /**
-   * Messages that people send by themselves as soon as a daemon has begun, whose answers `seen` leaves out; absent = none. The first
-   * start has to answer them.
+   * Messages that people send by themselves as soon as a daemon has begun, whose answers `seen` leaves out;
+   * absent = none. The first start has to answer them.
    */
   readonly greetings?: number;
   /** How many ways to ask there are, one for each person in turn; absent = one. The sweep asks by each. */
@@ -89,9 +100,10 @@ export interface Platform extends AsyncDisposable {
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**
-   * `limit`: the next `times` sends are answered with "too many requests". `lose-reply`: they are accepted and the connection breaks.
-   * `duplicate`: the next messages of people are delivered twice. `reorder`: the next `times` + 1 messages are delivered in reverse.
-   * `slow`: the next answers to sends take 3 s. `disconnect`: the bot's connections break now (`times` is ignored).
+   * `limit`: the next `times` sends are answered with "too many requests". `lose-reply`: they are accepted
+   * and the connection breaks. `duplicate`: the next messages of people are delivered twice. `reorder`: the
+   * next `times` + 1 messages are delivered in reverse. `slow`: the next answers to sends take 3 s.
+   * `disconnect`: the bot's connections break now (`times` is ignored).
    */
   fault(kind: FaultKind, times: number): void;
 }

@@ -1,4 +1,4 @@
-/** Every platform under the real daemon in this process: a person is answered, and each fault does what platform.ts says. */
+/** Every platform under the real daemon in process: people are answered, faults do what platform.ts says. */
 import { EventEmitter } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ interface Sent {
   readonly edit?: (text: string) => Promise<SendResult>;
 }
 
-/** The longest an adapter may make delivery wait after a limit: WhatsApp names no wait, and its adapter then takes a minute. */
+/** Longest wait after a limit that delivery sees. WhatsApp names none; its adapter then takes a minute. */
 const LIMIT_MS = 1_000;
 
 interface Scene {
@@ -201,7 +201,7 @@ test.concurrent.for(CASES)(
       await askNew(4);
       await until('a send was limited', () => kindsOf(4).length > 0);
       expect(kindsOf(4)[0]).toBe('retry');
-      // Where the limit is the account's, question 5 would wait behind this one, whose reply would be the one that is lost.
+      // Where the limit is the account's, question 5 would wait behind this one, whose reply would be lost.
       await answered(4);
     }
     if (can.has('lose-reply')) {

@@ -13,12 +13,12 @@ interface Push {
   acknowledged: boolean;
 }
 
-/** Messages that a platform pushes over HTTP and repeats, each on its own, until it is acknowledged or was offered often enough. */
+/** Messages that a platform pushes over HTTP and repeats, each on its own, until acknowledged or given up. */
 export class Pushes<Message> {
   readonly #options: PushOptions<Message>;
   #pushes = new Map<Message, Push>();
   #forgotten = new AbortController();
-  /** First attempts go one after the other, so that messages arrive in the order in which they were pushed. */
+  /** First attempts go one after the other, so that messages arrive in the order they were pushed in. */
   #line: Promise<unknown> = Promise.resolve();
 
   constructor(options: PushOptions<Message>) {

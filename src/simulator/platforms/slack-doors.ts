@@ -156,8 +156,9 @@ class SlackDoors implements Platform {
 
 /**
  * In turn: a thread of the AI pane, a shortcut on a message, a choice in a menu, and a mention in a channel,
- * which is answered in a thread, by a person and by a workflow that may call the agent. Shortcuts and choices are pressed while a socket is open and come once: one
- * that was not acknowledged before the socket broke is gone.
+ * which is answered in a thread, by a person and by a workflow that may call the agent. Shortcuts and
+ * choices are pressed while a socket is open and come once: one that was not acknowledged before the socket
+ * broke is gone.
  */
 export async function startSlackDoors(): Promise<Platform> {
   return new SlackDoors(await startSlackServer({ redeliverMs: REDELIVER_MS }));

@@ -107,8 +107,9 @@ class SlackByHttp extends SlackPlatform {
 }
 
 /**
- * Direct messages over Socket Mode, with the history behind them. `disconnect` breaks the sockets and the calls under way. `outage`:
- * events that find no socket, or whose socket breaks before they are acknowledged, are never pushed again, as after the platform's last try.
+ * Direct messages over Socket Mode, with the history behind them. `disconnect` breaks the sockets and the
+ * calls under way. `outage`: events that find no socket, or whose socket breaks before they are acknowledged,
+ * are never pushed again, as after the platform's last try.
  */
 export async function startSlackPlatform({ outage = false }: { readonly outage?: boolean } = {}): Promise<Platform> {
   return new SlackPlatform(await startSlackServer({ redeliverMs: REDELIVER_MS }), outage);

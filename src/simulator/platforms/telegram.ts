@@ -11,7 +11,7 @@ const FIRST_GROUP = -1_001_000_000_000;
 const TYPING_MS = 5_000;
 
 interface Update {
-  /** Given with the first delivery, and kept when the update comes again: the platform hands ids out in ascending order. */
+  /** Given with the first delivery and kept when the update comes again: the platform's ids ascend. */
   update_id?: number;
   readonly message: { readonly [key: string]: unknown };
 }

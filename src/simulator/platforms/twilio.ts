@@ -92,7 +92,7 @@ class TwilioPlatform implements Platform {
   }
 }
 
-/** The REST API with its list, and signed webhooks that are tried four times. `disconnect` also breaks the next send and list. */
+/** REST API, its list, signed webhooks with four tries. `disconnect` also breaks the next send and list. */
 export async function startTwilioPlatform({ webhookPort }: PlatformOptions): Promise<Platform> {
   return new TwilioPlatform(await startTwilioServer(), webhookPort);
 }

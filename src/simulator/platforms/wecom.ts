@@ -4,7 +4,7 @@ import { Deliveries } from './deliveries.ts';
 import type { FaultKind, Platform, PlatformOptions, SeenMessage } from './platform.ts';
 import { Pushes } from './pushes.ts';
 
-/** "Interface concurrency over the limit" (document/path/90313): the limit that is over again in seconds and not in a minute. */
+/** "Interface concurrency over the limit" (document/path/90313), which ends in seconds, not in a minute. */
 const LIMITED = 45_033;
 
 interface Callback {
@@ -19,7 +19,7 @@ class WecomPlatform implements Platform {
   readonly #server: WecomServer;
   readonly #push: WecomPush;
   readonly #deliveries: Deliveries<Callback>;
-  // Three repeats (document/path/90238). They come after 5 s each there; here the first is sooner and all of them within 8 s.
+  // Three repeats (document/path/90238), each after 5 s there. Here the first is sooner, all within 8 s.
   readonly #pushes = new Pushes<Callback>({
     post: (callback, signal) => this.#post(callback, signal),
     pausesMs: [1_500, 2_500, 4_000],

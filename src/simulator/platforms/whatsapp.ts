@@ -74,7 +74,7 @@ class WhatsAppPlatform implements Platform {
   }
 }
 
-/** WhatsApp Web. A `limit` names no wait there, as at the platform: the adapter then waits for a minute of its own. */
+/** WhatsApp Web. As at the platform a `limit` names no wait: the adapter then waits a minute of its own. */
 export async function startWhatsAppPlatform(): Promise<Platform> {
   // The phones here are made of the same library as the adapter, which prints its sessions.
   silenceSignalLibrary();

@@ -1,4 +1,4 @@
-/** A small workspace with the Web API, files, and Socket Mode behind it; scripted faults. Started in process: `startSlackServer()`. */
+/** A small workspace with Web API, files, Socket Mode, scripted faults. In process: `startSlackServer()`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLocalServer, isTaken } from '../local-server.ts';
@@ -23,8 +23,9 @@ export interface SlackFault {
   readonly method: string;
   readonly times?: number;
   /**
-   * `error` answers `ok: false`; `limit` 429; `status` another HTTP status; `drop` accepts and breaks the connection; `hang` accepts
-   * and never answers; `cut` breaks it before accepting; `delay` waits, then goes on as usual.
+   * `error` answers `ok: false`; `limit` 429; `status` another HTTP status; `drop` accepts and breaks the
+   * connection; `hang` accepts and never answers; `cut` breaks it before accepting; `delay` waits, then
+   * goes on as usual.
    */
   readonly kind: 'error' | 'limit' | 'status' | 'drop' | 'hang' | 'cut' | 'delay';
   readonly error?: string;

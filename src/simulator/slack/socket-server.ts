@@ -1,6 +1,6 @@
 /**
- * The platform's side of Socket Mode: greets, pings, delivers envelopes to the open sockets in turn, waits for their
- * acknowledgements, delivers again what was not acknowledged, and asks its clients to leave.
+ * The platform's side of Socket Mode: greets, pings, delivers envelopes to the open sockets in turn, waits
+ * for their acknowledgements, delivers again what was not acknowledged, and asks its clients to leave.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -21,7 +21,7 @@ export type DisconnectReason = 'warning' | 'refresh_requested' | 'too_many_webso
 export interface SlackSocketOptions {
   /** How often the server pings; the real one does every few seconds. */
   readonly pingMs?: number;
-  /** Delivers again, to the next socket, what was not acknowledged by then. Absent: only when a socket connects. */
+  /** How long until unacknowledged events go to the next socket. Absent: only when a socket connects. */
   readonly redeliverMs?: number;
 }
 
@@ -36,8 +36,8 @@ export class SlackSocketServer {
   /** Frames of the client that are no acknowledgement of an envelope. */
   readonly strange: string[] = [];
   /**
-   * What the platform does with events while no socket is open, and with those that the last socket left unacknowledged: keep them for
-   * the next one, or (as it does in a long outage) drop them.
+   * What the platform does with events while no socket is open, and with those that the last socket left
+   * unacknowledged: keep them for the next one, or (as it does in a long outage) drop them.
    */
   keepMissed = true;
   /** Called once a socket is greeted and has what waited for it. */

@@ -1,4 +1,4 @@
-/** What the platform refuses of a table block (https://docs.slack.dev/reference/block-kit/blocks/table-block). */
+/** What the platform refuses of tables (https://docs.slack.dev/reference/block-kit/blocks/table-block). */
 import { PLATFORM_LIMITS } from '../../../channels/slack/platform-limits.ts';
 import { ApiError } from './api-error.ts';
 import type { Json } from './workspace.ts';

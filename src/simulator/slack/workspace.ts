@@ -177,8 +177,8 @@ export class SlackWorkspace {
   }
 
   /**
-   * The first message, which tells how many replies it has, and these, oldest first, as `conversations.replies`
-   * lists them.
+   * The first message, which tells how many replies it has, and these, oldest first, as
+   * `conversations.replies` lists them.
    */
   thread(channel: string, ts: string): readonly Json[] {
     const all = this.messages.filter((one) => one.channel === channel && (one.ts === ts || one['thread_ts'] === ts));
@@ -222,8 +222,8 @@ export function eventPayload(event: Json, eventId: string): Json {
 }
 
 /**
- * As `oldest` and `latest` of the listing methods: between them, themselves only with `inclusive`. Throws where
- * one is no time (https://docs.slack.dev/reference/methods/conversations.replies: `invalid_ts_oldest`).
+ * As `oldest` and `latest` of the listing methods: between them, themselves only with `inclusive`. Throws
+ * where one is no time (https://docs.slack.dev/reference/methods/conversations.replies: `invalid_ts_oldest`).
  */
 export function within(messages: readonly Json[], args: Json): readonly Json[] {
   const bound = (name: 'oldest' | 'latest'): number | undefined => {

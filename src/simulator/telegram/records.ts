@@ -35,15 +35,16 @@ export interface TelegramEdit {
   readonly text: string;
 }
 
-/** What happens to the next `times` calls (default 1) of `method` (`*` = any, default). The first match wins. */
+/** What happens to the next `times` calls (default 1) of `method` (default `*`: any). First match wins. */
 export interface TelegramFault {
   readonly method?: string;
   /** Only calls for this chat. */
   readonly chatId?: string;
   readonly times?: number;
   /**
-   * `error` answers with `status`; `hang` accepts and never answers; `drop` accepts and breaks the connection; `cut` breaks it
-   * before accepting; `delay` waits `delayMs`, `hold` for `until`, then both go on as usual.
+   * `error` answers with `status`; `hang` accepts and never answers; `drop` accepts and breaks the
+   * connection; `cut` breaks it before accepting; `delay` waits `delayMs`, `hold` for `until`, then both
+   * go on as usual.
    */
   readonly kind: 'error' | 'hang' | 'drop' | 'cut' | 'delay' | 'hold';
   readonly status?: number;

@@ -40,7 +40,7 @@ export class TelegramServer implements AsyncDisposable {
   /** When the bot last said in a chat that it is typing. Epoch ms. */
   readonly typingAt = new Map<string, number>();
   readonly menu = new CommandMenu();
-  /** Called with every accepted send, before the reply to it leaves, and with every file: only its digest is kept. */
+  /** Called with every accepted send before its reply leaves, and every file: only its digest is kept. */
   onSend: ((send: TelegramSend) => void) | undefined;
   onUpload: ((file: Uploaded, content: Buffer) => void) | undefined;
   readonly #files = new Map<string, { path: string; bytes: Buffer; size: number | undefined }>();
@@ -103,8 +103,8 @@ export class TelegramServer implements AsyncDisposable {
   }
 
   /**
-   * A message from a person. `message` is laid over a private text message from user 1000; ids are filled in. Returns the
-   * message id.
+   * A message from a person. `message` is laid over a private text message from user 1000; ids are filled in.
+   * Returns the message id.
    */
   inject(message: JsonObject = {}, kind = 'message'): number {
     const from = { id: 1000, is_bot: false, first_name: 'Ada', ...obj(message['from']) };

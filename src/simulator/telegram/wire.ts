@@ -37,7 +37,7 @@ export async function readAll(request: IncomingMessage): Promise<Buffer> {
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** Parameters of a call, from JSON or a form; files by the parameter that points to them, each told to `keep`. */
+/** Parameters of a call, from JSON or a form; files by the parameter that points to them. `keep` gets all. */
 export function parseBody(
   body: Buffer,
   contentType: string,

@@ -1,6 +1,7 @@
 /**
- * A small Twilio: messages with state, a paged list, webhooks signed by the official SDK, files behind a redirect to a store on
- * another origin, status callbacks, scripted faults. What it accepted is what a test may call "sent".
+ * A small Twilio: messages with state, a paged list, webhooks signed by the official SDK, files behind a
+ * redirect to a store on another origin, status callbacks, scripted faults. What it accepted is what a test
+ * may call "sent".
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -132,7 +133,7 @@ export class TwilioServer implements AsyncDisposable {
     return sid;
   }
 
-  /** Posts the webhook of a message, again or for the first time. Resolves to the status of the answer, 0 when there was none. */
+  /** Posts the webhook of a message, first or again. Resolves to the status of the answer, 0 without one. */
   redeliver(sid: string, fields: Readonly<Record<string, string>> = {}): Promise<number> {
     const message = this.messages.find((one) => one.sid === sid);
     if (!message) throw new Error(`no message ${sid}`);

@@ -37,7 +37,8 @@ export function messageBody(message: TwilioMessage): object {
     api_version: '2010-04-01',
     body: message.body,
     date_created: date,
-    // One that waits in the queue has not been sent; of one that came in it is "when Twilio sent the HTTP request to your webhook".
+    // One that waits in the queue has not been sent; of one that came in it is "when Twilio sent the HTTP
+    // request to your webhook".
     date_sent: message.status === 'queued' || message.unsent ? null : date,
     date_updated: date,
     direction: message.direction,

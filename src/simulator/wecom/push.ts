@@ -1,4 +1,4 @@
-/** The platform's other half: callbacks, signed and encrypted by its own package, and repeated as it does. Never shipped. */
+/** The platform's other half: callbacks, signed and encrypted by its package, and repeated. Never shipped. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encrypt, getSignature } from '@wecom/crypto';

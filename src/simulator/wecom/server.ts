@@ -104,8 +104,9 @@ class Company {
       if (typeof title !== 'string' || title === '') return no(41_016, 'missing title');
       if (this.tasks.has(String(task_id))) return no(42_014, 'invalid task_id');
     }
-    // The documentation says "the same content (request json)": the parameters of the check itself are no content. Whether blanks
-    // at the ends count it does not say: here they do not, which is the harder of the two.
+    // The documentation says "the same content (request json)": the parameters of the check itself are
+    // no content. Whether blanks at the ends count it does not say: here they do not, which is the
+    // harder of the two.
     const compared = typeof text === 'string' ? { content: text.trim() } : content;
     const identity = JSON.stringify({ touser, agentid, msgtype, content: compared });
     const before = this.checked.get(identity);

@@ -142,7 +142,7 @@ export class NoiseServer {
 
 let certificates: Promise<Buffer> | undefined;
 
-/** The chain that clients insist on. It is the platform's own; here the independent peer is asked for the one it shows. */
+/** The chain that clients insist on. It is the platform's own; the independent peer is asked for its copy. */
 export function certificateChain(): Promise<Buffer> {
   certificates ??= askForCertificates();
   return certificates;

@@ -22,7 +22,7 @@ function readQr(content: string): { ref: string; noiseKey: Buffer; identityKey: 
   return { ref, noiseKey: bytes(noise), identityKey: bytes(identity), secret: bytes(secret) };
 }
 
-/** `<pair-success>`: the account vouches for the device, sealed with the secret that only the code on its screen held. */
+/** `<pair-success>`: the account vouches for the device, sealed with the secret that only its code held. */
 function pairSuccess(options: {
   readonly account: Pick<AuthenticationCreds, 'signedIdentityKey'>;
   readonly identityKey: Uint8Array;
@@ -60,7 +60,7 @@ class CodePairing {
     this.#identity = account.signedIdentityKey;
   }
 
-  /** What the server tells the device once the code was typed; `wrapped` is what the device sent with its request. */
+  /** What the server tells the device once the code was typed. The device sent `wrapped` with its request. */
   async hello(code: string, wrapped: Uint8Array, ref: Uint8Array): Promise<BinaryNode> {
     const companionKey = await derivePairingCodeKey(code, Buffer.from(wrapped.subarray(0, 32)));
     this.#companion = createDecipheriv('aes-256-ctr', companionKey, wrapped.subarray(32, 48)).update(wrapped.subarray(48, 80));

@@ -28,14 +28,18 @@ const QUIET = {
 export type Bundle = Pick<AuthenticationCreds, 'registrationId' | 'signedIdentityKey' | 'signedPreKey'>;
 
 /**
- * One phone at a time. The library queues its jobs by the address of the other side, here the same for everybody, and runs them all in the
- * async context of the first: a job of one phone then ends up in a transaction that is over, and its key is given out twice.
+ * One phone at a time. The library queues its jobs by the address of the other side, here the same for all
+ * phones, and runs them all in the async context of the first: a job of one phone then ends up in a
+ * transaction that is over, and its key is given out twice.
  */
 const TURNS = new KeyedMutex();
 
 const MADE = new Map<string, AuthenticationCreds>();
 
-/** Keys of a device, made once per process and name: making them takes longer than most tests. Sessions are never shared. */
+/**
+ * Keys of a device, made once per process and name: making them takes longer than most tests. Sessions
+ * are never shared.
+ */
 export function credsOf(name: string): AuthenticationCreds {
   const creds = MADE.get(name) ?? initAuthCreds();
   MADE.set(name, creds);

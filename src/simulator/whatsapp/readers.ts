@@ -26,7 +26,7 @@ const REVOKE = 0;
 /** A later edit is shown nowhere, and the sender is not told. */
 const EDITABLE_MS = PLATFORM_LIMITS.editable.value;
 
-/** Opened by every phone it is for, so that one that cannot read it is a failure; the text as the first of them reads it. */
+/** Opened by every phone it is for: one that cannot read it fails. The text is as the first one reads it. */
 export async function readStanza(node: BinaryNode, { phone, owner, groups }: Readers): Promise<proto.IMessage | undefined> {
   const parts = Array.isArray(node.content) ? node.content : [];
   const { to = '' } = node.attrs;
@@ -68,7 +68,7 @@ export function wordsOf(message: proto.IMessage): string {
   );
 }
 
-/** The messages of a chat list as people see them now: an edit is in the place of what it changes, and what was taken back is gone. */
+/** The messages of a chat list as people see them now: edits are made, and what was taken back is gone. */
 export function shown(seen: readonly Seen[]): readonly Seen[] {
   const visible: Seen[] = [];
   for (const one of seen) {

@@ -1,6 +1,6 @@
 /**
- * WhatsApp Web for tests: Noise, Signal, a queue that repeats what has no receipt, groups, files, linking, and faults. What the
- * independent peer can do is tested with that one too; this one has what it lacks.
+ * WhatsApp Web for tests: Noise, Signal, a queue that repeats what has no receipt, groups, files, linking,
+ * and faults. What the independent peer can do is tested with that one too; this one has what it lacks.
  */
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
