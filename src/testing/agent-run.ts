@@ -8,7 +8,7 @@ import { profiles } from '../runs/profile.ts';
 import { FakeClock, recordEvents } from './fakes.ts';
 import { scriptedModel } from './scripted-model.ts';
 
-/** Steps in memory. `writes` holds every record in order, which is what a journal would have synced at that moment. */
+/** Steps in memory. `writes` holds every record in order, as a journal would have synced them by then. */
 export class MemoryStepLog implements StepLog {
   readonly recorded: readonly StepRecord[];
   readonly writes: StepRecord[] = [];

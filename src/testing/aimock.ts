@@ -1,4 +1,4 @@
-/** Starts `@copilotkit/aimock`, an emulator of the model wires that we did not write, in this process or in one of its own. */
+/** Starts `@copilotkit/aimock`, an emulator of model wires by others, in this process or in its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -7,7 +7,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LLMock } from '@copilotkit/aimock';
 
-/** One fixture as in aimock's JSON files: `{match, response, latency?, truncateAfterChunks?, ...}`. The first that matches answers. */
+/**
+ * A fixture as in aimock's JSON files: `{match, response, latency?, truncateAfterChunks?, ...}`. The first
+ * that matches answers.
+ */
 export type AimockFixture = Readonly<{ match: object; response: object; [option: string]: unknown }>;
 
 interface AimockRequest {
@@ -30,7 +33,8 @@ export interface Aimock extends AsyncDisposable {
 }
 
 /**
- * Requests that no fixture matches fail (strict). Set `latency` next to `truncateAfterChunks`: without it no partial text is sent.
+ * Requests that no fixture matches fail (strict). Set `latency` next to `truncateAfterChunks`: without it no
+ * partial text is sent.
  */
 export async function startAimock(options: { fixtures: readonly AimockFixture[]; ownProcess?: boolean }): Promise<Aimock> {
   const dir = await mkdtemp(join(tmpdir(), 'gatehouse-aimock-'));

@@ -26,7 +26,7 @@ export function testBrowsers({
   rules = () => ANYWHERE,
 }: {
   readonly connector?: Connector;
-  /** Whether the sandbox leaves the browser the network of this process, which its flags alone keep it from then. */
+  /** Whether the sandbox leaves the browser our network; its flags alone then keep it from that. */
   readonly hasNetwork?: boolean;
   readonly maxBytes?: number;
   readonly rules?: () => EgressRules;

@@ -1,7 +1,7 @@
-/** Secrets to plant, the spellings in which peers throw them back, and the search for what leaked (attack A29). */
+/** Secrets to plant, the spellings in which peers send them back, and the search for leaks (attack A29). */
 import { randomBytes } from 'node:crypto';
 
-/** A new random secret for each name: with characters that change in URLs and in base64, and no prefix that a filter knows. */
+/** A random secret for each name: with characters that change in URLs and base64, without a known prefix. */
 export function plantCanaries<Name extends string>(names: readonly Name[]): Readonly<Record<Name, string>> {
   const secrets = names.map((name) => [name, `c4n${randomBytes(15).toString('hex')}+/=${randomBytes(6).toString('hex')}`]);
   return Object.fromEntries(secrets) as Record<Name, string>;
@@ -31,7 +31,7 @@ export function spellings(secret: string): readonly string[] {
   ];
 }
 
-/** What a secret may look like where it leaked: a piece of it, plain or in the encodings that errors and URLs use. */
+/** How a secret may look where it leaked: a piece of it, plain or in the encodings of errors and URLs. */
 export function needlesOf(secret: string): readonly string[] {
   const middle = Math.floor(secret.length / 2) - 5;
   const plain = [secret.slice(0, 10), secret.slice(middle, middle + 10), secret.slice(-10)];

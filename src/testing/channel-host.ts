@@ -12,8 +12,9 @@ export interface ReceivedBatch {
 }
 
 /**
- * A journal in memory: keeps what it accepted once per dedup key, and the cursor. `next` scripts the answers to the messages to come;
- * without a script every batch is accepted, and so is a cursor that comes alone. Handing one host to a second adapter plays a restart.
+ * A journal in memory: keeps what it accepted once per dedup key, and the cursor. `next` scripts the answers
+ * to the messages to come; without a script every batch is accepted, and so is a cursor that comes alone.
+ * Handing one host to a second adapter plays a restart.
  */
 export class TestHost implements ChannelHost {
   /** Every offer, accepted or not, in order. */
@@ -73,7 +74,7 @@ export class TestHost implements ChannelHost {
     return this.states.at(-1)?.state;
   }
 
-  /** A crash between commit and acknowledgement cannot lose the commit, but a host can be given an older cursor, or none. */
+  /** A crash after a commit cannot lose it, but a host can be given an older cursor, or none. */
   resetCursor(cursor: string | undefined): void {
     this.#cursor = cursor;
   }

@@ -1,29 +1,32 @@
-/** What the cases of the channel contract are played on: one account, its platform, and how people and adapters act there. */
+/** The stage of the channel contract: one account, its platform, and how people and adapters act there. */
 import { expect } from 'vitest';
 import type { Channel, ChannelHost, Receipt, SendOptions } from '../core/channel.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { TestHost } from './channel-host.ts';
 import { until } from './fakes.ts';
 
-/** One account on one platform, fresh for each test. Disposing it ends the platform; the suite stops the adapters. */
+/** An account on a platform, fresh for each test. Disposing ends the platform; suites stop the adapters. */
 export interface ChannelSetup extends AsyncDisposable {
   /** A new adapter on the same account, not started: calling it again plays a restart of the daemon. */
   create(): Promise<Channel>;
   /** An adapter whose credentials the platform refuses. */
   createRefused(): Promise<Channel>;
-  /** Immutable ids of two people who may write, as the adapter reports them; the second only where there can be a second. */
+  /** Immutable ids of two people who may write, as adapters report them; the second if there can be one. */
   readonly people: readonly [string, string?];
   /** A person writes to the bot in a private chat. */
   deliver(message: PlatformMessage): Promise<void>;
   /** What people can see of us, oldest first. */
   seen(): Promise<readonly { readonly text: string; readonly fileName?: string }[]>;
-  /** Messages the platform would deliver again after a restart with this host's cursor. Absent for class C, where it never would. */
+  /**
+   * Messages the platform would deliver again after a restart with this host's cursor. Absent for class C,
+   * where it never would.
+   */
   unacknowledged?(host: Pick<ChannelHost, 'cursor'>): Promise<number>;
   /** Connections from adapters that are open at the platform. */
   connections(): Promise<number>;
   /** A part addressed to a chat that exists, with everything but text set. */
   part(override?: Partial<OutboundPart>): OutboundPart;
-  /** The next send is answered with "too many requests". Resolves to the wait the answer states in ms, if it states one. */
+  /** The next send is answered with "too many requests". Resolves to the wait that this states, if any. */
   limitNextSend(): Promise<{ readonly statedMs?: number }>;
   /** The next send is accepted and its answer lost. */
   loseNextReply(): Promise<void>;
@@ -55,7 +58,7 @@ export async function write(platform: ChannelSetup, text: string, file?: Platfor
   await platform.deliver({ text, senderId: platform.people[0], senderName: 'Ada', ...(file && { file }) });
 }
 
-/** Fails unless the platform still holds `count` messages; one that holds none for us must say so with its class. */
+/** Fails unless the platform still holds `count` messages. One that holds none says so with its class. */
 export async function expectWaiting({ platform, host, channel }: Waiting, count: number): Promise<void> {
   if (platform.unacknowledged) expect(await platform.unacknowledged(host)).toBe(count);
   else expect(channel.inboundClass).toBe('C');

@@ -21,7 +21,7 @@ const KEPT_CODE = process.env['NODE_COMPILE_CACHE'] ? { NODE_COMPILE_CACHE: proc
 export interface ChildOptions extends DaemonFiles {
   /** A program and arguments that run the daemon, e.g. strace. */
   readonly wrapper?: readonly string[];
-  /** `METHOD:before|after:N` for the journal, `tool:before|after:N` for the tool `count`: the process kills itself there. */
+  /** Where the process kills itself: `METHOD:before|after:N` of the journal, `tool:…` of the tool `count`. */
   readonly killAt?: string;
   readonly stdin?: 'pipe' | 'ignore';
 }

@@ -9,7 +9,7 @@ export interface CliEnd {
   readonly stderr: string;
 }
 
-/** Runs a command line of the program, within this process, in a directory of `startInline` or `startChild`. */
+/** Runs a command line of the program in this process, in a directory of `startInline` or `startChild`. */
 export async function cliRun(
   dir: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** The independent Bot API emulator (`@openclaw/crabline`): the adapter must also agree with a peer that we did not write. */
+/** The independent Bot API emulator (`@openclaw/crabline`): the adapter must agree with such a peer, too. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,10 @@ export interface CrablineCall {
 export interface CrablineTelegram extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
-  /** Injects a message; rejects when the emulator refuses it. Fields: chatId, fromId, fromName, text, entities, chatType, isForum, messageThreadId. */
+  /**
+   * Injects a message; rejects when the emulator refuses it. Fields: chatId, fromId, fromName, text,
+   * entities, chatType, isForum, messageThreadId.
+   */
   inject(message: Readonly<Record<string, unknown>>): Promise<void>;
   /** Calls that send something and were accepted, oldest first. */
   sends(): Promise<readonly CrablineCall[]>;

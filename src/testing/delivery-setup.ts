@@ -1,4 +1,4 @@
-/** Delivery over a scripted platform and a journal that can crash: what the tests of this folder start from. */
+/** Delivery over a scripted platform and a journal that can crash, for the tests of `src/delivery`. */
 import type { SendClass, SendResult } from '../core/channel.ts';
 import { laneKey, partKey, principalOf, sessionKey } from '../core/ids.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';

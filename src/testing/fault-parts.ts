@@ -1,4 +1,4 @@
-/** What is added to the real daemon where it is to be killed: a channel to a platform of ours, and a tool whose runs are counted. */
+/** What a daemon to be killed has in addition: a channel to a platform of ours, a tool with counted runs. */
 import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { CHANNELS } from '../../channels/registry.ts';

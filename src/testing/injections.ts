@@ -1,6 +1,6 @@
 /**
- * Places where words of strangers reach the model, as a table: a new place is an entry of `WRITTEN` (in a file
- * that is read), of `NAMES` (where no slash can stand), of `OTHERS`, or of `ON_PLATFORMS` in
+ * Places where words of strangers reach the model, as a table: a new place is an entry of `WRITTEN` (in a
+ * file that is read), of `NAMES` (where no slash can stand), of `OTHERS`, or of `ON_PLATFORMS` in
  * `platform-injections.ts`.
  */
 import { pdfOf } from './pdf.ts';

@@ -1,4 +1,4 @@
-/** The whole program from its command line on, within the process of the test: ten times as cheap as a process of its own. */
+/** The whole program from its command line on, in the test's process: a tenth of what its own would cost. */
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { Ending } from '../app/ending.ts';
@@ -17,7 +17,10 @@ export interface InlineOptions extends DaemonFiles {
   readonly connector?: Connector;
 }
 
-/** Does not wait until it is ready. What is to be killed, or reads a signal, a terminal or /proc, wants `startChild`. */
+/**
+ * Does not wait until it is ready. What is to be killed, or reads a signal, a terminal or /proc,
+ * wants `startChild`.
+ */
 export async function startInline(options: InlineOptions): Promise<RunningDaemon> {
   const { dir, env = {}, args = [], connector } = options;
   const { dataDir, file } = await writeDaemonFiles(options);

@@ -7,7 +7,7 @@ import { LANE } from './journal-rows.ts';
 
 export interface JournalHarness extends AsyncDisposable {
   readonly clock: FakeClock;
-  /** Another start on the same data: a new boot id. Earlier ones may be left open and idle, as a killed process leaves them. */
+  /** Another start on the same data, with a new boot id. Earlier ones may be left idle, as if killed. */
   open(options?: { highWater?: number }): Promise<Journal>;
   /** Housekeeping of the last start, as the daemon does it hourly. */
   prune(): Promise<void>;

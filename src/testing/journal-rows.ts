@@ -1,4 +1,4 @@
-/** Rows of the journal for its tests: what a gateway would hand in, with everything set that a test is not about. */
+/** Rows of the journal for its tests: what a gateway would hand in, with everything that no test is about. */
 
 import type { Journal } from '../core/journal.ts';
 import type { UsageEntry } from '../core/ledger.ts';

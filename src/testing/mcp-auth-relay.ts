@@ -1,6 +1,6 @@
 /**
- * What the conformance suite of MCP starts as a client, for each scenario: hands it to the test's own process,
- * which has the client loaded. `mcp-auth-relay.ts RELAY URL`.
+ * What the conformance suite of MCP starts as a client, for each scenario: hands it to the test's own
+ * process, which has the client loaded. `mcp-auth-relay.ts RELAY URL`.
  */
 const [relay = '', url = ''] = process.argv.slice(2);
 const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT: context = '{}' } = process.env;

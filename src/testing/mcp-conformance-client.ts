@@ -1,4 +1,7 @@
-/** Our client as the conformance suite of MCP starts it: `mcp-conformance-client.ts URL`, with a scenario in the environment. */
+/**
+ * Our client as the conformance suite of MCP starts it: `mcp-conformance-client.ts URL`, with a scenario in
+ * the environment.
+ */
 import { mcpServers } from '../../config/sections/mcp.ts';
 import { systemClock } from '../lib/clock.ts';
 import { McpConnection } from '../tools/mcp/client.ts';

@@ -1,6 +1,6 @@
 /**
- * An MCP server on HTTP that wants tokens, and the authorization server that it names: of one origin, as small
- * as they can be, and every answer of theirs can be replaced. Never shipped.
+ * An MCP server on HTTP that wants tokens, and the authorization server that it names: of one origin, as
+ * small as they can be, and every answer of theirs can be replaced. Never shipped.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,6 +1,7 @@
 /**
- * Starts `@dwmkerr/mock-llm`, an OpenAI chat server of another author than aimock's, in a process of its own: in this one it
- * would print every request. Its command listens on all addresses and does not tell a free port, hence a main of ours.
+ * Starts `@dwmkerr/mock-llm`, an OpenAI chat server of another author than aimock's, in a process of its own:
+ * in this one it would print every request. Its command listens on all addresses and does not tell a free
+ * port, hence a main of ours.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +16,7 @@ export interface MockLlmRule {
   readonly match?: string;
   /** Matches only the n-th request, from 0; counted per path over the rules that have one. */
   readonly sequence?: number;
-  /** `content` is JSON. A streamed request gets its text in pieces (calls are lost), and an error as an event of a 200. */
+  /** `content` is JSON. A stream gets its text in pieces, without calls, and errors as events of a 200. */
   readonly response: { readonly status: number; readonly content: string };
 }
 

@@ -1,6 +1,7 @@
 /**
- * An OpenAI-compatible server of our own for what an emulator lacks: faults in single bytes, silence, errors in the middle of a
- * stream; and fast echo answers for benchmarks: `node src/testing/model-server.ts --port 0 --latency 200` prints its URL.
+ * An OpenAI-compatible server of our own for what an emulator lacks: faults in single bytes, silence, errors
+ * in the middle of a stream; and fast echo answers for benchmarks: `node src/testing/model-server.ts --port 0
+ * --latency 200` prints its URL.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -31,7 +32,7 @@ export interface Reply {
   readonly gapMs?: number;
   /** Nothing from piece `before` on is sent until the test says so; 0: not even the headers. */
   readonly held?: { readonly before: number; readonly until: Promise<unknown> };
-  /** After the last piece: end properly (default), reset the connection, or stay silent until the client leaves. */
+  /** After the last piece: end properly (default), reset, or stay silent until the client leaves. */
   readonly end?: 'close' | 'destroy' | 'hang';
 }
 
@@ -222,7 +223,10 @@ if (import.meta.main) {
   process.stdout.write(`${server.url}\n`);
 }
 
-/** Places at which a decoder of events is most easily wrong: at and around each line end, and inside each character of several bytes. */
+/**
+ * Places at which a decoder of events errs most: around each line end, and inside characters of
+ * several bytes.
+ */
 export function* tenderCuts(bytes: Uint8Array): Generator<number> {
   const isTender = (byte: number | undefined): boolean => byte === 0x0a || byte === 0x0d || (byte ?? 0) >= 0x80;
   for (let at = 1; at < bytes.length; at += 1) if (isTender(bytes[at - 1]) || isTender(bytes[at])) yield at;

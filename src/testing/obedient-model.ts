@@ -100,7 +100,7 @@ function seenIn(images: readonly Image[] = []): readonly string[] {
   );
 }
 
-/** Obeys each order of what it is shown once a run, one at a time: what it reads for one may hold the next. */
+/** Obeys each order that it is shown once a run, one at a time: what it reads for one may hold the next. */
 export function obedientModel(tried: (call: ScriptedCall) => void): ScriptedModel {
   // Every call shows all that was said before, and the same prompt.
   const known = new Map<string, readonly ScriptedCall[]>();

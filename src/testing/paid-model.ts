@@ -16,7 +16,7 @@ export function paidModel(script: Script, override: Partial<ModelFacts> = {}, id
   return { ...scriptedModel(script, { id }), facts: facts(override) };
 }
 
-/** A chain as the router makes it, as far as these tests need one: the next slot takes over from one that failed. */
+/** A chain as the router makes it, for these tests: the next slot takes over from one that failed. */
 export function inOrder(...slots: readonly Model[]): Model {
   return {
     id: 'test/chain',

@@ -1,4 +1,4 @@
-/** A PDF with the lines of each page (ISO 32000-1, 7.5); an empty page has no text. Of ASCII without brackets. */
+/** A PDF with the lines of each page (ISO 32000-1, 7.5), ASCII without brackets. Empty pages have no text. */
 export function pdfOf(pages: readonly string[], title = ''): Buffer {
   const objects: string[] = [
     '<< /Type /Catalog /Pages 2 0 R >>',

@@ -1,4 +1,4 @@
-/** Files of some bytes whose headers state any size: enough of a picture for who reads headers, and for PNG and GIF a whole one. */
+/** Small files whose headers state any size: enough for readers of headers, and whole for PNG and GIF. */
 import { crc32, deflateSync } from 'node:zlib';
 
 interface Animated {
@@ -18,7 +18,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, sum]);
 }
 
-/** A PNG as every decoder takes it when it is as large as it says: one line of grey for each of at most 64 rows. */
+/** A PNG that every decoder takes when it is as large as it says: a grey line for each of at most 64 rows. */
 export function png(width = 2, height = 2, { frames, words }: Written = {}): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -105,7 +105,7 @@ export function bmp(width = 2, height = 2): Buffer {
   return file;
 }
 
-/** `order`: the byte order; `frames`: pages, each of which may name the next, the last one the first when it is a `loop`. */
+/** `order`: of bytes. `frames`: pages, each of which names the next, the last one the first in a `loop`. */
 export function tiff(
   width = 2,
   height = 2,

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 
-/** What a unit file of systemd comes to for a program, as far as bubblewrap and a seccomp filter can replay it. */
+/** What a systemd unit comes to for a program, as far as bubblewrap and a seccomp filter can replay it. */
 export interface ReplayedUnit {
   /** To stand before the argv of the program, in a process group by itself: to be ended as a whole. */
   readonly argv: readonly string[];
@@ -14,7 +14,7 @@ export interface ReplayOptions {
   readonly place: (path: string) => string;
   /** Its state directory, and what else it may write to. */
   readonly writable: readonly string[];
-  /** What the program is started from, shown at `/mnt`: its own place may be closed to the user of the unit. */
+  /** What starts the program, shown at `/mnt`: its own place may be closed to the user of the unit. */
   readonly program: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Runs in a namespace of process ids of its own, where an id can be given twice: a program is recorded, ends, and
- * another one gets its id. Prints what reaping the records of both came to, as JSON.
+ * Runs in a namespace of process ids of its own, where an id can be given twice: a program is recorded, ends,
+ * and another one gets its id. Prints what reaping the records of both came to, as JSON.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

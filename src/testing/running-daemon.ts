@@ -1,10 +1,10 @@
-/** What a test sees of a daemon that runs, in a process of its own (`child-daemon.ts`) or in the test's (`inline-daemon.ts`). */
+/** A daemon as a test sees it, in a process of its own (`child-daemon.ts`) or not (`inline-daemon.ts`). */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DaemonRecord, type StatusDocument, statusHeaders } from '../core/status.ts';
 import { until } from './fakes.ts';
 
-/** A start takes a second; on a machine that is busy with other things twenty times as long. One that failed is noticed at once. */
+/** A start takes a second, twenty times as long on a busy machine. One that failed is noticed at once. */
 const START_MS = 30_000;
 
 export interface DaemonFiles {

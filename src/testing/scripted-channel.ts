@@ -15,7 +15,7 @@ export interface EditCall extends SendCall {
   readonly platformId: string;
 }
 
-/** `accept-then-hang`: the platform took the message and the answer never comes. An error is thrown by the adapter. */
+/** `accept-then-hang`: the platform took the message and never answers. An error is thrown by the adapter. */
 export type Script = SendResult | 'accept' | 'accept-then-hang' | 'hang' | Error;
 
 export class ScriptedChannel implements Channel {
@@ -28,7 +28,7 @@ export class ScriptedChannel implements Channel {
   idemWindowMs?: number;
   readonly calls: SendCall[] = [];
   readonly typings: number[] = [];
-  /** Every message the people in the chats see, in order. A second send under a key that `idem` knows adds nothing. */
+  /** Every message that people in the chats see, in order. A second send of a key `idem` knows adds none. */
   readonly shown: { readonly key: string; text: string; readonly chatId: string }[] = [];
   readonly edits: EditCall[] = [];
   /** As `script`, for the n-th edit. */

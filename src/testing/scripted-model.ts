@@ -1,7 +1,7 @@
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 
-/** A call the scripted model asks for; an object becomes JSON text, a string is passed on as it stands (also when malformed). */
+/** A call that the model asks for. An object becomes JSON text; a string stays as it is, also malformed. */
 export interface ScriptedCall {
   readonly id?: string;
   readonly name: string;
@@ -46,7 +46,7 @@ export interface ScriptedModel extends Model {
   remaining(): number;
 }
 
-/** A model that does what the test wrote down. A call beyond the end of the list fails with kind `bad-request`. */
+/** A model that does what the test wrote down. A call beyond the end fails with kind `bad-request`. */
 export function scriptedModel(script: Script, options: ScriptedModelOptions = {}): ScriptedModel {
   const requests: ModelRequest[] = [];
   const steps = typeof script === 'function' ? undefined : [...script];

@@ -1,4 +1,4 @@
-/** Speech that somebody could have sent: spoken by flite, encoded as platforms encode voice notes (ogg/opus, 24 kbit/s, 48 kHz mono). */
+/** Speech like a person's: spoken by flite, encoded as voice notes are (ogg/opus, 24 kbit/s, 48 kHz mono). */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** A process that streams an output of 100 MB into a workspace, pages it, and says what that cost of memory. */
+/** A process that streams an output of 100 MB into a workspace, pages it, and tells the memory it took. */
 
 import { readFileTool } from '../tools/read-file.ts';
 import { runTool } from '../tools/run.ts';

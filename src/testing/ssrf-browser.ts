@@ -1,7 +1,7 @@
 /**
- * Runs in a network namespace of its own in which every address there is leads to listeners of this process. A
- * real browser, which nothing but its flags keeps from that network, opens pages that ask for what is forbidden
- * in every way that a page has. Prints what was connected to, as JSON.
+ * Runs in a network namespace of its own in which every address leads to listeners of this process. A real
+ * browser, which nothing but its flags keeps from that network, opens pages that ask for what is forbidden in
+ * every way that a page has. Prints what was connected to, as JSON.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

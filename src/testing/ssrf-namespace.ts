@@ -69,7 +69,7 @@ const spellings = await visit(FORBIDDEN.flatMap((host) => [`http://${host}/`, `h
 const redirects = await visit(FORBIDDEN.map((host) => `http://example.org/to/${encodeURIComponent(`http://${host}/`)}`));
 const rebinding = await visit(Array.from({ length: 20 }, () => 'http://rebinding.example/'));
 const open = await visit(['http://example.org/', 'http://93.184.216.34/', 'http://[2606:2800:220:1::1]/']);
-// The control: a client that checks nothing, and asks the environment for a proxy, is seen by the same listeners.
+// The control: the same listeners see a client that checks nothing and asks the environment for a proxy.
 reached = [];
 for (const host of ['127.1', '0xa9fea9fe', 'example.org']) await fetch(`http://${host}/`).catch(() => undefined);
 const control = { reached };

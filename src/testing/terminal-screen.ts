@@ -1,6 +1,7 @@
 /**
- * A terminal as the programs on it know it: a grid that scrolls, and what escape sequences make of it (ECMA-48;
- * https://invisible-island.net/xterm/ctlseqs/ctlseqs.html). Written without a look at how the adapter measures.
+ * A terminal as the programs on it know it: a grid that scrolls, and what escape sequences make of it
+ * (ECMA-48; https://invisible-island.net/xterm/ctlseqs/ctlseqs.html). Written without a look at how the
+ * adapter measures.
  */
 import { Writable } from 'node:stream';
 

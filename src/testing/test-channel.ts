@@ -16,8 +16,8 @@ import { inbound } from './fakes.ts';
 const LIMITS: ChannelLimits = { text: 4_000, unit: 'codepoint', caption: 1_000, uploadBytes: 1_000_000, downloadBytes: 1_000 };
 
 /**
- * A platform in memory. `sent` is what was sent, `screen` what people see of it; `results` scripts what sending comes to (default: sent).
- * Messages can be changed only when `edit` is set: see `withEdits`.
+ * A platform in memory. `sent` is what was sent, `screen` what people see of it; `results` scripts what
+ * sending comes to (default: sent). Messages can be changed only when `edit` is set: see `withEdits`.
  */
 export class TestChannel implements Channel {
   readonly name: string;

@@ -11,7 +11,7 @@ export interface TestDaemon extends AsyncDisposable {
   readonly logger: MemoryLogger;
 }
 
-/** The daemon with everything real but the platform and the model. `entry` is laid over the one channel's config entry. */
+/** The daemon, all real but platform and model. `entry` is laid over the config entry of the one channel. */
 export async function testDaemon(options: {
   readonly dataDir: string;
   readonly model: Model;

@@ -1,4 +1,4 @@
-/** An IMAP server that misbehaves on command, for what a well kept one cannot be made to do. Plain text, one mailbox per name. */
+/** An IMAP server that misbehaves on command, as a sound one cannot. Plain text, one mailbox per name. */
 import { createServer, type Socket } from 'node:net';
 
 export interface ImapMail {
@@ -17,9 +17,9 @@ export interface ImapServer extends AsyncDisposable {
   /** What a mailbox holds; a name that is missing here does not exist. Starts with an empty INBOX. */
   readonly mailboxes: Map<string, ImapMail[]>;
   uidValidity: number;
-  /** Answers instead of the server where it returns a line without the tag, like `NO [LIMIT] later`; undefined goes on as usual. */
+  /** Answers for the server with a line without tag, like `NO [LIMIT] later`; undefined goes on as usual. */
   refuse: (command: string) => string | undefined;
-  /** Untagged lines around the data of each FETCH, as RFC 3501 section 7 lets a server send them at any time. */
+  /** Untagged lines around each FETCH's data, as RFC 3501 section 7 lets a server send them at any time. */
   unasked: { before: readonly string[]; after: readonly string[] };
   /** What a FETCH leaves out although SEARCH listed it: asked for once more, it is there. */
   readonly withheldOnce: Set<number>;

@@ -150,7 +150,7 @@ function isStopped(pid: number): boolean {
   return /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
 
-/** Processes that work in a directory, or in a sandbox that shows it; programs may call themselves anything. */
+/** Processes that work in a directory, or in a sandbox that shows it. Their names may be anything. */
 export async function processesIn(dir: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)) {
@@ -164,7 +164,7 @@ export async function processesIn(dir: string): Promise<readonly string[]> {
   return found;
 }
 
-/** Where a text holds a piece of a secret: as it is, encoded, backwards, shifted, or with things between its letters. */
+/** Where a text holds a piece of a secret: as is, encoded, backwards, shifted, or with signs in between. */
 export function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
   const letters = text.replaceAll(/[^A-Za-z0-9+/]/g, '');
   const shifted = letters.replaceAll(/[A-Za-z]/g, (letter) => {

@@ -7,7 +7,10 @@ export interface ChannelRecord {
   readonly channel: string;
   /** Of every message that was answered, from writing it to seeing the answer. ms, in no order. */
   readonly latenciesMs: readonly number[];
-  /** Numbers of questions without an answer, with more than one, and with one that came behind that of a later question of the person. */
+  /**
+   * Numbers of questions without an answer, with more than one, and with one that came behind that of a later
+   * question of the person.
+   */
   readonly missing: readonly number[];
   readonly twice: readonly number[];
   readonly disordered: readonly number[];
@@ -23,8 +26,9 @@ export interface Written extends Question {
 }
 
 /**
- * `seen` is what the platform shows of the bot, oldest first; what belongs to other phases is left out. `place` is that of a question
- * among those the bot was given: a platform whose connection broke hands over what it kept after what is new.
+ * `seen` is what the platform shows of the bot, oldest first; what belongs to other phases is left out.
+ * `place` is that of a question among those the bot was given: a platform whose connection broke hands over
+ * what it kept after what is new.
  */
 export function judgeChannel(
   channel: string,

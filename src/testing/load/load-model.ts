@@ -5,7 +5,7 @@ import { answerTo } from './traffic.ts';
 /** Of what is slow whatever its channel. */
 const SLOW_MS = 20_000;
 
-/** An OpenAI-compatible server that answers by the question alone, and takes its time by the channel that is asked on. */
+/** An OpenAI-compatible server that answers by the question alone, and takes its time by the channel. */
 export class LoadModel implements AsyncDisposable {
   readonly #server: ModelServer;
   readonly #answers: ReadonlySet<string>;
@@ -38,7 +38,7 @@ export class LoadModel implements AsyncDisposable {
     return `${this.#server.url}/v1`;
   }
 
-  /** Calls that begin from now on take so long for questions of this channel; undefined = as for everybody. */
+  /** Calls from now on take so long for questions of this channel; undefined = as for all others. */
   slow(channel: string, ms: number | undefined): void {
     if (ms === undefined) this.#slow.delete(channel);
     else this.#slow.set(channel, ms);

@@ -1,11 +1,11 @@
 // npm run load: one gateway with all channels at once. Three of them are in trouble (connections that break
-// every two seconds, sends that are refused as too many, a model that takes 30 s); the others must not notice.
-// Then one person floods one chat, after that a hundred chats at once: all other people must not notice, each
-// message of the flood is answered or recorded as refused, and the person is told once. Then one person has
-// ten threads for each of which the model takes 20 s: they are answered in their turn, and no other person
-// notices. Then, in a daemon that each platform calls which can, requests without a signature come to all
-// webhooks: none is believed, people must not notice, and the peak of the daemon's memory is 50 MB above that
-// of quiet traffic at most. Exit code 1 when a limit is missed.
+// every two seconds, sends that are refused as too many, a model that takes 30 s); the others must not
+// notice. Then one person floods one chat, after that a hundred chats at once: all other people must not
+// notice, each message of the flood is answered or recorded as refused, and the person is told once. Then one
+// person has ten threads for each of which the model takes 20 s: they are answered in their turn, and no
+// other person notices. Then, in a daemon that each platform calls which can, requests without a signature
+// come to all webhooks: none is believed, people must not notice, and the peak of the daemon's memory is 50
+// MB above that of quiet traffic at most. Exit code 1 when a limit is missed.
 //
 //   --trouble a,b    rounds, flood-chat, flood-sender, slow-threads, unsigned; flood is the last four
 //                    (default rounds,flood)
@@ -28,7 +28,7 @@ import { Stage } from './stage.ts';
 import { seeded } from './traffic.ts';
 
 const CHANNELS = Object.keys(PLATFORMS).filter((name) => name !== 'double');
-/** After the last message of a phase: a model that keeps two messages back for 30 s each, and a platform that is told to wait a minute. */
+/** After a phase: a model that keeps two messages for 30 s each, and a platform told to wait a minute. */
 const PATIENCE_MS = 300_000;
 
 const { values: flags } = parseArgs({
@@ -106,7 +106,7 @@ async function main(): Promise<boolean> {
   return passed;
 }
 
-/** Whatever happens, no process of ours is left behind: the daemon and the mail servers are children of this one. */
+/** Leaves no process of ours behind: the daemon and the mail servers are children of this one. */
 async function play(own: readonly Trouble[], isCalled: boolean, random: () => number): Promise<readonly Row[]> {
   const limits = flags['no-limits'] ? { person_turns_at_once: 1_000 } : {};
   const modelMs = positive('model-ms', flags['model-ms']);

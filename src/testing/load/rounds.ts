@@ -147,8 +147,9 @@ class Phases {
 }
 
 /**
- * Each channel is in trouble in one round. Those that few troubles can befall are drawn first: a terminal has no connection to
- * break, and mail no limit. Towards the end a trouble may find nobody who can have it and had none yet.
+ * Each channel is in trouble in one round. Those that few troubles can befall are drawn first: a
+ * terminal has no connection to break, and mail no limit. Towards the end a trouble may find no channel
+ * left that can have it.
  */
 export function drawVictims(
   stage: { readonly platforms: ReadonlyMap<string, { readonly faults: readonly string[] }> },
@@ -215,7 +216,7 @@ function unsignedRow(round: number, count: number, { unsigned, peakMb }: PhaseRe
   return { round, channel: 'webhooks', trouble: 'unsigned', ...none, faults };
 }
 
-/** A notice is right only where there was trouble, and a missing answer only where the daemon says that nobody can know of one. */
+/** A notice is right only where trouble was, a missing answer only where the daemon counts an unknown. */
 export function wrong(record: ChannelRecord, inTrouble: boolean, unknown: number): string[] {
   const { missing, strange } = record;
   const excused = inTrouble ? Math.min(missing.length, unknown) : 0;

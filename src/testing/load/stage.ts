@@ -79,7 +79,7 @@ export class Stage implements AsyncDisposable {
   #daemon!: ChildDaemon;
   #webhookPort = 0;
 
-  /** Starts everything; what was started before a failure is ended again. Rejects for a platform there is not, or that cannot run. */
+  /** Starts everything, or ends what it started. Rejects for a platform that is not there or cannot run. */
   static async start(options: StageOptions): Promise<Stage> {
     const stage = new Stage();
     try {
@@ -245,7 +245,7 @@ export class Stage implements AsyncDisposable {
     if (slow !== undefined) this.#model.slow(slow, undefined);
   }
 
-  /** As soon as a send got through the next ones are refused, so that little of the storm is left when the phase is over. */
+  /** Once a send got through the next ones are refused, so that little of the storm outlasts the phase. */
   #storm(name: string | undefined, questions: readonly Question[]): () => Promise<void> {
     const people = new Set(questions.filter(({ channel }) => channel === name).map(({ person }) => person));
     let passed = -1;
@@ -262,7 +262,7 @@ export class Stage implements AsyncDisposable {
     this.#platforms.get(name ?? '')?.fault(kind, times);
   }
 
-  /** The slow model stays slow until the others have what they asked for: it must not help them by being over early. */
+  /** The slow model stays slow until the others have asked all: it must not help them by being over early. */
   async #othersAsked(questions: readonly Question[], slow: string, patienceMs: number): Promise<void> {
     const others = questions.filter(({ channel }) => channel !== slow).map(questionText);
     const end = performance.now() + patienceMs;

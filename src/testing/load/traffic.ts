@@ -18,14 +18,14 @@ export interface TrafficOptions {
   readonly rate: number;
   /** Per channel, where it can have so many. */
   readonly people: number;
-  /** The first person and number: each phase has its own, so that all meet conversations of the same length. */
+  /** The first person and number. Each phase has its own, so that all meet conversations of equal length. */
   readonly firstPerson: number;
   readonly firstNumber: number;
   /** 0 <= x < 1. */
   readonly random: () => number;
 }
 
-/** What everybody writes and when: a steady rate on each channel, the channels interleaved, the people in an order drawn by lot. */
+/** What people write and when: a steady rate on each channel, channels interleaved, people in drawn order. */
 export function planTraffic({
   channels,
   messages,

@@ -1,4 +1,4 @@
-/** Numbers 0 <= x < 1 that depend on the parts alone, whatever was drawn before: all modes meet the same day. */
+/** Numbers 0 <= x < 1 that depend on the parts alone, not on earlier draws: all modes meet the same day. */
 export function draw(...parts: readonly (number | string)[]): number {
   let state = 0x811c9dc5;
   for (const char of parts.join('/')) state = Math.imul(state ^ char.charCodeAt(0), 0x01000193); // FNV-1a

@@ -18,7 +18,7 @@ export interface Figures {
   readonly switches: number;
   /** Outages of providers that were in use before. */
   readonly recoveries: number;
-  /** The longest time from the end of such an outage to the next answer of that provider; Infinity = never. */
+  /** The longest time from the end of such an outage to that provider's next answer; Infinity = never. */
   readonly slowestRecoveryMs: number;
 }
 
@@ -29,7 +29,7 @@ export interface Check {
 }
 
 export const PROBE_INTERVAL_MS = 60_000;
-/** A provider is in use when it answered this share of the requests of the last ten minutes before its outage. */
+/** A provider is in use when it answered this share of requests in the ten minutes before its outage. */
 const IN_USE = 0.1;
 const BEFORE_MS = 600_000;
 
@@ -58,7 +58,7 @@ export function toFigures(record: DayRecord): Figures {
   };
 }
 
-/** Undefined when the outage did not concern the mode: the provider was not in use, or nobody asked while it was away. */
+/** Undefined when the outage did not concern the mode: the provider was not in use, or not asked then. */
 function recoveryMs(provider: Provider, outage: Outage, { mode, calls, requests }: DayRecord): number | undefined {
   const recent = calls.filter(({ at, answered }) => answered && at >= outage.from - BEFORE_MS && at < outage.from);
   const own = recent.filter((call) => call.provider === provider.id);

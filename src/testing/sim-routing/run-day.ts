@@ -8,7 +8,7 @@ import { type ProviderCall, simulatedModel } from './simulated-model.ts';
 import { createTraffic, type Work } from './traffic.ts';
 import { createWorld, type Day, type Provider } from './world.ts';
 
-/** `alone`: the first model with retry and nothing else, which shows what routing is for and that losses are noticed. */
+/** `alone`: the first model with retry alone, which shows what routing is for and that losses are noticed. */
 export const MODES = ['alone', 'off', 'chain', 'lane', 'hedge'] as const;
 export type Mode = (typeof MODES)[number];
 

@@ -38,7 +38,7 @@ const REFUSALS: Readonly<Record<Exclude<Trouble, 'hang' | 'cut'>, ModelFailure>>
   limited: createFailure('rate-limit', { message: 'status 429', status: 429, retryAfterMs: RETRY_AFTER_MS }),
 };
 
-/** A provider in virtual time. Bills what real ones bill: the prompt once it was read, and the output that was produced. */
+/** A provider in virtual time. Like real ones it bills the prompt once read, and the output produced. */
 export function simulatedModel(options: SimulatedModelOptions): Model {
   const { provider, clock } = options;
   return {

@@ -2,7 +2,7 @@
 import type { Price } from '../../core/model.ts';
 import { draw } from './random.ts';
 
-/** error: status 500. hang: nothing until the time limit. limited: 429 with Retry-After. cut: the stream breaks half way. */
+/** error: status 500. hang: nothing until the limit. limited: 429 with Retry-After. cut: breaks half way. */
 export type Trouble = 'error' | 'hang' | 'limited' | 'auth' | 'cut' | 'network';
 
 export interface Outage {
@@ -28,8 +28,9 @@ export interface Provider {
   /** Share of calls that fail at any time. */
   readonly errorRate: number;
   /**
-   * Share of calls that wait long for their first token, as in a full queue. These tails are what hedging is for: without them
-   * lane has the better p95, because hedge always asks the main model first, also in its slow hours.
+   * Share of calls that wait long for their first token, as in a full queue. These tails are what hedging
+   * is for: without them lane has the better p95, because hedge always asks the main model first, also in
+   * its slow hours.
    */
   readonly stallRate: number;
   readonly outages: readonly Outage[];
@@ -49,7 +50,7 @@ interface Plan extends Omit<Provider, 'outages' | 'drifts'> {
   readonly drifts: readonly (readonly [from: number, to: number, factor: number])[];
 }
 
-/** In the order of the config: the operator put quality first. Prices are of the kind asked for such models. */
+/** In the order of the config: the operator put quality first. Prices are like those of such models. */
 const PLANS: readonly Plan[] = [
   {
     id: 'alpha/large',

@@ -1,4 +1,4 @@
-/** The independent emulator of the Web API and of signed events: the adapter must also agree with a peer that we did not write. */
+/** The independent emulator of the Web API and signed events, with which the adapter must agree, too. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,10 @@ export interface CrablineSlack extends AsyncDisposable {
   readonly apiRoot: string;
   readonly botToken: string;
   readonly signingSecret: string;
-  /** A person writes. Fields: channel, user, text, threadTs, ts. Rejects when the emulator refuses it; resolves to the message. */
+  /**
+   * A person writes. Fields: channel, user, text, threadTs, ts. Rejects when the emulator refuses it;
+   * resolves to the message.
+   */
   inject(message: Json): Promise<Json>;
   /** Bodies of the messages it accepted from the bot, oldest first. */
   sends(): Promise<readonly Json[]>;

@@ -26,7 +26,7 @@ export interface SlackSetupOptions extends SlackSocketOptions {
   readonly clock?: Clock;
 }
 
-/** Waits of minutes, which nobody but a schedule has, are over at once; deadlines of seconds keep enough for a busy machine. */
+/** Ends waits of minutes, which only schedules have, at once. Deadlines of seconds suffice a busy machine. */
 export function impatientClock(): Clock {
   const quick = quickClock(10);
   return { ...quick, sleep: (ms, signal) => quick.sleep(ms > 100_000 ? 200 : ms, signal) };

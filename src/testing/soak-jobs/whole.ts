@@ -2,7 +2,7 @@
 import type { Soaked } from './soak.ts';
 import type { Compared } from './systemd.ts';
 
-/** A job fires about 20 times in a month: see `makeJobs`. With fewer jobs than these, chance decides too much. */
+/** A job fires some 20 times a month: see `makeJobs`. With fewer jobs than these, chance decides too much. */
 const FIRINGS_OF_A_JOB = { least: 15, most: 25 };
 const MANY_JOBS = 1_000;
 

@@ -36,8 +36,8 @@ const DESCRIPTORS = 5;
 const REST_MS = 1_000;
 const READY_MS = 60_000;
 /**
- * Longer conversations were not compacted: they grow for the whole run, to 400 lines and more, and memory too.
- * While messages wait, a summary is begun at 46 lines, and more come until it is there. Lines.
+ * Longer conversations were not compacted: they grow for the whole run, to 400 lines and more, and memory
+ * too. While messages wait, a summary is begun at 46 lines, and more come until it is there. Lines.
  */
 const LONGEST = 200;
 

@@ -1,5 +1,6 @@
-// The real daemon with three additions a sweep needs: a channel with every guarantee, a tool that must not run twice, and, on
-// request, one of two journals that break the order of the sync points. Arguments: CONFIG DATA_DIR VARIANT COUNT_FILE
+// The real daemon with three additions a sweep needs: a channel with every guarantee, a tool that must not
+// run twice, and, on request, one of three journals that break the order of the sync points.
+// Arguments: CONFIG DATA_DIR VARIANT COUNT_FILE
 import { loadConfig } from '../../../config/load.ts';
 import { runGateway } from '../../app/run-gateway.ts';
 import type { Journal } from '../../core/journal.ts';

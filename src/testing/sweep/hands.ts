@@ -1,4 +1,4 @@
-/** A run with five tools that really change something, and what is found of their effects when all is over. */
+/** A run with five tools that really change something, and what is found of their effects at the end. */
 import { execFileSync } from 'node:child_process';
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ export function handsOf(questions: readonly string[]): { readonly hands?: Hands 
   return hands ? { hands } : {};
 }
 
-/** Who writes, where they own the gateway: others have no programs and no jobs. By the type of the channel. */
+/** Who writes, where they own the gateway, by type of channel: others have no programs and no jobs. */
 const OWNERS: Readonly<Record<string, { readonly chat_id: string; readonly sender_ids: readonly string[] }>> = {
   telegram: { chat_id: '1001', sender_ids: ['1001'] },
   slack: { chat_id: 'D0P0', sender_ids: ['U0P0'] },

@@ -4,7 +4,7 @@ export interface Verdict {
   runs: number;
   kills: number;
   messages: number;
-  /** Messages that the platform handed over once, that no journal got, and that nobody will hand over again: class C, and only a kill excuses it. */
+  /** Messages handed over for the last time that no journal got: class C, and only a kill excuses it. */
   notOffered: number;
   /** Messages with missing parts that no UNKNOWN accounts for. */
   lost: number;
@@ -45,8 +45,8 @@ export function emptyVerdict(): Verdict {
 }
 
 /**
- * Holds one run against the undisturbed one. `expected` holds the parts of every answer, `modelCalls` the calls it took. Returns
- * what was wrong with this run in words; empty = as promised.
+ * Holds one run against the undisturbed one. `expected` holds the parts of every answer, `modelCalls` the
+ * calls it took. Returns what was wrong with this run in words; empty = as promised.
  */
 export function judge(
   record: RunRecord,
@@ -109,7 +109,10 @@ export function judge(
   return faults;
 }
 
-/** Questions that were handed over for the last time before the journal had them. Whatever it has must be answered, so it bounds their number. */
+/**
+ * Questions that were handed over for the last time before the journal had them. Whatever it has must be
+ * answered, so it bounds their number.
+ */
 function neverGot(record: RunRecord, expected: readonly unknown[]): ReadonlySet<number> {
   const unanswered = record.notOffered.filter((index) => (record.answers[index] ?? []).length === 0);
   return new Set(unanswered.slice(0, Math.max(0, expected.length - record.stored)));

@@ -1,10 +1,12 @@
-// Loaded with `node --import` before the daemon: counts every instant at which a kill could matter, and kills at one of them.
+// Loaded with `node --import` before the daemon: counts every instant at which a kill could matter, and kills
+// at one of them.
 //
 //   SWEEP_KILL_AT   number of the point to die at; absent = only count
-//   SWEEP_COUNT     file that gets the number of points passed so far (kept up to date, so that it survives the kill)
+//   SWEEP_COUNT     file with the number of points passed so far (always up to date, so it survives the kill)
 //
-// A point lies before and after: a COMMIT of any database, a write on a socket, bytes arriving on a socket, and every call
-// that changes a file. SIGKILL is sent from inside, so nothing of the process runs after the chosen instant.
+// A point lies before and after a COMMIT of any database, a write on a socket, and every call that changes a
+// file, and before bytes that arrive on a socket. SIGKILL is sent from inside, so nothing of the process runs
+// after the chosen instant.
 import fs from 'node:fs';
 import module from 'node:module';
 import net from 'node:net';
@@ -64,7 +66,7 @@ const isCommit = (sql: unknown) => typeof sql === 'string' && /^\s*COMMIT/i.test
 around(DatabaseSync.prototype, 'exec', 'commit', (_self, [sql]) => isCommit(sql));
 around(StatementSync.prototype, 'run', 'commit', (self) => isCommit((self as StatementSync).sourceSQL));
 
-/** Standard streams that are pipes are sockets too. Input and output are the terminal's wire; what is said on stderr is talk. */
+/** Standard streams that are pipes are sockets. Input and output are the terminal's wire, stderr is talk. */
 const isWire = (self: unknown) => self !== process.stderr;
 around(net.Socket.prototype, 'write', 'socket write', isWire);
 const push = net.Socket.prototype.push;

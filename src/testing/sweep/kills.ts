@@ -2,7 +2,7 @@
 import { seeded } from '../load/traffic.ts';
 import type { RunSpec } from './run.ts';
 
-/** The second kill lies where the seed puts it, anywhere in a recovery of about the length of the first start. */
+/** The second kill lies where the seed puts it, in a recovery about as long as the first start. */
 export function killsAt(points: number, every: number, double: boolean, from = 1): RunSpec['kills'][] {
   const random = seeded(points);
   const list: RunSpec['kills'][] = [];

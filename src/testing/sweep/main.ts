@@ -1,4 +1,4 @@
-// npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
+// npm run sweep: kills the real daemon wherever a kill could matter, and judges by what the platforms saw.
 //
 //   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
 //                    that parks on three children, a person and a timer; subagents = one that parks on three
@@ -10,13 +10,13 @@
 //   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
 //                    without controls and without runs that wait or begin sub-agents
 //   --single         without the second kill during recovery
-//   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
+//   --fault KIND     repeatable: the platform plays it in each run too (a kind of FAULT_KINDS in platform.ts)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
 //   --seed N         of the random kills (default 1)
-//   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
+//   --no-controls    without the three known-bad designs, which must fail
 //   --jobs N         runs at once (default: one more than there are processors: each waits at times)
-//   --keep FILE      a scenario that passed stays in FILE, and a later sweep of the same commit and flags goes on
-//                    from there: the whole of it takes hours
+//   --keep FILE      a scenario that passed stays in FILE, and a later sweep of the same commit and flags
+//                    goes on from there: the whole of it takes hours
 //   --write          also puts the table into channels/README.md; only for a whole sweep
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -197,7 +197,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
       const random = seeded(Number(flags.seed));
       const load = emptyVerdict();
       const spanMs = benches[0]?.platform.grown ? 4_000 : 1_000;
-      // A kill can come after a run was over and is not counted then, so groups of five are drawn until enough have hit.
+      // A kill may come after a run was over and not count, so groups of five follow until enough have hit.
       for (let group = 0; load.kills < Number(flags.random) && group < 3 * Number(flags.random); group += 1) {
         const kills = Array.from({ length: 5 }, () => ({ afterMs: 250 + Math.floor(random() * spanMs) }));
         const { verdict: more } = await sweep(benches.slice(0, 1), loaded, 'none', [kills], questions);
@@ -270,7 +270,7 @@ if (flags.write && !whole)
   throw new Error('--write needs a whole sweep: without --channel, --every, --from, --single and --no-controls');
 if (flags.scenario.includes('hands') && flags.from === undefined && flags.channel.some((name) => HANDS.includes(name)))
   checkSandbox();
-/** Channels, scenarios and `--jobs` are not named: each row is of one of the first two, and of the third none is. */
+/** Without channels and scenarios, which each row tells of itself, and `--jobs`, on which no row depends. */
 const subject = async () => {
   const { every, fault, from = '', single, random, seed, 'no-controls': noControls } = flags;
   const commit = await cleanCommit(join(import.meta.dirname, '../../..'));

@@ -10,11 +10,11 @@ interface ChatMessage {
 }
 
 /**
- * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a message must end in
- * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N`
- * first asks for three children, a person and a timer, `subagents N` for three sub-agents and one in the
- * background, `hands N` for five tools in two steps, `allowed N` for the same in three, anything else is
- * answered in one.
+ * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a
+ * message must end in the same text: `tool N` first asks for the tool `count`, `long N` is answered in
+ * several parts, `waits N` first asks for three children, a person and a timer, `subagents N` for three
+ * sub-agents and one in the background, `hands N` for five tools in two steps, `allowed N` for the same in
+ * three, anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   /**

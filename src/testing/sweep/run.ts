@@ -42,13 +42,13 @@ export interface RunSpec {
   readonly hands?: Hands;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
   readonly faults?: readonly FaultKind[];
-  /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
+  /** Points at which the first, second, … start dies; the last runs to the end. `afterMs`: by the clock. */
   readonly kills: readonly ({ readonly point: number } | { readonly afterMs: number })[];
 }
 
 export interface RunRecord {
   readonly answers: readonly (readonly string[])[];
-  /** Questions, by their place, that the platform handed over and will not hand over again; see `Platform.notOffered`. */
+  /** Questions, by place, that the platform handed over for the last time; see `Platform.notOffered`. */
   readonly notOffered: readonly number[];
   /** Questions that the journal has. */
   readonly stored: number;
@@ -219,7 +219,7 @@ interface Goal extends Aims {
 const LOOK_MS = 40;
 const SLOW_LOOK_MS = 250;
 
-/** How often in a row nothing may be open where fewer messages came than were written: the last one may be on its way in. */
+/** How often in a row nothing may be open while messages are missing: the last may be on its way in. */
 const STILL = 8;
 
 /** Polls the daemon's status until every message has its outcome and nothing is left to send. */

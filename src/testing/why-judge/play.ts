@@ -132,8 +132,8 @@ function clockAhead(hours: number): Readonly<Record<string, string>> {
 }
 
 /**
- * Starts of the daemon, half a day apart and each ended by a kill, until the last one gives up what is too old
- * and what was begun too often. One gap between two starts counts for half a day at most. In the end the
+ * Starts of the daemon, half a day apart and each ended by a kill, until the last one gives up what is too
+ * old and what was begun too often. One gap between two starts counts for half a day at most. In the end the
  * operator drops what was given up, and the same has to be said from the record alone.
  */
 async function growOld(
