@@ -18,8 +18,8 @@ class ProgramsFirst extends BaseSequencer {
 }
 
 /**
- * Each starts Chromium again and again: a third of the processor time of all other tests. `npm run attacks:browser`
- * and `.ci/run` play them; one errand of `npm test` uses the browser as people do.
+ * Each starts Chromium again and again: a third of the processor time of all other tests. `npm run
+ * attacks:browser` and `.ci/run` play them; one errand of `npm test` uses the browser as people do.
  */
 const BROWSER = ['src/app/browser.e2e.test.ts', 'src/tools/browser/{hostile,namespace}.test.ts'];
 
@@ -44,12 +44,13 @@ export default defineConfig(({ mode }) => ({
     // Workers outnumber the cores, so helper threads of the garbage collector only add to the work; with more
     // room for young objects it runs less often. Together a seventh of the CPU of tests that compute.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=32', '--single-threaded-gc'],
-    // Many tests wait for a process, a retry or a time limit: with four files at once the cores of a small
-    // machine were idle for a quarter of the time. Each worker imports the SDKs and compiles what is hot anew.
+    // Many tests wait for a process, a retry or a time limit: with four files at once the cores of a
+    // small machine were idle for a quarter of the time. Each worker imports the SDKs and compiles
+    // what is hot anew.
     maxWorkers: 6,
     sequence: { sequencer: ProgramsFirst },
-    // Nothing keeps state in a module or works at import time (design, layers), so test files can share a process: importing the SDKs
-    // anew for each of them took half of the suite's time.
+    // Nothing keeps state in a module or works at import time (design, layers), so test files can share a
+    // process: importing the SDKs anew for each of them took half of the suite's time.
     isolate: false,
   },
 }));

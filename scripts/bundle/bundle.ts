@@ -23,7 +23,7 @@ const INSIDE = new RegExp(`^[./]|^(?:${PACKAGES.join('|')})(?:/|$)`);
 const STARTS = /\/(src\/(cli\/(run-process|groups\/main|commands\/gateway)|app\/run-gateway)|sessions\/jsonl-store)\.ts$/;
 /** Runs in a process of its own and needs little. */
 const FILE_CHECK = /\/src\/journal\/file-check\.ts$/;
-/** What every command loads, and what those load that read the config or the journal: a person waits for them. */
+/** What every command loads, and what those load that read config or journal: people wait for them. */
 const COMMAND_LINE = /\/src\/cli\/run-process\.ts$/;
 const READERS = /\/src\/cli\/(context|daemon-status|read-journal|commands\/(completion|logs|status|trace|why))\.ts$/;
 const CONFIG = /\/config\/load\.ts$/;

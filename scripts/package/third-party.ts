@@ -1,5 +1,5 @@
-// npm run generate:third-party: THIRD-PARTY.md, which names what the package installs and under which licence.
-// The licence texts come with the packages, in their own directories.
+// npm run generate:third-party: THIRD-PARTY.md, which names what the package installs and under which
+// licence. The licence texts come with the packages, in their own directories.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LockFile, lockClosure } from '../../src/lib/lock-closure.ts';
