@@ -53,6 +53,7 @@ const FACTS = 'platform-limits.ts';
 const WHOLE_CHANNEL = ['contract', 'crabline', 'mutated', 'openapi', 'streaming'];
 const FILE_CEILING = 300;
 const TEST_CEILING = 600;
+const COMMENT_COLUMNS = 110;
 
 function sources(dir: string): string[] {
   return readdirSync(join(ROOT, dir), { withFileTypes: true }).flatMap((entry) => {
@@ -208,6 +209,17 @@ describe('the architecture', () => {
       .filter(({ file, lines }) => lines > (isSuite(file) ? TEST_CEILING : FILE_CEILING))
       .map(({ file, lines }) => `${file}: ${lines}`);
     expect(long).toEqual([]);
+  });
+
+  it('keeps comments narrow, but for an address', () => {
+    const wide = ALL.flatMap((file) =>
+      readFileSync(join(ROOT, file), 'utf8')
+        .split('\n')
+        .map((line, index) => ({ line, at: `${file}:${index + 1}` }))
+        .filter(({ line }) => line.length > COMMENT_COLUMNS && /^ *(\/\/|\/\*|\* )/.test(line) && !line.includes('https://'))
+        .map(({ at }) => at),
+    );
+    expect(wide).toEqual([]);
   });
 
   it('keeps the model layer small: src/llm and src/lib/auth together, without tests, contracts and JSON', () => {
