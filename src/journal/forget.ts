@@ -20,11 +20,14 @@ interface About {
 /** Call once the question is settled. What is withdrawn or was never asked is no answer. */
 export function endForget(store: Store, { wait: id, value, by }: Settled, change: Change): void {
   if (!id.startsWith(FORGET) || !value.ok) return;
-  const about = findWait(store, id)?.question?.about as About | undefined;
-  if (!about) return;
+  const wait = findWait(store, id);
+  const about = wait?.question?.about as About | undefined;
+  if (!wait || !about) return;
   const { who, stoppedMark, allow, deny } = about;
   const isAllowed = value.output === 'allow';
-  const parts = isAllowed ? allow : deny;
+  // They were made with the question. Their life begins with its answer, which may come days later.
+  const passed = Math.max(0, store.clock.now() - wait.createdAt);
+  const parts = (isAllowed ? allow : deny).map((part) => ({ ...part, expiresAt: part.expiresAt + passed }));
   if (isAllowed) beginErasure(store, { kind: 'erase', who, by, stoppedMark, parts }, change);
   else addParts(store, parts);
   for (const { lane } of parts) change.told.add(lane);

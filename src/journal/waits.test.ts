@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Claim, Park } from '../core/commit.ts';
+import { FORGET } from '../core/erasure.ts';
 import type { Journal } from '../core/journal.ts';
+import type { Json } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { Accepted, Admission, Cancels, RunRow } from '../core/run.ts';
 import type { NewWait, Question, Settles } from '../core/wait.ts';
@@ -402,5 +404,25 @@ test('the history of a run that was parked is held until the run is over, and of
   expect([await journal.waits.heldHistory(SESSION), await journal.waits.unfinished(SESSION)]).toEqual([
     [],
     { NEW: 0, RUNNING: 0, PARKED: 0 },
+  ]);
+});
+
+test.each([
+  ['yes', 2, YES],
+  ['no', 2, NO],
+  ['no', 7, NO],
+])('the %s to a wish to be forgotten can be told for a day, though it comes after %i days', async (key, days, value) => {
+  await using at = await setup();
+  const { journal, clock } = at;
+  const DAY = 86_400_000;
+  const told = (name: string) => part(name, { expiresAt: clock.now() + DAY });
+  const about = { who: { channel: 'test', senderId: 'eve' }, stoppedMark: '', allow: [told('yes')], deny: [told('no')] };
+  const asks = question({ about: about as unknown as Json, expiresAt: clock.now() + 7 * DAY });
+  const id = `${FORGET}test/bot/m-1`;
+  await journal.commit([{ kind: 'ask', id, question: asks, asked: { code: 'AAAAAA', chat: 'x', parts: [] }, late: NO }]);
+  await clock.advance(days * DAY);
+  await journal.commit([{ kind: 'settle', settled: { wait: id, value, by: 'cli' } }]);
+  expect((await journal.pending(LANE, 9)).map(({ part, expiresAt }) => [part.key, expiresAt])).toEqual([
+    [key, clock.now() + DAY],
   ]);
 });
