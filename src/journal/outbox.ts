@@ -64,6 +64,24 @@ export function addParts(store: Store, parts: readonly NewPart[], owner?: string
   }
 }
 
+/** `NewPart.otherwise` of a row, as `OTHERWISE` reads it where `HAS_OTHERWISE` holds. */
+export interface Otherwise {
+  readonly otherwise: string;
+  /** Ms that the part had to be sent. */
+  readonly life: number;
+}
+
+export const OTHERWISE = "part ->> '$.otherwise' AS otherwise, expires_at - created_at AS life";
+export const HAS_OTHERWISE = "part ->> '$.otherwise' IS NOT NULL";
+
+/** With as much time as the part had in whose place they are sent: its own may be over. Returns them. */
+export function addOtherwise(store: Store, { otherwise, life }: Otherwise): readonly NewPart[] {
+  const expiresAt = store.clock.now() + life;
+  const parts = (JSON.parse(otherwise) as NewPart[]).map((part) => ({ ...part, expiresAt }));
+  addParts(store, parts);
+  return parts;
+}
+
 /** At its time, so that it counts as undelivered. */
 function endUnsent(store: Store, seq: number, reason: string): void {
   const sql = "UPDATE outbox SET state = 'EXPIRED', settled_at = max(?, expires_at), reason = ? WHERE seq = ?";
@@ -142,9 +160,10 @@ export function expireParts(store: Store): number {
   const now = clock.now();
   // What is held waits for a person, however long that takes.
   const isOver = "state = 'PENDING' AND held_for IS NULL AND expires_at < ?";
-  const others = `SELECT part ->> '$.otherwise' AS otherwise FROM outbox INDEXED BY outbox_pending
-    WHERE ${isOver} AND part ->> '$.otherwise' IS NOT NULL`;
-  const otherwise = db.all<{ otherwise: string }>(others, now);
+  const others = db.all<Otherwise>(
+    `SELECT ${OTHERWISE} FROM outbox INDEXED BY outbox_pending WHERE ${isOver} AND ${HAS_OTHERWISE}`,
+    now,
+  );
   // Each event is a row of its own, as `event-rows.ts` reads it.
   db.run(
     `INSERT INTO event (at, run, channel, type, data)
@@ -158,6 +177,6 @@ export function expireParts(store: Store): number {
   const sql = `UPDATE outbox INDEXED BY outbox_pending SET state = 'EXPIRED', settled_at = ?, reason = 'expired', part = ${text}
     WHERE ${isOver}`;
   const expired = db.run(sql, now, now);
-  for (const row of otherwise) addParts(store, JSON.parse(row.otherwise) as NewPart[]);
+  for (const other of others) addOtherwise(store, other);
   return expired;
 }

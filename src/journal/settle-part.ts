@@ -1,7 +1,7 @@
 /** How a part of the outbox leaves PENDING or SENDING. */
-import { expiryReason, type NewPart, type Settlement, WITHDRAWN } from '../core/outbox.ts';
+import { expiryReason, type Settlement, WITHDRAWN } from '../core/outbox.ts';
 import { noteOutgoing } from './chats.ts';
-import { addParts, markReplaced } from './outbox.ts';
+import { addOtherwise, HAS_OTHERWISE, markReplaced, OTHERWISE, type Otherwise } from './outbox.ts';
 import { writeEvent } from './record.ts';
 import type { Store } from './store.ts';
 
@@ -35,16 +35,13 @@ export function settlePart(store: Store, seq: number, settlement: Settlement): r
   if (!changed) return [];
   recordSettled(store, seq, settlement);
   const isLost = settlement.kind === 'dead' || (settlement.kind === 'expired' && settlement.isOld === true);
-  return isLost ? addOtherwise(store, seq) : [];
+  return isLost ? tellElsewhere(store, seq) : [];
 }
 
 /** See `NewPart.otherwise`. */
-function addOtherwise(store: Store, seq: number): readonly string[] {
-  const sql = "SELECT part ->> '$.otherwise' AS otherwise FROM outbox WHERE seq = ?";
-  const text = store.db.get<{ otherwise: string | null }>(sql, seq)?.otherwise ?? null;
-  const parts = text === null ? [] : (JSON.parse(text) as NewPart[]);
-  addParts(store, parts);
-  return [...new Set(parts.map(({ lane }) => lane))];
+function tellElsewhere(store: Store, seq: number): readonly string[] {
+  const other = store.db.get<Otherwise>(`SELECT ${OTHERWISE} FROM outbox WHERE seq = ? AND ${HAS_OTHERWISE}`, seq);
+  return other ? [...new Set(addOtherwise(store, other).map(({ lane }) => lane))] : [];
 }
 
 function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { kind: 'retry' }>): boolean {

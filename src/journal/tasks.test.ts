@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { NewRun } from '../core/new-run.ts';
 import type { Task } from '../core/task.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { BOUNDS } from '../testing/journal-harness.ts';
 import { openJournal } from './open.ts';
 
 const DAY = 86_400_000;
@@ -175,6 +176,27 @@ test('news that cannot be sent goes to the other chat in the same transaction, o
   await at.journal.settle(second?.seq ?? 0, { kind: 'dead', reason: 'gone' });
   expect(await at.journal.pending('test/bot/other', 5)).toHaveLength(1);
 });
+
+test.each(['while it runs', 'at a start'])(
+  'news that grew too old %s goes to the other chat with a life of its own',
+  async (when) => {
+    await using at = await setup();
+    const part = (key: string, chatId: string) => ({
+      part: { ...to, chatId, key, messageId: 'm', ordinal: 0, count: 1, text: key },
+      ...{ lane: `test/bot/${chatId}`, expiresAt: at.clock.now() + DAY },
+    });
+    await at.journal.enqueue([{ ...part('a#0', 'c'), otherwise: [part('x#0', 'other')] }]);
+    const [first] = await at.journal.pending('test/bot/c', 1);
+    // A start takes a gap for half a day of the part's life at most, see `absorbGap`.
+    for (let half = 0; half < 2; half += 1) {
+      await at.clock.advance(DAY / 2 + 1);
+      if (when === 'at a start') await at.journal.recover(BOUNDS, () => []);
+    }
+    if (when === 'while it runs') await at.journal.settle(first?.seq ?? 0, { kind: 'expired', isOld: true });
+    const told = await at.journal.pending('test/bot/other', 9);
+    expect(told.map((row) => [row.part.key, row.expiresAt])).toEqual([['x#0', at.clock.now() + DAY]]);
+  },
+);
 
 test('a sub-agent has the title that people are told, not what is written above its task for the model', async () => {
   await using at = await setup();
