@@ -48,13 +48,16 @@ const FIRST = partKey('', 0);
  */
 export function addParts(store: Store, parts: readonly NewPart[], owner?: string): void {
   for (const added of parts) {
-    const { lane, expiresAt, otherwise } = added;
+    const { lane, expiresAt } = added;
     const { part, heldFor, over, before } = placePart(store, added);
     if (before.length > 0) addParts(store, before, owner);
-    const taken = store.db.get('SELECT 1 FROM outbox WHERE key = ?', part.key) !== undefined;
+    const taken = isTaken(store, part.key);
     if (taken && owner === undefined) continue;
     const key = taken ? `${part.key}~${owner}` : part.key;
     const supersedes = part.supersedes ?? (taken && part.key.endsWith(FIRST) ? part.key : undefined);
+    // The older answer was told elsewhere, too, or may still come to be.
+    const isNewer = owner !== undefined && (taken || added.otherwise?.some((other) => isTaken(store, other.part.key)));
+    const otherwise = isNewer ? added.otherwise?.map((other) => ownedBy(owner, other)) : added.otherwise;
     const seq = store.db.insert(
       "INSERT INTO outbox (key, lane, part, state, held_for, created_at, expires_at) VALUES (?, ?, ?, 'PENDING', ?, ?, ?)",
       ...[key, lane, JSON.stringify({ ...part, key, supersedes, otherwise }), heldFor, store.clock.now(), expiresAt],
@@ -62,6 +65,14 @@ export function addParts(store: Store, parts: readonly NewPart[], owner?: string
     if (over !== undefined) endUnsent(store, seq, over);
     if (supersedes !== undefined) markReplaced(store, supersedes, key);
   }
+}
+
+function isTaken({ db }: Store, key: string): boolean {
+  return db.get('SELECT 1 FROM outbox WHERE key = ?', key) !== undefined;
+}
+
+function ownedBy(owner: string, { part, ...rest }: NewPart): NewPart {
+  return { ...rest, part: { ...part, key: `${part.key}~${owner}` } };
 }
 
 /** `NewPart.otherwise` of a row, as `OTHERWISE` reads it where `HAS_OTHERWISE` holds. */

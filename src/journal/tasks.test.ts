@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { NewRun } from '../core/new-run.ts';
+import type { NewPart } from '../core/outbox.ts';
 import type { Task } from '../core/task.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { BOUNDS } from '../testing/journal-harness.ts';
@@ -195,6 +196,36 @@ test.each(['while it runs', 'at a start'])(
     if (when === 'while it runs') await at.journal.settle(first?.seq ?? 0, { kind: 'expired', isOld: true });
     const told = await at.journal.pending('test/bot/other', 9);
     expect(told.map((row) => [row.part.key, row.expiresAt])).toEqual([['x#0', at.clock.now() + DAY]]);
+  },
+);
+
+test.each(['refused', 'refused after the next one was written', 'sent to the other chat at once'])(
+  'the news of a task that was resumed goes to the other chat where its first news was %s',
+  async (first) => {
+    await using at = await setup();
+    const key = 'api/task.cli/a';
+    await at.add(task('a'));
+    const part = (id: string, chatId: string) => ({
+      part: { ...to, chatId, key: id, messageId: key, ordinal: 0, count: 1, text: id },
+      ...{ lane: `test/bot/${chatId}`, expiresAt: at.clock.now() + DAY },
+    });
+    const other = part(`${key}#elsewhere#0`, 'other');
+    const endWith = async (state: 'DONE' | 'DEAD', parts: readonly NewPart[]) => {
+      const row = await at.journal.claim(1);
+      await at.journal.finish({ seq: 1, generation: row?.generation ?? 0, state, outcome: 'o', lines: [], parts });
+    };
+    const refuse = async () => {
+      for (const { seq } of await at.journal.pending('test/bot/c', 9))
+        await at.journal.settle(seq, { kind: 'dead', reason: 'blocked' });
+    };
+    const news = [{ ...part(`${key}#0`, 'c'), otherwise: [other] }];
+    await endWith('DEAD', first.startsWith('refused') ? news : [other]);
+    if (first === 'refused') await refuse();
+    await at.journal.commit([{ kind: 'resume', run: key }]);
+    await endWith('DONE', news);
+    await refuse();
+    const told = await at.journal.pending('test/bot/other', 9);
+    expect(told.map((row) => row.part.key)).toEqual([other.part.key, `${other.part.key}~in1.2`]);
   },
 );
 
