@@ -25,7 +25,7 @@ export function asJob(row: RunRow, end: End): End {
 }
 
 /** Without a question before it, a failure must say what failed: the id is that of `gatehouse cron list`. */
-export function asJobFailure({ source }: RunRow, text: string): string {
+function asJobFailure({ source }: RunRow, text: string): string {
   const what = source.kind === 'job' ? `The scheduled job ${source.job}` : 'A scheduled job';
   return `${what} failed.\n${text}`;
 }
