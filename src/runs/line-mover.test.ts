@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createMemoryStore } from '../../sessions/memory-store.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
 import { LineMover } from './line-mover.ts';
@@ -80,4 +81,39 @@ test('the session of a task or a sub-agent is released once its lines are in its
     'release task:t',
   ]);
   expect(seen.indexOf('append task:t')).toBeLessThan(seen.indexOf('release task:t'));
+});
+
+test('what is on its way to the archive of a topic goes with the topic when that is deleted, and what comes later stays', async () => {
+  const topic = '_main:telegram:1#work';
+  const line = (id: string, more: Partial<SessionMessage> = {}): SessionMessage => ({
+    ...{ id, role: 'user', content: 'words', timestamp: '2026-01-01T00:00:00Z' },
+    ...more,
+  });
+  const archive = `${topic}##archived`;
+  let rows = [
+    { session: topic, lines: [{ seq: 1, line: line('question') }] },
+    { session: archive, lines: [{ seq: 2, line: line('of a turn before it began anew') }] },
+    { session: '_main:telegram:1#other##archived', lines: [{ seq: 3, line: line('of another') }] },
+    { session: topic, lines: [{ seq: 4, line: line('cut', { role: 'system', cut: { keep: 0, gone: true } }) }] },
+  ];
+  const merged = () =>
+    [...Map.groupBy(rows, ({ session }) => session)].map(([session, of]) => ({
+      session,
+      lines: of.flatMap(({ lines }) => lines),
+    }));
+  const journal = {
+    unflushed: async () => merged(),
+    flushed: async () => {
+      rows = [];
+    },
+  };
+  const store = createMemoryStore({ clock: systemClock });
+  await using mover = new LineMover({ journal, store, clock: systemClock, onError: (error) => expect.fail(String(error)) });
+  const left = async () => [(await store.load(topic))?.messages, await store.archived(topic)];
+  await mover.moveAll();
+  expect(await left()).toEqual([undefined, []]);
+  expect(await store.archived('_main:telegram:1#other')).toMatchObject([{ id: 'of another' }]);
+  rows = [{ session: archive, lines: [{ seq: 5, line: line('of a topic of that name that is begun later') }] }];
+  await mover.moveAll();
+  expect(await left()).toMatchObject([undefined, [{ id: 'of a topic of that name that is begun later' }]]);
 });

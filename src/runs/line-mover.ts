@@ -26,6 +26,8 @@ const RETRY_MS = 5_000;
  */
 const WRITERS = 2;
 
+type SessionBatch = Awaited<ReturnType<SessionLines['unflushed']>>[number];
+
 /** Sessions that could not be written in this pass, each with its lines in the order written. */
 type Failed = Map<string, readonly SessionMessage[]>;
 
@@ -160,12 +162,13 @@ export class LineMover implements AsyncDisposable {
   async #moveBatch(after: number, size: number, failed: Failed): Promise<number | undefined> {
     const { journal } = this.#options;
     const batch = await journal.unflushed(size, after);
+    const deletedAt = deletionsIn(batch);
     const moved: (typeof batch)[number][] = [];
     // Lines of an archive stand behind those that the session's own mark moves there.
     for (const isLast of [false, true]) {
       const some = batch.filter(({ session }) => isArchived(session) === isLast);
       const results = await Promise.all(
-        some.map(({ session, lines }) => this.#writers.run(() => this.#append(session, lines, failed))),
+        some.map((one) => this.#writers.run(() => this.#append(one.session, withoutDeleted(one, deletedAt), failed))),
       );
       moved.push(...some.filter((_, index) => results[index]));
     }
@@ -207,4 +210,21 @@ export class LineMover implements AsyncDisposable {
     this.#pending.set(session, [...kept, ...newer]);
     return false;
   }
+}
+
+/** By session, the seq of the newest mark that deletes it. */
+function deletionsIn(batch: readonly SessionBatch[]): ReadonlyMap<string, number> {
+  const marks = batch.flatMap(({ session, lines }) =>
+    lines.filter(({ line }) => line.cut?.gone).map(({ seq }) => [session, seq] as const),
+  );
+  return new Map(marks);
+}
+
+/**
+ * What was left for the archive of a session before that was deleted goes with it: the files are gone by
+ * now, and would come back.
+ */
+function withoutDeleted({ session, lines }: SessionBatch, deletedAt: ReadonlyMap<string, number>): SessionBatch['lines'] {
+  const at = isArchived(session) ? deletedAt.get(sessionOfArchive(session)) : undefined;
+  return at === undefined ? lines : lines.filter(({ seq }) => seq > at);
 }
