@@ -187,6 +187,16 @@ export function sessionStoreContract(name: string, open: () => Promise<StoreUnde
       expect(list[0]?.bytes).toBeGreaterThan(list[1]?.bytes ?? Number.POSITIVE_INFINITY);
     });
 
+    test('a session of which only the archive is there is listed without messages, and is removed as any other', async () => {
+      await using it = await open();
+      await it.store.archive(`${KEY}#work`, messages(2));
+      expect(await it.store.list()).toMatchObject([{ key: `${KEY}#work`, messages: 0, updatedAt: message(1).timestamp }]);
+      await it.store.append(`${KEY}#work`, messages(1, 2));
+      expect(await it.store.list()).toMatchObject([{ key: `${KEY}#work`, messages: 1 }]);
+      await it.store.remove(`${KEY}#work`);
+      expect([await it.store.list(), await it.store.archived(`${KEY}#work`)]).toEqual([[], []]);
+    });
+
     test('a removed session is gone and its key starts afresh', async () => {
       await using it = await open();
       await it.store.append(KEY, messages(3));

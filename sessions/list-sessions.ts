@@ -6,6 +6,7 @@ import { oneLine } from '../src/lib/one-line.ts';
 import { decodeName, keyOfNames } from './file-name.ts';
 
 const NEWLINE = 0x0a;
+const ARCHIVE = '.archive.jsonl';
 /** Lines that are looked at for a title. */
 const TITLE_WITHIN = 20;
 /** UTF-16 units. */
@@ -16,9 +17,15 @@ export async function listSessions(dir: string): Promise<SessionInfo[]> {
   const found = new Map<string, SessionInfo>();
   for (const user of await directories(join(dir, 'users'))) {
     const sessions = join(dir, 'users', user, 'sessions');
-    for (const name of await sessionNames(sessions)) {
+    const names = await sessionNames(sessions);
+    for (const name of names) {
       const info = await describe(join(sessions, `${name}.jsonl`), keyOfNames(user, name));
       if (info) found.set(info.key, info);
+    }
+    // A run that ends after its session was removed leaves its lines in the archive alone.
+    for (const name of await sessionNames(sessions, ARCHIVE)) {
+      const info = names.includes(name) ? undefined : await describe(join(sessions, name + ARCHIVE), keyOfNames(user, name));
+      if (info && !found.has(info.key)) found.set(info.key, { ...info, messages: 0, bytes: 0 });
     }
   }
   // Not yet migrated; a session that exists in both places is the migrated one.
@@ -30,11 +37,13 @@ export async function listSessions(dir: string): Promise<SessionInfo[]> {
   return [...found.values()].sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
 }
 
-async function sessionNames(path: string): Promise<string[]> {
+async function sessionNames(path: string, ending = '.jsonl'): Promise<string[]> {
   const entries = await entriesOf(path);
   // An encoded name holds no dot, so archives and quarantines are told apart by theirs.
-  const names = entries.filter((entry) => entry.isFile()).map((entry) => /^([^.]*)\.jsonl$/.exec(entry.name)?.[1]);
-  return names.filter((name) => name !== undefined);
+  const names = entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+    .map(({ name }) => name.slice(0, -ending.length));
+  return names.filter((name) => !name.includes('.'));
 }
 
 async function directories(path: string): Promise<string[]> {

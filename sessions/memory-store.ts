@@ -40,12 +40,16 @@ export function createMemoryStore(options: { clock: Clock }): SessionStore {
       archives.set(key, appendNew(archives.get(key) ?? [], lines));
     },
     async list() {
-      const infos = [...sessions].map(([key, { header, messages }]) => ({
-        key,
-        messages: messages.length,
-        updatedAt: messages.at(-1)?.timestamp ?? header.updated_at,
-        bytes: Buffer.byteLength(formatFile(header, messages), 'utf8'),
-      }));
+      const infos = [...new Set([...sessions.keys(), ...archives.keys()])].map((key) => {
+        const session = sessions.get(key);
+        const newest = (session?.messages ?? archives.get(key))?.at(-1);
+        return {
+          key,
+          messages: session?.messages.length ?? 0,
+          updatedAt: newest?.timestamp ?? session?.header.updated_at ?? '',
+          bytes: session ? Buffer.byteLength(formatFile(session.header, session.messages), 'utf8') : 0,
+        };
+      });
       return infos.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
     },
     async redact(key, rule) {

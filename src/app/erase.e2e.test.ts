@@ -301,3 +301,21 @@ test('a summary of a group is made anew after an erase, without a word of the pe
   });
   expect(await filesHolding(at.dataDir, ['CANARYLONG', 'Eve Example'])).toEqual([]);
 });
+
+test('words of a person in an archive beside no session, as a run leaves it that ends after its topic, go too', async () => {
+  await using dir = await tempDir();
+  await using at = await peopleRig({ dir: dir.path, script });
+  await at.ask('chat', eve('chat', { ...GROUP, text: 'CANARYGROUP is what I say' }));
+  await at.ask('chat', { ...ADA, ...GROUP, text: 'words of Ada' });
+  await at.settled();
+  await at.stop();
+  const [file = ''] = (await filesBelow(join(at.dataDir, 'users'))).filter((path) =>
+    path.endsWith('group/sessions/default.jsonl'),
+  );
+  const [_header, ...lines] = (await readFile(file, 'utf8')).split('\n');
+  const archive = join(dirname(file), 'work.archive.jsonl');
+  await writeFile(archive, lines.join('\n'));
+  expect((await peopleCli(dir.path)('people', 'erase', `chat:${IDS.chat}`, '--yes')).code).toBe(0);
+  expect(await filesHolding(at.dataDir, ['CANARYGROUP'])).toEqual([]);
+  expect(await readFile(archive, 'utf8')).toContain('words of Ada');
+});
