@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunRow } from '../core/run.ts';
-import { asJob } from './job-end.ts';
+import { asJob, endOf } from './job-end.ts';
 
 const ROW: RunRow = {
   ...{ seq: 1, key: 'job/a/1', profile: 'session', lane: 'job/a', session: 'job:a', attempts: 1, acceptedAt: 0, generation: 1 },
@@ -31,6 +31,32 @@ test('an answer of no words is silent too, and a failure is told once', () => {
   expect(asJob(ROW, FAILED)).toEqual({ ...FAILED, text: 'The scheduled job a failed.\n⚠️' });
   const again: RunRow = { ...ROW, prompt: { ...ROW.prompt, failsQuietly: true } };
   expect(asJob(again, FAILED)).toEqual({ state: 'DEAD', outcome: 'failed:GH2103' });
+});
+
+test('an answer that the provider withheld is a failure like any other: it names the job, and is told once', () => {
+  const withheld = { state: 'DONE', outcome: 'failed:GH2111', text: '⚠️' } as const;
+  expect(asJob(ROW, withheld)).toEqual({ ...withheld, text: 'The scheduled job a failed.\n⚠️' });
+  const again: RunRow = { ...ROW, prompt: { ...ROW.prompt, failsQuietly: true } };
+  expect(asJob(again, withheld)).toEqual({ state: 'DONE', outcome: 'failed:GH2111' });
+});
+
+test.each([
+  ['has no model', { state: 'DONE', outcome: 'no-model' }, 'failed:GH1104'],
+  ['was withheld its answer', { state: 'DONE', outcome: 'failed:GH2111', text: '⚠️' }, 'failed:GH2111'],
+] as const)('a job that is a task and %s names the job, and is told once', (_why, end, outcome) => {
+  const task: RunRow = { ...ROW, profile: 'task' };
+  expect(endOf(task, end)).toMatchObject({
+    state: 'DEAD',
+    outcome,
+    text: expect.stringMatching(/^The scheduled job a failed\.\n./),
+  });
+  const again: RunRow = { ...task, prompt: { ...ROW.prompt, failsQuietly: true } };
+  expect(endOf(again, end)).toEqual({ state: 'DEAD', outcome });
+});
+
+test('an empty answer of a job that is a task is no failure', () => {
+  const empty = { state: 'DONE', outcome: 'failed:GH2108', text: '⚠️' } as const;
+  expect(endOf({ ...ROW, profile: 'task' }, empty)).toEqual({ state: 'DONE', outcome: 'silent' });
 });
 
 test('what a person asked is answered in the words of the agent', () => {

@@ -1,11 +1,17 @@
 // how the run of a job ended -> what people are told of it
 import type { RunRow } from '../core/run.ts';
 import type { End } from './ended.ts';
+import { asTaskEnd } from './task-run.ts';
 
 /** A model that has nothing to tell answers one of these. */
 const SILENT_MARKS = ['[SILENT]', '[NO_CHANGE]', 'HEARTBEAT_OK'];
 /** An empty answer, in the words of the agent. */
 const EMPTY = 'failed:GH2108';
+
+/** The end of a run as it is kept and told. Whether the failure of a job is told is decided last. */
+export function endOf(row: RunRow, end: End): End {
+  return asReport(row, asJob(row, asTaskEnd(row, end)));
+}
 
 /**
  * No person waits for the answer of a job: an empty one and a mark alone deliver nothing (`silent`), a mark
@@ -15,7 +21,8 @@ export function asJob(row: RunRow, end: End): End {
   if (row.message || row.source.kind !== 'job') return end;
   const { text: _text, choices: _choices, ...untold } = end;
   if (end.outcome === EMPTY) return { ...untold, state: 'DONE', outcome: 'silent' };
-  if (end.state === 'DEAD') return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(row, end.text ?? '') };
+  if (end.state === 'DEAD' || end.outcome.startsWith('failed:'))
+    return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(row, end.text ?? '') };
   if (end.outcome !== 'answered') return end;
   const { text, isMarked } = withoutMarks(end.text ?? '');
   if (text !== '') return { ...end, text };
@@ -45,7 +52,7 @@ function markOf(text: string): string | undefined {
 }
 
 /** A run that was to tell people of a result, and could not: they get its beginning all the same. */
-export function asReport(row: RunRow, end: End): End {
+function asReport(row: RunRow, end: End): End {
   const excerpt = row.message ? undefined : row.prompt.tells?.excerpt;
   if (excerpt === undefined || !end.outcome.startsWith('failed:')) return end;
   return { ...end, text: [excerpt, ...(end.text === undefined ? [] : [end.text])].join('\n\n') };

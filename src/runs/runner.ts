@@ -16,7 +16,7 @@ import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { type End, type Ended, kindsOf, onlyWords, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
-import { asJob, asReport } from './job-end.ts';
+import { endOf } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { askMessageIn, tellMessageOut } from './message-hooks.ts';
 import { NotedRuns } from './noted-runs.ts';
@@ -30,7 +30,7 @@ import { tellFailed, watchInput } from './run-events.ts';
 import type { RunnerOptions } from './runner-options.ts';
 import { StepWrites } from './step-writes.ts';
 import { withChildren } from './sub-agent-result.ts';
-import { asTaskEnd, endParts, Progress, taskPrompt } from './task-run.ts';
+import { endParts, Progress, taskPrompt } from './task-run.ts';
 import { usedBelow } from './token-shares.ts';
 import { type Told, toldTo } from './told.ts';
 import { sessionWorkspace } from './workspace.ts';
@@ -219,7 +219,7 @@ export class Runner {
   }
 
   #done(row: RunRow, end: End): Ended {
-    const own = asTaskEnd(row, asReport(row, asJob(row, end)));
+    const own = endOf(row, end);
     const { state, outcome, text, lines = [] } = own;
     const parts = endParts(row, own, this.#options);
     const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };

@@ -6,7 +6,7 @@ import { inPlaceOfDraft } from '../../delivery/drafts.ts';
 import type { BuryNotice } from '../../journal/recovery.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
 import { withTools } from '../../runs/end-texts.ts';
-import { asJob, asReport } from '../../runs/job-end.ts';
+import { endOf } from '../../runs/job-end.ts';
 import { endParts } from '../../runs/task-run.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { GatewayParts } from './gateway.ts';
@@ -42,7 +42,7 @@ function givenUpIn(base: Base, parts: PlanAnswer): BuryNotice {
     const target = targetOf(row);
     if (!target) return [];
     const text = withTools(givenUpText(row, reason), tools);
-    const end = asReport(row, asJob(row, { state: 'DEAD', outcome: 'failed:GH2002', text }));
+    const end = endOf(row, { state: 'DEAD', outcome: 'failed:GH2002', text });
     if (row.profile === 'task') return endParts(row, end, { parts, ...notifiedIn(base) });
     if (end.text === undefined) return [];
     const notice = parts(target, end.text, []);
