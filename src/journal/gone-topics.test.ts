@@ -117,3 +117,43 @@ test('a topic that is begun anew keeps what is there', async () => {
   await at.end(await at.claim(`${LANE}/#task:a`));
   expect(await at.journal().goneTopics.unused()).toEqual([]);
 });
+
+test.each([
+  ['answers in the chat', `${LANE}/#job:ab12cd34`],
+  ['answers in another chat', 'test/bot/chat-2/#job:ab12cd34'],
+  ['answers in none', 'job/ab12cd34'],
+])('a job of the topic that %s keeps the directory until its run has ended, also where that waits', async (_where, lane) => {
+  await using at = await setup();
+  const source = { kind: 'job', job: 'ab12cd34', due: 1 } as const;
+  const { workspace: _own, ...job } = run('job/ab12cd34/1', { source, profile: 'session', lane, session: WORK.session });
+  await at.begin(job);
+  const { seq, generation } = await at.claim(lane);
+  await at.remove();
+  expect(await at.journal().goneTopics.unused()).toEqual([]);
+  const waits = [{ callId: 'a', kind: 'timer', about: 'a while', due: 1 }] as const;
+  await at.journal().commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+  expect(await at.journal().goneTopics.unused()).toEqual([]);
+  await at.journal().commit([{ kind: 'settle', settled: { wait: `${job.key}#a`, value: { ok: true, output: '' }, by: 'due' } }]);
+  expect(await at.journal().goneTopics.unused()).toEqual([]);
+  await at.end(await at.claim(lane));
+  expect(await at.journal().goneTopics.unused()).toEqual([WORK.session]);
+});
+
+test('a job from before the topic began anew keeps the directory, too', async () => {
+  await using at = await setup();
+  const lane = `${LANE}/#job:ab12cd34`;
+  const source = { kind: 'job', job: 'ab12cd34', due: 1 } as const;
+  const { workspace: _own, ...job } = run('job/ab12cd34/1', { source, profile: 'session', lane, session: WORK.session });
+  await at.begin(job);
+  const { seq, generation } = await at.claim(lane);
+  const waits = (callId: string) => [{ callId, kind: 'timer', about: 'a while', due: 1 }] as const;
+  const parked = { state: 'PARKED', outcome: 'parked', historyTo: '' } as const;
+  await at.journal().commit([], { seq, generation, end: { ...parked, waits: waits('a') } });
+  await at.say({ restart: { topic: 'work', keep: 0 } });
+  await at.journal().commit([{ kind: 'settle', settled: { wait: `${job.key}#a`, value: { ok: true, output: '' }, by: 'due' } }]);
+  const again = await at.claim(lane);
+  await at.remove();
+  expect(await at.journal().goneTopics.unused()).toEqual([]);
+  await at.journal().commit([], { seq, generation: again.generation, end: { ...parked, waits: waits('b') } });
+  expect(await at.journal().goneTopics.unused()).toEqual([]);
+});

@@ -1,5 +1,6 @@
 /** Topics that were deleted: their directory stays while work in the background goes on in it. */
 import type { GoneTopics } from '../core/gone-topics.ts';
+import { archivedSession } from '../core/ids.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Store } from './store.ts';
 
@@ -54,13 +55,24 @@ export function countBackground({ db }: Store, session: string): number {
   return db.get<{ count: number }>(sql, session)?.count ?? 0;
 }
 
-/** Also by runs of its own, which tell what those in the background came to. */
+/** Also by runs of its own, which tell what those in the background came to, and by those of its jobs. */
 function isUsed({ db }: Store, session: string, lane: string): boolean {
   const beside = `SELECT 1 FROM run INDEXED BY run_profile WHERE ${BESIDE_CHAT} AND state IN ('${STATES.join("', '")}')
     AND workspace = ? LIMIT 1`;
   if (db.get(beside, session)) return true;
   const own = (state: string, index: string) =>
     db.get(`SELECT 1 FROM run INDEXED BY ${index} WHERE state = '${state}' AND lane = ? AND session = ? LIMIT 1`, lane, session);
-  const parked = "SELECT 1 FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND session = ? LIMIT 1";
-  return Boolean(own('NEW', 'run_new') ?? own('RUNNING', 'run_running') ?? db.get(parked, session));
+  // A job has a lane of its own. From before the topic began anew it has the session of the archive.
+  const job = (state: string, index: string) => {
+    const sql = `SELECT 1 FROM run INDEXED BY ${index} WHERE state = '${state}' AND source = 'job' AND coalesce(workspace, session) = ? LIMIT 1`;
+    return db.get(sql, session);
+  };
+  const parked = "SELECT 1 FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND session IN (?, ?) LIMIT 1";
+  return Boolean(
+    own('NEW', 'run_new') ??
+      own('RUNNING', 'run_running') ??
+      db.get(parked, session, archivedSession(session)) ??
+      job('RUNNING', 'run_running') ??
+      job('NEW', 'run_new'),
+  );
 }
