@@ -5,6 +5,7 @@ import type { Journal } from '../core/journal.ts';
 import { openJournal } from '../journal/open.ts';
 import { recordEvents, tempDir } from '../testing/fakes.ts';
 import { JumpingClock, job, MEMBER, promptOf } from '../testing/jobs.ts';
+import { LANE, message, SESSION } from '../testing/journal-rows.ts';
 import { DueJobs, type DueJobsOptions } from './due-jobs.ts';
 
 const MINUTE = 60_000;
@@ -246,6 +247,21 @@ test('a job whose runs wait for an answer does not pile them up for the day it c
   expect((await at.get())?.runCount).toBe(2);
   await at.journal.commit([{ kind: 'settle', settled: { wait: 'yes', value: { ok: true, output: 'allow' }, by: 'cli' } }]);
   expect(await at.runs()).toEqual([0, 10]);
+});
+
+test('runs of a job that wait count, also where their conversation was begun anew meanwhile', async () => {
+  await using at = await setup();
+  const payload = { text: 'x', profile: 'session', session: SESSION } as const;
+  await at.add(job({ schedule: EVERY_TEN, payload, nextDue: START }));
+  for (let n = 0; n < 6; n += 1) {
+    await at.jobs.fire(at.clock.now());
+    await at.park();
+    const restart = { topic: '', keep: 0 };
+    const place = { message: message(`new-${n}`), lane: LANE, session: SESSION };
+    await at.journal.accept([{ kind: 'answer', ...place, outcome: 'new', parts: [], restart }]);
+    await at.clock.advance(10 * MINUTE);
+  }
+  expect((await at.get())?.runCount).toBe(2);
 });
 
 test('an edit wins over a firing that read the job before it', async () => {

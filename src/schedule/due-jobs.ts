@@ -2,6 +2,7 @@
 import type { Authority } from '../core/authority.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
+import { archivedSession } from '../core/ids.ts';
 import { type Job, type JobAddress, jobRunKey, jobSession } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
@@ -127,7 +128,9 @@ export class DueJobs implements TickerSource {
 
   async #unfinished({ id, payload }: Job, to: Address | undefined): Promise<number> {
     const { journal } = this.#options;
-    const parked = await journal.waits.parked(jobSession({ id, payload }));
+    const session = jobSession({ id, payload });
+    // Those from before its conversation began anew wait for the same answer.
+    const parked = [...(await journal.waits.parked(session)), ...(await journal.waits.parked(archivedSession(session)))];
     return journal.load('lane', jobLane(id, to)).messages + parked.filter(({ key }) => key.startsWith(`job/${id}/`)).length;
   }
 
