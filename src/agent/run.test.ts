@@ -49,7 +49,8 @@ describe('the loop', () => {
       ['assistant', 'indeed'],
       ['user', 'please work'],
     ]);
-    expect(request?.tools).toEqual([{ name: 'echo', description: 'Repeats its arguments.', parameters: { type: 'object' } }]);
+    const parameters = { type: 'object', properties: {} };
+    expect(request?.tools).toEqual([{ name: 'echo', description: 'Repeats its arguments.', parameters }]);
     expect(request?.context).toEqual({
       session: '_main:test:chat-1',
       channel: 'test',

@@ -34,7 +34,7 @@ export function countingTool(override: Partial<Tool> = {}): Tool & { runs: numbe
   const tool: Tool & { runs: number; contexts: ToolContext[] } = {
     name: 'echo',
     description: 'Repeats its arguments.',
-    parameters: { type: 'object' },
+    parameters: { type: 'object', properties: {} },
     tags: [],
     effect: 'outside',
     outputBytes: 50_000,

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { type Body, outcome, post, start, TOOL } from './anthropic-requests.ts';
 
+const withSchema = (members: object) => ({ ...TOOL, input_schema: { type: 'object', ...members } });
+
 /** Body, the refusal's message, and the same body made right. */
 const RULES: readonly (readonly [string, Body, string, Body])[] = [
   ['max_tokens is missing', { max_tokens: undefined }, 'max_tokens: Field required', {}],
@@ -114,6 +116,18 @@ const RULES: readonly (readonly [string, Body, string, Body])[] = [
   ],
   ['two tools have one name', { tools: [TOOL, TOOL] }, 'tools: Tool names must be unique.', { tools: [TOOL] }],
   ['a tool has no schema', { tools: [{ name: 'look' }] }, 'tools.0.custom.input_schema: Field required', { tools: [TOOL] }],
+  [
+    'a schema begins with variants',
+    { tools: [withSchema({ anyOf: [{ required: ['at'] }] })] },
+    'tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level',
+    { tools: [withSchema({ properties: { at: { anyOf: [{ type: 'string' }, { type: 'null' }] } } })] },
+  ],
+  [
+    'a schema has a tuple of draft-07',
+    { tools: [withSchema({ properties: { at: { type: 'array', items: [{ type: 'number' }] } } })] },
+    'tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use.',
+    { tools: [withSchema({ properties: { at: { type: 'array', prefixItems: [{ type: 'number' }] } } })] },
+  ],
 ];
 
 test.each(RULES)('it is refused that %s', async (_name, wrong, message, right) => {

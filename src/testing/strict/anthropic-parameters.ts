@@ -3,6 +3,7 @@ import { effortOf, invalid } from './anthropic-shapes.ts';
 import { type ClaudeModel, claudeModel } from './claude-models.ts';
 import { firstOf, type Json, record, records } from './json-shapes.ts';
 import type { Refusal, StrictRequest } from './strict-server.ts';
+import { anthropicSchemaProblem } from './tool-schemas.ts';
 
 const USE_ADAPTIVE = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.';
 
@@ -133,6 +134,8 @@ function checkTools(body: Json, model: ClaudeModel): Refusal | undefined {
     names.add(name);
     if (schema === undefined) return invalid(`${path}.input_schema: Field required`);
     if (record(schema)['type'] !== 'object') return invalid(`${path}.input_schema.type: Input should be 'object'`);
+    const problem = anthropicSchemaProblem(record(schema));
+    if (problem !== undefined) return invalid(`${path}.input_schema: ${problem}`);
   }
   return undefined;
 }

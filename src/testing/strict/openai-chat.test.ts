@@ -180,6 +180,22 @@ describe('the strict server of OpenAI, chat completions', () => {
     expect(await post(server, asked({ tools: TOOLS }, 'gpt-5.4'))).toMatchObject({ status: 200 });
   });
 
+  it('refuses a function without properties', async () => {
+    await using server = await start();
+    const withSchema = (parameters: object): Body =>
+      asked({ tools: [{ type: 'function', function: { name: 'look', parameters } }] });
+    await expectRule(server, {
+      bad: withSchema({ type: 'object' }),
+      good: withSchema({ type: 'object', properties: {} }),
+      status: 400,
+      body: error(
+        "Invalid schema for function 'look': In context=(), object schema missing properties.",
+        'tools[0].function.parameters',
+        'invalid_function_parameters',
+      ),
+    });
+  });
+
   it('names what it refuses of keys, models, windows and addresses in its own words', async () => {
     const options = { apiKey: 'sk-strict-1234', models: ['gpt-4o', 'gpt-4'], retired: ['gpt-4'], contextWindow: 200 };
     await using server = await start({ text: 'Yes.' }, options);

@@ -3,6 +3,7 @@
  * parameters, levels and limits are those of https://platform.openai.com/docs/api-reference/chat/create.
  */
 import { openAiUsage, writeAnswer } from './chat-stream.ts';
+import { firstOf, type Json, record, records } from './json-shapes.ts';
 import { CACHE_MINIMUM } from './memory.ts';
 import {
   type ChatMessage,
@@ -15,6 +16,7 @@ import {
   modelOf,
 } from './openai-chat-rules.ts';
 import type { Refusal, StrictRequest, StrictWire } from './strict-server.ts';
+import { openAiSchemaProblem } from './tool-schemas.ts';
 
 /** What differs by model. The first pattern that fits counts. */
 interface ModelRule {
@@ -140,7 +142,7 @@ function checkParameters(request: StrictRequest): Refusal | undefined {
   // https://github.com/CherryHQ/cherry-studio/issues/6155
   const unknown = Object.keys(body).filter((name) => !PARAMETERS.has(name));
   if (unknown.length > 0) return unrecognized(unknown);
-  return checkLimit(request) ?? checkEffort(request) ?? checkTemperature(request);
+  return checkLimit(request) ?? checkEffort(request) ?? checkTemperature(request) ?? checkTools(body);
 }
 
 function unrecognized(names: readonly string[]): Refusal {
@@ -253,3 +255,17 @@ const PAIRING = {
       param: `messages.[${index}].role`,
     }),
 };
+
+function checkTools(body: Json): Refusal | undefined {
+  return firstOf(
+    records(body['tools']).map((tool, at) => {
+      const { name, parameters } = record(tool['function']);
+      const problem = parameters === undefined ? undefined : openAiSchemaProblem(record(parameters));
+      if (problem === undefined) return undefined;
+      return refused(400, `Invalid schema for function '${String(name)}': ${problem}`, {
+        param: `tools[${at}].function.parameters`,
+        code: 'invalid_function_parameters',
+      });
+    }),
+  );
+}

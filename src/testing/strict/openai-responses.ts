@@ -11,6 +11,7 @@ import { checkItems } from './responses-items.ts';
 import { responsesModel } from './responses-models.ts';
 import { listed, reasoningOf, responsesError } from './responses-shapes.ts';
 import { type Refusal, type StrictRequest, type StrictWire, sse, type Turn } from './strict-server.ts';
+import { openAiSchemaProblem } from './tool-schemas.ts';
 
 const PARAMETERS = new Set(
   (
@@ -147,7 +148,10 @@ function checkTools(body: Json): Refusal | undefined {
       const required = Array.isArray(schema['required']) ? schema['required'] : [];
       const open = Object.keys(record(schema['properties'])).filter((key) => !required.includes(key));
       const details = { param: `tools[${at}].parameters`, code: 'invalid_function_parameters' };
-      const start = `Invalid schema for function '${String(name)}': In context=(),`;
+      const invalid = `Invalid schema for function '${String(name)}':`;
+      const problem = openAiSchemaProblem(schema);
+      if (problem !== undefined) return responsesError(400, `${invalid} ${problem}`, details);
+      const start = `${invalid} In context=(),`;
       if (strict === false) return undefined;
       if (schema['additionalProperties'] !== false) {
         return responsesError(400, `${start} 'additionalProperties' is required to be supplied and to be false.`, details);

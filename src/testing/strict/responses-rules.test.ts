@@ -77,6 +77,22 @@ const RULES: readonly (readonly [string, Body, string, string | null, string | n
     { tools: [TOOL] },
   ],
   [
+    'a schema begins with variants',
+    { tools: [{ ...TOOL, parameters: { ...TOOL.parameters, anyOf: [{ required: ['where'] }] } }] },
+    "Invalid schema for function 'look': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+    'tools[0].parameters',
+    'invalid_function_parameters',
+    { tools: [TOOL] },
+  ],
+  [
+    'a list has no items',
+    { tools: [{ ...TOOL, parameters: { type: 'object', properties: { all: { type: 'array' } } } }] },
+    "Invalid schema for function 'look': In context=('properties', 'all'), array schema missing items.",
+    'tools[0].parameters',
+    'invalid_function_parameters',
+    { tools: [{ ...TOOL, parameters: { type: 'object', properties: { all: { type: 'array', items: {} } } } }] },
+  ],
+  [
     'a call has no output',
     { input: [HI, CALL] },
     'No tool output found for function call call_1.',

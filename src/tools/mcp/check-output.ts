@@ -3,6 +3,7 @@
  * a validator that compiles schemas would run its patterns, and would follow its references without an end.
  * So this reads the keywords that say what a result is made of, counts its steps, and runs no pattern.
  */
+import { pointedAt } from '../schema-pointer.ts';
 
 /** For one result: some 100 ms. A step is an entry of a list that is looked at. */
 const MAX_STEPS = 1_200_000;
@@ -139,19 +140,9 @@ class Check {
   }
 
   #target(ref: string): unknown {
-    if (!this.#targets.has(ref)) this.#targets.set(ref, targetOf(ref, this.#root));
+    if (!this.#targets.has(ref)) this.#targets.set(ref, pointedAt(ref, this.#root) ?? false);
     return this.#targets.get(ref);
   }
-}
-
-function targetOf(ref: string, root: Schema): unknown {
-  if (ref !== '#' && !ref.startsWith('#/')) return false;
-  const steps = ref.split('/').slice(1);
-  const names = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return names.reduce<unknown>(
-    (node, name) => (typeof node === 'object' && node !== null && Object.hasOwn(node, name) ? Reflect.get(node, name) : false),
-    root,
-  );
 }
 
 function isOfType(value: unknown, type: unknown): boolean {

@@ -5,6 +5,7 @@ import { canonicalJson } from '../../lib/canonical-json.ts';
 import { isDeep } from '../../lib/json-depth.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { visibleText } from '../../lib/visible-text.ts';
+import { modelSchema } from '../model-schema.ts';
 import { isReservedName } from '../reserved-names.ts';
 import { schemaProblem } from '../schema-problem.ts';
 
@@ -102,7 +103,10 @@ function judge(server: string, item: unknown): ServerTool | SkippedTool {
   return {
     ...{ name, id: toolId(server, name) },
     description: shortened(visibleText(description).trim()),
-    parameters: inputSchema,
+    // Made for what is used alone: a list may have hundreds that no person approves.
+    get parameters() {
+      return modelSchema(inputSchema);
+    },
     ...(outputSchema ? { outputSchema } : {}),
     isReadOnly: annotations?.readOnlyHint === true,
     digest: hash('sha256', canonicalJson(item)),

@@ -10,6 +10,7 @@ import type { Tool, ToolContext } from '../../core/tool.ts';
 import { visibleText } from '../../lib/visible-text.ts';
 import { workspaceLock } from '../../workspace/workspace-lock.ts';
 import { failureText, ToolFailure } from '../define.ts';
+import { modelSchema } from '../model-schema.ts';
 import { programApproval } from '../program-approval.ts';
 import { type ManifestTool, pluginToolId } from './manifest.ts';
 import type { PluginState } from './state.ts';
@@ -44,13 +45,13 @@ export interface CallDeps {
 export function pluginTool(plugin: UsablePlugin, tool: ManifestTool, deps: CallDeps): Tool {
   const { name, code, approval } = plugin;
   const { digest, manifest } = code;
-  const { name: toolName, description, input_schema: parameters, effect } = tool;
+  const { name: toolName, description, input_schema: schema, effect } = tool;
   const network = manifest.requires_network && approval.network;
   const isContained = deps.spawner.isContained && !network;
   return {
     name: pluginToolId(name, toolName),
     description: `[plugin ${name}] ${description}`,
-    parameters,
+    parameters: modelSchema(schema),
     tags: ['plugin', `plugin:${name}`],
     // Only what is shut in can be believed: with the network, a look can carry out what it sees.
     effect: approval.effects && isContained ? effect : 'outside',

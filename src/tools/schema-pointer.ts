@@ -1,0 +1,11 @@
+/** What a reference of a schema leads to within it; undefined = it leads to nothing, or out of it. */
+export function pointedAt(ref: string, root: Readonly<Record<string, unknown>>): unknown {
+  if (ref !== '#' && !ref.startsWith('#/')) return undefined;
+  const steps = ref.split('/').slice(1);
+  const names = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return names.reduce<unknown>(
+    (node, name) =>
+      typeof node === 'object' && node !== null && Object.hasOwn(node, name) ? Reflect.get(node, name) : undefined,
+    root,
+  );
+}
