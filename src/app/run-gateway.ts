@@ -102,6 +102,8 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
   const { secret } = secrets;
   return {
     ...{ config, dataDir, env, secret, clock, logger },
+    // The data directory of `gatehouse chat` lies in it, beside keys and conversations of the daemon.
+    hiddenDir: options.loginDir ?? dataDir,
     registry: options.registry ?? CHANNELS,
     model: async (parts) => {
       const now = parts.before ? await findModels(parts, env, store) : found;

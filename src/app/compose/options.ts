@@ -29,6 +29,8 @@ export type Config = LoadedConfig['config'];
 export interface DaemonOptions {
   readonly config: Config;
   readonly dataDir: string;
+  /** What programs of tools never see. Default: the data directory. */
+  readonly hiddenDir?: string;
   readonly registry: Registry;
   /** Called once the journal is open: what was spent today is in it. Again for a changed config. */
   readonly model: (parts: ModelParts) => Promise<ModelStack>;

@@ -22,10 +22,10 @@ const MIB = 1024 ** 2;
  * work the daemon starts without those tools and says so: they never run in less than is configured.
  */
 export async function composePrograms(options: DaemonOptions, journal: Journal): Promise<Programs> {
-  const { clock, logger, dataDir } = options;
+  const { clock, logger, dataDir, hiddenDir = dataDir } = options;
   const { sandbox } = options.config;
   const { image, allow_network: network = false, read_allow_paths: readable = [] } = sandbox ?? {};
-  const jail = { network, readable, hidden: [dataDir], ...(image === undefined ? {} : { image }) };
+  const jail = { network, readable, hidden: [hiddenDir], ...(image === undefined ? {} : { image }) };
   let confinement: Confinement = { ...jail, mode: 'bwrap' };
   const socket = sandbox?.worker_socket;
   const ownWorker = childWorker({ main: MAIN, path: PROGRAM_PATH, logger });
