@@ -90,6 +90,25 @@ it('a program with a home is found there, read-only and at another place, also w
   await expect(sandboxed('', { cwd, program: { ...program, home: join(dir.path, 'link') } })).rejects.toThrow('is a link');
 });
 
+it('what is hidden is so also where it is named by a link', async (context) => {
+  needsBwrap(context);
+  // The directory of the other tests may lie in /dev.
+  await using dir = await tempDir('/var/tmp');
+  const [cwd, shown, links] = [join(dir.path, 'workspace'), join(dir.path, 'shown'), join(dir.path, 'links')];
+  for (const path of [cwd, join(shown, 'state'), links]) await mkdir(path, { recursive: true });
+  await writeFile(join(shown, 'state/journal'), 'CANARY');
+  await symlink(join(shown, 'state'), join(links, 'data'));
+  for (const readable of [[shown], [links], [shown, links]]) {
+    const jail = { readable, hidden: [join(links, 'data')] };
+    const { out, code } = await sandboxed(`cat ${shown}/state/journal ${links}/data/journal; ls ${shown} ${links}; true`, {
+      cwd,
+      jail,
+    });
+    expect({ readable, out, code }).toMatchObject({ out: expect.not.stringContaining('CANARY'), code: 0 });
+    expect(out).toContain(readable.includes(shown) ? 'state' : 'data');
+  }
+});
+
 it('A22 A24 nothing outside its directory can be changed', async (context) => {
   needsBwrap(context);
   await using dir = await tempDir();

@@ -1,4 +1,5 @@
 // a program and what may be seen of the machine -> the command that is really started
+import { realpathSync } from 'node:fs';
 import { GatehouseError } from '../core/errors.ts';
 import type { Spawn } from '../core/process.ts';
 import { bubblewrap, PROGRAM_HOME, seenAs } from './bwrap.ts';
@@ -31,8 +32,10 @@ export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' |
   readonly pids?: number;
 };
 
-/** Throws GH2010 where the sandbox cannot take a directory or a path, or cannot isolate a program. */
-export function confine(program: Confined, confinement: Confinement): Command {
+/** Throws GH2010 for a directory or a path that the sandbox cannot take, and where it cannot isolate a program. */
+export function confine(program: Confined, given: Confinement): Command {
+  // What is shown is shown where it really lies: so is what is hidden, which a link may name.
+  const confinement = { ...given, hidden: given.hidden.map(realPath) };
   const { argv, cwd, home, ownHome } = program;
   const env = {
     ...childEnvironment(program.env),
@@ -51,6 +54,15 @@ export function confine(program: Confined, confinement: Confinement): Command {
   if (confinement.mode === 'docker')
     return dockerRun({ ...program, ...imageOf(confinement), argv: inside, env, network, fileBytes: FILE_BYTES });
   return bubblewrap({ ...confinement, ...own, argv: limited({ ...program, argv: inside }), cwd, env, network });
+}
+
+/** As it is named where that leads to nothing, as in the unit of a worker. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 function isolated(program: Confined, { mode, hidden }: Confinement): Command {
