@@ -135,6 +135,14 @@ async function unitOnDisk(file: string): Promise<string | undefined> {
   });
 }
 
+/**
+ * What gatehouse.service and gatehouse-tools.service have: in the unit of a user programs of tools run beside the
+ * daemon. So there is no MemoryHigh, which slows down all of a unit, and a program that takes too much is killed
+ * alone (OOMPolicy): by default systemd ends the unit then. The heap of the daemon has its own bound.
+ */
+const DAEMON_MIB = 1_536;
+const PROGRAMS_MIB = 4_096;
+
 function unitText(context: CommandContext, config: string | undefined): string {
   const { deps } = context;
   const main = mainOf(deps);
@@ -158,8 +166,8 @@ RestartSec=2
 RestartPreventExitStatus=78
 KillMode=mixed
 TimeoutStopSec=20
-MemoryHigh=1G
-MemoryMax=1536M
+MemoryMax=${DAEMON_MIB + PROGRAMS_MIB}M
+OOMPolicy=continue
 
 [Install]
 WantedBy=default.target

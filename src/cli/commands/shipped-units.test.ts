@@ -8,7 +8,7 @@ import { tempDir } from '../../testing/fakes.ts';
 
 const SAME = [
   ...['Type', 'NotifyAccess', 'WatchdogSec', 'TimeoutStartSec', 'TimeoutStopSec', 'KillMode'],
-  ...['Restart', 'RestartSec', 'RestartPreventExitStatus', 'MemoryHigh', 'MemoryMax'],
+  ...['Restart', 'RestartSec', 'RestartPreventExitStatus'],
 ];
 
 const valuesOf = (unit: string) => SAME.map((name) => new RegExp(`^${name}=.*$`, 'm').exec(unit)?.[0] ?? `${name} is not set`);
@@ -18,4 +18,21 @@ test.each(['gatehouse.service', 'gatehouse@.service'])('%s starts and ends as th
   const { stdout } = await new FakeCli(dir.path).run('service', 'install', '--dry-run');
   expect(stdout).toContain('TimeoutStartSec=10min');
   expect(valuesOf(await readFile(join(packageRoot(), 'systemd', name), 'utf8'))).toEqual(valuesOf(stdout));
+});
+
+test('programs run in the unit of a user: it has the memory of both units of the system, and one that takes more ends alone', async () => {
+  await using dir = await tempDir();
+  const { stdout } = await new FakeCli(dir.path).run('service', 'install', '--dry-run');
+  const mib = (unit: string): number => {
+    const [, figure, scale] = /^MemoryMax=(\d+)([MG])$/m.exec(unit) ?? [];
+    return Number(figure) * (scale === 'G' ? 1_024 : 1);
+  };
+  const names = ['gatehouse.service', 'gatehouse-tools.service'];
+  const [daemon = '', tools = ''] = await Promise.all(
+    names.map((name) => readFile(join(packageRoot(), 'systemd', name), 'utf8')),
+  );
+  expect(mib(stdout)).toBe(mib(daemon) + mib(tools));
+  expect(stdout).toMatch(/^OOMPolicy=continue$/m);
+  // It would slow the daemon down with the program.
+  expect(stdout).not.toMatch(/^MemoryHigh=/m);
 });
