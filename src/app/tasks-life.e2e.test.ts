@@ -155,9 +155,11 @@ test('P49: a result that its chat does not take goes to the chat that its person
   expect(await rig.daemon.journal.part(`${key}#elsewhere#0`)).toMatchObject({ part: { messageId: key } });
 });
 
-test('P49: where the channel it was asked on is gone, the owner is told in their own chat', async () => {
+test.each([
+  ['the channel it was asked on is gone', { channel: 'gone', account: 'bot', chatId: 'chat-1' }],
+  ['that channel has another account now', { channel: 'test', account: 'earlier-bot', chatId: 'chat-1' }],
+])('P49: where %s, the owner is told in their own chat', async (_what, to) => {
   await using dir = await tempDir();
-  const to = { channel: 'gone', account: 'bot', chatId: 'chat-1' };
   await beside(dir.path, (book) => book.add({ text: 'report', client: 'web', key: 'k', authority: OPERATOR, replyTo: to }));
   await using rig = await start(dir.path, scriptedModel(['the report']));
   await until('it is told', () => rig.channel.texts('owner').length === 1);

@@ -91,8 +91,8 @@ export interface RunnerOptions {
    * that one.
    */
   readonly elsewhere: (who: Authority, not: Address) => Address | undefined;
-  /** Whether there is a channel of this name now. */
-  readonly isThere: (channel: string) => boolean;
+  /** Whether there is a channel of this name under this account now: under another one nothing is sent there. */
+  readonly isThere: (to: Pick<Address, 'channel' | 'account'>) => boolean;
   readonly parts: (
     target: AnswerTarget,
     text: string,

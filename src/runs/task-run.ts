@@ -111,7 +111,7 @@ export function endParts(row: RunRow, end: End, { parts, elsewhere, isThere }: P
   const planned = other ? parts({ id: elsewhereId(row.key), ...other }, `${NOT_DELIVERED}\n\n${told}`, files, choices) : [];
   // Their keys are their own. They belong to the run as the others do: what ends or erases it finds them so.
   const inOther = planned.map(({ part, ...rest }) => ({ ...rest, part: { ...part, messageId: row.key } }));
-  if (other && !isThere(target.channel)) return inOther;
+  if (other && !isThere(target)) return inOther;
   const [first, ...rest] = parts(target, told, files, choices);
   if (!first) return [];
   return [inOther.length > 0 ? { ...first, otherwise: inOther } : first, ...rest];

@@ -53,7 +53,7 @@ export function taskBook(
 /** Where the end of a task is told that cannot be told where it was asked for (P49). */
 export function notifiedIn({ channels, live }: Pick<Base, 'channels' | 'live'>): Pick<RunnerOptions, 'elsewhere' | 'isThere'> {
   return {
-    isThere: (channel) => channels.channels.has(channel),
+    isThere: ({ channel, account }) => channels.channels.get(channel)?.account === account,
     elsewhere(who, not) {
       const address = preferredChat(who, live());
       const account = address && channels.channels.get(address.channel)?.account;

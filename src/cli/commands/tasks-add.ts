@@ -11,6 +11,7 @@ import { sessionWorkspace } from '../../runs/workspace.ts';
 import { attachmentName } from '../../tools/attachment-name.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { countOf } from '../count-option.ts';
+import { askDaemon } from '../daemon-status.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { openOrMake } from '../read-journal.ts';
@@ -103,6 +104,12 @@ async function reading(path: string, read: () => Promise<void>): Promise<void> {
   }
 }
 
+/** The daemon's: nothing is sent under one that the channel had before. Empty = the channel could not be created. */
+async function accountNow(context: CommandContext, channel: string): Promise<string | undefined> {
+  const daemon = await askDaemon(dataDirOf(context));
+  return daemon.kind === 'up' ? daemon.status.channels.find(({ name }) => name === channel)?.account : undefined;
+}
+
 /** Undefined = the result is kept, and no chat is told. */
 async function answersIn(
   context: CommandContext,
@@ -118,9 +125,9 @@ async function answersIn(
     throw new GatehouseError('GH1003', `there is no channel ${printable(wanted.channel)}`, {
       hint: `in the config: ${channels.join(', ')}`,
     });
-  const account = await journal.chats.firstAccount(wanted.channel);
+  const first = await journal.chats.firstAccount(wanted.channel);
   // Known from the first message on.
-  if (account !== undefined) return { ...wanted, account };
+  if (first !== undefined) return { ...wanted, account: (await accountNow(context, wanted.channel)) || first };
   if (channel === undefined) return undefined;
   throw new GatehouseError(
     'GH1003',

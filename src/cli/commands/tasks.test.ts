@@ -1,4 +1,6 @@
 import { readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Journal } from '../../core/journal.ts';
@@ -6,6 +8,7 @@ import { openJournal } from '../../journal/open.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { admit, message } from '../../testing/journal-rows.ts';
 
 async function setup() {
   const dir = await tempDir();
@@ -135,4 +138,29 @@ test('that open tasks go on with a daemon only is said where none runs, and of t
   await at.end(1, 'DONE', 'answered', 'short');
   expect((await at.run('list', '--all')).stderr).not.toMatch(said);
   expect((await at.run('show', '1')).stderr).not.toMatch(said);
+});
+
+test.each([
+  ['that the running daemon has there', [{ name: 'telegram', account: 'new-bot' }], 'new-bot'],
+  ['that the channel had first, where the daemon has none for it', [{ name: 'telegram', account: '' }], 'old-bot'],
+])('the chat of a result is under the account %s', async (_which, channels, account) => {
+  await using at = await setup();
+  const first = message('first', { channel: 'telegram', account: 'old-bot', chatId: '7' });
+  await at.withJournal((journal) => journal.accept([admit(first, 'telegram/old-bot/7')]));
+  const status = {
+    ...{ pid: 4711, version: '1', startedAt: 1, channels, lastErrors: [], degraded: [] },
+    ...{ model: {}, journal: {}, lanes: {}, usageToday: {} },
+  };
+  const server = createServer((_request, response) => response.end(JSON.stringify(status)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const record = { pid: 4711, port, host: '127.0.0.1', startedAt: 1, version: '1' };
+    await at.cli.write('data/daemon.json', JSON.stringify(record));
+    const { task } = await at.json('add', 'x', '--channel', 'telegram', '--to', '7');
+    const row = await at.withJournal((journal) => journal.tasks.get(task.number));
+    expect(row?.replyTo).toEqual({ channel: 'telegram', chatId: '7', account });
+  } finally {
+    server.close();
+  }
 });
