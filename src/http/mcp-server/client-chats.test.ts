@@ -6,7 +6,7 @@ import { planBelow } from '../../delivery/plan-below.ts';
 import { openJournal } from '../../journal/open.ts';
 import { DailyCap } from '../../runs/daily-cap.ts';
 import { FakeClock, tempDir } from '../../testing/fakes.ts';
-import { admit, message } from '../../testing/journal-rows.ts';
+import { admit, LANE, message, SESSION } from '../../testing/journal-rows.ts';
 import { TestChannel } from '../../testing/test-channel.ts';
 import type { ClientCall } from './client-call.ts';
 import { ClientChats, type ClientChatsOptions } from './client-chats.ts';
@@ -21,9 +21,15 @@ async function setup() {
   const { journal } = await openJournal({ dir: dir.path, clock });
   await journal.accept([admit(message(1)), admit(message(2, GROUP))]);
   const rules = { letIn: ['user-1'], groups: ['room'] };
+  const loaded: string[] = [];
   const options: ClientChatsOptions = {
     ...{ journal, clock, cap: new DailyCap(journal, clock), channel: () => new TestChannel('test') },
-    transcripts: { load: async () => [] },
+    transcripts: {
+      load: async (session) => {
+        loaded.push(session);
+        return [];
+      },
+    },
     parts: (target, text, head) =>
       planBelow(head, { message: target, text, files: [], limits: LIMITS, now: clock.now(), expiresInMs: 60_000 }),
     rules: () => ({ isLocal: false, allowedGroups: rules.groups }),
@@ -34,12 +40,16 @@ async function setup() {
     chats: ['chat-1', 'room'].map((chatId) => ({ channel: 'test', chat_id: chatId })),
   } as unknown as ClientCall['settings'];
   return {
-    ...{ journal, clock, rules },
+    ...{ journal, clock, rules, loaded },
     /** By another object each time, as after a restart. */
     send(key: string, more: { readonly chat?: string; readonly text?: string; readonly client?: string } = {}) {
       const { chat = 'test:chat-1', text = 'hi', client = 'coder' } = more;
       const call = { client, settings, key, signal: new AbortController().signal, isGone: () => false };
       return new ClientChats(options).writer.call({ chat, text }, call);
+    },
+    read(chat: string) {
+      const call = { client: 'coder', settings, key: 'r', signal: new AbortController().signal, isGone: () => false };
+      return new ClientChats(options).readers.find(({ name }) => name === 'read_chat')?.call({ chat, last: 5 }, call);
     },
     part: (key: string, n = 0) => journal.part(partKey(sentForId(clientSendKey('coder', key)), n)),
     async [Symbol.asyncDispose]() {
@@ -48,6 +58,16 @@ async function setup() {
     },
   };
 }
+
+test('what is read of a chat is what is said in the topic that is active there', async () => {
+  await using at = await setup();
+  await at.read('test:chat-1');
+  const place = { lane: LANE, session: SESSION, outcome: 'topic', parts: [] } as const;
+  await at.journal.accept([{ kind: 'answer', message: message('switch'), ...place, topic: { to: 'trip' } }]);
+  await at.read('test:chat-1');
+  await at.read('test:room');
+  expect(at.loaded).toEqual([SESSION, `${SESSION}#trip`, expect.not.stringContaining('#')]);
+});
 
 test('every piece of long words says that they are of a program', async () => {
   await using at = await setup();

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { UNTRUSTED } from '../../core/authority.ts';
 import type { Channel } from '../../core/channel.ts';
-import { chatKey, partKey, sentForId, sessionKey } from '../../core/ids.ts';
+import { chatKey, inTopic, partKey, sentForId, sessionKey } from '../../core/ids.ts';
 import type { Journal } from '../../core/journal.ts';
 import { clientLane, clientPrincipal, clientSendKey, clientSession } from '../../core/mcp-client.ts';
 import type { Address, AnswerTarget, ChatRef } from '../../core/message.ts';
@@ -96,7 +96,8 @@ export class ClientChats {
   async #read(name: string, last: number, call: ClientCall): Promise<ClientAnswer> {
     const { transcripts, journal } = this.#options;
     const ref = this.#find(name, call);
-    const session = sessionKey(ref, await journal.chats.firstAccount(ref.channel));
+    const active = (await journal.chats.of(chatKey(ref)))?.active ?? '';
+    const session = inTopic(sessionKey(ref, await journal.chats.firstAccount(ref.channel)), active);
     const lines = (await transcripts.load(session, last * READ_FOR_ONE)).filter(isSaid).slice(-last);
     if (lines.length === 0) return { text: 'Nothing was said there yet.' };
     return { text: lines.map(lineOf).join('\n') };
