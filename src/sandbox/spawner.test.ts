@@ -17,6 +17,7 @@ import { needs } from '../testing/needs.ts';
 import { confine } from './confine.ts';
 import { type Connect, childWorker, socketWorker } from './connect.ts';
 import { startOf } from './kernel-process.ts';
+import { send } from './messages.ts';
 import { reapProcess } from './reap.ts';
 import { serveWorker } from './serve.ts';
 import { type ProcessBook, WorkerSpawner } from './spawner.ts';
@@ -409,4 +410,16 @@ it('isolates a program: it has no directory, and of what others may read only wh
     NEVER,
   );
   expect(exit.out.split('\n')).toEqual(['/tmp', '/tmp', 'canarynone', 'none', 'refused', '1', '']);
+});
+
+it('a worker tries containers with the image that they are to have', async () => {
+  const { a, b } = joined();
+  const client = new WorkerClient(a, new FakeClock());
+  const probed = client.probe('docker', { network: false, readable: [], hidden: [], image: 'debian' });
+  const [line] = (await once(b, 'data')) as [Buffer];
+  const { id, confinement } = JSON.parse(line.toString()) as { readonly id: number; readonly confinement: object };
+  send(b, { type: 'probed', id, found: { mode: 'docker', programs: [] } });
+  expect(await probed).toMatchObject({ mode: 'docker' });
+  expect(confinement).toEqual({ network: false, readable: [], hidden: [], image: 'debian' });
+  client[Symbol.dispose]();
 });

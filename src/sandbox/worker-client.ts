@@ -119,8 +119,8 @@ export class WorkerClient implements Disposable {
       const take = (message: FromWorker): void => {
         if (message.type === 'probed') found.resolve(message.found);
       };
-      const { network, readable, hidden } = confinement;
-      const jail = { network, readable: [...readable], hidden: [...hidden] };
+      const { readable, hidden, ...others } = confinement;
+      const jail = { ...others, readable: [...readable], hidden: [...hidden] };
       this.#ask(id, { take, fail: found.reject }, { type: 'probe', id, mode, confinement: jail });
       return await found.promise;
     } finally {
