@@ -125,9 +125,12 @@ class Check {
   }
 
   #items(schema: Schema, value: readonly unknown[], path: string): string | undefined {
-    const first = listOf(schema['prefixItems']);
+    // Before 2020-12 a list of `items` was what `prefixItems` is now.
+    const isEarlier = Array.isArray(schema['items']);
+    const first = listOf(schema[isEarlier ? 'items' : 'prefixItems']);
+    const others = schema[isEarlier ? 'additionalItems' : 'items'];
     for (const [at, item] of value.entries()) {
-      const problem = this.problem(at < first.length ? first[at] : schema['items'], item, below(path, `[${at}]`));
+      const problem = this.problem(at < first.length ? first[at] : others, item, below(path, `[${at}]`));
       if (problem) return problem;
     }
     return undefined;

@@ -66,3 +66,18 @@ test.each([
 ])('a structured result with a: 1 against %j: %s', (outputSchema, ok) => {
   expect(resultOf({ outputSchema }, { structuredContent: { a: 1 } })).toMatchObject({ ok });
 });
+
+const PAIR = [{ type: 'number' }, { type: 'string' }];
+
+test.each([
+  [[1, 'a'], { items: PAIR, additionalItems: false }, true],
+  [['a', 1], { items: PAIR, additionalItems: false }, false],
+  [[1, 'a', 1], { items: PAIR, additionalItems: false }, false],
+  [[1, 'a', 1], { items: PAIR }, true],
+  [[1, 'a', 1], { items: PAIR, additionalItems: { type: 'string' } }, false],
+  [[1, 'a', 1], { prefixItems: PAIR, items: false }, false],
+  [[1, 'a'], { prefixItems: PAIR, items: false }, true],
+])('a structured result with the list %j against %j, of draft-07 or later: %s', (at, list, ok) => {
+  const outputSchema = { type: 'object', properties: { at: { type: 'array', ...list } } };
+  expect(resultOf({ outputSchema }, { structuredContent: { at } })).toMatchObject({ ok });
+});
