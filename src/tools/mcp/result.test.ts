@@ -62,6 +62,10 @@ test.each([
   [{ properties: { a: { const: '1' } } }, false],
   [{ properties: { a: { $ref: '#/$defs/n~1m' } }, $defs: { 'n/m': { type: ['string', 'number'] } } }, true],
   [{ properties: { a: { $ref: '#/$defs/gone' } } }, false],
+  [{ properties: { a: { $ref: '#/$defs/Page%3CFile%3E' } }, $defs: { 'Page<File>': { type: 'number' } } }, true],
+  [{ properties: { a: { $ref: '#/$defs/n%7E1m' } }, $defs: { 'n/m': { type: 'number' } } }, true],
+  [{ properties: { a: { $ref: '#/$defs/%E0%A4' } } }, false],
+  [{ properties: { a: { $ref: '#/$defs/100%' } }, $defs: { '100%': { type: 'number' } } }, true],
   [{ properties: { a: { type: [{ toString: 1 }, 'string'] } } }, false],
 ])('a structured result with a: 1 against %j: %s', (outputSchema, ok) => {
   expect(resultOf({ outputSchema }, { structuredContent: { a: 1 } })).toMatchObject({ ok });
