@@ -91,7 +91,7 @@ export interface RunnerOptions {
    * that one.
    */
   readonly elsewhere: (who: Authority, not: Address) => Address | undefined;
-  /** Whether there is a channel of this name under this account now: under another one nothing is sent there. */
+  /** Whether a channel of this name has this account now: nothing is sent to chats of another one. */
   readonly isThere: (to: Pick<Address, 'channel' | 'account'>) => boolean;
   readonly parts: (
     target: AnswerTarget,

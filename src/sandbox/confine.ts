@@ -32,7 +32,7 @@ export type Confined = Pick<Spawn, 'argv' | 'cwd' | 'home' | 'env' | 'sandbox' |
   readonly pids?: number;
 };
 
-/** Throws GH2010 for a directory or a path that the sandbox cannot take, and where it cannot isolate a program. */
+/** Throws GH2010 where the sandbox cannot take a directory or a path, or cannot isolate a program. */
 export function confine(program: Confined, given: Confinement): Command {
   // What is shown is shown where it really lies: so is what is hidden, which a link may name.
   const confinement = { ...given, hidden: given.hidden.map(realPath) };

@@ -16,7 +16,7 @@ const NOT_FIRST: ReadonlySet<string> = new Set(['$schema', '$ref', 'anyOf', 'one
 /** Flags in draft-03 and draft-04; a list and numbers since. */
 const ONCE_FLAGS: ReadonlySet<string> = new Set(['required', 'exclusiveMinimum', 'exclusiveMaximum']);
 
-/** By what they were made of. Tokens are counted once for each object, and tools are made anew for each run. */
+/** By what it was made of: tools are made anew for each run, and tokens are counted once for each object. */
 const made = new WeakMap<Schema, Schema>();
 
 /**
@@ -95,7 +95,7 @@ function changed(schema: Schema, change: (part: Schema) => Schema): Schema {
   return change(Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, partOf(key, value)])));
 }
 
-/** A list of schemas by place becomes one of what may stand at any place: some providers know no `prefixItems`. */
+/** Schemas by place become one for any place: not every provider knows `prefixItems`. */
 function toCurrentDraft(schema: Schema): Schema {
   const { items, prefixItems, additionalItems, ...others } = schema;
   const flags = Object.entries(others).filter(([key, value]) => ONCE_FLAGS.has(key) && typeof value === 'boolean');

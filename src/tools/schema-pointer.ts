@@ -10,7 +10,7 @@ export function pointedAt(ref: string, root: Readonly<Record<string, unknown>>):
   );
 }
 
-/** As part of an address it is percent-encoded (RFC 6901 6). What is not stays as it is: it is a stranger's. */
+/** As part of an address it is percent-encoded (RFC 6901 6). What is not so stays as it is. */
 function decoded(ref: string): string {
   try {
     return decodeURIComponent(ref);

@@ -104,7 +104,7 @@ async function reading(path: string, read: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The daemon's: nothing is sent under one that the channel had before. Empty = the channel could not be created. */
+/** The daemon's: nothing is sent under an earlier one. Empty = the channel could not be created. */
 async function accountNow(context: CommandContext, channel: string): Promise<string | undefined> {
   const daemon = await askDaemon(dataDirOf(context));
   return daemon.kind === 'up' ? daemon.status.channels.find(({ name }) => name === channel)?.account : undefined;

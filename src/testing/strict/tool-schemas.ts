@@ -1,6 +1,6 @@
 /**
- * What is refused of the schema of a tool's arguments. The texts are those of the APIs as users reported them:
- * https://github.com/anthropics/claude-code/issues/7365, https://github.com/anthropics/claude-code/issues/5878,
+ * What is refused of the schema of a tool's arguments. Texts of the APIs, as users reported them:
+ * https://github.com/anthropics/claude-code/issues/7365 and 5878,
  * https://github.com/nspady/google-calendar-mcp/issues/39, https://github.com/mark3labs/mcphost/issues/88 and
  * https://github.com/ogx-ai/ogx/pull/3602.
  */
@@ -18,7 +18,7 @@ export function anthropicSchemaProblem(schema: Json): string | undefined {
   return 'JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use.';
 }
 
-/** What OpenAI says behind `Invalid schema for function 'NAME': `. That of a list of `items` is not from a page. */
+/** What OpenAI says behind `Invalid schema for function 'NAME': `. Of older drafts it is a guess. */
 export function openAiSchemaProblem(schema: Json): string | undefined {
   if (schema['type'] !== 'object' || NOT_FIRST.some((key) => schema[key] !== undefined))
     return "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.";
