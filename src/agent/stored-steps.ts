@@ -4,6 +4,7 @@ import type { Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { ProviderState, SessionMessage, ToolCall } from '../core/session.ts';
 import type { AttachedFile, ToolResult } from '../core/tool.ts';
+import type { AgentRun } from '../core/turn.ts';
 
 /** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
 export interface StoredAnswer {
@@ -27,6 +28,8 @@ export interface StoredInput {
   readonly content: string;
   /** Paths in the session's workspace. */
   readonly media: readonly string[];
+  /** As `AgentRun.notice`. Absent: there is none. */
+  readonly notice?: string;
 }
 
 export interface StoredCall {
@@ -50,6 +53,11 @@ export interface StoredSummary {
 }
 
 type Fields = Readonly<Record<string, Json>>;
+
+export function storedInput({ input, notice, keepsTools, tools }: AgentRun): StoredInput {
+  const { content, media = [] } = input;
+  return { content, media, ...(notice ? { notice } : {}), ...(keepsTools ? { tools: tools.map(({ name }) => name) } : {}) };
+}
 
 export function encodeCompacted({ to, line: { id, content, taint = 0, timestamp } }: StoredSummary): Json {
   return { to, id, content, taint, timestamp };
@@ -149,8 +157,10 @@ export function decodeAnswer(value: Json | undefined): StoredAnswer | undefined 
 export function decodeInput(value: Json | undefined): StoredInput | undefined {
   const input = fields(fields(value)?.['input']);
   if (typeof input?.['content'] !== 'string') return undefined;
-  const { tools } = input;
-  return { content: input['content'], media: strings(input['media']), ...(tools === undefined ? {} : { tools: strings(tools) }) };
+  const { content, tools } = input;
+  const notice = text(input['notice']);
+  const beside = { ...(notice === '' ? {} : { notice }), ...(tools === undefined ? {} : { tools: strings(tools) }) };
+  return { content, media: strings(input['media']), ...beside };
 }
 
 export function decodeCall(value: Json | undefined): StoredCall | undefined {

@@ -450,6 +450,20 @@ test('what changes in the workspace between the question and the yes makes the y
   expect(await readdir(workspace)).toEqual(['tidy.sh']);
 });
 
+test('a yes to a program holds in a turn that began with a file', async (context) => {
+  needsSandbox(context);
+  await using at = await scene([shell('wc -c uploads/*; touch made'), 'done'], { sandbox: {} }, { mode: 'guarded' });
+  at.channel.files.set('f', Buffer.from('notes'));
+  const media = [{ kind: 'document', ref: 'f', mime: 'text/plain' } as const];
+  await at.channel.deliver({ platformId: 'm1', text: 'count it', media });
+  const asked = () => at.channel.sent.filter(({ text }) => text.includes('May I use shell'));
+  await until('a question', () => asked().length === 1);
+  const code = /\/allow (\w+)/.exec(asked()[0]?.text ?? '')?.[1];
+  await at.channel.deliver({ platformId: 'm2', text: `/allow ${code}` });
+  await until('it ran, or is asked anew', () => asked().length === 2 || at.channel.texts().includes('done'));
+  expect([asked().length, at.channel.texts().at(-1)]).toEqual([1, 'done']);
+});
+
 test.for([
   ['the network', { allow_network: true }, 'in a sandbox (bwrap) with the network'],
   ['no sandbox', { mode: 'none' }, 'without a sandbox'],

@@ -1,4 +1,6 @@
 // Runs that wait, through the whole daemon: a scripted model, tools that wait, a journal on disk.
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Model, ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
@@ -180,6 +182,34 @@ test('a tool with an effect of its own cannot wait', async () => {
   await using rig = await start(dir.path, model, { daemon: { extraTools: [tools] } });
   await rig.channel.deliver({ text: 'do it all' });
   await until('it is answered', () => rig.channel.texts().includes('all: Error: sleep has an effect, so it cannot wait'));
+});
+
+test('a turn that goes on after a wait leaves what tools made of the files of its message, and still tells which it lacks', async () => {
+  await using dir = await tempDir();
+  const path = /uploads\/\w+\.txt/;
+  const model = scriptedModel([
+    ({ messages }) => {
+      const [file] = path.exec(String(messages.at(-1)?.content)) ?? [];
+      return { toolCalls: [{ name: 'write_file', arguments: { path: file, content: 'mended' } }] };
+    },
+    { toolCalls: [PERSON] },
+    'done',
+  ]);
+  await using rig = await start(dir.path, model);
+  rig.channel.files.set('there', Buffer.from('as it was sent'));
+  const file = (ref: string) => ({ kind: 'document', ref, mime: 'text/plain' }) as const;
+  await rig.channel.deliver({ text: 'mend it', media: [file('there'), file('gone')] });
+  await until('the question is asked', () => codeIn(rig));
+  rig.channel.files.set('gone', Buffer.from('too late: the model was told that there is none'));
+  await rig.channel.deliver({ text: `/allow ${codeIn(rig)}` });
+  await rig.daemon.gateway.idle();
+  const answer = await until('it is answered', () => rig.channel.texts().find((text) => text.startsWith('done')));
+  expect(answer).toMatch(/^done\n\n⚠️ File: .*\(GH1505\)/);
+  const files: string[] = [];
+  for await (const path of glob('workspaces/*/*/uploads/*', { cwd: dir.path })) {
+    files.push(await readFile(join(dir.path, path), 'utf8'));
+  }
+  expect(files).toEqual(['mended']);
 });
 
 test('what was shown before a wait keeps its last text, and the answer is a message of its own', async () => {

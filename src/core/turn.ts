@@ -101,6 +101,8 @@ export interface AgentRun {
   readonly history: readonly SessionMessage[];
   /** The new user message, already in its final form (media noted in the text). */
   readonly input: SessionMessage;
+  /** What the person is told below the answer: kept with the first answer, for a later attempt. Absent: none. */
+  readonly notice?: string;
   readonly tools: readonly Tool[];
   readonly access: ToolAccess;
   /** Absent = there are none. */

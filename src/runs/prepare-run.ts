@@ -2,6 +2,7 @@
  * What the agent of a run is asked: the message with its files fetched, or the prompt of what no message
  * began.
  */
+import { decodeInput, type StoredInput } from '../agent/stored-steps.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import { channelOf, type RunRow } from '../core/run.ts';
 import { callContext } from './ended.ts';
@@ -13,12 +14,14 @@ import { messageOf, promptedWords } from './task-run.ts';
 export async function prepareRun(
   row: RunRow,
   workspace: string,
-  options: Pick<RunnerOptions, 'transcriber' | 'channel' | 'uploads' | 'clock' | 'emit'>,
+  options: Pick<RunnerOptions, 'transcriber' | 'channel' | 'uploads' | 'clock' | 'emit' | 'journal'>,
   signal: AbortSignal,
 ): Promise<Prepared> {
   const { transcriber, channel, uploads } = options;
   const message = messageOf(row);
   if (!message) return promptedWords(row);
+  const read = await inputOf(row, options.journal);
+  if (read) return { text: read.content, media: read.media, notice: read.notice ?? '' };
   return await prepare(message, {
     channel: (limit) => channel(channelOf(row), limit),
     ...{ workspace, uploads },
@@ -30,4 +33,14 @@ export async function prepareRun(
       tellFailed(row, { code, detail: `${media.kind}: ${errorText(error)}` }, options);
     },
   });
+}
+
+/**
+ * What the model has been asked. Files are not fetched again then: that would undo what tools made of them,
+ * and void each yes to a program, which covers every file of the workspace.
+ */
+async function inputOf({ seq, generation }: RunRow, journal: RunnerOptions['journal']): Promise<StoredInput | undefined> {
+  if (generation === 1) return undefined;
+  const answers = (await journal.steps(seq)).filter(({ kind }) => kind === 'model');
+  return answers.map(({ value }) => decodeInput(value)).find((input) => input !== undefined);
 }

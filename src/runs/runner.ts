@@ -253,7 +253,7 @@ export class Runner {
       runId: key,
       system: this.#options.system(),
       ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
-      input,
+      ...{ input, notice: turn.notice },
       tools: this.#options.tools(row, turn.taint, held),
       access: accessOf(row, turn, this.#options),
       hooks: this.#options.hooks,
