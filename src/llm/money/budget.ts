@@ -6,6 +6,7 @@
 import type { SpendingReader } from '../../core/ledger.ts';
 import type { ModelCallContext } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { settledOrAborted } from '../../lib/time-limit.ts';
 import { startOfLocalDay } from '../../lib/wall-time.ts';
 import { Accounts } from './accounts.ts';
 import { keysOf, type LimitName, linkedKeys } from './limit-keys.ts';
@@ -71,6 +72,8 @@ export interface SpendingCall {
   readonly alone?: boolean;
   /** The last refusal it met, also when another model then answered. */
   refused?: Refused;
+  /** What the dearest of its refused calls may cost: a yes may let that one through. Infinity = unknown. */
+  dearestUsd: number;
 }
 
 export interface BudgetOptions {
@@ -170,7 +173,10 @@ export class Budget {
     const worst = worstUsd !== null && worstUsd >= 0 && Number.isFinite(worstUsd) ? worstUsd : null;
     const refused = this.#refusal(context, worst);
     if (refused) {
-      if (terms) terms.refused = refused;
+      if (terms) {
+        terms.refused = refused;
+        terms.dearestUsd = Math.max(terms.dearestUsd, worst ?? Number.POSITIVE_INFINITY);
+      }
       if (terms?.beyond !== 'granted') return refused;
       terms.beyond = 'taken';
     }
@@ -182,7 +188,7 @@ export class Budget {
     context: ModelCallContext,
     { beyond, ...terms }: Pick<SpendingCall, 'fitFrom' | 'alone'> & { readonly beyond?: boolean } = {},
   ): SpendingCall {
-    const own: Terms = { ...terms, context: { ...context }, beyond: beyond ? 'granted' : 'no' };
+    const own: Terms = { ...terms, context: { ...context }, dearestUsd: 0, beyond: beyond ? 'granted' : 'no' };
     this.#calls.set(own.context, own);
     return own;
   }
@@ -202,16 +208,7 @@ export class Budget {
 
   /** Resolves when a call settled, money came back or limits changed. Rejects with the signal's reason. */
   async changed(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { promise } = this.#changed;
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = (): void => aborted.reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      await Promise.race([promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+    await settledOrAborted(this.#changed.promise, signal);
   }
 
   #reserved(context: ModelCallContext, worst: number, granted: Terms | undefined): Reservation {

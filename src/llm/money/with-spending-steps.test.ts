@@ -8,6 +8,7 @@ import { collect, modelContract, modelRequest, streamedText } from '../contract.
 import { createDemoModel } from '../demo.ts';
 import { createChain } from '../routing/chain.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
+import { estimateCall } from './cost.ts';
 import { withBudget } from './with-budget.ts';
 import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from './with-spending-steps.ts';
 
@@ -213,6 +214,29 @@ describe('withSpendingSteps', () => {
     expect(budget.tightest(request.context)?.reservedUsd).toBe(0);
     expect(names()).toContain('asked');
   });
+
+  test.for([
+    ['with tools', [{ ...TOOL, description: 'Searches far and wide. '.repeat(500) }]],
+    ['without', []],
+  ] as const)(
+    'ask: the figure is the most that what it lets through may cost, whichever model that is: %s',
+    async ([, tools]) => {
+      const dear = paidModel(['dear'], {}, 'acme/large');
+      const cheap = paidModel([], { price: { in: 0.1, out: 1 } }, 'acme/small');
+      let text = '';
+      const askOwner: SpendingStepsOptions['askOwner'] = async (question) => {
+        text = question.text;
+        return 'question';
+      };
+      const { call, spend } = await setup({ dailyUsd: 1 }, [dear, cheap], { askOwner });
+      spend(0.9999);
+      expect((await call(modelRequest('x', { tools, mayWait: {} }))).at(-1)?.type).toBe('wait');
+      await call(modelRequest('x', { tools, mayWait: { verdict: 'allow' } }));
+      const [sent = expect.fail('the dear one was not called')] = dear.requests;
+      expect(sent.tools).toEqual(tools);
+      expect(Number(/at most (\S+) USD/.exec(text)?.[1])).toBeCloseTo(estimateCall(sent, facts()).worstUsd ?? 0, 2);
+    },
+  );
 
   test('ask: a no, nobody to ask and a request that cannot wait all stop the call', async () => {
     let asked = 0;

@@ -101,6 +101,8 @@ class Ladder {
   #waitLeftMs: number;
   /** The step `cheaper` was not reached. */
   #alone: boolean;
+  /** As `SpendingCall.dearestUsd`, of the whole request, which is what a yes lets through. Undefined: not tried. */
+  #dearestUsd: number | undefined;
 
   constructor(parts: LadderParts) {
     this.#parts = parts;
@@ -168,6 +170,7 @@ class Ladder {
       if (!next) this.#report('allowed', refused);
       return next;
     }
+    if (this.#dearestUsd === undefined && !(yield* this.#attempt(this.#plain))) return undefined;
     const name = await this.#name(options.askOwner, refused);
     if (name === undefined || signal.aborted) return turned;
     this.#report('asked', refused);
@@ -177,9 +180,9 @@ class Ladder {
 
   async #name(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<string | undefined> {
     const { context } = this.#parts.request;
-    const { spentUsd, worstUsd } = refused;
-    const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
-    const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
+    const dearestUsd = this.#dearestUsd ?? Number.POSITIVE_INFINITY;
+    const cost = dearestUsd === Number.POSITIVE_INFINITY ? 'of unknown price' : `of at most ${usdText(dearestUsd)}`;
+    const text = `There is ${limitText(refused)}; ${usdText(refused.spentUsd)} are spent. Allow one more call ${cost}?`;
     try {
       return await askOwner({ ...refused, context, text });
     } catch {
@@ -192,6 +195,7 @@ class Ladder {
     for (;;) {
       const { request, call } = make();
       const failure = yield* this.#once(request);
+      if (make === this.#plain) this.#dearestUsd = Math.max(this.#dearestUsd ?? 0, call.dearestUsd);
       if (!failure) {
         if (call.refused && !this.#alone) this.#report('cheaper', call.refused);
         return undefined;
