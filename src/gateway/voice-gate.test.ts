@@ -9,7 +9,7 @@ import type { Clock } from '../core/ports.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { recordEvents, tempDir, until } from '../testing/fakes.ts';
-import { scriptedModel } from '../testing/scripted-model.ts';
+import { type Script, type ScriptedModel, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 
@@ -27,14 +27,15 @@ afterEach(async () => {
 
 class Scene {
   readonly channel = new TestChannel('test');
-  readonly model = scriptedModel((request) => `echo: ${request.messages.at(-1)?.content}`);
+  readonly model: ScriptedModel;
   readonly asked: ModelCallContext[] = [];
   readonly events: RunEvent[] = [];
   /** What is said in the next voice notes. */
   readonly says: (string | Error | ((signal: AbortSignal) => Promise<string>))[] = [];
   heard = 0;
 
-  constructor() {
+  constructor(script: Script = (request) => `echo: ${request.messages.at(-1)?.content}`) {
+    this.model = scriptedModel(script);
     this.channel.files.set('v', Buffer.from('OggS sound'));
   }
 
@@ -263,4 +264,34 @@ test('one that grew too old before it was listened to is given up without a word
   expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 0 });
   expect(at.heard).toBe(1);
   expect(await at.recordings()).toEqual([]);
+});
+
+test('one whose answer had begun goes on after a restart, also where it cannot be fetched any more', async () => {
+  const list = { toolCalls: [{ name: 'list_dir', arguments: { path: '.' } }] };
+  const at = new Scene([list, { hang: true }, 'done']);
+  {
+    await using rig = await at.start();
+    await at.say('robot, look around');
+    await until('the second call', () => at.model.requests.length === 2);
+    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+  }
+  at.channel.files.clear();
+  await using rig = await at.start();
+  await rig.daemon.gateway.idle();
+  expect([at.outcomes(), at.channel.texts(GROUP)]).toEqual([['answered'], ['done']]);
+  expect(at.heard).toBe(1);
+});
+
+test('one whose answer waits before it has begun goes on after that, also where it cannot be fetched any more', async () => {
+  const wait = (): ScriptStep => {
+    at.channel.files.clear();
+    const late = { ok: true, output: 'allow' };
+    return { events: [{ type: 'wait', wait: { kind: 'signal', about: 'a yes', due: Date.now() + 20, late } }] };
+  };
+  const at = new Scene([wait, 'done']);
+  await using rig = await at.start();
+  await at.say('robot, think');
+  await until('it goes on', () => at.outcomes().length > 0);
+  await rig.daemon.gateway.idle();
+  expect([at.outcomes(), at.channel.texts(GROUP)]).toEqual([['answered'], [expect.stringMatching(/^done/)]]);
 });

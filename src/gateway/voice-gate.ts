@@ -1,5 +1,4 @@
-// claimed row -> (nothing written addresses the agent: what does its voice note say?) ->
-//   turn, or DONE without one
+// claimed row -> (no words address the agent: what does its voice note say?) -> turn, or DONE without one
 import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
@@ -34,7 +33,7 @@ export interface VoiceGateOptions {
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly backlog: Backlog;
-  readonly journal: Pick<Runs, 'finish' | 'release'>;
+  readonly journal: Pick<Runs, 'finish' | 'release' | 'steps'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -49,8 +48,7 @@ interface Heard {
  * The mention rule for what is spoken. Who may write and in which group was decided at admission; here, after
  * the commit and in the order of the lane, a recording is fetched and transcribed once, and its words open
  * the way to the agent or do not. Those that do not are remembered as background of the group, like words
- * that were written, and their recording is removed; so is one that /stop ended. No typing is shown
- * meanwhile.
+ * that were written, and their recording is removed; so is one that /stop ended. No typing is shown.
  */
 export class VoiceGate {
   readonly #options: VoiceGateOptions;
@@ -82,19 +80,21 @@ export class VoiceGate {
   }
 
   async #listen(row: ChatRow, signal: AbortSignal): Promise<Finish | undefined> {
-    const { backlog, clock, patterns } = this.#options;
+    const { backlog, clock, journal, patterns, turn } = this.#options;
     const started = clock.monotonic();
     const { overheard: _overheard, ...message } = row.message;
+    // Its turn had begun: it is meant for the agent, whatever can be heard by now.
+    const isBegun = row.historyTo !== undefined || (await journal.steps(row.seq)).length > 0;
+    if (isBegun) return await turn({ ...row, message }, signal, Promise.resolve());
     const { heard, isWhole } = await this.#hear(row, signal);
     const words = heard.map((note) => note.words).filter((text) => text !== '');
     if (words.some((text) => isNamed(text, patterns(message.channel)))) {
-      // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without
-      // it.
+      // In memory, as it was: a turn that a crash interrupts goes on without it.
       const taken = backlog.take(message);
       if (taken) backlog.hold(row, taken);
       const background = taken ? { background: taken.lines } : {};
       try {
-        return await this.#options.turn({ ...row, message: { ...message, ...background } }, signal, Promise.resolve());
+        return await turn({ ...row, message: { ...message, ...background } }, signal, Promise.resolve());
       } catch (error) {
         backlog.giveBackOf(message.id); // the next attempt takes it again
         throw error;
