@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import type { Job } from '../core/job.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
+import { createProviderRouter, type ProviderRouter } from '../llm/routing/provider-router.ts';
+import { estimateRequestTokens } from '../llm/tokens.ts';
 import { whyOf } from '../runs/why.ts';
 import { DoublePlatform } from '../simulator/double/server.ts';
 import { cliJson } from '../testing/cli-json.ts';
@@ -20,8 +22,15 @@ const CHAT = { channel: 'test', chatId: 'chat-1' };
 
 async function scene(
   script: Script,
-  more: { readonly allowed?: string[]; readonly before?: (dir: string) => Promise<void>; readonly timezone?: string } = {},
+  more: {
+    readonly allowed?: string[];
+    readonly before?: (dir: string) => Promise<void>;
+    readonly timezone?: string;
+    readonly sections?: Record<string, unknown>;
+    readonly named?: ProviderRouter;
+  } = {},
 ) {
+  const { named } = more;
   const dir = await tempDir();
   await more.before?.(dir.path);
   const model = scriptedModel(script);
@@ -30,7 +39,11 @@ async function scene(
     ...{ dataDir: dir.path, model, channel },
     entry: { allowed_senders: more.allowed ?? ['*'] },
     gateway: { owner: [{ channel: 'test', chat_id: 'owner' }] },
-    ...(more.timezone === undefined ? {} : { daemon: { timezone: more.timezone } }),
+    sections: more.sections ?? {},
+    daemon: {
+      ...(more.timezone === undefined ? {} : { timezone: more.timezone }),
+      ...(named ? { model: async () => ({ model, named, [Symbol.asyncDispose]: async () => undefined }) } : {}),
+    },
   });
   const { journal } = running.daemon;
   return {
@@ -78,6 +91,20 @@ test('a job of a chat speaks in its session: the next message of the chat knows 
   await at.channel.deliver({ platformId: 'm1', text: 'later' });
   await at.daemon.gateway.idle();
   expect(at.model.requests[1]?.messages.map(({ content }) => content)).toContain('Time to call Mum.');
+});
+
+test('a job in a long conversation is asked of the model of purpose job, with as much of it as that one reads', async () => {
+  const cheap = scriptedModel([], { id: 'ollama/small', contextWindow: 8_192 });
+  await using at = await scene(() => 'noted', {
+    sections: { models: { cheap: { provider: 'ollama', model: 'small' } }, purposes: { job: 'cheap' } },
+    named: createProviderRouter([{ key: 'cheap', model: cheap }]),
+  });
+  for (const n of [1, 2, 3, 4]) await at.channel.deliver({ platformId: `m${n}`, text: 'Of Rome. '.repeat(2_000) });
+  await at.daemon.gateway.idle();
+  await at.fire({ payload: { text: 'tidy up', profile: 'session', deliver: CHAT, session: '_main:test:chat-1' } });
+  const asked = at.model.requests.at(-1) ?? expect.fail('it was not asked');
+  expect([asked.model, asked.messages.at(-1)?.content]).toEqual(['cheap', expect.stringContaining('tidy up')]);
+  expect(estimateRequestTokens(asked)).toBeLessThan(8_192);
 });
 
 test('/stop in the chat of a job ends its run, which stays unanswered after a restart', async () => {

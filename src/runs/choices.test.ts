@@ -5,21 +5,22 @@ import type { InboundMessage } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
+import { createProviderRouter } from '../llm/routing/provider-router.ts';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { Choices } from './choices.ts';
+import { Choices, type ChoicesOptions } from './choices.ts';
 import { Transcripts } from './transcripts.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 
-async function scene() {
+async function scene(more: Partial<Pick<ChoicesOptions, 'named' | 'configured'>> = {}) {
   const dir = await tempDir();
   const clock = new FakeClock();
   const { journal } = await openJournal({ dir: dir.path, clock });
   const store = createMemoryStore({ clock });
   const transcripts = new Transcripts({ journal, store, clock, onError: () => undefined });
   const model = scriptedModel([]);
-  const choices = new Choices({ ...{ model, thinking: 'auto', journal, transcripts }, configured: () => ({}) });
+  const choices = new Choices({ ...{ model, thinking: 'auto', journal, transcripts }, configured: () => ({}), ...more });
   let count = 0;
   const said = async (from: Partial<InboundMessage> = {}) => {
     count += 1;
@@ -83,4 +84,16 @@ test('a run without a message goes by the chat where it goes on with the convers
   expect(await at.thinking(await at.job('_main:job:1'))).toBeUndefined();
   // The same chat, of an account that was not the first of its channel.
   expect(await at.thinking(await at.job(sessionKey(inbound(), 'first')))).toBe('high');
+});
+
+test('the model of the purpose job holds where nothing was chosen, as one that was chosen does', async () => {
+  const entryOf = (key: string) => ({ key, model: scriptedModel([], { id: `ollama/${key}`, contextWindow: 8_192 }) });
+  const named = createProviderRouter(['cheap', 'deep'].map(entryOf));
+  await using at = await scene({ named, configured: ({ message }) => (message ? {} : { jobModel: 'cheap' }) });
+  const row = await at.said();
+  const { model } = await at.choices.of(await at.job(row.session));
+  expect([model.id, model.contextWindow]).toEqual(['ollama/cheap', 8_192]);
+  await at.choices.choose(row, { model: 'deep' });
+  expect((await at.choices.of(await at.job(row.session))).model.id).toBe('ollama/deep');
+  expect((await at.choices.of(await at.job('_main:job:1'))).model.id).toBe('ollama/cheap');
 });

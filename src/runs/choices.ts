@@ -14,6 +14,8 @@ import type { Transcripts } from './transcripts.ts';
 export interface ConfiguredChoice {
   readonly senderModel?: string | undefined;
   readonly channelModel?: string | undefined;
+  /** For what a job began. Its conversation is then cut to the window of this model. */
+  readonly jobModel?: string | undefined;
   readonly channelThinking?: ThinkingLevel | undefined;
 }
 
@@ -64,12 +66,13 @@ export class Choices {
   async inForce(row: RunRow): Promise<InForce> {
     const { named, configured, thinking: base } = this.#options;
     const chosen = await this.#chosen(row);
-    const { senderModel, channelModel, channelThinking } = configured(row);
+    const { senderModel, channelModel, jobModel, channelThinking } = configured(row);
     const places = [
       [row.message ? undefined : row.prompt.model, 'chosen for this run'],
       [chosen.model, 'chosen here'],
       [senderModel, 'set for you in the config'],
       [channelModel, 'set for this channel in the config'],
+      [jobModel, 'set for jobs in the config'],
     ] as const;
     // By the whole name: `find` guesses what a person means, and a name that is gone means no other one.
     const found = places.map(([name, from]) => ({ entry: named?.entries.find(({ key }) => key === name), from }));

@@ -1,5 +1,6 @@
 import { systemPrompt } from '../../agent/prompt.ts';
 import { turnsOfPerson } from '../../bus/turn-permits.ts';
+import { jobOf } from '../../core/child.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
 import type { People } from '../../core/people.ts';
@@ -192,9 +193,10 @@ export function choicesOf({ base, models, transcripts }: TurnParts): Choices {
     get thinking() {
       return base.live().thinking;
     },
-    configured({ message, source }) {
+    configured(row) {
+      const { message, source } = row;
       if (source.kind === 'api') return { senderModel: base.live().mcp_clients[source.client]?.model };
-      if (!message) return {};
+      if (!message) return jobOf(row) === undefined ? {} : { jobModel: base.live().purposes.job };
       const { channel, senderId } = message;
       const { model, sender_models: bySender, thinking } = base.channels.rules(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
