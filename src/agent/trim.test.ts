@@ -78,6 +78,29 @@ describe('trimHistory', () => {
     ]);
   });
 
+  test('a summary that a model wrote stays whole, and the lines of the others get the room that it leaves', () => {
+    const content = `Conversation summary (compacted from 31 messages)\nA model wrote it.\n${words}\nRome is on 3 May.`;
+    const summary = line('system', content, { id: 'compacted:m1' });
+    const repaired = repairHistory([line('system', 'base'), summary, ...talk]);
+    const trimmed = trimHistory(repaired, 6_000);
+    const lines = trimmed[1]?.content.split('\n').slice(1) ?? [];
+    expect(lines.slice(0, 5)).toEqual([
+      '> Context: [System note] Conversation summary (compacted from 31 messages)',
+      ...['A model wrote it.', words, 'Rome is on 3 May.', expect.stringMatching(/^> User: \d+ question$/)],
+    ]);
+    expect(estimateTokens(trimmed)).toBeLessThanOrEqual(4_000);
+    expect(trimHistory(trimmed, 6_000)).toEqual(trimmed);
+    expectSound(trimmed);
+  });
+
+  test('a summary that is longer than the room for it is cut', () => {
+    const summary = line('system', `A summary\n${'長'.repeat(3_000)}`, { id: 'compacted:m1' });
+    const trimmed = trimHistory(repairHistory([line('system', 'base'), summary, ...talk]), 3_000);
+    expect(estimateTokens(trimmed)).toBeLessThanOrEqual(2_000);
+    expect(trimmed[1]?.content).toMatch(/長{900,}\n\[… cut\]$/);
+    expectSound(trimmed);
+  });
+
   test('the task stays word for word although many tool rounds followed it', () => {
     const task = user(`the task: ${words}`, 99);
     const rounds = Array.from({ length: 30 }, (_, n) => toolRound(n, words)).flat();

@@ -2,6 +2,7 @@
 import { wholeGroups } from '../core/history-cut.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { estimateTokens, messageTokens, SAFETY_MARGIN, textTokens } from '../llm/tokens.ts';
+import { isCompacted } from './compact.ts';
 import { cutText, firstLine } from './cut-text.ts';
 import { asNote, isNote, lastUserIndex } from './repair.ts';
 
@@ -85,18 +86,27 @@ function tailLength(groups: readonly (readonly SessionMessage[])[], budget: numb
 
 function summaryMessage(messages: readonly SessionMessage[], budget: number): SessionMessage {
   const names = new Map(messages.flatMap((message) => (message.tool_calls ?? []).map((call) => [call.id, call.name] as const)));
+  const earlier = compactedText(messages, budget);
   const kept: string[] = [];
-  let tokens = 0;
+  let tokens = textTokens(earlier);
   // From the newest back: when the space runs out, the oldest lines are the ones missing.
-  for (const message of messages.toReversed()) {
+  for (const message of messages.filter((one) => !isCompacted(one)).toReversed()) {
     const lines = summaryLines(message, names);
     tokens += lines.reduce((sum, line) => sum + textTokens(line) + 1, 0);
     if (tokens > budget) break;
     kept.unshift(...lines);
   }
   const newest = messages.at(-1);
-  const content = [`Conversation Summary (compacted from ${messages.length} messages)`, ...kept].join('\n');
+  const heading = `Conversation Summary (compacted from ${messages.length} messages)`;
+  const content = [heading, ...(earlier === '' ? [] : [earlier]), ...kept].join('\n');
   return asNote({ id: `${newest?.id ?? ''}${SUMMARY_ID}`, role: 'system', content, timestamp: newest?.timestamp ?? '' });
+}
+
+/** Summaries that a model wrote, whole where they fit: of what they stand for there is nothing else. '' = none. */
+function compactedText(messages: readonly SessionMessage[], budget: number): string {
+  const compacted = messages.filter(isCompacted).map(({ content }) => `> Context: ${content}`);
+  const text = compacted.join('\n');
+  return cutText(text, Math.floor((text.length * budget) / Math.max(budget, textTokens(text))));
 }
 
 /** Lengths and line forms of spec C3. */
