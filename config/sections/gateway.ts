@@ -79,7 +79,7 @@ export const gatewaySection = z
       .max(1000)
       .default(50)
       .describe(
-        'Most messages of a session that the model is given (1 to 1000). Of a longer session it is given the newest, between half of this and all of it: a beginning that stays the same is cheaper. Applies without a restart.',
+        'Most messages of a session that the model is given (1 to 1000). Of a longer session it is given the newest, between half of this and all of it, with the summary of what was before: a beginning that stays the same is cheaper. Applies without a restart.',
       ),
     compaction: z
       .boolean()

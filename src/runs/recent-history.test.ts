@@ -43,3 +43,15 @@ test('a limit of one message is kept', () => {
     Array.from({ length: TURNS }, (_, turn) => [`m${turn}:a2`]),
   );
 });
+
+test('the summary of what was before stands at the beginning, within the limit and however short the rest is', () => {
+  const summary = line('system', 'They talked.', { id: 'compacted:m0' });
+  const later = histories(10_000).at(11) ?? [];
+  for (const most of [2, 10, 30, 47, 48, 49]) {
+    const given = recentHistory([summary, ...later], most);
+    expect(given[0], `of ${most}`).toBe(summary);
+    expect(given.length).toBeLessThanOrEqual(most);
+    expect(given.slice(1)).toEqual(later.slice(-(given.length - 1)));
+  }
+  expect(recentHistory([summary, ...later], 1)).toEqual(later.slice(-1));
+});

@@ -77,3 +77,21 @@ test('a run that waited while more was said than is kept at hand sees the histor
   const anew = await told();
   expect([anew.history, anew.notes.since?.match(/line l\d+/g)]).toEqual([[], ['line l58', 'line l59']]);
 });
+
+test('the summary of a conversation is read also where fewer lines are given than stand behind it', async () => {
+  await using at = await setup();
+  const store = cached(openJsonlStore({ dir: at.dir, clock: new FakeClock(), onDamage: () => undefined }));
+  const summary = { ...line('compacted:m0'), role: 'system', content: 'They talked.' } as const;
+  await store.append(SESSION, [summary, ...Array.from({ length: 39 }, (_, n) => line(`l${n}`))]);
+  await using transcripts = new Transcripts({ journal: at.journal, store, clock: new FakeClock(), onError: () => undefined });
+  const row = await at.begin(1);
+  for (const [historyTo, newest] of [
+    [undefined, 'l38'],
+    ['l37', 'l37'],
+  ] as const) {
+    const run = historyTo === undefined ? row : { ...row, historyTo };
+    const { history } = await toldTo(run, { journal: at.journal, transcripts, maxHistory: () => 10, earlier, about }, NEVER);
+    expect([history[0]?.content, history.at(-1)?.id]).toEqual(['They talked.', newest]);
+    expect(history.length).toBeLessThanOrEqual(10);
+  }
+});

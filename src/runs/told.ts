@@ -8,6 +8,7 @@ import type { CallVerdict, RunNotes } from '../core/turn.ts';
 import type { ParkedRun, StoredWait, WaitKind } from '../core/wait.ts';
 import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
+import { FROM_WHILE_BUSY } from './compaction.ts';
 import type { Earlier } from './earlier.ts';
 import type { GroupAbout } from './group-about.ts';
 import { isOfRun } from './order-lines.ts';
@@ -106,14 +107,18 @@ function verdictOf({ id, callId, question, value }: StoredWait): readonly (reado
   return [[callId, { wait: id, isAllowed, ...digest, text: value.output }]];
 }
 
-/** Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. */
+/**
+ * Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. As many as
+ * may stand behind a summary at least, so that it is among them.
+ */
 async function linesFor(
   { session, historyTo }: RunRow,
   transcripts: ToldOptions['transcripts'],
   maxHistory: number,
 ): Promise<readonly SessionMessage[]> {
-  if (historyTo === undefined) return await transcripts.load(session, maxHistory + 1);
-  const lines = await transcripts.load(session, 2 * maxHistory + 1);
+  const newest = (most: number) => transcripts.load(session, Math.max(most, FROM_WHILE_BUSY) + 1);
+  if (historyTo === undefined) return await newest(maxHistory);
+  const lines = await newest(2 * maxHistory);
   const has = historyTo === '' || lines.some(({ id }) => id === historyTo);
   // More may have been said since than these, so only the whole session tells whether it was begun anew.
   return has ? lines : await transcripts.load(session);
