@@ -177,6 +177,25 @@ test('a turn that fails inside the gateway after a tool ran is remembered as one
   expect(shown(rig.model.requests[0])[2]).toEqual(['tool', 'paid 9 EUR']);
 });
 
+test('a model that fails after a tool ran: the chat is told what ran, before it asks again', async () => {
+  await using dir = await tempDir();
+  await using rig = await start(dir.path, { script: [PAY, { fail: 'timeout' }] });
+  await rig.channel.deliver({ text: 'pay the bill' });
+  await rig.daemon.gateway.idle();
+  expect(rig.channel.texts()).toEqual([expect.stringMatching(/ \(GH2105\)\nAlready run: pay$/)]);
+});
+
+test('a model that withholds its answer after a file was attached: the chat has the file', async () => {
+  await using dir = await tempDir();
+  const attach = { toolCalls: [{ name: 'send_file', arguments: { file_path: 'receipt.txt' } }] };
+  const write = { toolCalls: [{ name: 'write_file', arguments: { path: 'receipt.txt', content: 'paid' } }] };
+  await using rig = await start(dir.path, { script: [write, attach, { fail: 'content-filter' }] });
+  await rig.channel.deliver({ text: 'the receipt, please' });
+  await rig.daemon.gateway.idle();
+  expect(rig.channel.texts()[0]).toMatch(/ \(GH2111\)\nAlready run: write_file, send_file$/);
+  expect(rig.channel.sent.flatMap(({ file }) => file?.name ?? [])).toEqual(['receipt.txt']);
+});
+
 test('a turn that is stopped before anything came of it: what was asked is remembered, what only waited is not', async () => {
   await using dir = await tempDir();
   await using rig = await start(dir.path, { script: [HANG, 'Here.'] });

@@ -343,6 +343,6 @@ test('job_usd bounds each run of a job by itself, and the model of purpose job w
   for (const { key } of groups) expect(key).toMatch(/^job\/ab12cd34\/\d+$/);
   // Told once: it goes on to fail in the same way.
   expect(platform.posted.map(({ text }) => text)).toEqual([
-    expect.stringMatching(/^The scheduled job ab12cd34 failed\.\n.*\(GH2112\)$/s),
+    expect.stringMatching(/^The scheduled job ab12cd34 failed\.\n.*\(GH2112\)\nAlready run: list_dir$/s),
   ]);
 });

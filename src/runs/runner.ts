@@ -195,13 +195,14 @@ export class Runner {
         });
       case 'limit':
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
-      case 'failed':
-        return this.#done(row, {
-          state: ANSWERED_WITH_NOTHING.includes(outcome.failure.kind) ? 'DONE' : 'DEAD',
-          outcome: `failed:${outcome.failure.code}`,
-          text: failureText(outcome.failure),
-          lines,
-        });
+      case 'failed': {
+        const { kind, code } = outcome.failure;
+        const { tools } = this.#options.remains(row, await this.#options.journal.steps(row.seq));
+        const end = { outcome: `failed:${code}`, text: withTools(failureText(outcome.failure), tools), lines };
+        // What is run again attaches its files then.
+        const isOver = ANSWERED_WITH_NOTHING.includes(kind);
+        return this.#done(row, isOver ? { ...end, state: 'DONE', files } : { ...end, state: 'DEAD' });
+      }
       case 'aborted':
         return await this.#stopped(row, signal);
     }
