@@ -382,6 +382,30 @@ describe('a login', () => {
     expect(await it.open().get('openai', never)).toBe('access-3');
   });
 
+  test.each(['a call', 'closing'])(
+    'that could not be stored is stored by %s once there is room: no refresh token is sent twice',
+    async (by) => {
+      await using it = await scene();
+      await it.store.set(renewable(it.clock, 0), never);
+      const broken = Promise.withResolvers<Renewal>();
+      it.answers.push(broken.promise);
+      const got = it.store.get('openai', never);
+      await expect.poll(() => it.renewals.length).toBe(1);
+      await rename(it.dir, `${it.dir}-away`);
+      broken.resolve(renewed(it.clock, '2'));
+      expect(await got).toBe('access-2');
+      await rename(`${it.dir}-away`, it.dir);
+      if (by === 'a call') {
+        expect(await it.store.get('openai', never)).toBe('access-2');
+        await it.clock.advance(MINUTE);
+        expect(await it.store.get('openai', never)).toBe('access-2');
+        await until('it is stored', async () => (await it.open().list())[0]?.state === 'usable');
+      } else await it.store[Symbol.asyncDispose]();
+      expect(await it.open().get('openai', never)).toBe('access-2');
+      expect(it.renewals).toEqual(['refresh-1']);
+    },
+  );
+
   test('whose issuer never answers holds nobody longer than 20 s', async () => {
     await using it = await scene();
     await it.store.set(renewable(it.clock, 0), never);

@@ -3,7 +3,7 @@ import { errorText, GatehouseError } from '../../core/errors.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import { lockFile } from '../file-lock.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
-import { settledOrAborted, timeLimit } from '../time-limit.ts';
+import { settledOrAborted, type TimeLimit, timeLimit } from '../time-limit.ts';
 import { AuthFile } from './auth-file.ts';
 import { type AuthMethod, areTokens, type Credential, flawOf, fromStored, isProviderName, toStored } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
@@ -43,9 +43,7 @@ export interface LoginSummary {
 }
 
 /** Does no I/O before the first call. */
-export function openAuthStore(options: AuthStoreOptions): AuthStore {
-  return new AuthStore(options);
-}
+export const openAuthStore = (options: AuthStoreOptions): AuthStore => new AuthStore(options);
 
 interface FailedRenewal {
   /** Another one is tried at once. */
@@ -57,18 +55,16 @@ interface FailedRenewal {
   readonly at: number;
 }
 
-/**
- * Logins by provider (spec L1). Methods reject with GH2202 when the file cannot be trusted, with GH1202 when
- * it cannot be written.
- */
+/** Logins by provider (spec L1). GH2202: its file cannot be trusted. GH1202: it cannot be written. */
 export class AuthStore implements AsyncDisposable {
+  readonly path: string;
   readonly #file: AuthFile;
   readonly #options: AuthStoreOptions;
   readonly #mutex = new KeyedMutex();
   readonly #renewals = new Map<string, Promise<Credential | undefined>>();
   readonly #failed = new Map<string, FailedRenewal>();
   /** Renewed but not on disk (it was full): the refresh token of the file is used up. */
-  readonly #unsaved = new Map<string, { readonly replaces: string; readonly credential: Credential }>();
+  readonly #unsaved = new Map<string, { readonly replaces: string; readonly credential: Credential; triedAt: number }>();
   /** By provider: an access token that was refused although it had time left. */
   readonly #refused = new Map<string, string>();
   readonly #secrets = new Set<string>();
@@ -76,10 +72,7 @@ export class AuthStore implements AsyncDisposable {
   constructor(options: AuthStoreOptions) {
     this.#options = options;
     this.#file = new AuthFile(join(options.dir, 'auth.json'));
-  }
-
-  get path(): string {
-    return this.#file.path;
+    this.path = this.#file.path;
   }
 
   /**
@@ -90,6 +83,7 @@ export class AuthStore implements AsyncDisposable {
   async get(provider: string, signal: AbortSignal): Promise<string | undefined> {
     signal.throwIfAborted();
     const credential = await this.#read(provider);
+    void this.#saveLate(provider, RENEW_AGAIN_AFTER_MS);
     if (!credential || !this.#isDue(credential)) return credential?.accessToken;
     const renewed = canRenew(credential) && this.#mayTry(credential) ? await this.#renewed(provider, signal) : credential;
     if (!renewed || this.#isUsable(renewed)) return renewed?.accessToken;
@@ -155,6 +149,7 @@ export class AuthStore implements AsyncDisposable {
   /** Waits for a renewal under way: its rotated refresh token must reach the disk. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled(this.#renewals.values());
+    for (const provider of [...this.#unsaved.keys()]) await this.#saveLate(provider);
   }
 
   #summary(login: Credential): LoginSummary {
@@ -207,18 +202,15 @@ export class AuthStore implements AsyncDisposable {
 
   /** One renewal per provider at a time. The store owns it: it goes on when its callers give up. */
   #renewed(provider: string, signal: AbortSignal): Promise<Credential | undefined> {
-    let running = this.#renewals.get(provider);
-    if (!running) {
-      running = this.#renew(provider).finally(() => this.#renewals.delete(provider));
-      this.#renewals.set(provider, running);
-    }
+    const running = this.#renewals.get(provider) ?? this.#renew(provider).finally(() => this.#renewals.delete(provider));
+    this.#renewals.set(provider, running);
     return settledOrAborted(running, signal);
   }
 
   /** Resolves with the login as it is then: the old one when it could not be renewed. */
   async #renew(provider: string): Promise<Credential | undefined> {
     const { clock, renew = renewAtIssuer } = this.#options;
-    using limit = timeLimit(clock, RENEW_LIMIT_MS, () => new GatehouseError('GH2202', 'the issuer did not answer in time'));
+    using limit = renewLimit(clock);
     // The network call is made under the lock: two processes must never send the same refresh token, because
     // issuers that rotate them take its second use for theft and end the login (RFC 9700 4.14.2).
     return await this.#change(limit.signal, async () => {
@@ -251,13 +243,22 @@ export class AuthStore implements AsyncDisposable {
     this.#remember(renewed);
     const unsaved = this.#unsaved.get(old.provider);
     const replaces = unsaved?.credential === old ? unsaved.replaces : old.accessToken;
-    this.#unsaved.set(old.provider, { replaces, credential: renewed });
-    try {
-      await this.#save(renewed);
-    } catch (error) {
-      this.#options.log?.error('auth.unsaved', { provider: old.provider, reason: errorText(error) });
-    }
+    this.#unsaved.set(old.provider, { replaces, credential: renewed, triedAt: this.#options.clock.monotonic() });
+    await this.#save(renewed).catch((error: unknown) =>
+      this.#options.log?.error('auth.unsaved', { provider: old.provider, reason: errorText(error) }),
+    );
     return renewed;
+  }
+
+  /** There may be room by now; a restart would send the used refresh token of the file. Never rejects. */
+  async #saveLate(provider: string, afterMs = 0): Promise<void> {
+    const { clock } = this.#options;
+    const late = this.#unsaved.get(provider);
+    if (!late || clock.monotonic() - late.triedAt < afterMs) return;
+    late.triedAt = clock.monotonic();
+    using limit = renewLimit(clock);
+    const save = async () => (await this.#read(provider)) === late.credential && (await this.#save(late.credential));
+    await this.#change(limit.signal, save).catch(() => undefined);
   }
 
   /** Within `#change` only. */
@@ -274,19 +275,17 @@ export class AuthStore implements AsyncDisposable {
     return this.#mutex.runExclusive(this.path, async () => {
       signal.throwIfAborted();
       await this.#file.makeDirectory();
-      using _lock = await this.#lock(signal);
+      const { dir, clock } = this.#options;
+      using _lock = await lockFile(join(dir, 'auth.lock'), { clock, signal }).catch((error: unknown) => {
+        throw signal.aborted ? signal.reason : this.#file.unwritable(error);
+      });
       return await work();
     });
   }
+}
 
-  async #lock(signal: AbortSignal): Promise<Disposable> {
-    try {
-      return await lockFile(join(this.#options.dir, 'auth.lock'), { clock: this.#options.clock, signal });
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw this.#file.unwritable(error);
-    }
-  }
+function renewLimit(clock: Clock): TimeLimit {
+  return timeLimit(clock, RENEW_LIMIT_MS, () => new GatehouseError('GH2202', 'the issuer did not answer in time'));
 }
 
 type Renewable = Credential & { readonly refreshToken: string; readonly issuer: string; readonly clientId: string };
