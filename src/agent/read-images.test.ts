@@ -125,3 +125,32 @@ test('of many looks in one turn the newest four are shown, and the others say th
   const told = last?.messages.filter(({ content }) => content.endsWith(NOT_SHOWN)).map(({ id }) => id);
   expect(told).toEqual(ids.slice(0, 2));
 });
+
+test('all pictures of a request stay within what providers take: the oldest results give way, and the message keeps its own', async () => {
+  await using workspace = await workspaceWith();
+  const large = Buffer.concat([png(1, 2), Buffer.alloc(3_500_000)]);
+  for (const name of ['a', 'b', 'x', 'y']) await writeFile(join(workspace.path, `${name}.png`), large);
+  const run = async (args: unknown) => ({ ok: true, output: 'a picture', media: [(args as { path: string }).path] });
+  const look = (path: string) => ({ toolCalls: [{ name: 'look', arguments: { path } }] });
+  const model = scriptedModel([look('x.png'), look('y.png'), 'seen']);
+  const tools = [countingTool({ name: 'look', run })];
+  const { lines } = await runAgent(agentRun({ model, tools, workspace: workspace.path, input: input('a.png', 'b.png') }));
+  const [first = '', second = ''] = lines.filter(({ role }) => role === 'tool').map(({ id }) => id);
+  const [asked = ''] = lines.map(({ id }) => id);
+  expect(model.requests.map(({ images = new Map() }) => [...images].map(([id, shown]) => [id, shown.length]))).toEqual([
+    [[asked, 2]],
+    [
+      [asked, 2],
+      [first, 1],
+    ],
+    [
+      [asked, 2],
+      [second, 1],
+    ],
+  ]);
+  const told = model.requests
+    .at(-1)
+    ?.messages.filter(({ content }) => content.endsWith(NOT_SHOWN))
+    .map(({ id }) => id);
+  expect(told).toEqual([first]);
+});

@@ -2,7 +2,7 @@ import { errorText } from '../core/errors.ts';
 import type { Image } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { loadImage } from '../media/load-image.ts';
-import { ImageQuota, MAX_IMAGES } from '../media/pictures.ts';
+import { ImageQuota, MAX_IMAGES, MAX_TOTAL_BYTES } from '../media/pictures.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
 /**
@@ -43,7 +43,7 @@ export interface LoadOptions {
 }
 
 /** Stands below a result with a picture that the model does not see. */
-export const NOT_SHOWN = '[its picture is not shown: it is too large or damaged, or newer ones took its place]';
+export const NOT_SHOWN = '[its picture is not shown: it is too large or damaged, or others took its place]';
 
 /** The lines as the model reads them: a result says where its picture is not shown. */
 export function withImageNotes(
@@ -67,8 +67,16 @@ export async function loadImages(
   for (const line of lines) {
     if (!line.media?.length || images.has(line.id)) continue;
     images.set(line.id, await readImages(line.media, load, emit, signal));
-    const shown = [...images].filter(([, pictures]) => pictures.length > 0);
-    const oldest = shown.find(([id]) => id !== lines[0]?.id);
-    if (shown.length > MESSAGES_WITH_IMAGES && oldest) images.set(oldest[0], []);
+    const next = () => givingWay(images, lines[0]?.id);
+    for (let id = next(); id !== undefined; id = next()) images.set(id, []);
   }
+}
+
+/** The line whose pictures give way: the oldest but `input`. Undefined where all may be sent at once. */
+function givingWay(images: ReadonlyMap<string, readonly Image[]>, input: string | undefined): string | undefined {
+  const shown = [...images].filter(([, pictures]) => pictures.length > 0);
+  const sizes = shown.flatMap(([, pictures]) => pictures.map(({ base64 }) => Buffer.byteLength(base64, 'base64')));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  if (shown.length <= MESSAGES_WITH_IMAGES && bytes <= MAX_TOTAL_BYTES) return undefined;
+  return shown.find(([id]) => id !== input)?.[0];
 }

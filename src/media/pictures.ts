@@ -7,7 +7,7 @@ export const MAX_IMAGE_BYTES = (5 * 2 ** 20 * 3) / 4;
 /** An album is shown by its first four: each costs up to 4,800 tokens, on every call of the turn. */
 export const MAX_IMAGES = 4;
 /** Gemini takes 20 MB in one request, everything included: 12 MB are 16 MB of base64. */
-const MAX_TOTAL_BYTES = 12 * 2 ** 20;
+export const MAX_TOTAL_BYTES = 12 * 2 ** 20;
 /** As many bytes of a file as `imageTypeOf` needs. */
 export const IMAGE_HEAD_BYTES = 12;
 
