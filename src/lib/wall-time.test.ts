@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { instantOf, startOfLocalDay, wallTime } from './wall-time.ts';
 
 const at = (text: string, zone = 'Europe/Berlin'): string | undefined => {
@@ -47,6 +47,19 @@ test('a day begins at its midnight, whichever day was asked about before', () =>
     expect(startOfLocalDay(at + 1)).toBe(new Date(at + 1).setHours(0, 0, 0, 0));
   }
   expect(startOfLocalDay(Number.NaN)).toBeNaN();
+});
+
+test('the day after one that began at one o’clock begins at its midnight', () => {
+  const before = process.env['TZ'];
+  process.env['TZ'] = 'America/Santiago';
+  onTestFinished(() => {
+    if (before === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = before;
+  });
+  const at = (day: number, hours: number, minutes = 0) => new Date(2026, 8, day, hours, minutes).getTime();
+  expect(startOfLocalDay(at(6, 12))).toBe(at(6, 1));
+  expect(startOfLocalDay(at(7, 0, 30))).toBe(at(7, 0));
+  expect(startOfLocalDay(at(8, 0))).toBe(at(8, 0));
 });
 
 test('the time of each minute is its own, in any order of asking', () => {

@@ -65,9 +65,9 @@ let lastDay = { start: 0, end: 0 };
 /** The last midnight at or before `at` (epoch ms) in the time zone of the process. */
 export function startOfLocalDay(at: number): number {
   if (!(at >= lastDay.start && at < lastDay.end)) {
-    const date = new Date(at);
-    const start = date.setHours(0, 0, 0, 0);
-    lastDay = { start, end: date.setDate(date.getDate() + 1) };
+    const start = new Date(at).setHours(0, 0, 0, 0);
+    // From within the next day: this one may have begun at one o'clock, because clocks were set forward.
+    lastDay = { start, end: new Date(start + 30 * 3_600_000).setHours(0, 0, 0, 0) };
   }
   return lastDay.start;
 }
