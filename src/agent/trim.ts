@@ -102,7 +102,7 @@ function summaryMessage(messages: readonly SessionMessage[], budget: number): Se
   return asNote({ id: `${newest?.id ?? ''}${SUMMARY_ID}`, role: 'system', content, timestamp: newest?.timestamp ?? '' });
 }
 
-/** Summaries that a model wrote, whole where they fit: of what they stand for there is nothing else. '' = none. */
+/** What models have summarised, whole where it fits: it is told nowhere else. '' = there is nothing. */
 function compactedText(messages: readonly SessionMessage[], budget: number): string {
   const compacted = messages.filter(isCompacted).map(({ content }) => `> Context: ${content}`);
   const text = compacted.join('\n');

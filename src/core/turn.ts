@@ -101,7 +101,7 @@ export interface AgentRun {
   readonly history: readonly SessionMessage[];
   /** The new user message, already in its final form (media noted in the text). */
   readonly input: SessionMessage;
-  /** What the person is told below the answer: kept with the first answer, for a later attempt. Absent: none. */
+  /** What the person is told below the answer: stored with the first answer. Absent: nothing. */
   readonly notice?: string;
   readonly tools: readonly Tool[];
   readonly access: ToolAccess;

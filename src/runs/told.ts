@@ -108,8 +108,8 @@ function verdictOf({ id, callId, question, value }: StoredWait): readonly (reado
 }
 
 /**
- * Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. As many as
- * may stand behind a summary at least, so that it is among them.
+ * Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. At least
+ * as many as may stand behind a summary, so that it is among them.
  */
 async function linesFor(
   { session, historyTo }: RunRow,

@@ -101,7 +101,7 @@ class Ladder {
   #waitLeftMs: number;
   /** The step `cheaper` was not reached. */
   #alone: boolean;
-  /** As `SpendingCall.dearestUsd`, of the whole request, which is what a yes lets through. Undefined: not tried. */
+  /** `SpendingCall.dearestUsd` of the whole request: a yes lets that through. Undefined: not tried. */
   #dearestUsd: number | undefined;
 
   constructor(parts: LadderParts) {
