@@ -2,6 +2,7 @@
 import type { Channel, ChannelDeps, ChannelHost, ChannelLimits, SendOptions, SendResult } from '../../src/core/channel.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
 import { ConnectionLife } from '../kit/connection-life.ts';
+import { NOT_LEFT } from '../kit/lifecycle.ts';
 import type { LineSocket } from '../kit/line-socket.ts';
 import { receive } from './in/receive.ts';
 import type { Passwords } from './login.ts';
@@ -11,11 +12,19 @@ import type { IrcSettings } from './settings.ts';
 /** Bytes: with the longest names a line has room for this much (RFC 2812 2.3). */
 const TEXT_OF_LINE = 300;
 const SECOND = 1_000;
+const LINE_MS = 2 * SECOND;
+/** Others were sent for so long that its time would end between two of its lines. */
+const TOO_LATE: SendResult = { kind: 'retry', reason: 'its turn came too late', afterMs: 0, scope: 'part' };
 
-function limitsOf({ max_lines }: IrcSettings): ChannelLimits {
+/** Ten seconds may be owed for the lines before, and others may be sent first. */
+function sendMsOf({ max_lines }: IrcSettings): number {
+  return max_lines * LINE_MS + 40 * SECOND;
+}
+
+function limitsOf(settings: IrcSettings): ChannelLimits {
   return {
     // One part is a whole answer: a table or a list that is cut in two cannot be read.
-    text: max_lines * TEXT_OF_LINE,
+    text: settings.max_lines * TEXT_OF_LINE,
     unit: 'byte',
     parts: 1,
     // A line carries no file.
@@ -23,8 +32,7 @@ function limitsOf({ max_lines }: IrcSettings): ChannelLimits {
     uploadBytes: 0,
     downloadBytes: 0,
     rate: { perAccount: { burst: 4, perSecond: 0.5 } },
-    // A line takes two seconds, and ten seconds may be owed for those before.
-    sendMs: (2 * max_lines + 40) * SECOND,
+    sendMs: sendMsOf(settings),
   };
 }
 
@@ -73,14 +81,26 @@ export class IrcChannel implements Channel {
 
   /**
    * A server works through the lines of a connection in order. So the answer to a ping behind the part
-   * says that the part was passed on, and a refusal comes before that answer.
+   * says that the part was passed on, and a refusal comes before that answer. A part is begun only where
+   * there is time for all of its lines.
    */
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const { nick, max_lines: maxLines } = this.#settings;
     const lines = toLines(part, { nick, maxLines, plain });
-    return this.#life.send(signal, (socket, token, until) => {
+    const { clock } = this.#deps;
+    const latest = clock.monotonic() + sendMsOf(this.#settings) - (lines.length + 1) * LINE_MS;
+    return this.#life.send(signal, async (socket, token, until) => {
+      if (clock.monotonic() > latest) return TOO_LATE;
       this.#target = targetOf(part.chatId);
-      return socket.send([...lines, `PING :${token}`], until);
+      let hasLeft = false;
+      try {
+        return await socket.send([...lines, `PING :${token}`], until, () => {
+          hasLeft = true;
+        });
+      } catch (error) {
+        if (hasLeft) throw error;
+        return NOT_LEFT;
+      }
     });
   }
 }

@@ -11,7 +11,7 @@ import { freePort } from '../../src/simulator/free-port.ts';
 import { ircMissing, startIrcServer } from '../../src/simulator/irc/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { outbound, until } from '../../src/testing/fakes.ts';
+import { FakeClock, outbound, until } from '../../src/testing/fakes.ts';
 import { missing } from '../../src/testing/needs.ts';
 import { toInbound } from './in/inbound.ts';
 import { channel as descriptor } from './index.ts';
@@ -21,8 +21,8 @@ import { parseLine } from './wire/line.ts';
 const us = { channel: 'irc', account: 'bot@irc.example', nick: 'bot', platformId: 'own-id', timestamp: 42 };
 const read = (line: string) => toInbound(parseLine(line), us);
 
-async function startAdapter(settings: object, secret = 'token') {
-  const deps = channelDeps({ name: 'irc', clock: quickClock(), secret: () => secret });
+async function startAdapter(settings: object, secret = 'token', clock = quickClock()) {
+  const deps = channelDeps({ name: 'irc', clock, secret: () => secret });
   const channel = await descriptor.create(
     descriptor.settings.parse({ host: '127.0.0.1', tls: false, nick: 'bot', ...settings }),
     deps,
@@ -30,11 +30,8 @@ async function startAdapter(settings: object, secret = 'token') {
   const host = new TestHost();
   const over = new AbortController();
   await channel.start(host, over.signal);
-  const send = (part: object) =>
-    channel.send(outbound({ channel: 'irc', account: channel.account, chatId: 'Ada', ...part }), {
-      plain: false,
-      signal: over.signal,
-    });
+  const send = (part: object, signal = over.signal) =>
+    channel.send(outbound({ channel: 'irc', account: channel.account, chatId: 'Ada', ...part }), { plain: false, signal });
   return { channel, host, send, [Symbol.asyncDispose]: () => channel.stop() };
 }
 
@@ -216,6 +213,61 @@ test('F34 a refused password is GH1501 and is not in what is told of it', async 
     state: 'down',
     detail: 'GH1501: the server refused the login: SASL authentication failed',
   });
+});
+
+/** A server that answers the ping behind an answer when it is told to. */
+async function startSlowServer() {
+  const heard: string[] = [];
+  let pong: (() => void) | undefined;
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.write(':s 001 bot :hi\r\n');
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      for (const line of String(chunk).split('\r\n')) {
+        if (line.startsWith('PRIVMSG')) heard.push(line);
+        if (line.startsWith('PING :') && line !== 'PING :alive') pong = () => void socket.write(`:s PONG s ${line.slice(5)}\r\n`);
+      }
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    heard,
+    answer: async () => (await until('the ping is there', () => pong))(),
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+test('an answer whose turn comes too late to be written in its time has not left', async () => {
+  await using server = await startSlowServer();
+  let now = 0;
+  const clock = { ...quickClock(), monotonic: () => now };
+  await using adapter = await startAdapter({ port: server.port }, 'token', clock);
+  const first = adapter.send({ chatId: 'Ada!ada', text: 'one' });
+  const text = Array.from({ length: 20 }, (_, n) => `line ${n}`).join('\n');
+  const second = adapter.send({ chatId: 'Eve!eve', text });
+  await until('the first is written', () => server.heard.length === 1);
+  now += 60_000; // of 80 s, and 20 lines take 42
+  await server.answer();
+  expect(await first).toMatchObject({ kind: 'sent' });
+  expect(await second).toMatchObject({ kind: 'retry', scope: 'part' });
+  expect(server.heard).toEqual(['PRIVMSG Ada :one']);
+});
+
+test('an answer whose time ends while its first line waits for the pace has not left', async () => {
+  await using server = await startSlowServer();
+  // Time stands still: what the first answer owes stays owed.
+  const clock = new FakeClock();
+  await using adapter = await startAdapter({ port: server.port }, 'token', clock);
+  const first = adapter.send({ chatId: 'Ada!ada', text: '1\n2\n3\n4' });
+  await server.answer();
+  expect(await first).toMatchObject({ kind: 'sent' });
+  const limit = new AbortController();
+  const second = adapter.send({ chatId: 'Eve!eve', text: 'two' }, limit.signal);
+  await until('it waits', () => clock.sleeping > 1);
+  limit.abort(new Error('time limit'));
+  expect(await second).toMatchObject({ kind: 'retry', scope: 'part' });
+  expect(server.heard.some((line) => line.includes('Eve'))).toBe(false);
 });
 
 describe('on ngircd', () => {

@@ -104,6 +104,28 @@ test('sends go one after the other, and an answer that is for an earlier one cha
   await life.stop();
 });
 
+test('a send whose time ends while another one is under way has not left, and the one behind it is not held up', async () => {
+  const { life, start, signal } = setup();
+  await start();
+  let written = 0;
+  const transmit = async () => {
+    written += 1;
+    return undefined;
+  };
+  const limit = new AbortController();
+  const first = life.send(signal, transmit);
+  const waiting = life.send(limit.signal, transmit);
+  const last = life.send(signal, async () => sent);
+  await until('the first is written', () => written === 1);
+  limit.abort(new Error('time limit'));
+  // Delivery waits a second for what is known, then takes it for a doubt.
+  const late = new Promise((resolve) => setTimeout(() => resolve('no answer'), 500));
+  expect(await Promise.race([waiting, late])).toMatchObject({ kind: 'retry' });
+  life.answer(sent);
+  expect([await first, await last, written]).toEqual([sent, sent, 1]);
+  await life.stop();
+});
+
 test('what a transmit throws is unknown, and what it returns is the outcome', async () => {
   const { life, start, signal } = setup();
   await start();

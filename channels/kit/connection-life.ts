@@ -5,6 +5,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import { linkedSignal } from '../../src/lib/linked-signal.ts';
 import { InboundLine } from './inbound-line.ts';
 import { Lifecycle, NOT_LEFT } from './lifecycle.ts';
+import { untilAborted } from './linked.ts';
 import { reconnect } from './reconnect.ts';
 import { type StoringOptions, storeMessages } from './store-messages.ts';
 
@@ -100,10 +101,17 @@ export class ConnectionLife<Connection> {
    * throws.
    */
   send(signal: AbortSignal, transmit: Transmit<Connection>): Promise<SendResult> {
-    return this.#life.sends.run(signal, () => {
-      const sent = this.#lastSend.then(() => this.#send(signal, transmit));
-      this.#lastSend = sent;
-      return sent;
+    return this.#life.sends.run(signal, async () => {
+      const before = this.#lastSend;
+      const over = Promise.withResolvers<void>();
+      this.#lastSend = before.then(() => over.promise);
+      try {
+        // Its time may end while it waits. It says so then: its caller takes silence for a doubt.
+        await untilAborted(before, signal).catch(() => undefined);
+        return await this.#send(signal, transmit);
+      } finally {
+        over.resolve();
+      }
     });
   }
 

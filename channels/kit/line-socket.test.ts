@@ -91,7 +91,7 @@ test('lines leave at the pace that was agreed: what may be owed at once, then on
   const opened = openLineSocket({ ...at.options, pace: { lineMs: 2_000, owedMs: 4_000 }, clock, signal: over.signal });
   const read = readAll(opened.lines);
   await at.socket();
-  const sent = opened.send(['1', '2', '3', '4'], over.signal);
+  const sent = opened.send(['1', '2', '3', '4'], over.signal, () => undefined);
   await until('two are there', () => at.heard() === '1\r\n2\r\n');
   await clock.advance(2_000);
   await until('a third is there', () => at.heard() === '1\r\n2\r\n3\r\n');
@@ -102,22 +102,24 @@ test('lines leave at the pace that was agreed: what may be owed at once, then on
   await expect(read).rejects.toThrow();
 });
 
-test('what waits for its turn ends with the reason of the signal', async () => {
+test.each([
+  ['before the first line', 0, 0],
+  ['behind others', 2_000, 1],
+])('a line that waits for its turn %s ends with the reason of the signal, and what left is told', async (_what, owedMs, left) => {
   await using at = await peer();
   const over = new AbortController();
-  const opened = openLineSocket({
-    ...at.options,
-    pace: { lineMs: 2_000, owedMs: 0 },
-    clock: new FakeClock(),
-    signal: over.signal,
-  });
+  const opened = openLineSocket({ ...at.options, pace: { lineMs: 2_000, owedMs }, clock: new FakeClock(), signal: over.signal });
   const read = readAll(opened.lines);
   await at.socket();
   const reason = new Error('time limit');
   const limit = new AbortController();
-  const sent = opened.send(['1', '2'], limit.signal);
+  let written = 0;
+  const sent = opened.send(['1', '2'], limit.signal, () => {
+    written += 1;
+  });
   limit.abort(reason);
   await expect(sent).rejects.toBe(reason);
+  expect(written).toBe(left);
   over.abort(new Error('enough'));
   await expect(read).rejects.toThrow();
 });

@@ -30,8 +30,11 @@ export interface LineSocket {
    * happens: `lines` tells.
    */
   write(...lines: readonly string[]): void;
-  /** The same at the server's pace. Rejects with the signal's reason; lines may have been written by then. */
-  send(lines: readonly string[], signal: AbortSignal): Promise<undefined>;
+  /**
+   * The same at the server's pace. `written` is called behind each: when this rejects with the signal's
+   * reason, those lines have left.
+   */
+  send(lines: readonly string[], signal: AbortSignal, written: () => void): Promise<undefined>;
 }
 
 /** A connection of a protocol whose lines, in UTF-8, end with CR LF and at no other line break of Unicode. */
@@ -41,12 +44,13 @@ export function openLineSocket({ host, port, tls, quietMs = 60_000, ask, pace, c
   let heard = 0;
   const write = (...lines: readonly string[]): void => void socket.write(lines.map((line) => `${line}\r\n`).join(''));
   let paidAt = 0;
-  const send = async (lines: readonly string[], until: AbortSignal): Promise<undefined> => {
+  const send = async (lines: readonly string[], until: AbortSignal, written: () => void): Promise<undefined> => {
     for (const line of lines) {
       paidAt = Math.max(paidAt, clock.monotonic()) + pace.lineMs;
       const waitMs = paidAt - pace.owedMs - clock.monotonic();
       if (waitMs > 0) await clock.sleep(waitMs, until);
       write(line);
+      written();
     }
   };
   const watch = async (over: AbortSignal): Promise<void> => {
