@@ -7,6 +7,7 @@ import type { LineSocket } from '../kit/line-socket.ts';
 import { receive } from './in/receive.ts';
 import type { Passwords } from './login.ts';
 import { targetOf, toLines } from './out/outbound.ts';
+import { PartUnderWay } from './out/part-under-way.ts';
 import type { IrcSettings } from './settings.ts';
 
 /** Bytes: with the longest names a line has room for this much (RFC 2812 2.3). */
@@ -47,7 +48,7 @@ export class IrcChannel implements Channel {
   readonly #passwords: Passwords;
   readonly #deps: ChannelDeps;
   readonly #life: ConnectionLife<LineSocket>;
-  #target: string | undefined;
+  #sending: PartUnderWay | undefined;
 
   constructor(settings: IrcSettings, passwords: Passwords, deps: ChannelDeps) {
     this.limits = limitsOf(settings);
@@ -68,7 +69,7 @@ export class IrcChannel implements Channel {
         deps: this.#deps,
         host,
         life: this.#life,
-        target: () => this.#target,
+        sending: () => this.#sending,
         connected,
         signal: stop,
       }),
@@ -91,14 +92,12 @@ export class IrcChannel implements Channel {
     const latest = clock.monotonic() + sendMsOf(this.#settings) - (lines.length + 1) * LINE_MS;
     return this.#life.send(signal, async (socket, token, until) => {
       if (clock.monotonic() > latest) return TOO_LATE;
-      this.#target = targetOf(part.chatId);
-      let hasLeft = false;
+      const sending = new PartUnderWay(targetOf(part.chatId), lines.length);
+      this.#sending = sending;
       try {
-        return await socket.send([...lines, `PING :${token}`], until, () => {
-          hasLeft = true;
-        });
+        return await socket.send([...lines, `PING :${token}`], until, () => sending.written());
       } catch (error) {
-        if (hasLeft) throw error;
+        if (sending.hasLeft) throw error;
         return NOT_LEFT;
       }
     });

@@ -4,8 +4,9 @@ import type { ChannelDeps, ChannelHost } from '../../../src/core/channel.ts';
 import type { ConnectionLife } from '../../kit/connection-life.ts';
 import { type LineSocket, openLineSocket } from '../../kit/line-socket.ts';
 import { answersTo, greeting, joins, type Passwords } from '../login.ts';
+import type { PartUnderWay } from '../out/part-under-way.ts';
 import type { IrcSettings } from '../settings.ts';
-import { refusalOf, requireWelcome, troubleOf } from '../wire/failure.ts';
+import { requireWelcome, troubleOf } from '../wire/failure.ts';
 import { type Line, parseLine } from '../wire/line.ts';
 import { Identification } from '../wire/nickserv.ts';
 import { formatCursor, isTooOld, parseCursor, type Reach } from './cursor.ts';
@@ -24,8 +25,8 @@ export interface ReceiveOptions {
   readonly host: ChannelHost;
   /** Runs `receive` again when it has ended, and is told what became of the send under way. */
   readonly life: ConnectionLife<LineSocket>;
-  /** Whom the part under way, or the last one, is for. */
-  readonly target: () => string | undefined;
+  /** The part under way, or the last one. */
+  readonly sending: () => PartUnderWay | undefined;
   /** Told once the server let us in. */
   readonly connected: (socket: LineSocket) => void;
   /** Ends the connection. */
@@ -50,10 +51,9 @@ export async function receive(options: ReceiveOptions): Promise<void> {
       answer(line, socket, options);
       if (line.command === '001') entry = enter(socket, options, over.signal);
       entry?.heard(line);
-      // The answer to the ping that `send` wrote behind a part; a refusal comes before it.
-      if (line.command === 'PONG') life.answer({ kind: 'sent', platformId: line.last }, line.last);
-      const refusal = refusalOf(line, options.target());
-      if (refusal) life.answer(refusal);
+      // The answer to the ping that `send` wrote behind a part; what speaks against it comes before.
+      const outcome = options.sending()?.heard(line);
+      if (outcome) life.answer(outcome, line.command === 'PONG' ? line.last : undefined);
       const trouble = troubleOf(line, settings);
       if (trouble !== undefined) host.health('degraded', trouble);
       await take(line, shown, reach, options);

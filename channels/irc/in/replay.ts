@@ -4,7 +4,7 @@
  */
 import { shortHash } from '../../../src/core/ids.ts';
 import { RecentMap } from '../../kit/recent.ts';
-import { isChannel, type Line } from '../wire/line.ts';
+import { isChannel, type Line, ZNC } from '../wire/line.ts';
 
 /** What one line of a connection is, beside its words. */
 export interface Shown {
@@ -23,8 +23,6 @@ const COUNTED = 1_000;
 /** How ZNC begins history for a client without `server-time`; in an action it stands behind the mark. */
 const STAMP = /^\[\d\d:\d\d:\d\d\] /;
 const ACTION = '\u0001ACTION ';
-/** Host of ZNC's own voice. */
-const ZNC = 'znc@znc.in';
 
 /** One connection. It is told of every line, in order. */
 export class Replay {

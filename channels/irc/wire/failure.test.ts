@@ -2,16 +2,26 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
+import { freePort } from '../../../src/simulator/free-port.ts';
+import { startZnc, ZNC_PASSWORD, zncMissing } from '../../../src/simulator/irc/znc.ts';
 import { channelDeps } from '../../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
 import { outbound, until } from '../../../src/testing/fakes.ts';
+import { missing } from '../../../src/testing/needs.ts';
 import { toInbound } from '../in/inbound.ts';
 import { channel as descriptor } from '../index.ts';
 import { toLines } from '../out/outbound.ts';
 import { isChannel, parseLine } from './line.ts';
 
+interface ServerOptions {
+  readonly welcome?: readonly string[];
+  /** To each line of a part, or to those with these indexes. */
+  readonly reply?: readonly string[];
+  readonly to?: readonly number[];
+}
+
 /** A server that lets the bot in with `welcome`, and says `reply` to a part before it answers its ping. */
-async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly string[]; reply?: readonly string[] }) {
+async function startAdapter({ welcome = [], reply = [], to }: ServerOptions) {
   const heard: string[] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -19,8 +29,8 @@ async function startAdapter({ welcome = [], reply = [] }: { welcome?: readonly s
     socket.setEncoding('utf8').on('data', (chunk) => {
       for (const line of String(chunk).split('\r\n')) {
         if (line.startsWith('PRIVMSG')) {
-          heard.push(line);
-          for (const said of reply) socket.write(`${said}\r\n`);
+          const index = heard.push(line) - 1;
+          for (const said of reply) if (to?.includes(index) ?? true) socket.write(`${said}\r\n`);
         }
         if (line.startsWith('PING')) socket.write(`:s PONG s ${line.slice(5)}\r\n`);
       }
@@ -103,6 +113,49 @@ test('nothing more of a part is written once the server refused a line of it', a
   // The line that waits for its turn would come by now.
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(irc.heard.length).toBe(written);
+});
+
+const ZNC_DROPPED = ':*status!znc@znc.in PRIVMSG bot :Your message to Ada got lost, you are not connected to IRC!';
+
+// `CClient::OnTextMessage` of ZNC 1.8 and 1.6, `upstreamForCommand` and the older `unmarshalEntity` of soju.
+test.each([
+  ['ZNC', ZNC_DROPPED],
+  ['an older ZNC', ZNC_DROPPED.replace('Ada', '[Ada]')],
+  ['soju', ':soju.example 400 * PRIVMSG :Disconnected from upstream network'],
+  ['an older soju', ':soju.example 403 bot Ada :Disconnected from upstream network'],
+])('what %s drops while it has no network has not left, though it answers the ping', async (_what, reply) => {
+  await using irc = await startAdapter({ reply: [reply] });
+  expect(await irc.send('Ada!ada', 'one')).toMatchObject({ kind: 'retry', scope: 'account' });
+  expect(await irc.send('Ada!ada', 'one\ntwo\nthree')).toMatchObject({ kind: 'retry', scope: 'account' });
+});
+
+test.each([[[0]], [[2]]])(
+  'F37 an answer of three lines of which a bouncer dropped only those with the index %s is unknown',
+  async (to) => {
+    await using irc = await startAdapter({ reply: [ZNC_DROPPED], to });
+    expect(await irc.send('Ada!ada', 'one\ntwo\nthree')).toMatchObject({ kind: 'unknown' });
+  },
+);
+
+test('what a bouncer drops of another conversation or command, and what a person says of it, changes nothing', async () => {
+  const said = ZNC_DROPPED.replace('*status!znc@znc.in', 'Eve!eve@znc.in');
+  const join = ':soju.example 400 * JOIN :Disconnected from upstream network';
+  await using irc = await startAdapter({ reply: [ZNC_DROPPED.replace('Ada', 'NickServ'), said, join] });
+  expect(await irc.send('Ada!ada')).toMatchObject({ kind: 'sent' });
+});
+
+test('a real ZNC without its network drops answers, and they have not left', async (context) => {
+  const absent = zncMissing();
+  if (absent !== undefined) missing(context, absent);
+  await using znc = await startZnc(await freePort(), { keeps: false });
+  const settings = { host: '127.0.0.1', port: znc.port, tls: false, nick: 'bot', server_password_env: 'ZNC' };
+  const deps = channelDeps({ name: 'irc', clock: quickClock(), secret: () => ZNC_PASSWORD });
+  const channel = await descriptor.create(descriptor.settings.parse(settings), deps);
+  const { signal } = new AbortController();
+  await channel.start(new TestHost(), signal);
+  const part = outbound({ channel: 'irc', account: channel.account, chatId: 'Ada!ada', text: 'one\ntwo' });
+  expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'retry', scope: 'account' });
+  await channel.stop();
 });
 
 test.each(['#help', '&local', '@#help', '@&local', '~&@%+#help'])('%s is a channel, and so a group', (target) => {

@@ -2,7 +2,7 @@
 import type { SendResult } from '../../../src/core/channel.ts';
 import { GatehouseError } from '../../../src/core/errors.ts';
 import type { IrcSettings } from '../settings.ts';
-import { channelOf, type Line } from './line.ts';
+import { channelOf, type Line, ZNC } from './line.ts';
 
 const LOGIN_REFUSED = /^(?:46[45]|90[245])$/;
 const NICK_TAKEN = /^43[23]$/;
@@ -38,15 +38,27 @@ export function requireWelcome(line: Line, { nick }: IrcSettings): void {
  * What became of the part under way to `target`; undefined when the line says nothing of it. The same numbers
  * refuse a JOIN, or the line to NickServ: they name the channel or the person.
  */
-export function refusalOf({ command, params, last }: Line, target: string | undefined): SendResult | undefined {
+export function refusalOf({ command, params, last }: Line, target: string): SendResult | undefined {
   const of = params[1]?.toLowerCase();
-  if (target === undefined || (of !== target.toLowerCase() && of !== channelOf(target).toLowerCase())) return undefined;
+  if (of !== target.toLowerCase() && of !== channelOf(target).toLowerCase()) return undefined;
   if (NO_SUCH_CHAT.test(command)) return { kind: 'refused', reason: 'chat-gone', detail: last };
   if (MAY_NOT_WRITE.test(command)) return { kind: 'refused', reason: 'blocked', detail: last };
   if (!TOO_MANY_PEOPLE.test(command)) return undefined;
   const seconds = /(\d+) second/.exec(last)?.[1];
   const afterMs = seconds === undefined ? PLACE_FREE_MS : Number(seconds) * 1_000;
   return { kind: 'retry', reason: last, scope: 'chat', afterMs };
+}
+
+/**
+ * Whether a bouncer without its network dropped a line to `target`. ZNC says so in its own voice
+ * (`CClient::OnTextMessage`), soju by a number (`upstreamForCommand`, in older ones `unmarshalEntity`). Both
+ * answer pings all the same.
+ */
+export function isDropped({ command, nick, address, params, last }: Line, target: string): boolean {
+  if (last === 'Disconnected from upstream network')
+    return (command === '400' && params[1] === 'PRIVMSG') || (command === '403' && params.includes(target));
+  const isZnc = command === 'PRIVMSG' && nick.startsWith('*') && address === ZNC;
+  return isZnc && (last.includes(` to ${target} got lost`) || last.includes(` to [${target}] got lost`));
 }
 
 /** A channel that keeps us out, in words for the operator; the other channels work. */

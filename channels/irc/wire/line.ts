@@ -12,6 +12,9 @@ export interface Line {
   readonly last: string;
 }
 
+/** Address of ZNC's own voice. */
+export const ZNC = 'znc@znc.in';
+
 /** `@tags :nick!user@host COMMAND one two :and words to the end` */
 const FORM = /^(?:@(\S+) +)?(?::(\S+) +)?(\S*)((?: +[^:\s]\S*)*)(?: +:(.*))?/s;
 
