@@ -61,7 +61,7 @@ export const TwilioSettings = z.strictObject({
   max_per_minute: z.int().min(1).default(300).describe('Messages of all senders together beyond this wait for the next minute.'),
   answer_opt_out_words: flag(
     false,
-    'true gives STOP, START, HELP and the like to the agent. Twilio answers them itself unless that was turned off.',
+    'true gives STOP, START, HELP and the like to the agent. Twilio answers them itself unless that was turned off or the number is a short code.',
   ),
 });
 

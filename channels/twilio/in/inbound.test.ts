@@ -116,6 +116,15 @@ test('words that Twilio answers are left to it, and only alone', () => {
   expect(webhook({ Body: 'STOP', OptOutType: 'STOP' }, { answerOptOutWords: true })).not.toHaveProperty('refusal');
 });
 
+test('the words are for the agent where the number is a short code, unless Twilio says that it answered', () => {
+  const number = '12345';
+  for (const word of ['STOP', 'HELP', 'end', 'START']) {
+    expect(webhook({ Body: word, To: number }, { number })).not.toHaveProperty('refusal');
+    expect(fromRecord({ ...RECORD, body: word, to: number }, [], { ...CONTEXT, number })).not.toHaveProperty('refusal');
+  }
+  expect(webhook({ Body: 'STOP', To: number, OptOutType: 'STOP' }, { number }).refusal).toBe('answered-by-platform');
+});
+
 test('A5 a loop with another machine ends, and other people are not affected', () => {
   const cap = new InboundCap({ perSender: 3, inAll: 100 });
   const admit = (sender: string, n: number, at: number) => cap.admit({ sid: `${sender}${n}`, sender, at, now: at });

@@ -27,9 +27,9 @@ const MAX_FILES = 10;
 const MAX_SENDER = 254;
 
 /**
- * What Twilio answers by itself, unless it was told not to (https://help.twilio.com/articles/223134027):
- * after the first group it blocks every further message to that person, so an answer of ours could only fail;
- * after HELP there would be two.
+ * What Twilio answers by itself where the number is no short code, unless it was told not to
+ * (https://help.twilio.com/articles/223134027): after the first group it blocks every further message to that
+ * person, so an answer of ours could only fail; after HELP there would be two.
  */
 const OPT_OUT_WORDS = new Set(
   ['STOP', 'STOPALL', 'UNSUBSCRIBE', 'CANCEL', 'END', 'QUIT', 'REVOKE', 'OPTOUT', 'START', 'UNSTOP', 'HELP', 'INFO'].map((word) =>
@@ -124,9 +124,18 @@ function refusalOf(facts: Facts, senderId: string, text: string, context: Inboun
   if (senderId === context.number) return 'own-message';
   if (text.trim() === '' && facts.media.length === 0) return 'empty';
   if (context.answerOptOutWords) return undefined;
-  const word = facts.body.trim().toLowerCase();
+  const isWord = facts.media.length === 0 && OPT_OUT_WORDS.has(facts.body.trim().toLowerCase());
   // Answered by the platform: nothing is left for the agent to answer.
-  return facts.optOut || (facts.media.length === 0 && OPT_OUT_WORDS.has(word)) ? 'answered-by-platform' : undefined;
+  return facts.optOut || (isWord && !isShortCode(context.number)) ? 'answered-by-platform' : undefined;
+}
+
+/**
+ * "By default, Twilio does not handle HELP & STOP keyword replies, or the opt-out list for standalone short
+ * codes" (https://support.twilio.com/hc/en-us/articles/223181748). Where a Messaging Service does, the
+ * webhook says so.
+ */
+function isShortCode(number: string): boolean {
+  return !number.startsWith('+');
 }
 
 /**
