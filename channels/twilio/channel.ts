@@ -30,7 +30,7 @@ import { createWebhookHandler, MAX_WEBHOOK_BYTES } from './in/webhook.ts';
 import { find } from './out/find.ts';
 import { toPlainText } from './out/format.ts';
 import { TEXT_LIMIT, toBody, toSendResult } from './out/outbound.ts';
-import { PublicFiles, UPLOAD_BYTES } from './out/public-files.ts';
+import { fileLater, PublicFiles, UPLOAD_BYTES } from './out/public-files.ts';
 import { SentLog } from './out/sent-log.ts';
 import { Statuses } from './out/status.ts';
 import type { TwilioSettings } from './settings.ts';
@@ -91,6 +91,7 @@ export class TwilioChannel implements Channel {
   readonly #posted = new RecentSet(MAX_POSTED);
   readonly #life = new Lifecycle();
   #webhook: Webhook | undefined;
+  #isServed = false;
   readonly #health = new HealthSum<Concern>((...health) => this.#life.host?.health(...health), rankOf, ['api']);
   /** Platform's time since which the webhook can have worked. */
   #servedSince: number | undefined;
@@ -170,6 +171,8 @@ export class TwilioChannel implements Channel {
         if (!this.#webhook) await this.#serve(intake);
       },
     });
+    // Answers leave until `stop`. A file among them could not be fetched, and waits for the next start.
+    this.#isServed = false;
     await this.#webhook?.[Symbol.asyncDispose]();
     await intake.idle();
   }
@@ -196,6 +199,7 @@ export class TwilioChannel implements Channel {
     });
     try {
       this.#webhook = await webhooks.serve(handler, { maxBytes: MAX_WEBHOOK_BYTES });
+      this.#isServed = true;
       this.#health.set('webhook', 'healthy');
       logger.info('twilio.webhook-served', { path: this.#webhook.path, at: this.#webhook.localOrigin, publicUrl });
     } catch (error) {
@@ -276,21 +280,15 @@ export class TwilioChannel implements Channel {
   }
 
   async #offer(file: NonNullable<OutboundPart['file']>): Promise<{ token: string } | { result: SendResult }> {
-    if (this.#options.settings.public_url !== undefined && !this.#webhook) {
-      return {
-        result: { kind: 'retry', reason: 'the webhook is not served, so no file can be', afterMs: 60_000, scope: 'part' },
-      };
+    if (this.#options.settings.public_url === undefined) {
+      const detail = 'files need `public_url`: Twilio fetches them from there';
+      return { result: { kind: 'refused', reason: 'invalid', detail } };
     }
-    if (!this.#webhook) {
-      return {
-        result: { kind: 'refused', reason: 'invalid', detail: 'files need `public_url`: Twilio fetches them from there' },
-      };
-    }
+    if (!this.#isServed) return fileLater('the webhook is not served, so no file can be', 60_000);
     const offered = await this.#files.offer(file);
     if (offered.kind === 'held') return { token: offered.token };
     if (offered.kind === 'refused') return { result: offered };
-    // Of this part alone: words need no place.
-    return { result: { kind: 'retry', reason: 'too many files wait to be fetched', afterMs: 15_000, scope: 'part' } };
+    return fileLater('too many files wait to be fetched', 15_000);
   }
 
   #address(name: 'file' | 'part', value: string): string {

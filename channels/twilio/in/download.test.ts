@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Channel } from '../../../src/core/channel.ts';
 import type { MediaRef, OutboundFile } from '../../../src/core/message.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
 import { FakeClock, outbound, tempDir, until } from '../../../src/testing/fakes.ts';
 import { type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';
 import { channel as descriptor } from '../index.ts';
@@ -209,6 +210,24 @@ test('too large, gone or without an address: refused before anything is sent', a
     kind: 'refused',
     detail: expect.stringContaining('public_url'),
   });
+});
+
+test('a file waits for the next start once the webhook is not served any more, and words still go out', async () => {
+  const at = await scene();
+  const channel = await at.create();
+  const intake = new AbortController();
+  await channel.start(new TestHost(), intake.signal);
+  const file = await copy(Buffer.from('png'));
+  expect(await send(channel, file)).toMatchObject({ kind: 'sent' });
+  const local = at.platform.target?.toLocal(at.platform.forms[0]?.get('MediaUrl') ?? '') ?? '';
+  intake.abort(new Error('shutdown'));
+  await until('nothing is served', async () => (await fetch(local)).status === 404);
+  expect(await send(channel, file)).toMatchObject({ kind: 'retry', scope: 'part' });
+  expect(at.platform.sends).toHaveLength(1);
+  const words = outbound({ chatId: ADA, text: 'words', channel: 'twilio' });
+  expect(await channel.send(words, { plain: false, signal })).toMatchObject({ kind: 'sent' });
+  // The next process may be there to hear of it.
+  expect(at.platform.forms[1]?.get('StatusCallback')).toMatch(/\?part=/);
 });
 
 test('a file whose message may have arrived is still served', async () => {

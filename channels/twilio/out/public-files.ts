@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { WebhookAnswer } from '../../../src/core/channel.ts';
+import type { SendResult, WebhookAnswer } from '../../../src/core/channel.ts';
 import type { OutboundFile } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
@@ -37,6 +37,11 @@ interface Refusal {
   readonly kind: 'refused';
   readonly reason: 'too-long' | 'invalid';
   readonly detail: string;
+}
+
+/** What becomes of a part whose file cannot be offered now. It waits alone: words need no place. */
+export function fileLater(reason: string, afterMs: number): { readonly result: SendResult } {
+  return { result: { kind: 'retry', reason, afterMs, scope: 'part' } };
 }
 
 export class PublicFiles {
