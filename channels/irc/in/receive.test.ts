@@ -223,7 +223,7 @@ test.for([true, false])('the same behind a real ZNC that keeps its buffers: %s',
   await using server = await startIrcServer();
   const ada = await server.join('Ada');
   ada.say('JOIN #help');
-  await using znc = await startZnc(server.port, { keeps });
+  await using znc = await startZnc({ ircPort: server.port, keeps });
   await until('ZNC is in the channel', () => ada.lines.some((line) => /^:bot!\S+ JOIN/.test(line)));
   const host = new KnowingHost();
   const adapter = async () => {

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { freePort } from '../../../src/simulator/free-port.ts';
 import { startZnc, ZNC_PASSWORD, zncMissing } from '../../../src/simulator/irc/znc.ts';
 import { channelDeps } from '../../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
@@ -147,7 +146,7 @@ test('what a bouncer drops of another conversation or command, and what a person
 test('a real ZNC without its network drops answers, and they have not left', async (context) => {
   const absent = zncMissing();
   if (absent !== undefined) missing(context, absent);
-  await using znc = await startZnc(await freePort(), { keeps: false });
+  await using znc = await startZnc({ ircPort: undefined, keeps: false });
   const settings = { host: '127.0.0.1', port: znc.port, tls: false, nick: 'bot', server_password_env: 'ZNC' };
   const deps = channelDeps({ name: 'irc', clock: quickClock(), secret: () => ZNC_PASSWORD });
   const channel = await descriptor.create(descriptor.settings.parse(settings), deps);

@@ -20,17 +20,22 @@ export function zncMissing(): string | undefined {
   return existsSync(ZNC) ? undefined : `not installed: ${ZNC}`;
 }
 
-/**
- * For the nickname `bot` in #help on the server at `ircPort`. `keeps`: each new connection sees its buffers.
- */
-export async function startZnc(ircPort: number, { keeps }: { readonly keeps: boolean }) {
+/** On the server at `ircPort`; with undefined it has no network, and looks for none. */
+export interface ZncOptions {
+  readonly ircPort: number | undefined;
+  /** Each new connection sees its buffers. */
+  readonly keeps: boolean;
+}
+
+/** For the nickname `bot` in #help. */
+export async function startZnc({ ircPort, keeps }: ZncOptions) {
   await using resources = new AsyncDisposableStack();
   const dir = resources.use(await tempDir());
   const port = await freePort();
   const configs = join(dir.path, 'configs');
   const file = join(configs, 'znc.conf');
   await mkdir(configs);
-  await writeFile(file, config(port, ircPort, keeps));
+  await writeFile(file, config(port, { ircPort, keeps }));
   const log = join(dir.path, 'log');
   const isRoot = process.getuid?.() === 0;
   if (isRoot) for (const path of [dir.path, configs, file]) await chown(path, UNPRIVILEGED, UNPRIVILEGED);
@@ -53,7 +58,7 @@ export async function startZnc(ircPort: number, { keeps }: { readonly keeps: boo
   return { port, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-function config(port: number, ircPort: number, keeps: boolean): string {
+function config(port: number, { ircPort, keeps }: ZncOptions): string {
   return `Version = 1.8.2
 ConnectDelay = 0
 ServerThrottle = 1
@@ -78,7 +83,8 @@ AnonIPLimit = 100
     Salt = ${SALT}
   </Pass>
   <Network net>
-    Server = 127.0.0.1 ${ircPort}
+    IRCConnectEnabled = ${ircPort !== undefined}
+    Server = 127.0.0.1 ${ircPort ?? 1}
     <Chan #help>
     </Chan>
   </Network>
