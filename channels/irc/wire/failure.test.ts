@@ -10,6 +10,7 @@ import { missing } from '../../../src/testing/needs.ts';
 import { toInbound } from '../in/inbound.ts';
 import { channel as descriptor } from '../index.ts';
 import { toLines } from '../out/outbound.ts';
+import { requireWelcome } from './failure.ts';
 import { isChannel, parseLine } from './line.ts';
 
 interface ServerOptions {
@@ -92,6 +93,14 @@ test.each(['403', '405', '437', '470', '477', '489', '520'])('a JOIN that is ref
 test('a name that is held after a split of the network is GH1503', async () => {
   await using irc = await startAdapter({ welcome: [':s 437 * bot :Nick/channel is temporarily unavailable'] });
   await until('it is told', () => irc.host.states.some(({ detail }) => detail?.startsWith('GH1503: bot: ')));
+});
+
+test('a name that the server cut off, or changed, as it let the bot in is GH1503, and another case of it is none', () => {
+  const settings = descriptor.settings.parse({ host: 's', nick: 'gatehouse-helper-bot' });
+  const welcome = (name: string) => () => requireWelcome(parseLine(`:s 001 ${name} :Welcome`), settings);
+  for (const name of ['gatehouse-helper', 'Guest7'])
+    expect(welcome(name)).toThrow(expect.objectContaining({ code: 'GH1503', message: expect.stringContaining(name) }));
+  expect(welcome('Gatehouse-Helper-Bot')).not.toThrow();
 });
 
 test('what operators of a channel tell each other is answered to them alone, and only when the bot is named', () => {

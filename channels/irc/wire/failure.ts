@@ -29,6 +29,10 @@ export function requireWelcome(line: Line, { nick }: IrcSettings): void {
   if (NICK_TAKEN.test(command) || (command === '437' && params[1] === nick))
     throw new GatehouseError('GH1503', `${nick}: ${last}`);
   if (command === 'NICK' && line.nick === nick) throw new GatehouseError('GH1503', `the server renamed ${nick} to ${last}`);
+  // Charybdis and its kin cut off what is too long for them, and only the welcome tells.
+  const [given = nick] = params;
+  if (command === '001' && given.toLowerCase() !== nick.toLowerCase())
+    throw new GatehouseError('GH1503', `the server calls ${nick} ${given}: set \`nick\` to a name that it takes`);
   // Servers that know no number for it hang up: `ERROR :Closing connection: Bad server password`.
   if (command === 'ERROR' && /password/i.test(last)) throw new GatehouseError('GH1501', `the server refused the login: ${last}`);
   if (command === 'ERROR') throw new GatehouseError('GH1502', last);
