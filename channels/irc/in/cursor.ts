@@ -24,6 +24,7 @@ export function formatCursor(since: number): string {
  * Whether a line of this time is left out. A live one is none of history, though it may look a little old.
  */
 export function isTooOld(at: number, isHistory: boolean, { since, catchUpMs }: Reach, now: number): boolean {
-  const oldest = Math.max(since, now - catchUpMs);
+  // A first start that lies ahead was told by a clock that was set back since.
+  const oldest = Math.max(Math.min(since, now), now - catchUpMs);
   return at < (isHistory ? oldest : oldest - CLOCKS_APART_MS);
 }

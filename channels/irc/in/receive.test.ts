@@ -12,6 +12,7 @@ import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
 import { missing } from '../../../src/testing/needs.ts';
 import { channel as descriptor } from '../index.ts';
+import { formatCursor } from './cursor.ts';
 
 const HOUR_MS = 3_600_000;
 const ALL_CAPS = ['batch', 'server-time', 'message-tags', 'account-tag'];
@@ -184,6 +185,15 @@ test('a server whose clock is half an hour late is answered from the first start
   await using _adapter = await at.adapter(host);
   at.say('hello', { at: Date.now() - HOUR_MS / 2 });
   await until('it arrived', () => host.accepted.length === 1);
+});
+
+test('F22 where the clock was ahead at the first start, what is said from then on is answered', async () => {
+  await using at = await scene({ replays: 'missed' });
+  const host = new TestHost(formatCursor(Date.now() + 8 * HOUR_MS));
+  await using _adapter = await at.adapter(host);
+  at.say('now');
+  at.say('by a server whose clock is late', { at: Date.now() - HOUR_MS / 2 });
+  await until('both arrived', () => host.accepted.length === 2);
 });
 
 test('what the bot said itself, and what ZNC and Ergo say, is no message', async () => {
