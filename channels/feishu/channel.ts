@@ -195,11 +195,7 @@ export class FeishuChannel implements Channel {
   }
 
   #track({ signal }: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {
-    return this.#life.sends.run(signal, () =>
-      run().catch((error: unknown): SendResult => {
-        return settleFailedSend(error, toSendResult);
-      }),
-    );
+    return this.#life.sends.run(signal, () => run().catch((error: unknown): SendResult => settleFailedSend(error, toSendResult)));
   }
 
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
@@ -209,14 +205,16 @@ export class FeishuChannel implements Channel {
     if ('kind' in message) return message;
     if (options.signal.aborted) return NOT_LEFT;
     const call: SendCall = { to, ...message, uuid: uuidOf(part) };
+    const progress = { left: false };
     try {
       const ms = this.#settings.send_timeout_secs * 1_000;
-      const id = await this.#within(ms, options.signal, (inner) => this.#client.send(call, inner));
+      const id = await this.#within(ms, options.signal, (inner) => this.#client.send(call, progress, inner));
       const { chatId, threadId, text } = part;
       if (message.type === 'interactive') this.#cards.sent(id, message.isEntity === true);
       this.#known.sent(id, { chatId, type: message.type, text, ...(threadId !== undefined && { threadId }) });
       return { kind: 'sent', platformId: id };
     } catch (error) {
+      if (!progress.left) return notSeen(error, 'it waited for a token', options.signal);
       return this.#withoutReply(to, error) ?? Promise.reject(error);
     }
   }

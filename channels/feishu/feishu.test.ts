@@ -139,6 +139,15 @@ test('F35 limits of a chat and of the account are told apart, with the wait the 
   expect(at.server.posts).toEqual([]);
 });
 
+test('a part whose time ends while it waits for a token has not left', async () => {
+  const at = await scene({ settings: { send_timeout_secs: 2 } });
+  at.server.revokeToken();
+  at.server.faults.push({ match: /tenant_access_token/, kind: 'hang' });
+  // The call with the old token was refused, and did nothing.
+  expect(await at.send({ text: 'x' })).toMatchObject({ kind: 'retry', scope: 'part' });
+  expect(at.server.posts).toEqual([]);
+});
+
 test('F37 an answer that never comes is unknown, and the second attempt posts nothing twice', async () => {
   const at = await scene({ settings: { send_timeout_secs: 2 } });
   at.server.faults.push({ match: SEND, kind: 'hang' });

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { CallError } from '../../kit/call-error.ts';
 import { type JsonObject, obj, objects } from '../../kit/json.ts';
 import { callError } from './failure.ts';
-import { type ApiRequest, type Connection, type EventHandler, FeishuSdk, type SdkOptions } from './sdk.ts';
+import { type ApiRequest, type Connection, type EventHandler, FeishuSdk, type Progress, type SdkOptions } from './sdk.ts';
 
 /** Our own identity. `openId` is how people's mentions name us; it differs from app to app. */
 export interface BotIdentity {
@@ -59,7 +59,7 @@ export class FeishuClient {
   }
 
   /** Resolves to the new message's id. */
-  async send(call: SendCall, signal: AbortSignal): Promise<string> {
+  async send(call: SendCall, progress: Progress, signal: AbortSignal): Promise<string> {
     const { to, type, content, uuid } = call;
     const message = { msg_type: type, content, uuid };
     const request: ApiRequest =
@@ -75,7 +75,7 @@ export class FeishuClient {
             path: `/open-apis/im/v1/messages/${encodeURIComponent(to.messageId)}/reply`,
             data: { ...message, ...(to.inThread && { reply_in_thread: true }) },
           };
-    const { body } = await this.#sdk.call(request, signal);
+    const { body } = await this.#sdk.call({ ...request, progress }, signal);
     const id = dataOf(body)['message_id'];
     if (typeof id !== 'string' || id === '') throw new CallError('send', { kind: 'lost', detail: 'the answer named no message' });
     return id;

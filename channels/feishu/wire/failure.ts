@@ -138,7 +138,7 @@ export function toSendResult(failure: CallFailure): SendResult {
   });
 }
 
-/** A file or a card is seen only when a message names it: whatever went wrong, nothing was sent. */
+/** Of a step before the message itself: whatever went wrong, nothing was sent that a person sees. */
 export function notSeen(error: unknown, what: string, signal: AbortSignal): SendResult {
   if (signal.aborted) return NOT_LEFT;
   const result = settleFailedSend(error, toSendResult);

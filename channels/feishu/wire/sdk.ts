@@ -24,6 +24,13 @@ export interface ApiRequest {
   readonly params?: Readonly<Record<string, string | number>>;
   /** A function is called once for each try. */
   readonly data?: Readonly<Record<string, unknown>> | (() => Readonly<Record<string, unknown>>);
+  /** Kept up to date while the call waits for its token and is made. */
+  readonly progress?: Progress;
+}
+
+/** Whether a call may have reached the platform. An abort from then on takes nothing back. */
+export interface Progress {
+  left: boolean;
 }
 
 export interface Connection {
@@ -84,11 +91,13 @@ export class FeishuSdk {
     headers: Readonly<Record<string, string>> = {},
     stream = false,
   ): Promise<WireResponse> {
+    const { progress = { left: false } } = request;
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       try {
         await this.#authenticate();
         signal.throwIfAborted();
+        progress.left = true;
         return await this.#client.request<WireResponse>({
           method: request.method,
           url: request.path,
@@ -104,6 +113,7 @@ export class FeishuSdk {
         const failed = this.#toCallError(`${request.method} ${request.path}`, error);
         // A token that was taken back before its time. The call was refused as a whole: it may be repeated.
         if (attempt > 1 || !isStaleToken(failed.failure)) throw failed;
+        progress.left = false;
         this.#tokens.clear();
       }
     }
