@@ -191,11 +191,16 @@ export class TelegramChannel implements Channel {
   }
 
   async #dispatch(chatId: string, call: SendCall, ms: number, signal: AbortSignal): Promise<SendResult> {
+    const progress = { whole: false };
     try {
-      const message = await withDeadline({ clock: this.#deps.clock, ms, signal }, (inner) => this.#client.send(call, inner));
+      const send = (inner: AbortSignal) => this.#client.send(call, inner, progress);
+      const message = await withDeadline({ clock: this.#deps.clock, ms, signal }, send);
       return { kind: 'sent', platformId: `${message.chat.id}:${message.message_id}` };
     } catch (error) {
-      return this.#moveOn(chatId, error) ?? settleFailedSend(error, toSendResult);
+      const result = this.#moveOn(chatId, error) ?? settleFailedSend(error, toSendResult);
+      // Whatever ended the request ended the upload with it.
+      const isCutOff = call.upload !== undefined && !progress.whole && result.kind === 'unknown';
+      return isCutOff ? { kind: 'retry', reason: `the upload was cut off: ${result.detail}`, scope: 'part' } : result;
     }
   }
 

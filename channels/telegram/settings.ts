@@ -34,7 +34,9 @@ export const TelegramSettings = z
     send_timeout_secs: sendTimeout(
       'Longest wait for the answer to one call. A message without an answer counts as unknown and is not sent again.',
     ),
-    upload_timeout_secs: uploadTimeout(),
+    upload_timeout_secs: uploadTimeout(
+      'The same for a message that carries a file. One of which not all had left is sent again.',
+    ),
     download_timeout_secs: downloadTimeout(30),
     command_menu: flag(
       true,

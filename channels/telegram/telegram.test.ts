@@ -1,8 +1,11 @@
 /** Sending and downloading, against the test server. */
 
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
@@ -150,6 +153,53 @@ test('F37 a connection that breaks after the request left is unknown, one that n
     reason: 'not connected: ECONNREFUSED',
     scope: 'account',
   });
+});
+
+/** A channel before a platform that deals with each connection itself. */
+async function before(answer: RequestListener, settings: object = {}): Promise<Channel> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  open.push(async () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const api_root = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const deps = { ...channelDeps(), name: 'telegram', secret: () => '1:token' };
+  const channel = await descriptor.create(descriptor.settings.parse({ api_root, ...settings }), deps);
+  open.push(() => channel.stop());
+  return channel;
+}
+
+async function upload(bytes: number): Promise<OutboundFile> {
+  const dir = await tempDir();
+  open.push(async () => dir[Symbol.asyncDispose]());
+  const path = join(dir.path, 'copy');
+  await writeFile(path, Buffer.alloc(bytes));
+  return { path, name: 'large.bin', mime: 'application/octet-stream', kind: 'document', bytes };
+}
+
+test.each<[string, RequestListener]>([
+  ['the connection broke', (request) => void request.once('data', () => request.destroy())],
+  ['its time was over', (request) => void request.once('data', () => request.pause())],
+  ['it was answered by a proxy', (_request, response) => void response.writeHead(502).end('<html>')],
+])('a file of which not all had left when %s was not taken', async (_what, answer) => {
+  const channel = await before(answer, { upload_timeout_secs: 1 });
+  expect(await send(channel, { text: '', file: await upload(30_000_000) })).toMatchObject({ kind: 'retry', scope: 'part' });
+});
+
+test('a file that cannot be read has not left', async () => {
+  const channel = await before((request) => void request.resume());
+  const file = { ...(await upload(1)), path: '/proc/self/mem' };
+  expect(await send(channel, { text: '', file })).toMatchObject({ kind: 'retry', scope: 'part' });
+});
+
+test.each<[string, RequestListener]>([
+  ['the connection broke', (request) => void request.once('end', () => request.socket.destroy()).resume()],
+  ['its time was over', (request) => void request.resume()],
+  ['it was answered by a proxy', (request, response) => void request.once('end', () => response.end('<html>')).resume()],
+])('F37 a file of which all had left when %s is unknown', async (_what, answer) => {
+  const channel = await before(answer, { upload_timeout_secs: 1 });
+  expect(await send(channel, { text: '', file: await upload(1_000_000) })).toMatchObject({ kind: 'unknown' });
 });
 
 test('F35 a limited chat does not hold up another', async () => {

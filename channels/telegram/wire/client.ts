@@ -1,4 +1,5 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
+import { createReadStream } from 'node:fs';
 import { Api, type ApiClientOptions, GrammyError, HttpError, InputFile } from 'grammy';
 import type { BotCommand, File, WebhookInfo as FullWebhookInfo, Message, Update, UserFromGetMe } from 'grammy/types';
 import { readAtMost } from '../../../src/lib/read-at-most.ts';
@@ -17,6 +18,12 @@ export interface SendCall {
   readonly method: 'sendMessage' | 'sendPhoto' | 'sendVoice' | 'sendAudio' | 'sendVideo' | 'sendDocument';
   readonly payload: Readonly<Record<string, unknown>>;
   readonly upload?: Upload;
+}
+
+/** Of the file in a send. */
+export interface UploadProgress {
+  /** All of it was read. Until then the form has no end, so that the platform cannot have taken it. */
+  whole: boolean;
 }
 
 /** The methods used, with the runtime's own `AbortSignal`: the SDK's types name a polyfill that differs. */
@@ -89,9 +96,10 @@ export class TelegramClient {
     });
   }
 
-  send(call: SendCall, signal: AbortSignal): Promise<Message> {
+  /** `progress` is that of the file, where the call has one. */
+  send(call: SendCall, signal: AbortSignal, progress: UploadProgress = { whole: false }): Promise<Message> {
     const { method, upload } = call;
-    const file = upload && { [upload.field]: new InputFile(upload.path, upload.name) };
+    const file = upload && { [upload.field]: new InputFile(contentOf(upload.path, progress), upload.name) };
     const sent = { ...call.payload, ...file };
     return this.#call(method, signal, async () => checked(await this.#api[method](sent, signal), 'message_id'));
   }
@@ -180,6 +188,11 @@ export class TelegramClient {
   #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
     return guardCall(signal, run, (error) => new CallError(method, this.#withoutToken(toFailure(error))));
   }
+}
+
+async function* contentOf(path: string, progress: UploadProgress): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path);
+  progress.whole = true;
 }
 
 /** A hundred updates are far below it. */
