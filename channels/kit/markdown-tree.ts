@@ -4,7 +4,6 @@
  */
 import { createRequire } from 'node:module';
 import type MarkdownIt from 'markdown-it';
-import type StateBlock from 'markdown-it/lib/rules_block/state_block.mjs';
 import type Token from 'markdown-it/lib/token.mjs';
 import { readAddresses } from './markdown-addresses.ts';
 import { addRules } from './markdown-rules.ts';
@@ -59,7 +58,7 @@ export function loadParser(): (text: string) => Root {
   // An option of the parser that its types do not name.
   Object.assign(parser.options, { maxNesting: MAX_NESTING });
   readAddresses(parser);
-  parser.block.ruler.before('reference', 'definition', noteDefinition);
+  keepDefinitions(parser);
   addRules(parser);
   return (text) => {
     const definitions = new Definitions();
@@ -68,24 +67,27 @@ export function loadParser(): (text: string) => Root {
   };
 }
 
-/** The parser takes definitions out of the text; who refers to one that is there, it asks for. */
+/** The definitions of one text, by label, and which of them something in it refers to. */
 class Definitions {
   readonly #known = new Map<string, { title: string; href: string }>();
   readonly #used = new Set<string>();
-  /** Where the parser is. */
-  #state: StateBlock | undefined;
-  #line = 0;
+  /** While a definition is read: its label, once it is added; '' for one that nothing can refer to. */
+  #reading: string | undefined;
 
   readonly references: Record<string, { title: string; href: string }> = new Proxy(
     {},
     {
       get: (_none, label) => {
         const known = this.#known.get(String(label));
-        if (known) this.#used.add(String(label));
+        // A definition asks as well, whether its label is taken: that refers to nothing.
+        if (known && this.#reading === undefined) this.#used.add(String(label));
         return known;
       },
       set: (_none, label, value) => {
-        this.#add(String(label), value);
+        // A footnote is no address.
+        if (String(label).startsWith('^')) return true;
+        this.#reading = String(label);
+        this.#known.set(this.#reading, value);
         return true;
       },
     },
@@ -95,27 +97,32 @@ class Definitions {
     return this.#used.has(label);
   }
 
-  /** A definition may begin here. */
-  note(state: StateBlock, line: number): void {
-    [this.#state, this.#line] = [state, line];
-  }
-
-  #add(label: string, value: { title: string; href: string }): void {
-    // A footnote is no address.
-    if (!label.startsWith('^')) this.#known.set(label, value);
-    const [state, line] = [this.#state, this.#line];
-    if (!state) return;
-    const token = state.push('definition', '', 0);
-    token.content = state.src.slice((state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0), state.eMarks[line]);
-    token.info = label;
-    token.map = [line, line + 1];
+  /** The label of the definition that `read` takes; undefined where it takes none. */
+  labelOf(read: () => boolean): string | undefined {
+    this.#reading = '';
+    try {
+      return read() ? this.#reading : undefined;
+    } finally {
+      this.#reading = undefined;
+    }
   }
 }
 
-function noteDefinition(state: StateBlock, line: number, _end: number, silent: boolean): boolean {
-  const { definitions } = state.env;
-  if (!silent && definitions instanceof Definitions) definitions.note(state, line);
-  return false;
+/** The parser takes definitions out of the text. Here each leaves a token with all of its lines. */
+function keepDefinitions({ block }: MarkdownIt): void {
+  const reference = block.ruler.getRules('').find(({ name }) => name === 'reference');
+  if (!reference) throw new Error('markdown-it has no rule for definitions');
+  block.ruler.at('reference', (state, from, end, silent) => {
+    const { definitions } = state.env;
+    if (!(definitions instanceof Definitions)) return reference(state, from, end, silent);
+    const label = definitions.labelOf(() => reference(state, from, end, silent));
+    if (label === undefined || silent) return label !== undefined;
+    const token = state.push('definition', '', 0);
+    token.content = state.getLines(from, state.line, state.blkIndent, false).trim();
+    token.info = label;
+    token.map = [from, state.line];
+    return true;
+  });
 }
 
 /** Tokens are a flat list in which what opens is closed. */

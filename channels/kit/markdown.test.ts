@@ -62,6 +62,24 @@ test('link references are resolved, and a definition nobody uses is shown as tex
 });
 
 test.each([
+  ['two lines under one label', 'log:\n\n[ERROR]: timeout\n[ERROR]: refused\n\nend'],
+  ['an address below its label', '[1]:\nhttp://one\n\nend'],
+  [
+    'words in quotes below one word',
+    '> [Answer]: yes\n> "in any\n> case"\n\nend',
+    '<q0>[Answer]: yes\n"in any\ncase"</q0>\n\nend',
+  ],
+  ['a label over two lines', '- [a\n  b]: yes\n\nend', '• [a\nb]: yes\n\nend'],
+  [
+    'a second definition of a label that is used',
+    '[a][1]\n\n[1]: http://one\n[1]: http://two',
+    '<a http://one>a</a>\n\n[1]: http://two',
+  ],
+])('a definition that nothing refers to keeps each of its lines: %s', (_title, text, rendered = text) => {
+  expect(render(text)).toBe(rendered);
+});
+
+test.each([
   [
     'a bare address keeps the marks in it',
     'see https://e.org/a_b?c=*d*e now',
