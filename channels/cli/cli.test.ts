@@ -50,6 +50,13 @@ describe('the terminal', () => {
     expect(partToText(outbound({ text: 'a\u001b[2Jb\u0007c\r\nd\te' }))).toBe('a\ufffd[2Jb\ufffdc\nd\te\n');
   });
 
+  it('A46: prints no control character that an answer spells as Markdown', () => {
+    const text = 'rm -rf ~&#13;**ls** &#x0c;&#27;[2J ![a&#13;](http://e.org/p)';
+    const painted = partToText(outbound({ text }), { colors: true, unicode: true });
+    expect(painted).toBe('rm -rf ~\ufffd\u001b[1mls\u001b[22m \ufffd\ufffd[2J a\ufffd (\u001b[4mhttp://e.org/p\u001b[24m)\n');
+    expect(partToText(outbound({ text: 'a&#13;b' }), { colors: false, unicode: true })).toBe('a\ufffdb\n');
+  });
+
   it('offers what it had read when it was told to stop, and takes no more', async () => {
     const pipe = terminal();
     const stop = new AbortController();
