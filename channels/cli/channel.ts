@@ -104,7 +104,11 @@ export class CliChannel implements Channel {
     signal.addEventListener('abort', () => readline.close(), { once: true });
     host.health('healthy');
     this.#reading = this.#read(readline, host, signal).finally(async () => {
-      if (interactive && historyFile) await writeFileAtomic(historyFile, entered.toReversed().join('\n'), { mode: 0o600 });
+      if (!interactive || !historyFile) return;
+      // It must not fail the channel, whose last answer may still come.
+      await writeFileAtomic(historyFile, entered.toReversed().join('\n'), { mode: 0o600 }).catch((error: unknown) => {
+        this.#terminal.tell?.(`the history of this terminal is not stored: ${errorText(error)}`);
+      });
     });
   }
 

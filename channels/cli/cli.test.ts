@@ -57,6 +57,20 @@ describe('the terminal', () => {
     expect(partToText(outbound({ text: 'a&#13;b' }), { colors: false, unicode: true })).toBe('a\ufffdb\n');
   });
 
+  it('ends in order where its history cannot be stored, and says so', async () => {
+    await using dir = await tempDir();
+    const screen = terminal({ interactive: true, historyFile: join(dir.path, 'gone', 'history') });
+    const told: string[] = [];
+    const host = new TestHost();
+    const cli = new CliChannel('cli', { ...screen, tell: (line) => told.push(line) }, new FakeClock());
+    await cli.start(host, signal());
+    screen.input.end('one\n');
+    await until('the input ended', () => host.endings === 1);
+    await cli.stop();
+    expect(host.state).toBe('stopped');
+    expect(told).toEqual([expect.stringMatching(/^the history of this terminal is not stored: .*ENOENT/)]);
+  });
+
   it('offers what it had read when it was told to stop, and takes no more', async () => {
     const pipe = terminal();
     const stop = new AbortController();
