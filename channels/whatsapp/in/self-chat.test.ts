@@ -162,3 +162,12 @@ test('sixty questions in ten minutes are answered, then nothing for a while, and
   expect(judge()).not.toHaveProperty('refusal');
   expect(cap.judge(inbound({ refusal: 'own-message' }))).toMatchObject({ refusal: 'own-message' });
 });
+
+test('a clock that is set back by a day does not make the ten minutes longer', () => {
+  let [wall, steady] = [Date.UTC(2026, 0, 2), 0];
+  const clock = Object.assign(new FakeClock(), { now: () => wall, monotonic: () => steady });
+  const cap = new SelfChatCap({ clock, logger: new MemoryLogger() });
+  for (let n = 0; n < 60; n += 1) expect(cap.judge(inbound({ text: 'words' }))).not.toHaveProperty('refusal');
+  [wall, steady] = [wall - 86_400_000, steady + 600_000];
+  expect(cap.judge(inbound({ text: 'words' }))).not.toHaveProperty('refusal');
+});

@@ -28,7 +28,7 @@ export class SelfChatCap {
   judge(message: InboundMessage): InboundMessage {
     // An edit is answered as well: another program may write its answer bit by bit.
     if (message.refusal !== undefined || (message.kind !== 'message' && message.kind !== 'edit')) return message;
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     this.#taken = this.#taken.filter((at) => now - at < WITHIN_MS);
     const isOver = this.#taken.length >= MOST;
     if (isOver && !this.#isOver) {
