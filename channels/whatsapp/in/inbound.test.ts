@@ -60,6 +60,11 @@ test('a message has its place, its author, its time and what an answer needs', (
   });
 });
 
+test('what an answer quotes of a message is well-formed, also where an emoji stands at its end', () => {
+  const quoted = String(read({ conversation: `${'x'.repeat(199)}\u{1F600} and more` })?.replyContext?.['text']);
+  expect([quoted.slice(0, 199), quoted.isWellFormed()]).toEqual(['x'.repeat(199), true]);
+});
+
 test('A23 files carry an address of our own, their caption is the text, and their name is a word', () => {
   const file = {
     mediaKey: Buffer.alloc(32, 1),

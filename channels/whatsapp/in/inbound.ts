@@ -139,7 +139,8 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
   const forwarded = said.context?.isForwarded === true || (said.context?.forwardingScore ?? 0) > 0;
   const mention = place.isGroup && !forwarded ? readMention(said, me) : { text: said.text, found: false };
   const forwardMark = forwarded ? ours('[forwarded, not written by the sender]') : undefined;
-  const shown = shownIn(said).slice(0, QUOTE_CHARS);
+  // Protocol Buffers take no half of a surrogate pair.
+  const shown = shownIn(said).slice(0, QUOTE_CHARS).toWellFormed();
   const quoted = said.context?.quotedMessage ? readContent(said.context.quotedMessage) : undefined;
   const replyTo = quotedOf(said, place, context, quoted);
   // Who asks about a picture points at it. What people merely say to each other brings no files.
