@@ -3,8 +3,11 @@ import type { BinaryNode } from '@whiskeysockets/baileys';
 import { expect, test } from 'vitest';
 import type { Receipt } from '../../../src/core/channel.ts';
 import { TestHost } from '../../../src/testing/channel-host.ts';
-import { until } from '../../../src/testing/fakes.ts';
+import { FakeClock, MemoryLogger, tempDir, until } from '../../../src/testing/fakes.ts';
 import { type WhatsAppScene, whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
+import { LoginStore } from '../wire/store.ts';
+import { Albums } from './albums.ts';
+import { StanzaLine } from './stanza-line.ts';
 
 const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';
@@ -111,6 +114,39 @@ test('a picture that comes late, and what its sender writes meanwhile, are messa
     ['look', 0],
     ['three', 1],
   ]);
+});
+
+test('what others write meanwhile does not make an album wait longer for its next picture', async () => {
+  await using dir = await tempDir();
+  using store = await LoginStore.open(`${dir.path}/login.db`, { create: true, now: 0 });
+  if (!store) throw new Error('no login');
+  const clock = new FakeClock();
+  const messageContextInfo = { messageAssociation: { associationType: 1, parentMessageKey: { id: 'announced' } } };
+  const contents = new Map<string, object>([
+    ['announced', { albumMessage: { expectedImageCount: 3 } }],
+    ['one', { imageMessage: {}, messageContextInfo }],
+  ]);
+  const handled: string[] = [];
+  const handle = async (node: BinaryNode): Promise<void> => {
+    const { id = '' } = node.attrs;
+    const first = { hash: id, plaintext: new Uint8Array(), node, content: contents.get(id) ?? { conversation: 'hi' } };
+    await albums.others(first, async () => undefined, new AbortController().signal);
+    handled.push(id);
+  };
+  const line = new StanzaLine({ handle, overflowed: () => undefined, logger: new MemoryLogger() });
+  const decode = () => undefined;
+  const albums = new Albums({ store, guard: (access) => access(), clock, line, decode, restOf: () => new Uint8Array() });
+  const push = (user: string, id: string) => line.push({ tag: 'message', attrs: { from: `${user}@s.whatsapp.net`, id } });
+  push(ADA, 'announced');
+  push(ADA, 'one');
+  for (const id of ['after 1 s', 'after 2 s', 'after 3 s']) {
+    await clock.advance(1_000);
+    push('15552220000', id);
+  }
+  await clock.advance(999);
+  expect(handled).toEqual(['announced']);
+  await clock.advance(1);
+  await until('the others had their turn', () => handled.length === 5);
 });
 
 test('a picture that cannot be decrypted ends its album and is counted', async () => {

@@ -74,7 +74,9 @@ export class Albums {
     const author = authorOf(first.node);
     const announced = this.#announced.get(`${author} ${album}`);
     const found: (Opened & { readonly content: proto.IMessage })[] = [];
+    const nextMs = announced === undefined ? PERHAPS_NEXT_MS : NEXT_MS;
     const end = clock.monotonic() + LONGEST_MS;
+    let next = clock.monotonic() + nextMs;
     let looked = 0;
     while (!signal.aborted) {
       const { arrival } = line;
@@ -87,9 +89,11 @@ export class Albums {
         // The sender has moved on.
         if (!other || albumOf(other.content) !== album) return found;
         found.push(other);
+        next = clock.monotonic() + nextMs;
         if (found.length + 1 >= Math.min(announced ?? MOST, MOST)) return found;
       }
-      const waitMs = Math.min(announced === undefined ? PERHAPS_NEXT_MS : NEXT_MS, end - clock.monotonic());
+      // A message of another author that came meanwhile gives the next picture no more time.
+      const waitMs = Math.min(next, end) - clock.monotonic();
       if (waitMs <= 0 || !(await this.#within(arrival, waitMs, signal))) return found;
     }
     return found;
