@@ -1,13 +1,16 @@
 /** What leaves, under which id, when its keys are stored, and what its outcome is; against our own server. */
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { wordsOf } from '../../../src/simulator/whatsapp/readers.ts';
-import { gate, until } from '../../../src/testing/fakes.ts';
-import { whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
+import { shown, wordsOf } from '../../../src/simulator/whatsapp/readers.ts';
+import { gate, outbound, until } from '../../../src/testing/fakes.ts';
+import { type WhatsAppScene, whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
 import { LoginStore } from '../wire/store.ts';
 
 const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';
+
+/** What people see of our messages now. */
+const words = (at: WhatsAppScene) => shown(at.platform.seen).map(({ message }) => wordsOf(message));
 
 describe('keys', () => {
   test.each([ADA, GROUP])('the keys of a message to %s are on disk before it leaves', async (chatId) => {
@@ -192,6 +195,24 @@ describe.concurrent('sending', () => {
     await at.channel.typing?.({ chatId: ADA }, at.signal);
     const typing = await until('it shows', () => at.platform.said.find(({ tag }) => tag === 'chatstate'));
     expect([...at.platform.seen.map(({ to }) => to), typing.attrs['to']]).toEqual([ada.lidJid, ada.lidJid, ada.lidJid]);
+  });
+
+  test('an answer that says again what it said before is shown, and every attempt at it has the same id', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    const sent = await at.send({ text: 'on', key: 'k1' });
+    const platformId = sent.kind === 'sent' ? sent.platformId : '';
+    const place = { channel: 'whatsapp', account: at.channel.account, chatId: ADA };
+    for (const [key, text] of [
+      ['k2', 'off'],
+      ['k3', 'on'],
+      ['k4', 'off'],
+      ['k4', 'off'],
+    ] as const)
+      await at.channel.edit?.(platformId, outbound({ ...place, key, text }), { plain: false, signal: at.signal });
+    expect(words(at)).toEqual(['off']);
+    const [again, once] = at.platform.wire.toReversed().map(({ attrs }) => attrs['id']);
+    expect(again).toBe(once);
   });
 
   test('stop waits for a send under way, so that its outcome is known', async () => {
