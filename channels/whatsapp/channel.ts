@@ -139,7 +139,10 @@ export class WhatsAppChannel implements Channel {
     });
   }
 
-  async withdraw(target: Pick<OutboundPart, 'chatId'> & { platformId: string }, signal: AbortSignal): Promise<void> {
+  async withdraw(
+    target: Pick<OutboundPart, 'chatId' | 'replyContext'> & { platformId: string },
+    signal: AbortSignal,
+  ): Promise<void> {
     const about = splitPlatformId(target.platformId);
     if (about?.authorId !== this.account) throw new Error('this is no message of ours');
     await this.#within(this.#settings.send_timeout_secs, signal, async () => {

@@ -129,7 +129,10 @@ export interface Channel {
    * the platform cannot; it then stays, and the whole answer stands below it. One that is gone already is a
    * success. Rejects when it may still be there; the message is the platform's reason and holds no secret.
    */
-  withdraw?(target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string }, signal: AbortSignal): Promise<void>;
+  withdraw?(
+    target: Pick<OutboundPart, 'chatId' | 'threadId' | 'replyContext'> & { platformId: string },
+    signal: AbortSignal,
+  ): Promise<void>;
   /**
    * Puts an emoji under a message, or takes ours away with undefined; the same one twice is one. Omit where
    * the platform has none. Rejects when it was not put, also where the platform knows no such reaction; the

@@ -49,8 +49,9 @@ function answer(texts: readonly string[], message: InboundMessage = MESSAGE): Ne
   });
 }
 
-function place({ channel, account, chatId, threadId, isGroup }: InboundMessage) {
-  return { channel, account, chatId, ...(threadId === undefined ? {} : { threadId }), ...(isGroup && { isGroup }) };
+function place({ channel, account, chatId, threadId, isGroup, replyContext }: InboundMessage) {
+  const thread = threadId === undefined ? {} : { threadId };
+  return { channel, account, chatId, ...thread, ...(isGroup && { isGroup }), ...(replyContext && { replyContext }) };
 }
 
 /** Commits these parts as the answer. */
@@ -532,6 +533,20 @@ test.each<[string, boolean, readonly string[]]>([
   expect([screen(rig), rig.states()]).toEqual([shown, ['SENT', 'SENT']]);
   const told = rig.events.flatMap((event) => (event.type === 'failed' ? [event.detail] : []));
   expect(told).toEqual(works ? [] : ['half an answer stays in the chat: not now']);
+});
+
+test('a draft is taken away where its message was sent, with what the answer to that needs', async () => {
+  const rig = setup();
+  const places: unknown[] = [];
+  rig.channel.withdraw = async ({ chatId, replyContext }) => void places.push({ chatId, replyContext });
+  const message = inbound({ replyContext: { address: 'as it came' } });
+  const draft = await begin(rig, message);
+  await write(rig, draft, 2_500);
+  rig.channel.editScript = () => refused('too-long');
+  draft.end();
+  await post(rig, draft, answer(['whole'], message));
+  await rig.clock.advance(HOUR);
+  expect(places).toEqual([{ chatId: message.chatId, replyContext: message.replyContext }]);
 });
 
 test('F14 a full disk costs the draft and not the answer', async () => {

@@ -74,9 +74,14 @@ export async function editPart(row: OutboxRow, channel: Channel, target: EditTar
  */
 async function withdrawDraft({ part }: OutboxRow, channel: Channel, target: string, context: LaneContext): Promise<void> {
   const { clock, kill, emit } = context;
-  const { chatId, threadId, messageId, edits } = part;
+  const { chatId, threadId, replyContext, messageId, edits } = part;
   if (!channel.withdraw || messageId === undefined || edits !== draftKey(messageId)) return;
-  const place = { chatId, ...(threadId !== undefined && { threadId }), platformId: target };
+  const place = {
+    chatId,
+    ...(threadId !== undefined && { threadId }),
+    ...(replyContext && { replyContext }),
+    platformId: target,
+  };
   const call = async (signal: AbortSignal): Promise<string> => {
     try {
       await channel.withdraw?.(place, signal);

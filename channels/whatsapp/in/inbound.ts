@@ -181,7 +181,8 @@ function fromProtocol(
   // On their phone a person may change what we wrote in the chat with themselves: it is no word to us.
   const isOurs = context.isSent?.(key.id) === true;
   const refusal = isOurs ? 'own-message' : refusalOf(place, false);
-  const base = { ...frame(message, place, context), targetId, ...(refusal && { refusal }) };
+  // What answered the message stands under this address, and is changed there.
+  const base = { ...frame(message, place, context), targetId, replyContext: { jid: place.jid }, ...(refusal && { refusal }) };
   if (type === REVOKE) return { ...base, kind: 'delete' };
   if (!editedMessage) return undefined;
   const said = readContent(editedMessage);

@@ -215,6 +215,23 @@ describe.concurrent('sending', () => {
     expect(again).toBe(once);
   });
 
+  test('what changes or takes away an answer goes to where it stands, though its person has another address too', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    const id = await at.platform.write({ from, message: { conversation: 'captial of France?' } });
+    const { chatId, replyContext = {} } = await at.received();
+    const sent = await at.send({ chatId, text: 'What?', key: 'k1', replyContext });
+    const platformId = sent.kind === 'sent' ? sent.platformId : '';
+    const protocolMessage = { key: { id, fromMe: true }, type: 14, editedMessage: { conversation: 'capital of France?' } };
+    await at.platform.write({ from, message: { protocolMessage }, attributes: { edit: '1' } });
+    const correction = await at.received(2);
+    const place = { channel: 'whatsapp', account: at.channel.account, chatId, replyContext: correction.replyContext ?? {} };
+    await at.channel.edit?.(platformId, outbound({ ...place, text: 'Paris' }), { plain: false, signal: at.signal });
+    expect(words(at)).toEqual(['Paris']);
+    await at.channel.withdraw?.({ chatId, replyContext, platformId }, at.signal);
+    expect(words(at)).toEqual([]);
+  });
+
   test('stop waits for a send under way, so that its outcome is known', async () => {
     await using at = await whatsAppScene();
     at.platform.person(ADA);
