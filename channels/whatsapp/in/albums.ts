@@ -7,6 +7,7 @@ import type { BinaryNode, proto } from '@whiskeysockets/baileys';
 import type { Clock } from '../../../src/core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
 import { RecentMap } from '../../kit/recent.ts';
+import { bareJid } from '../wire/ids.ts';
 import type { LoginStore } from '../wire/store.ts';
 import type { OpenAhead, Opened } from './gate.ts';
 import type { StanzaLine } from './stanza-line.ts';
@@ -19,8 +20,11 @@ const NEXT_MS = 4_000;
 const PERHAPS_NEXT_MS = 1_500;
 const LONGEST_MS = 15_000;
 const MOST = 100;
-/** `MessageAssociation.AssociationType` (WAProto). */
+/** Pictures whose album is remembered. */
+const MOST_PICTURES = 1_000;
+/** `MessageAssociation.AssociationType` and `ProtocolMessage.Type` (WAProto). */
 const MEDIA_ALBUM = 1;
+const REVOKE = 0;
 
 export interface AlbumsOptions {
   readonly store: LoginStore;
@@ -37,6 +41,8 @@ export class Albums {
   readonly #options: AlbumsOptions;
   /** How many pictures were announced, by author and id of the announcement. */
   readonly #announced = new RecentMap<number>(MOST);
+  /** Id of the message that a picture has become part of, by person and id of the picture. */
+  readonly #partOf = new RecentMap<string>(MOST_PICTURES);
 
   constructor(options: AlbumsOptions) {
     this.#options = options;
@@ -66,14 +72,23 @@ export class Albums {
     // None is recorded too: a picture that comes later must not be taken for a part of what was committed
     // without it.
     guard(() => store.join(first.hash, others, clock.now()));
+    for (const { id } of found) this.#partOf.set(`${personOf(node)} ${id}`, node.attrs['id'] ?? '');
     return found.map(({ content }) => content);
+  }
+
+  /** What takes back one picture of an album, as what takes back all of it; anything else as it is. */
+  whole(node: BinaryNode, content: proto.IMessage): proto.IMessage {
+    const { protocolMessage } = content;
+    const { key, type } = protocolMessage ?? {};
+    const id = (type ?? REVOKE) === REVOKE ? this.#partOf.get(`${personOf(node)} ${key?.id}`) : undefined;
+    return id === undefined ? content : { ...content, protocolMessage: { ...protocolMessage, key: { ...key, id } } };
   }
 
   async #collect(first: Opened & { readonly node: BinaryNode }, album: string, ahead: OpenAhead, signal: AbortSignal) {
     const { line, clock } = this.#options;
     const author = authorOf(first.node);
     const announced = this.#announced.get(`${author} ${album}`);
-    const found: (Opened & { readonly content: proto.IMessage })[] = [];
+    const found: (Opened & { readonly id: string | undefined; readonly content: proto.IMessage })[] = [];
     const nextMs = announced === undefined ? PERHAPS_NEXT_MS : NEXT_MS;
     const end = clock.monotonic() + LONGEST_MS;
     let next = clock.monotonic() + nextMs;
@@ -88,7 +103,7 @@ export class Albums {
         if (other && (other.hash === first.hash || found.some(({ hash }) => hash === other.hash))) continue;
         // The sender has moved on.
         if (!other || albumOf(other.content) !== album) return found;
-        found.push(other);
+        found.push({ ...other, id: node.attrs['id'] });
         next = clock.monotonic() + nextMs;
         if (found.length + 1 >= Math.min(announced ?? MOST, MOST)) return found;
       }
@@ -123,6 +138,11 @@ export class Albums {
 /** Chat, author and device: what they encrypt for us is one sequence. */
 function authorOf({ attrs }: BinaryNode): string {
   return `${attrs['from']} ${attrs['participant'] ?? ''} ${attrs['recipient'] ?? ''}`;
+}
+
+/** Without the device: a person may take back on one what they sent from another. */
+function personOf({ attrs }: BinaryNode): string {
+  return bareJid(attrs['participant'] ?? attrs['from'] ?? '');
 }
 
 function albumOf({ messageContextInfo, associatedChildMessage }: proto.IMessage): string | undefined {

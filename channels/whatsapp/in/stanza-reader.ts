@@ -171,7 +171,10 @@ export class StanzaReader {
     if (!content || !more) return await this.#offer({ ...frame, ...(content && { message: content }) }, origin);
     for (const message of this.#sentOn.in(frame, content)) await this.#offer(message, origin);
     const others = await this.#albums.others({ ...more.opened, node, content }, more.ahead, this.#link.ended);
-    await this.#offer({ ...frame, message: content }, origin, others);
+    const whole = this.#albums.whole(node, content);
+    const destination = this.#destinations.get(content);
+    if (destination !== undefined) this.#destinations.set(whole, destination);
+    await this.#offer({ ...frame, message: whole }, origin, others);
   }
 
   /** With the number of a person who came under a LID alone, where an earlier message or question told it. */
