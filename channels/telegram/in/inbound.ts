@@ -3,7 +3,7 @@ import type { Message, Update } from 'grammy/types';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, RefusalReason } from '../../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
-import { composed, label, ours } from '../../kit/senders-words.ts';
+import { composed, label, orPointing, ours } from '../../kit/senders-words.ts';
 import { authorOf, originName } from './authors.ts';
 import { mediaOf } from './inbound-content.ts';
 import { noteOf } from './inbound-note.ts';
@@ -38,17 +38,20 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const asks = !isGroup || mention.found || message.reply_to_message?.from?.id === me.id;
   const media = own.length === 0 && asks && !edited ? repliedMedia(message) : own;
   const { forward_origin: origin, via_bot: maker } = message;
-  const content = composed(
+  const replyTo = quotedOf(message, me);
+  // Somebody else wrote a forwarded text: a name in it addresses nobody here.
+  const mentionsBot = isGroup && mention.found && !forwarded;
+  const written = composed(
     origin && ours(`[forwarded from ${originName(origin)}, not written by the sender]`),
     maker && ours(`[made with the inline bot @${label(maker.username ?? 'unknown')}]`),
     mention.text,
     ours(noteOf(message)),
   );
+  const content = orPointing(written, { mentionsBot, media, replyTo });
   const id = `${message.chat.id}:${message.message_id}`;
   // Two edits can fall into one second, which is all the platform tells apart; the hash keeps the later one.
   const platformId = edited ? `${id}:edit:${edited.edit_date}:${shortHash(plainText(message), 8)}` : id;
   const refusal = refusalOf(message, me, edited !== undefined, content.text === '' && media.length === 0);
-  const replyTo = quotedOf(message, me);
   const threadId = threadOf(message);
   return inboundMessage(context, {
     chatId: String(message.chat.id),
@@ -61,8 +64,7 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
     media,
     ...(replyTo && { replyTo }),
     isGroup,
-    // Somebody else wrote a forwarded text: a name in it addresses nobody here.
-    mentionsBot: isGroup && mention.found && !forwarded,
+    mentionsBot,
     ...(refusal && { refusal }),
     timestamp: (edited?.edit_date ?? message.date) * 1000,
     replyContext: { messageId: message.message_id },

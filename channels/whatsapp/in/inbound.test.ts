@@ -1,6 +1,7 @@
 import { proto, type WAMessage } from '@whiskeysockets/baileys';
 import { describe, expect, test } from 'vitest';
 import type { InboundMessage } from '../../../src/core/message.ts';
+import { POINTING } from '../../kit/senders-words.ts';
 import { bareJid, jidOf, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { fromRef } from '../wire/media-ref.ts';
 import { type InboundContext, splitPlatformId, toInbound } from './inbound.ts';
@@ -170,6 +171,24 @@ describe('A4 whose words they are', () => {
     expect(fromRef(asked?.media[0]?.ref ?? '')).toMatchObject({ kind: 'image', path: '/v/picture' });
     expect(reply('nice, isn’t it?')).toMatchObject({ media: [], replyTo: { text: '[photo]\nlook' } });
     expect(reply('and now?', { participant: `${ME.lid}@lid` })?.media).toHaveLength(1);
+  });
+
+  test('nothing but our number, in reply to words of a person, asks about those; alone it says nothing', () => {
+    const call = (context: proto.IContextInfo) =>
+      read(
+        {
+          extendedTextMessage: {
+            text: `@${ME.phone}`,
+            contextInfo: { mentionedJid: [`${ME.phone}@s.whatsapp.net`], ...context },
+          },
+        },
+        inGroup,
+      );
+    const quote = { stanzaId: 'Q', quotedMessage: { conversation: 'When does the shop open?' } };
+    const pointing = call({ ...quote, participant: '15552220000@s.whatsapp.net' });
+    expect(pointing).toMatchObject({ text: POINTING.marks, mentionsBot: true, replyTo: { text: 'When does the shop open?' } });
+    expect(pointing?.marks).toEqual([[0, POINTING.marks.length]]);
+    expect([call({}), call({ ...quote, participant: `${ME.lid}@lid` })].map((read) => read?.text)).toEqual(['', '']);
   });
 
   test('of a picture whose key the sender’s app leaves out of the reply the kind is told', () => {

@@ -4,7 +4,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
 import { writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
-import { composed, label, ours } from '../../kit/senders-words.ts';
+import { composed, label, orPointing, ours } from '../../kit/senders-words.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { kindsIn, readContent, type Said } from './inbound-content.ts';
 import { SILENT } from './kind-words.ts';
@@ -145,12 +145,13 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
   const replyTo = quotedOf(said, place, context, quoted);
   // Who asks about a picture points at it. What people merely say to each other brings no files.
   const asks = !place.isGroup || mention.found || replyTo?.fromBot === true;
-  const brought = asks && replyTo && said.media.length === 0 ? (quoted?.media ?? []) : [];
+  const media = asks && replyTo && said.media.length === 0 ? (quoted?.media ?? []) : said.media;
+  const written = composed(forwardMark, mention.text, ours(said.note));
   const refusal = refusalOf(place, isSilent(said));
   return {
     ...frame(message, place, context),
-    ...composed(forwardMark, mention.text, ours(said.note)),
-    media: [...said.media, ...brought],
+    ...orPointing(written, { mentionsBot: mention.found, media, replyTo }),
+    media,
     ...(replyTo && { replyTo }),
     mentionsBot: mention.found,
     ...(refusal && { refusal }),
