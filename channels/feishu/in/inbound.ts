@@ -11,7 +11,7 @@ import { isRelayed } from '../../../src/core/relayed.ts';
 import { writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
-import { composed, ours } from '../../kit/senders-words.ts';
+import { composed, orPointing, ours } from '../../kit/senders-words.ts';
 import type { BotIdentity } from '../wire/client.ts';
 import { toEmoji } from '../wire/emoji.ts';
 import { stringOf } from '../wire/fields.ts';
@@ -140,15 +140,17 @@ function toMessage(
     { messageId, type, content: rawContent, mentions: message['mentions'] },
     isGroup ? me.openId : undefined,
   );
-  const written = wordsOf(type, content, conversation);
   const threadId = stringOf(message['thread_id']);
   const parentId = stringOf(message['parent_id']);
   // Who asks about a picture points at it. What people merely say to each other brings no files.
   const asks = !isGroup || content.mentionsBot || parent?.fromBot === true;
-  const brought = asks && content.media.length === 0 ? (parent?.media ?? []) : [];
+  const media = asks && content.media.length === 0 ? (parent?.media ?? []) : content.media;
+  const replyTo = parentId === '' ? undefined : quoted(parentId, senderId, parent);
+  const { mentionsBot } = content;
+  const written = orPointing(wordsOf(type, content, conversation), { mentionsBot, media, replyTo });
   const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
   const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
-  const empty = written.text.trim() === '' && content.media.length === 0;
+  const empty = written.text.trim() === '' && media.length === 0;
   // "Ada joined the group": no person wrote it.
   const author = { senderId, senderType: type === 'system' ? 'system' : senderType, empty };
   const refusal = refusalOf(author, context);
@@ -161,10 +163,10 @@ function toMessage(
     ...(threadId !== '' && { threadId }),
     senderId,
     ...written,
-    media: [...content.media, ...brought],
-    ...(parentId !== '' && { replyTo: quoted(parentId, senderId, parent) }),
+    media,
+    ...(replyTo && { replyTo }),
     isGroup,
-    mentionsBot: content.mentionsBot,
+    mentionsBot,
     ...(refusal && { refusal }),
     timestamp,
     replyContext: { messageId, group: isGroup },
