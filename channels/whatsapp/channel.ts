@@ -129,7 +129,7 @@ export class WhatsAppChannel implements Channel {
       return await this.#limited(this.#settings.send_timeout_secs, options.signal, async () => {
         const words = await wordsOf(part, options.plain);
         const jid = targetOf(part, this.#open().pins);
-        // The same edit twice is one edit. Another part is another, also where it says again what stood before:
+        // The same edit twice is one edit. Another part is another one, also where its words stood before:
         // apps drop an id that they had.
         const id = this.#idOf(target.chatId, `${part.key}\n${platformId}\n${words}`);
         const message = toEdit(jid, target.id, words, this.#deps.clock.now());
