@@ -138,7 +138,7 @@ async function unitOnDisk(file: string): Promise<string | undefined> {
 /**
  * What gatehouse.service and gatehouse-tools.service have: in the unit of a user, programs of tools run
  * beside the daemon. So there is no MemoryHigh, which slows down all of a unit, and a program that takes too
- * much is killed alone (OOMPolicy): by default systemd ends the unit then. The daemon's heap has its own bound.
+ * much is killed alone (OOMPolicy), where systemd would end the unit. The daemon's heap has its own bound.
  */
 const DAEMON_MIB = 1_536;
 const PROGRAMS_MIB = 4_096;
