@@ -1,6 +1,8 @@
 // Health and status: who may read them, and what a port that is taken does.
+import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { telegramScene } from '../testing/telegram/scene.ts';
@@ -34,6 +36,16 @@ test('a configured port that is taken stops the start, and the message says what
     new RegExp(`✗ GH1004 cannot listen on 127\\.0\\.0\\.1:${other.port}: .*\\n  → .*another gateway\\.http\\.port`),
   );
   expect(daemon.stderr()).not.toMatch(/ ready in \d/);
+});
+
+test('a configured port that is taken ends a start before a platform or a model is asked and a journal is opened', async () => {
+  await using other = await occupied(0);
+  await using at = await telegramScene({ gateway: { http: { port: other.port } } });
+  at.platform.inject({ text: 'hello' });
+  await using daemon = await at.start();
+  expect((await daemon.ended).code).toBe(1);
+  expect([at.platform.calls, at.model.requests]).toEqual([[], []]);
+  expect(await readdir(join(at.dir, 'data'))).not.toContain('journal.db');
 });
 
 test('where the usual port is taken another one is used, and the start says so', async () => {

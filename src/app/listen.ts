@@ -12,6 +12,14 @@ export interface Listening {
 }
 
 /**
+ * Rejects where `listen` would: with GH1101 for a bad address, with GH1004 for a port that is named and taken.
+ * Asked before anything is begun: whatever restarts the daemon would repeat its logins and model calls with it.
+ */
+export async function checkListen({ host, port = 0 }: LoadedConfig['config']['gateway']['http']): Promise<void> {
+  await using _tried = await startHttpServer({ host, port, routes: {}, guarded: { token: '', routes: {} } });
+}
+
+/**
  * Listens on the configured port, and rejects with GH1004 when that is taken: a monitor would ask whatever is
  * there. Without one on the usual port, or on any free one where another gatehouse has that already.
  */

@@ -22,7 +22,7 @@ import { Ending } from './ending.ts';
 import { type FoundModels, findModels } from './find-models.ts';
 import { ConfigFollower } from './follow-config.ts';
 import { includeLedger } from './include-ledger.ts';
-import { type Listening, listen } from './listen.ts';
+import { checkListen, type Listening, listen } from './listen.ts';
 import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { freeCompilersAtOnce, releaseMemory } from './release-memory.ts';
@@ -61,6 +61,7 @@ export async function runGateway(given: RunOptions): Promise<number> {
   const found = await findModels(options.config, options.env, store);
   secrets.addModels(found);
   refuseDemo(options, options.config.config, found.detected);
+  await checkListen(options.config.config.gateway.http);
 
   const follower = new ConfigFollower({
     ...options,
