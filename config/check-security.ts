@@ -110,7 +110,7 @@ function neverMatching({ type, allowed_senders: allowed }: Entry, at: readonly P
   });
 }
 
-function policyRisks({ sandbox, tool_policy: policy, gateway: { http, webhooks } }: Config): readonly Risk[] {
+function policyRisks({ sandbox, tool_policy: policy, gateway: { webhooks } }: Config): readonly Risk[] {
   const bare: readonly Risk[] =
     sandbox?.mode !== 'none'
       ? []
@@ -121,16 +121,16 @@ function policyRisks({ sandbox, tool_policy: policy, gateway: { http, webhooks }
             hint: 'write "auto", and install bubblewrap',
           },
         ];
-  const open = (path: readonly PropertyKey[], host: string | undefined, what: string): readonly Risk[] =>
-    host === '0.0.0.0' || host === '::'
-      ? [
+  const open: readonly Risk[] =
+    webhooks.host !== '0.0.0.0' && webhooks.host !== '::'
+      ? []
+      : [
           {
-            ...{ id: 'listens-everywhere', path },
-            message: `${what} can be reached from every network of this machine, without TLS`,
+            ...{ id: 'listens-everywhere', path: ['gateway', 'webhooks', 'host'] },
+            message: 'the webhooks can be reached from every network of this machine, without TLS',
             hint: 'write "127.0.0.1", and put a reverse proxy with TLS before it',
           },
-        ]
-      : [];
+        ];
   const full: readonly Risk[] =
     policy.mode !== 'full'
       ? []
@@ -141,12 +141,7 @@ function policyRisks({ sandbox, tool_policy: policy, gateway: { http, webhooks }
             hint: 'write "guarded" or "workspace"',
           },
         ];
-  return [
-    ...bare,
-    ...full,
-    ...open(['gateway', 'http', 'host'], http.host, '/healthz and /readyz'),
-    ...open(['gateway', 'webhooks', 'host'], webhooks?.host, 'the webhooks'),
-  ];
+  return [...bare, ...full, ...open];
 }
 
 function hostOf(url: string): string {

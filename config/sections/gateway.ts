@@ -24,7 +24,12 @@ const webhooks = z
 
 const http = z
   .strictObject({
-    host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
+    host: z
+      .enum(['127.0.0.1', '::1', 'localhost'])
+      .default('127.0.0.1')
+      .describe(
+        'Address to listen on, of this machine alone: what is to be reached from elsewhere needs a proxy in front of it.',
+      ),
     port: z
       .int()
       .min(0)

@@ -173,7 +173,7 @@ trouble('the config file is broken while it runs', {}, async (at) => {
 });
 
 trouble('a change of the config needs a restart', {}, async (at) => {
-  const config = { ...at.config, gateway: { ...(at.config['gateway'] as object), http: { port: 0, host: '127.0.0.2' } } };
+  const config = { ...at.config, gateway: { ...(at.config['gateway'] as object), http: { port: 0, host: 'localhost' } } };
   await writeFile(join(at.dir, 'config.json'), JSON.stringify(config));
   await at.says(['status'], /config +holds after a restart of the daemon: gateway\.http\.host/);
 });

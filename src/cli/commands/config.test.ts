@@ -28,6 +28,19 @@ test('check names every problem with its place on stderr and exits with 78', asy
   });
 });
 
+test.each(['0.0.0.0', '::', '192.168.1.5'])(
+  'check refuses %s as gateway.http.host, with which no daemon starts',
+  async (host) => {
+    await using dir = await tempDir();
+    const cli = new FakeCli(dir.path);
+    await cli.write('bot.json', JSON.stringify({ gateway: { http: { host } } }));
+    expect(await cli.run('config', 'check', '--config', 'bot.json')).toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(/gateway\.http\.host: .*must be one of: 127\.0\.0\.1, ::1, localhost/),
+    });
+  },
+);
+
 test('check says which file is valid, or that there is none', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
