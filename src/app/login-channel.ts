@@ -3,6 +3,7 @@ import type { ChannelDeps, LoginUi } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { unsetVariable } from '../lib/environment-name.ts';
+import { giveToOwner } from '../lib/give-to-owner.ts';
 import { SILENT } from '../lib/silent-logger.ts';
 import { mustBeInstalled } from './channel-life.ts';
 import { channelDir, type Registry } from './channels.ts';
@@ -29,7 +30,12 @@ export interface LoginOptions extends LogoutOptions {
 export async function loginChannel(options: LoginOptions): Promise<void> {
   const { type, settings, descriptor } = await linkedChannel(options);
   if (!descriptor?.login) throw notLinked(type);
-  await descriptor.login(settings as never, depsOf(options), options.ui, options.signal);
+  const deps = depsOf(options);
+  try {
+    await descriptor.login(settings as never, deps, options.ui, options.signal);
+  } finally {
+    await giveToOwner(options.dataDir, deps.dir);
+  }
 }
 
 /**

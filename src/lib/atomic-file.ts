@@ -3,12 +3,15 @@ import { closeSync, constants, fsync, openSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { give, ownerFor } from './give-to-owner.ts';
 
 const syncFile = promisify(fsync);
 
 export interface WriteFileOptions {
   /** Permission bits of the new file, e.g. 0o600; the umask does not widen them. */
   readonly mode: number;
+  /** What root writes is the user's whose directory it lies in (`ownerFor`). */
+  readonly ofDirectory?: boolean;
 }
 
 /**
@@ -31,6 +34,8 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, o
     } finally {
       await file.close();
     }
+    const owner = options.ofDirectory ? await ownerFor(dirname(path)) : undefined;
+    if (owner) await give(temporary, owner);
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

@@ -6,6 +6,7 @@ import { openAuthStore } from '../../lib/auth/store.ts';
 import { withStoredVariables } from '../../lib/stored-variables.ts';
 import { type CliResult, FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../../testing/files-of-root.ts';
 import { CLIENT_ID, FormBrowser, startOidcServer } from '../../testing/oidc-server.ts';
 
 const KEY = 'CANARY-sk-0123456789';
@@ -36,6 +37,18 @@ test('set-key takes a key from a pipe, trims it, and never shows it', async () =
   expect(result).toEqual({ code: 0, stdout: '✓ stored the key of openai\n', stderr: '→ gatehouse auth status\n' });
   expect(await credentials(cli)).toEqual({ openai: { access_token: KEY, provider: 'openai', auth_method: 'paste_token' } });
   expect((await stat(join(cli.dataDir, 'auth.json'))).mode & 0o777).toBe(0o600);
+});
+
+test.skipIf(isNotRoot)('a key that root stores is a file of whose data directory it is', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await otherUsersDirectory(cli.dataDir);
+  for (const key of [KEY, `${KEY}-again`]) {
+    cli.input = key;
+    expect((await cli.run('auth', 'set-key', 'openai')).code).toBe(0);
+  }
+  expect(await readdir(cli.dataDir)).toContain('auth.json');
+  expect(await filesOfRoot(cli.dataDir)).toEqual([]);
 });
 
 test('set-key asks on a terminal without showing what is typed', async () => {

@@ -13,6 +13,7 @@ import { ENTRA_CLIENT } from '../../testing/email/entra-forms.ts';
 import { EntraServer } from '../../testing/email/entra-server.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../../testing/files-of-root.ts';
 
 const OUTLOOK_IMAP = 'https://outlook.office.com/IMAP.AccessAsUser.All';
 
@@ -24,8 +25,9 @@ async function cliWith(dir: string, channel: object): Promise<FakeCli> {
   return cli;
 }
 
-test('the real program links an account that scans what it prints', async () => {
+test('the real program links an account that scans what it prints, for the user of the data directory', async () => {
   await using dir = await tempDir();
+  if (!isNotRoot) await otherUsersDirectory(join(dir.path, 'data'));
   await using platform = await startWhatsAppPlatform();
   const settings = { web_socket_url: platform.url };
   const config = join(dir.path, 'config.json');
@@ -50,6 +52,7 @@ test('the real program links an account that scans what it prints', async () => 
   const [code] = (await once(child, 'close')) as [number];
   expect([code, said]).toEqual([0, expect.stringContaining('Linked as +15550000000.')]);
   expect(await readdir(join(dir.path, 'data', 'channels', 'family'))).toContain('login.db');
+  if (!isNotRoot) expect(await filesOfRoot(join(dir.path, 'data'))).toEqual([]);
 });
 
 test('on a terminal the code is drawn in colours of its own, and again in its place', async () => {

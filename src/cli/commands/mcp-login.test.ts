@@ -1,7 +1,10 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir, until } from '../../testing/fakes.ts';
+import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../../testing/files-of-root.ts';
 import { followLink, startMcpPeer } from '../../testing/mcp-peer.ts';
 
 /** A command line, and a server that wants a login. */
@@ -64,6 +67,14 @@ test('mcp test and mcp list know a login, and mcp logout ends it', async () => {
   expect((await cli.run('mcp', 'logout', 'notes')).stdout).toContain('1 login at notes forgotten, and ended there');
   expect((await cli.run('mcp', 'logout', 'notes')).code).toBe(1);
   expect((await cli.run('mcp', 'test', 'notes')).code).toBe(1);
+});
+
+test.skipIf(isNotRoot)('a login that root makes is the daemon’s in a data directory of another user', async () => {
+  await using cli = await cliWith();
+  await otherUsersDirectory(cli.dataDir);
+  expect((await cli.logIn()).code).toBe(0);
+  expect(await readdir(join(cli.dataDir, 'mcp-logins', 'notes'))).toContain('auth.json');
+  expect((await filesOfRoot(cli.dataDir)).filter((name) => !name.startsWith('journal.db'))).toEqual([]);
 });
 
 test('a code is taken from the terminal where the browser is on another machine', async () => {

@@ -32,10 +32,10 @@ export class AuthFile {
     return document;
   }
 
-  /** Replaces the file, mode 0600. Rejects with GH1202 when it cannot be written. */
+  /** Replaces the file, mode 0600, for the user of the directory. Rejects with GH1202 when it cannot be written. */
   async write(document: AuthDocument): Promise<void> {
     try {
-      await writeFileAtomic(this.path, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
+      await writeFileAtomic(this.path, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600, ofDirectory: true });
     } catch (error) {
       throw this.unwritable(error);
     }

@@ -2,9 +2,11 @@
 
 /** The login of a person at an MCP server: authorization code with PKCE (OAuth 2.1, MCP 2025-11-25). */
 import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
 import type { McpServerEntry } from '../../../../config/sections/mcp.ts';
 import { GatehouseError } from '../../../core/errors.ts';
 import { openCallbackServer } from '../../../lib/callback-server.ts';
+import { giveToOwner } from '../../../lib/give-to-owner.ts';
 import { printable } from '../../../lib/printable.ts';
 import { timeLimit } from '../../../lib/time-limit.ts';
 import { addressedFetch, type McpFetch } from '../http.ts';
@@ -88,6 +90,7 @@ export async function logIn(server: string, entry: McpServerEntry, options: LogI
       limit.signal,
     );
     await store.set(toCredential(key, granted, { found, client }), limit.signal);
+    await giveToOwner(options.dataDir, dirname(store.path));
     ok = true;
     const { expiresAt, refreshToken, scope = found.scopes.join(' ') } = granted;
     return { issuer: found.issuer, scope, expiresAt, renews: refreshToken !== undefined };
