@@ -3,6 +3,7 @@ import type { Erasures } from '../core/erasure.ts';
 import { isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { lockDataDir } from '../journal/lock.ts';
+import { givingToOwner } from '../lib/give-to-owner.ts';
 import { type ErasureOptions, finishErasure } from '../runs/erasure.ts';
 
 export interface EraseAloneOptions {
@@ -26,6 +27,7 @@ export async function eraseAlone(dataDir: string, options: EraseAloneOptions): P
   });
   if (!lock) return false;
   await using _alone = lock;
+  await using _given = givingToOwner(dataDir, 'users', 'upload-days');
   const store = openJsonlStore({ dir: dataDir, clock, onDamage: () => undefined });
   for (const erasure of await erasures.open()) {
     await finishErasure(erasure, {

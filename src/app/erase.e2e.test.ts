@@ -10,6 +10,7 @@ import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../testing/files-of-root.ts';
 import { job, MEMBER } from '../testing/jobs.ts';
 import { type PeopleRig, peopleCli, peopleRig } from '../testing/people-rig.ts';
 import { defineTool } from '../tools/define.ts';
@@ -108,7 +109,10 @@ test.each(['a running daemon', 'no daemon'])('erase beside %s leaves no word and
   await link(at);
   const sums = 'SELECT sum(tokens_in) AS tokens, count(*) AS calls FROM usage';
   const before = at.rows(sums);
-  if (beside === 'no daemon') await at.stop();
+  if (beside === 'no daemon') {
+    await at.stop();
+    if (!isNotRoot) await otherUsersDirectory(at.dataDir);
+  }
   const dry = await at.cli('people', 'erase', `test:${IDS.test}`, '--dry-run');
   expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/rows of the journal.*files/) });
   const done = await at.cli('people', 'erase', `chat:${IDS.chat}`, '--yes');
@@ -118,7 +122,10 @@ test.each(['a running daemon', 'no daemon'])('erase beside %s leaves no word and
   expect(at.rows(sums)).toEqual(before);
   expect(await at.cli('people', 'audit', '--verify')).toMatchObject({ code: 0 });
   expect((await at.cli('people', 'audit', '--json')).stdout).toContain('person.erased');
-  if (beside === 'no daemon') return;
+  if (beside === 'no daemon') {
+    const ours = (await filesOfRoot(at.dataDir)).filter((name) => /^(?:users|upload-days)\b/.test(name));
+    return expect(isNotRoot ? [] : ours).toEqual([]);
+  }
   await at.stop();
   expect(await filesHolding(at.dataDir, texts)).toEqual([]);
 });

@@ -4,6 +4,7 @@ import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import { GatehouseError } from '../core/errors.ts';
 import { changeRun, type SessionChange } from '../core/session-change.ts';
 import { lockDataDir } from '../journal/lock.ts';
+import { givingToOwner } from '../lib/give-to-owner.ts';
 import { changeSession } from '../runs/session-changes.ts';
 import { Transcripts } from '../runs/transcripts.ts';
 import { OPERATOR } from '../schedule/file.ts';
@@ -60,6 +61,7 @@ async function changeFiles(context: CommandContext, changes: readonly SessionCha
   const { clock } = context.deps;
   const dir = dataDirOf(context);
   await using _lock = await lockDataDir(dir, clock);
+  await using _given = givingToOwner(dir, 'users');
   await using opened = await openOrMake(context);
   const errors: unknown[] = [];
   const store = openJsonlStore({

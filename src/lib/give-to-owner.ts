@@ -32,6 +32,15 @@ export async function giveToOwner(dir: string, path: string): Promise<void> {
   await giveTree(path, owner);
 }
 
+/** The same at the end of a block, however it ends. */
+export function givingToOwner(dir: string, ...names: readonly string[]): AsyncDisposable {
+  return {
+    [Symbol.asyncDispose]: async () => {
+      for (const name of names) await giveToOwner(dir, join(dir, name));
+    },
+  };
+}
+
 /** Gives away what is root's there, and tells what it is. Another name of a file, outside, may be of use to root. */
 export async function give(path: string, { uid, gid }: Owner): Promise<'directory' | 'other'> {
   const about = await lstat(path).catch(() => undefined);

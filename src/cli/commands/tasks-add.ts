@@ -5,6 +5,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import type { Address } from '../../core/message.ts';
 import type { TaskRequest } from '../../core/task-request.ts';
 import { readFailureText } from '../../lib/errno.ts';
+import { giveToOwner } from '../../lib/give-to-owner.ts';
 import { printable } from '../../lib/printable.ts';
 import { UPLOADS } from '../../media/fetch-file.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
@@ -88,10 +89,13 @@ async function copyFiles(context: CommandContext, files: readonly string[], sess
       if (!(await stat(from(path))).isFile()) throw new Error('it is no file');
       await access(from(path), constants.R_OK);
     });
-  const folder = join(sessionWorkspace(dataDirOf(context), session), UPLOADS);
+  const dataDir = dataDirOf(context);
+  const workspace = sessionWorkspace(dataDir, session);
+  const folder = join(workspace, UPLOADS);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const [place, path] of files.entries())
     await reading(path, async () => await copyFile(from(path), join(folder, nameOf(path, place))));
+  await giveToOwner(dataDir, workspace);
 }
 
 async function reading(path: string, read: () => Promise<void>): Promise<void> {
