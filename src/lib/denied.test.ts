@@ -1,4 +1,5 @@
-import { chown, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
@@ -25,6 +26,28 @@ test.skipIf(process.getuid?.() !== 0)('and with whose it is, where it is another
   expect(kept?.message).toBe(`this user may not use ${path} (it belongs to user 4242)`);
   expect(kept?.hint).toMatch(/sudo -u '#4242'.*while no daemon runs.*sudo chown -R 0/);
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'behind a link the way to have it is that of its user: what lies above is not given away',
+  async () => {
+    await using dir = await tempDir();
+    // As systemd keeps the directory of a unit whose user is made for it: nobody but root may look into `private`.
+    await mkdir(join(dir.path, 'private', 'gatehouse'), { recursive: true });
+    await chmod(join(dir.path, 'private'), 0o700);
+    await chmod(dir.path, 0o755);
+    await symlink('private/gatehouse', join(dir.path, 'gatehouse'));
+    const path = join(dir.path, 'gatehouse', 'journal.db');
+    const program = `import { denied } from ${JSON.stringify(join(import.meta.dirname, 'denied.ts'))};
+    process.setuid(65_534);
+    const { message, hint } = denied(${JSON.stringify(path)});
+    console.log(JSON.stringify([message, hint]));`;
+    const child = spawnSync(process.execPath, ['--input-type=module', '-e', program]);
+    expect(JSON.parse(String(child.stdout))).toEqual([
+      `this user may not use ${path} (${join(dir.path, 'private')} belongs to user 0)`,
+      "run this as that user, such as with `sudo -u '#0'`",
+    ]);
+  },
+);
 
 test('other errors are none of it', () => {
   expect(deniedError(error('/a', 'ENOENT'))).toBeUndefined();

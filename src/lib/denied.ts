@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readlinkSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import { isErrno } from './errno.ts';
 
@@ -17,23 +17,45 @@ export function deniedError(error: unknown): GatehouseError | undefined {
 export function denied(asked: string, cause?: unknown): GatehouseError {
   // Only a directory has a `.`: see `ensureDataDir`.
   const path = asked.replace(/\/\.$/, '');
-  const { at, uid } = nearest(path);
+  const { at, uid, behindLink } = nearest(path);
   const own = process.getuid?.();
   const isOwn = uid === undefined || uid === own;
   const whose = isOwn ? '' : ` (${at === path ? 'it' : at} belongs to user ${uid})`;
+  // What lies behind a link may be shared: systemd has the directories of all its units in one.
+  const give = behindLink ? '' : `; or, while no daemon runs, give it to this one: \`sudo chown -R ${own} ${at}\``;
   const hint = isOwn
     ? `see its mode with \`ls -ld ${at}\`, and give it back with \`chmod u+rwX\``
-    : `run this as that user, such as with \`sudo -u '#${uid}'\`; or, while no daemon runs, give it to this one: \`sudo chown -R ${own} ${at}\``;
+    : `run this as that user, such as with \`sudo -u '#${uid}'\`${give}`;
   return new GatehouseError('GH1202', `this user may not use ${path}${whose}`, { hint, cause });
 }
 
-/** The path, or the first directory above it that may be looked at. */
-function nearest(path: string): { readonly at: string; readonly uid?: number } {
+/** Links that lead to each other are not gone after for ever. */
+const MOST_LINKS = 8;
+
+interface Nearest {
+  readonly at: string;
+  readonly uid?: number;
+  /** A link on the way leads there. */
+  readonly behindLink?: boolean;
+}
+
+/** The path, or the first directory on the way to it that may be looked at. */
+function nearest(path: string, links = MOST_LINKS): Nearest {
   for (let at = path; ; at = dirname(at)) {
     try {
       return { at, uid: statSync(at).uid };
     } catch {
+      const target = links > 0 ? linkTarget(at) : undefined;
+      if (target !== undefined) return { ...nearest(target, links - 1), behindLink: true };
       if (dirname(at) === at) return { at };
     }
+  }
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,6 +8,7 @@ import type { ChannelStatus } from '../../core/turn.ts';
 import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
+import { isNotRoot } from '../../testing/files-of-root.ts';
 import { scriptedModel } from '../../testing/scripted-model.ts';
 import type { Scene } from '../doctor/check.ts';
 import { CHECKS } from '../doctor/index.ts';
@@ -216,7 +217,7 @@ test('an old Node and a full disk are named', async () => {
   expect(await Promise.all(states)).toEqual(['bad', 'warn', 'ok']);
 });
 
-test.skipIf(process.getuid?.() !== 0)('a file below the data directory that is another user’s is named', async () => {
+test.skipIf(isNotRoot)('a file below the data directory that is another user’s is named', async () => {
   await using dir = await tempDir();
   const cli = await healthy(dir.path);
   await cli.write('data/users/ada/sessions/default.jsonl', '');
@@ -226,6 +227,15 @@ test.skipIf(process.getuid?.() !== 0)('a file below the data directory that is a
     what: expect.stringMatching(/users\/ada\/sessions belongs to another user$/),
     fix: expect.stringMatching(/^sudo chown -R 0 /),
   });
+});
+
+test.skipIf(isNotRoot)('where a link stands for the data directory, the advice names what chown would change', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await chown(await cli.write('data/auth.lock', ''), 4_242, 4_242);
+  await rename(cli.dataDir, join(dir.path, 'private'));
+  await symlink('private', cli.dataDir);
+  expect((await doctor(cli, '--offline')).lines.get('data-dir')).toMatchObject({ fix: `sudo chown -R 0 ${dir.path}/private` });
 });
 
 test('a journal that another process holds is not called damaged', async () => {

@@ -1,4 +1,17 @@
-import { access, chmod, constants, lstat, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  access,
+  chmod,
+  constants,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { dataDirError, ensureDataDir } from '../../journal/data-dir.ts';
@@ -51,7 +64,9 @@ export const dataDirectory: Check = {
     const unusable = await ensureDataDir(dataDir).catch((error: unknown) => dataDirError(dataDir, error));
     if (unusable) return bad(unusable.message, unusable.hint);
     const strange = own === undefined ? undefined : await ofOthers(dataDir, found.uid);
-    if (strange !== undefined) return bad(`${strange} belongs to another user`, `sudo chown -R ${found.uid} ${word}`);
+    // Of a link `chown -R` changes the link alone.
+    if (strange !== undefined)
+      return bad(`${strange} belongs to another user`, `sudo chown -R ${found.uid} ${shellWord(await realpath(dataDir))}`);
     if ((found.mode & OTHERS) === 0) return ok(dataDir);
     const close = async (): Promise<string> => {
       await chmod(dataDir, 0o700);
