@@ -147,3 +147,29 @@ test('a key is that of its provider where --base-url is an address of that provi
   expect(await asked('anthropic.txt', 'http://127.0.0.1:4000')).toContain('asking anthropic/m');
   expect(await asked('anthropic.txt', 'https://proxy.example/v1')).toContain('asking openai-compatible/m');
 });
+
+test('where another token of the bot is exported setup says so, and a start from it is that of the bot that was tried', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const [exported, typed] = [`11111:${'A'.repeat(35)}`, `22222:${'B'.repeat(35)}`];
+  const bot = { name: 'telegram', type: 'telegram', account: '22222', state: 'healthy', since: 0 } as const;
+  cli.tried = [{ ...bot, inboundClass: 'B', sendClass: 'blind' }];
+  const sender = {
+    channel: 'telegram',
+    chatId: '7',
+    senderId: '7',
+    senderName: 'Ada',
+    isGroup: false,
+    taken: 0,
+    held: 0,
+    codes: [],
+  };
+  cli.awaitCode = async () => ({ kind: 'sender', sender });
+  const said = 'TELEGRAM_BOT_TOKEN is exported as well, with another token';
+  cli.env = { TELEGRAM_BOT_TOKEN: exported };
+  cli.answers = ['', typed, 'y', 'y'];
+  expect(await cli.run('setup')).toMatchObject({ code: 0, stderr: expect.stringContaining(said) });
+  expect(cli.runs[0]?.env['TELEGRAM_BOT_TOKEN']).toBeUndefined();
+  cli.env = { TELEGRAM_BOT_TOKEN: typed };
+  expect((await cli.run('setup', '--force')).stderr).not.toContain(said);
+});

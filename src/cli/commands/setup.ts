@@ -89,8 +89,18 @@ export const setup: Command<SetupOptions> = async (context, options) => {
     `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
   );
   if (model) out.say(limitText(model));
-  return await start(context, options);
+  return await start(withoutOther(context, bot), options);
 };
+
+/** What is exported wins over what is stored: a start from here is to be that of the bot that was tried. */
+function withoutOther(context: CommandContext, bot: Bot | undefined): CommandContext {
+  const { deps, out } = context;
+  const exported = bot && deps.env[bot.variable];
+  if (!exported || exported === bot.token) return context;
+  const what = `${bot.variable} is exported as well, with another token, which a later start from this shell would use: unset it`;
+  out.say(`${out.mark('warn', 'stderr')} ${what}`);
+  return { ...context, deps: { ...deps, env: { ...deps.env, [bot.variable]: undefined } } };
+}
 
 /** Before a key is asked for, and sent there. Rejects with GH1101 for what no config takes. */
 async function mustBeAddress(context: CommandContext, { baseUrl }: SetupOptions): Promise<void> {
