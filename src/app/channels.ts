@@ -92,6 +92,11 @@ export class ChannelSet implements AsyncDisposable {
     return this.#instances.get(name)?.canSend ?? false;
   }
 
+  /** Whether a message can come in. A terminal whose input is over is well, and receives none. */
+  get isReceiving(): boolean {
+    return [...this.#instances.values()].some(({ state, inputEnded }) => state === 'healthy' && !inputEnded);
+  }
+
   status(): readonly ChannelStatus[] {
     return [...this.#instances.values()].map((instance) => instance.status());
   }

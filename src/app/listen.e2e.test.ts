@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../testing/fakes.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
 /** Tries at a port that another test's daemon has for a moment, 250 ms apart. */
@@ -66,4 +67,17 @@ test('the state of the daemon is read by who can read its file alone; whether it
   const bare = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
   expect(await Promise.all(['/healthz', '/readyz', '/status'].map(bare))).toEqual([200, expect.any(Number), 401]);
   expect((await daemon.get('/status')).status).toBe(200);
+});
+
+test('a terminal whose input is over does not make a daemon ready whose only platform is down', async () => {
+  await using at = await telegramScene({ channels: [{ type: 'cli' }] });
+  await using daemon = await at.start({ env: { TELEGRAM_BOT_TOKEN: `12345:${'A'.repeat(35)}` } });
+  await until('the token is refused', async () =>
+    (await daemon.status()).channels.some(({ name, state }) => name === 'telegram' && state === 'down'),
+  );
+  const ready = await until('the input is over', async () => {
+    const answer = await daemon.get('/readyz');
+    return answer.status === 503 && answer.body;
+  });
+  expect(ready).toEqual({ ready: false, degraded: ['channel:telegram'] });
 });

@@ -40,8 +40,7 @@ export function statusRoutes(
   const routes = {
     '/healthz': async () => ({ status: 200, body: { ok: true, version: packageVersion() } }),
     '/readyz': async () => {
-      const receiving = daemon.channels.status().some(({ state }) => state === 'healthy');
-      const ready = receiving && !daemon.observations.journalFailing;
+      const ready = daemon.channels.isReceiving && !daemon.observations.journalFailing;
       return { status: ready ? 200 : 503, body: { ready, degraded: degradedParts(daemon) } };
     },
   };
