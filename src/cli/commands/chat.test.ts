@@ -40,6 +40,18 @@ test('another provider or server gets no key that is not meant for it, and no ot
   for (const config of [first, second]) expect(config).not.toHaveProperty('api_key_env');
 });
 
+test('a model that a flag names stays under the limit of a key that was found, unless the config chose one', async () => {
+  await using cli = await cliWith({});
+  await cli.run('chat', '--model', 'claude-opus-4-5', '-m', 'hello');
+  await cli.run('chat', '--base-url', 'http://127.0.0.1:8000/v1', '--model', 'own');
+  for (const { config } of cli.runs) expect(config.config.budget).toMatchObject({ daily_usd: 2, allow_unknown_price: true });
+  for (const chosen of [{ model: 'gpt-5' }, { budget: { daily_usd: 9 } }]) {
+    await using own = await cliWith(chosen);
+    await own.run('chat', '--model', 'claude-opus-4-5', '-m', 'hello');
+    expect(own.runs[0]?.config.config.budget?.daily_usd).toBe(chosen.budget?.daily_usd);
+  }
+});
+
 test('--cwd is where the config is looked for; --no-retry and --log reach the daemon', async () => {
   await using cli = await cliWith({ model: 'here' });
   await cli.write('there/.gatehouse/config.json', JSON.stringify({ model: 'there' }));

@@ -1,7 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../../../config/schema.ts';
+import { budgetSection } from '../../../config/sections/model.ts';
 import { GatehouseError } from '../../core/errors.ts';
+import { namesModel } from '../../llm/detect.ts';
+import { DEFAULT_DAILY_USD } from '../../llm/money/limits.ts';
 import { providerFor } from '../../llm/providers/resolve.ts';
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { countOf } from '../count-option.ts';
@@ -19,6 +22,9 @@ export interface ChatOptions {
   readonly retry?: boolean;
   readonly log?: 'pretty' | 'json';
 }
+
+/** A server of one's own has no price that is known. */
+const FOUND_KEY_BUDGET = budgetSection.parse({ daily_usd: DEFAULT_DAILY_USD, allow_unknown_price: true });
 
 export const chat: Command<ChatOptions> = async (context, options) => {
   const { deps, globals, out } = context;
@@ -77,6 +83,8 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
   return {
     ...(isElsewhere ? alone : kept),
     ...(isElsewhere ? { fallback_models: [] } : {}),
+    // A flag tries a model, and lifts no limit that a key has which was found.
+    ...(config.budget || namesModel(config) ? {} : { budget: FOUND_KEY_BUDGET }),
     ...(provider === undefined ? {} : { provider, model: undefined }),
     ...(model === undefined ? {} : { model }),
     ...address,
