@@ -42,6 +42,12 @@ test.each<[string, readonly string[], readonly string[]]>([
   ['one chat whose id has a sign that keys escape', ['--chat', '#room'], ['dropped']],
   ['one session', ['--chat', '_main:test:10'], ['model.failed']],
   ['one channel', ['--chat', 'other'], ['channel', 'channel']],
+  ['all that is recorded', ['-n', 'all'], ['started', 'model.done', 'model.failed', 'channel', 'channel', ...REFUSED]],
+  [
+    'the newest of many, also of earlier days',
+    ['-n', '9'],
+    ['started', 'model.done', 'model.failed', 'channel', 'channel', ...REFUSED],
+  ],
   ['what contains a text', ['--grep', 'GH2104'], ['model.failed']],
   ['the newest of them', ['-n', '3'], ['dropped', 'received', 'dropped']],
   ['the newest that match', ['-n', '1', '--level', 'warn'], ['channel']],
@@ -166,7 +172,11 @@ test('logs shows the newest 200 and says so; with a first day or `-n all` it sho
 
 test('that nothing fits is said, except to programs', async () => {
   await using cli = await scene();
-  expect(await cli.run('logs', '--chat', 'nope')).toEqual({ code: 0, stdout: '', stderr: 'no event matches in this period\n' });
+  expect(await cli.run('logs', '--chat', 'nope')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'no event matches in the last 24 hours; --since 30d looks further back\n',
+  });
   expect(await cli.run('logs', '--chat', 'nope', '--json')).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 

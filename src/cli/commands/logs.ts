@@ -28,6 +28,7 @@ export interface LogsOptions {
 }
 
 const NEWEST = 200;
+const NONE = 'no event matches in this period';
 const PAGE = 1_000;
 const FOLLOW_MS = 500;
 /** Runs of a chat that are remembered: the later events of a run do not name its chat. */
@@ -47,7 +48,8 @@ export const logs: Command<LogsOptions> = async (context, options) => {
   const printed = await withJournal(context, ({ journal }) => print(context, journal.record, options));
   if (printed === undefined) out.say('nothing is recorded yet');
   else if (printed === 'more') out.say(`these are the newest ${NEWEST}; -n COUNT or -n all shows more`);
-  else if (printed === 0 && !out.json) out.say('no event matches in this period');
+  else if (printed === 0 && !out.json)
+    out.say(isOfDay(options) ? 'no event matches in the last 24 hours; --since 30d looks further back' : NONE);
   return EXIT.ok;
 };
 
@@ -132,14 +134,20 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
  * When what is asked for begins. Throws GH1001 for what is no time, and for a period that ends before it
  * begins.
  */
-function boundsOf({ since: first, until, follow }: LogsOptions, now: number): number {
-  const since = parseSince(first ?? '24h', now);
+function boundsOf(options: LogsOptions, now: number): number {
+  const { since: first, until, follow } = options;
+  const since = first === undefined && !isOfDay(options) ? 0 : parseSince(first ?? '24h', now);
   const end = until === undefined ? Number.POSITIVE_INFINITY : parseTime('--until', until, now);
   if (end <= since)
     throw new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier time with --since' });
   if (follow && end <= now)
     throw new GatehouseError('GH1001', '--follow waits for what comes, and --until is over', { hint: 'leave out one of them' });
   return since;
+}
+
+/** Neither a time nor a number of events was asked for: the last 24 hours. */
+function isOfDay({ since, lines }: LogsOptions): boolean {
+  return since === undefined && lines === undefined;
 }
 
 function mostOf({ lines, since }: LogsOptions): number | undefined {

@@ -38,7 +38,7 @@ export function addRecordCommands(program: Commander, run: Run): void {
     .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))
     .option(
       '--since <when>',
-      `some minutes or hours ago (30m, 12h), or the ${FIRST_DAY}. Times are printed in UTC (default: 24h)`,
+      `some minutes or hours ago (30m, 12h), or the ${FIRST_DAY}. Times are printed in UTC (default: 24h, without -n)`,
     )
     .option('--until <when>', 'events before this time, written as for --since')
     .addOption(logFormat())
