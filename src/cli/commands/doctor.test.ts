@@ -238,6 +238,20 @@ test.skipIf(isNotRoot)('where a link stands for the data directory, the advice n
   expect((await doctor(cli, '--offline')).lines.get('data-dir')).toMatchObject({ fix: `sudo chown -R 0 ${dir.path}/private` });
 });
 
+test('the limit of a key that was found is one, as long as the config chooses no model', async () => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  await config(cli, { provider: undefined, model: undefined, budget: undefined });
+  const budget = async () => (await doctor(cli, '--offline')).lines.get('budget');
+  expect(await budget()).toMatchObject({ state: 'ok', what: '2 USD a day' });
+  cli.env = {};
+  expect(await budget()).toMatchObject({ state: 'warn' });
+  cli.logins.set('openai', 'sk-stored');
+  expect(await budget()).toMatchObject({ state: 'ok', what: '2 USD a day' });
+  await config(cli, { budget: undefined });
+  expect(await budget()).toMatchObject({ state: 'warn' });
+});
+
 test('a journal that another process holds is not called damaged', async () => {
   await using dir = await tempDir();
   const cli = await healthy(dir.path);

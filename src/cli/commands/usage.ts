@@ -4,14 +4,13 @@ import { isGatehouseError } from '../../core/errors.ts';
 import type { SpendingGroup, SpendingGroupKey, SpendingReader } from '../../core/ledger.ts';
 import { printable } from '../../lib/printable.ts';
 import { startOfLocalDay } from '../../lib/wall-time.ts';
-import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
 import { addUp, joinedLedgers, type Sums } from '../../llm/money/joined-ledgers.ts';
-import { limitsFrom } from '../../llm/money/limits.ts';
 import { LinkedIds } from '../../operator/linked-ids.ts';
-import { type Command, type CommandContext, dataDirOf, envOf, readConfig } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
+import { limitsOf } from '../limits-of.ts';
 import { formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
 import { parsePeriod } from './usage-period.ts';
@@ -89,13 +88,10 @@ async function withLedgers<T>(
 
 /** As the daemon would have them. A broken config, which is told, must not hide what was spent. */
 async function configuredLimits(context: CommandContext): Promise<BudgetLimits> {
-  const { deps, out } = context;
+  const { out } = context;
   try {
     const { config } = await readConfig(context);
-    if (config.budget || namesModel(config)) return limitsFrom(config.budget, { foundKey: false });
-    const storedKey = (provider: string): Promise<string | undefined> => deps.storedKey(dataDirOf(context), provider);
-    const found = await findKeyWithoutConfig({ config, env: await envOf(context), storedKey });
-    return limitsFrom(undefined, { foundKey: found?.key !== undefined });
+    return await limitsOf(context, config);
   } catch (error) {
     if (!(error instanceof ConfigError) && !isGatehouseError(error)) throw error;
     out.say(`${out.mark('warn', 'stderr')} the limits are not known: ${error.message}`);

@@ -3,6 +3,7 @@ import { ConfigError } from '../../../config/problem.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
+import { limitsOf } from '../limits-of.ts';
 import { shellWord } from '../shell-word.ts';
 import { bad, type Check, ok, type Scene, skip, warn } from './check.ts';
 
@@ -88,11 +89,12 @@ export const ownerCheck: Check = {
 export const budgetCheck: Check = {
   id: 'budget',
   title: 'There is a limit on what models may cost.',
-  async run({ loaded }) {
+  async run({ context, loaded }) {
     if (!loaded) return skip('the config cannot be used');
-    const { budget, gateway } = loaded.config;
-    if (gateway.channels.every(({ type }) => type === 'cli')) return skip('only you can write to it');
-    if (budget?.daily_usd !== undefined) return ok(`${budget.daily_usd} USD a day`);
+    const { config } = loaded;
+    if (config.gateway.channels.every(({ type }) => type === 'cli')) return skip('only you can write to it');
+    const { dailyUsd } = await limitsOf(context, config);
+    if (dailyUsd !== undefined) return ok(`${dailyUsd} USD a day`);
     return warn(
       'nothing limits what a day may cost',
       'add "budget": { "daily_usd": 2 }, and where `gatehouse models list` shows no price, that of the model in "model_hints"',
