@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import { CHANNELS } from '../../../channels/registry.ts';
 import type { ChannelStatus } from '../../core/turn.ts';
 import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
@@ -194,6 +195,25 @@ test('a port that another program holds is named', async () => {
   await new Promise((resolve) => server.close(resolve));
   expect(lines.get('port')).toMatchObject({ state: 'bad', what: `another program listens on port ${port}` });
   expect(lines.get('port')?.fix).toMatch(/gateway\.http\.port/);
+});
+
+test.each<['bad' | 'skip', string, object]>([
+  ['skip', 'telegram', {}],
+  ['bad', 'telegram', { mode: 'webhook', public_url: 'https://bot.example.org' }],
+  ['skip', 'twilio', { from_number: '+15551234567' }],
+  ['bad', 'twilio', { from_number: '+15551234567', public_url: 'https://bot.example.org/hooks/twilio' }],
+  ['bad', 'wecom', { corp_id: 'ww1234567890abcdef', agent_id: 1_000_002 }],
+])('a taken port of the webhooks is %s for %s with %j', async (state, type, settings) => {
+  await using dir = await tempDir();
+  const cli = await healthy(dir.path);
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  cli.channels = { [type]: async () => (await CHANNELS[type]?.())?.settings };
+  await config(cli, {}, { owner: [], channels: [{ type, settings }], webhooks: { port } });
+  const { lines } = await doctor(cli, '--offline');
+  server.close();
+  expect([lines.get('config')?.state, lines.get('port')?.state]).toEqual(['ok', state]);
 });
 
 test('a clock that is behind the newest record, and an open question, are named', async () => {

@@ -57,10 +57,10 @@ export const portCheck: Check = {
   title: 'The ports that the config names are free for the daemon.',
   async run({ daemon, loaded }) {
     if (daemon.kind === 'up') return skip('the daemon holds its ports');
-    const { http, webhooks } = loaded?.config.gateway ?? {};
+    const { http, webhooks, channels = [] } = loaded?.config.gateway ?? {};
     const wanted = [
       ...(http?.port === undefined ? [] : [{ ...http, key: 'gateway.http.port' }]),
-      ...(webhooks?.port === undefined ? [] : [{ ...webhooks, key: 'gateway.webhooks.port' }]),
+      ...(webhooks && channels.some(isCalled) ? [{ ...webhooks, key: 'gateway.webhooks.port' }] : []),
     ];
     for (const { host, port = 0, key } of wanted) {
       const problem = await tryPort(host, port);
@@ -70,6 +70,12 @@ export const portCheck: Check = {
     return wanted.length === 0 ? skip('the config names none') : ok(wanted.map(({ port }) => port).join(', '));
   },
 };
+
+/** Whether the platform of a channel calls this machine. Until one does, the port of the webhooks is not opened. */
+function isCalled({ type, settings }: { readonly type: string; readonly settings: Readonly<Record<string, unknown>> }): boolean {
+  const { mode, public_url: address } = settings;
+  return type === 'wecom' || (type === 'twilio' && address !== undefined) || mode === 'webhook' || mode === 'http';
+}
 
 /** Undefined = it is free. */
 function tryPort(host: string, port: number): Promise<string | undefined> {
