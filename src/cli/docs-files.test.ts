@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
 import { configSchema } from '../../config/schema.ts';
 import { unknownKey } from '../../config/unknown-key.ts';
+import { MIGRATIONS } from '../journal/migrations/index.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeCli } from '../testing/fake-cli.ts';
 import { tempDir } from '../testing/fakes.ts';
@@ -119,4 +120,11 @@ test('docs/reload.md names each section in which an unknown key stops the start'
   // Any key of `budget` counts as a limit on spending, which the sentence has before.
   const missing = strict.filter((key) => key !== 'budget' && !sentence.includes(`\`${key}\``));
   expect([strict.includes('tool_policy'), missing]).toEqual([true, []]);
+});
+
+test('docs/upgrade.md has a row for each schema since the third, and names the copy that each upgrade leaves', () => {
+  const upgrade = textOf('upgrade.md');
+  const versions = [...upgrade.matchAll(/^\| (\d+) \|/gm)].map(([, version]) => Number(version));
+  expect(versions).toEqual(MIGRATIONS.slice(3).map((_, index) => index + 4));
+  for (const version of versions.slice(0, -1)) expect(upgrade).toContain(`\`v${version}\` for the `);
 });
