@@ -258,6 +258,22 @@ test.skipIf(isNotRoot)('where a link stands for the data directory, the advice n
   expect((await doctor(cli, '--offline')).lines.get('data-dir')).toMatchObject({ fix: `sudo chown -R 0 ${dir.path}/private` });
 });
 
+test.each(['channels/email/auth.json', 'channels/whatsapp/login.db', 'mcp-logins/wiki/auth.json'])(
+  '%s is a file with a key',
+  async (file) => {
+    await using dir = await tempDir();
+    const cli = await healthy(dir.path);
+    const path = await cli.write(`data/${file}`, '{}');
+    const secret = async (...flags: string[]) => (await doctor(cli, '--offline', ...flags)).lines.get('secret-files');
+    await chmod(path, 0o600);
+    expect(await secret()).toMatchObject({ state: 'ok', what: '1 private file' });
+    await chmod(path, 0o644);
+    expect(await secret()).toMatchObject({ state: 'bad', what: expect.stringContaining(file), canFix: true });
+    expect(await secret('--fix', '--yes')).toMatchObject({ state: 'ok' });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  },
+);
+
 test('the limit of a key that was found is one, as long as the config chooses no model', async () => {
   await using dir = await tempDir();
   const cli = await healthy(dir.path);

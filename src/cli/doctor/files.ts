@@ -23,7 +23,6 @@ import { bad, type Check, type Diagnosis, ok, skip, warn } from './check.ts';
 
 /** Bits of a mode that let other users of the machine in. */
 const OTHERS = 0o077;
-const SECRET_FILES = ['auth.json', 'daemon.json'];
 /** What an interrupted write leaves: `NAME.new-PID` (`lib/atomic-file.ts`). */
 const LEFTOVER = /\.new-\d+$/;
 /** A write takes milliseconds. */
@@ -114,11 +113,24 @@ async function entriesOf(dir: string): Promise<readonly { readonly name: string;
   return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }));
 }
 
+/** Those of SECURITY.md, and the record of the daemon, which holds its token. They need not be there. */
+async function secretPaths(dataDir: string): Promise<readonly string[]> {
+  const below = async (parent: string, names: readonly string[]): Promise<readonly string[]> =>
+    (await entriesOf(join(dataDir, parent)))
+      .filter(({ isDirectory }) => isDirectory)
+      .flatMap(({ name }) => names.map((file) => join(dataDir, parent, name, file)));
+  return [
+    ...['auth.json', 'daemon.json'].map((name) => join(dataDir, name)),
+    ...(await below('mcp-logins', ['auth.json'])),
+    ...(await below('channels', ['auth.json', 'login.db'])),
+  ];
+}
+
 export const secretFiles: Check = {
   id: 'secret-files',
   title: 'Files with keys and tokens can be read by the user of the daemon alone.',
   async run({ dataDir }) {
-    const paths = SECRET_FILES.map((name) => join(dataDir, name));
+    const paths = await secretPaths(dataDir);
     const modes = await Promise.all(paths.map(modeOf));
     const there = paths.filter((_, index) => modes[index] !== undefined);
     const open = paths.filter((_, index) => ((modes[index]?.mode ?? 0) & OTHERS) !== 0);
