@@ -12,8 +12,8 @@ export interface Listening {
 }
 
 /**
- * Rejects where `listen` would: with GH1101 for a bad address, with GH1004 for a port that is named and taken.
- * Asked before anything is begun: whatever restarts the daemon would repeat its logins and model calls with it.
+ * Rejects where `listen` would: with GH1101 for a bad address, with GH1004 for a port that is named and
+ * taken. Asked before anything is begun, because what restarts the daemon repeats its logins and model calls.
  */
 export async function checkListen({ host, port = 0 }: LoadedConfig['config']['gateway']['http']): Promise<void> {
   await using _tried = await startHttpServer({ host, port, routes: {}, guarded: { token: '', routes: {} } });

@@ -31,7 +31,7 @@ test.skipIf(process.getuid?.() !== 0)(
   'behind a link the way to have it is that of its user: what lies above is not given away',
   async () => {
     await using dir = await tempDir();
-    // As systemd keeps the directory of a unit whose user is made for it: nobody but root may look into `private`.
+    // As systemd keeps the directory of a unit whose user is made for it: only root may look into `private`.
     await mkdir(join(dir.path, 'private', 'gatehouse'), { recursive: true });
     await chmod(join(dir.path, 'private'), 0o700);
     await chmod(dir.path, 0o755);

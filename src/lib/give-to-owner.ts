@@ -8,9 +8,9 @@ export interface Owner {
 }
 
 /**
- * Who is to have what is made in this directory. The daemon may be another user than root, who runs a command:
- * what the command makes in the data directory is of no use to it otherwise. Undefined = whoever makes it: the
- * process is not root, the directory is root's or is not there.
+ * Who is to have what this process makes in the directory: its owner, where the process is root's. The daemon
+ * may be another user than root, who runs a command, and could not read what the command makes for it.
+ * Undefined = nothing is to be given away: the process is not root's, or the directory is, or is not there.
  */
 export async function ownerFor(dir: string): Promise<Owner | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -19,9 +19,9 @@ export async function ownerFor(dir: string): Promise<Owner | undefined> {
 }
 
 /**
- * Gives what is root's at a path below the directory to the owner of the directory: the path itself, what lies
- * on the way to it, and all that is in it. Follows no link, since that user may have put it there. What the
- * system does not let root give away stays root's.
+ * Gives what is root's at a path below the directory to the owner of the directory: the path itself, what
+ * lies on the way to it, and all that is in it. Follows no link, since that user may have put it there. What
+ * the system does not let root give away stays root's.
  */
 export async function giveToOwner(dir: string, path: string): Promise<void> {
   const owner = await ownerFor(dir);
@@ -41,7 +41,7 @@ export function givingToOwner(dir: string, ...names: readonly string[]): AsyncDi
   };
 }
 
-/** Gives away what is root's there, and tells what it is. Another name of a file, outside, may be of use to root. */
+/** Gives away what is root's there, and tells what it is. A second name of a file may lie elsewhere. */
 export async function give(path: string, { uid, gid }: Owner): Promise<'directory' | 'other'> {
   const about = await lstat(path).catch(() => undefined);
   if (about?.uid === 0 && (about.isDirectory() || about.nlink === 1))

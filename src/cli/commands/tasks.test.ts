@@ -9,7 +9,6 @@ import { sessionWorkspace } from '../../runs/workspace.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { admit, message } from '../../testing/journal-rows.ts';
-import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../../testing/files-of-root.ts';
 
 async function setup() {
   const dir = await tempDir();
@@ -61,15 +60,6 @@ test('a task is begun before the first start of the daemon, with its files in it
   expect(stdout).toContain('kept until 2026-01-03');
   expect(stdout).toMatch(/\n\nshort\n$/);
   expect((await at.run('logs', '1')).stdout).toMatch(/admitted.*\n.*finished/);
-});
-
-test.skipIf(isNotRoot)('files that root gives a task are those of the user of the data directory', async () => {
-  await using at = await setup();
-  await otherUsersDirectory(at.cli.dataDir);
-  await at.cli.write('notes.md', 'one');
-  const { task } = await at.json('add', 'Read it', '--file', 'notes.md');
-  expect(await readdir(join(sessionWorkspace(at.cli.dataDir, task.workspace), 'uploads'))).toEqual(['notes.md']);
-  expect((await filesOfRoot(at.cli.dataDir)).filter((name) => name.startsWith('workspaces'))).toEqual([]);
 });
 
 test('the same key is the same task, and another text under it is refused', async () => {

@@ -71,7 +71,7 @@ export const portCheck: Check = {
   },
 };
 
-/** Whether the platform of a channel calls this machine. Until one does, the port of the webhooks is not opened. */
+/** Whether the platform of a channel calls this machine. For no other one the port is opened. */
 function isCalled({ type, settings }: { readonly type: string; readonly settings: Readonly<Record<string, unknown>> }): boolean {
   const { mode, public_url: address } = settings;
   return type === 'wecom' || (type === 'twilio' && address !== undefined) || mode === 'webhook' || mode === 'http';

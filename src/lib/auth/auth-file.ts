@@ -32,7 +32,7 @@ export class AuthFile {
     return document;
   }
 
-  /** Replaces the file, mode 0600, for the user of the directory. Rejects with GH1202 when it cannot be written. */
+  /** Replaces the file: mode 0600, of the user of the directory. GH1202: it cannot be written. */
   async write(document: AuthDocument): Promise<void> {
     try {
       await writeFileAtomic(this.path, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600, ofDirectory: true });
