@@ -8,8 +8,8 @@ import type { SlackClient } from '../wire/client.ts';
 import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
 
 /**
- * The platform wants its acknowledgement within three seconds, and repeats no shortcut: what fails in passing
- * is asked again within them.
+ * The platform wants its acknowledgement within three seconds, and repeats no shortcut and no command:
+ * what fails in passing is asked again within them.
  */
 const OPEN_MS = 2_000;
 const ATTEMPT_MS = 800;

@@ -63,6 +63,24 @@ test('a message in a conversation that the app is not in, a talk of two people s
   expect(replyTo).toEqual({ platformId: 'D0OTHER:1767225600.000100', fromBot: false, text: 'between us' });
 });
 
+test('a command that is given in a talk of two people is one in the direct conversation with the app', async () => {
+  const at = await scene();
+  const by = { user_id: PERSON, user_name: 'ada', team_id: 'T0TEST', trigger_id: '9.1' };
+  at.server.transport.deliver('slash_commands', { command: '/tasks', text: '', channel_id: 'D0OTHER', ...by });
+  const message = await until('it arrived', () => at.host.accepted[0]);
+  expect(message).toMatchObject({ chatId: DIRECT, isGroup: false, text: '/tasks', senderId: PERSON });
+  await quiet(at);
+});
+
+test('without the scope to write to people, a command is one of the conversation that it was given in', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind: 'error', error: 'missing_scope', needed: 'im:write', times: 3 });
+  const by = { user_id: PERSON, team_id: 'T0TEST', trigger_id: '9.1' };
+  at.server.transport.deliver('slash_commands', { command: '/tasks', text: '', channel_id: DIRECT, ...by });
+  const message = await until('it arrived', () => at.host.accepted[0]);
+  expect([message.chatId, message.refusal]).toEqual([DIRECT, undefined]);
+});
+
 test('a message of ours is quoted as ours, one of another app by what it shows', async () => {
   const at = await scene();
   at.press(at.about({ type: 'message', ts: '1767225600.000100', user: BOT_USER, text: 'an answer' }));

@@ -4,7 +4,7 @@
  */
 import { errorText } from '../../../src/core/errors.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';
-import { obj } from '../../kit/json.ts';
+import { obj, str } from '../../kit/json.ts';
 import type { Colleagues } from './colleagues.ts';
 import type { DirectChats } from './direct-chats.ts';
 import { authorOfTarget, isShortcut, personOf } from './inbound-shortcut.ts';
@@ -90,6 +90,8 @@ export class Errands {
     }
     const person = isShortcut(payload) ? personOf(payload.body) : undefined;
     if (person !== undefined) return () => this.#takeShortcut(item, person);
+    const asker = askerInDirect(payload);
+    if (asker !== undefined) return () => this.#takeCommand(item, asker);
     return colleagues.inDoubt(payload) && (async () => this.#hand(item, await this.#sisterOf(payload)));
   }
 
@@ -104,6 +106,17 @@ export class Errands {
     ]);
     const shortcut = { ...(directId !== undefined && { directId }), ...(authorName !== undefined && { authorName }) };
     this.#hand({ payload: { ...payload, shortcut }, ack }, sister);
+  }
+
+  /**
+   * Moves the command to the direct conversation with the app, wherever it was given. Without the scope for
+   * that it stays where it was given. Rejects as `#takeShortcut`.
+   */
+  async #takeCommand({ payload, ack }: IntakeItem, person: string): Promise<void> {
+    const { directChats, signal } = this.#options;
+    const directId = await directChats.idOf(person, signal);
+    const body = directId === undefined ? payload.body : { ...payload.body, channel_id: directId };
+    this.#hand({ payload: { ...payload, body }, ack }, {});
   }
 
   async #sisterOf(payload: SlackPayload): Promise<Pick<SlackPayload, 'sisterTeam'>> {
@@ -121,4 +134,14 @@ export class Errands {
 function mayLackFiles({ kind, body }: SlackPayload): boolean {
   const event = kind === 'event' ? obj(body['event']) : {};
   return event['type'] === 'app_mention' && event['files'] === undefined;
+}
+
+/**
+ * Who gave a command in a direct conversation. That may be one with another person, and looks the same: "the
+ * user is invoking the slash command in a DM with another user", where each call of the app is refused
+ * (https://github.com/slack-ruby/slack-ruby-client/issues/227).
+ */
+function askerInDirect({ kind, body }: SlackPayload): string | undefined {
+  const isDirect = kind === 'command' && str(body['channel_id'])?.startsWith('D') === true;
+  return isDirect ? str(body['user_id']) : undefined;
 }
