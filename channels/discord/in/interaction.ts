@@ -70,7 +70,7 @@ export function toInteraction(event: JsonObject, context: InboundContext, comman
   const isInServer = context.place.guildId !== undefined;
   const replyContext =
     type === DEFERRED_MESSAGE && application !== undefined
-      ? { replyContext: { interaction: { application, token, until: timeOf(id) + INTERACTION_MS } } }
+      ? { replyContext: { interaction: { application, token, until: timeOf(id) + INTERACTION_MS, of: message.id } } }
       : pressed !== undefined && isInServer && { replyContext: { messageId: pressed } };
   const isPrivate = isInServer && type === DEFERRED_MESSAGE && isPrivateCommand(text, commands);
   return {

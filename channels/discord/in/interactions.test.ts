@@ -129,6 +129,18 @@ test('in the last minutes of a token a part that may have been sent before is no
   expect(proxy.sends().at(-1)?.call).toBe(`POST /channels/${room}/messages`);
 });
 
+test('what a task says later is a message of its own, also in the next process', async () => {
+  const { proxy, command, answer, again, channel, room } = await scene();
+  const task = await command('/task tidy');
+  expect(await answer(task, { messageId: task.id })).toMatchObject({ kind: 'sent' });
+  await channel.stop();
+  const next = await again();
+  const result = { key: 'task-1#0', messageId: 'task-1', text: 'done' };
+  expect(await answer(task, result, next)).toMatchObject({ kind: 'sent' });
+  expect(proxy.interactions.shown(TOKEN)).toMatchObject({ content: 'the answer' });
+  expect(proxy.sends().at(-1)?.call).toBe(`POST /channels/${room}/messages`);
+});
+
 test('what does not fit one message follows as messages that the same key cannot make twice', async () => {
   const { proxy, command, answer, room } = await scene();
   const help = await command('/help');

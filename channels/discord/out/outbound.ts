@@ -72,12 +72,18 @@ export interface Awaiting {
   readonly closingMs: number;
 }
 
-/** The command that waits for this part, while the platform takes answers to it. `now` in epoch ms. */
+/**
+ * The command that waits for this part, while the platform takes answers to it. `now` in epoch ms. What a task
+ * or a job that the command began says goes to the same address, and never in place of the answer.
+ */
 export function awaitingOf(part: OutboundPart, now: number): Awaiting | undefined {
   const interaction = obj(part.replyContext?.['interaction']);
   const application = snowflake(interaction['application']);
   const token = str(interaction['token']);
   if (part.ordinal !== 0 || application === undefined || token === undefined || !isToken(token)) return undefined;
+  // Rows of an earlier version do not say whose answer it is.
+  const of = str(interaction['of']);
+  if (of !== undefined && part.messageId !== undefined && part.messageId !== of) return undefined;
   const until = num(interaction['until']) ?? 0;
   if (now >= until + CLOSING_MS) return undefined;
   return { application, token, closingMs: now < until ? 0 : until + CLOSING_MS - now };
