@@ -212,7 +212,7 @@ export class DiscordChannel implements Channel {
         if (!slash_commands || commands.length === 0) return;
         registering ??= registerCommands({
           call: (method, route, body) => this.#call(method, route, { ...(body && { body }), signal }),
-          ...{ commands, logger },
+          ...{ commands, logger, clock, signal },
         });
       },
       notCaughtUp: (unread) => this.#health.set('history', 'healthy', unreadWords(unread)),

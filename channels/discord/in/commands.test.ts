@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { CommandEntry } from '../../../src/core/command-entry.ts';
+import { quickClock } from '../../../src/testing/channel-host.ts';
 import { MemoryLogger } from '../../../src/testing/fakes.ts';
+import { CallError } from '../../kit/call-error.ts';
 import { type JsonObject, list, obj, str } from '../../kit/json.ts';
 import { registerCommands } from './commands.ts';
 
@@ -47,7 +49,7 @@ const STOP = { name: 'stop', summary: 'stop the answer' };
 async function register(menu: Menu, commands: readonly CommandEntry[]): Promise<readonly unknown[]> {
   const logger = new MemoryLogger();
   menu.posted.length = 0;
-  await registerCommands({ call: menu.call, commands, logger });
+  await registerCommands({ call: menu.call, commands, logger, clock: quickClock(), signal: new AbortController().signal });
   expect(logger.lines).toEqual([]);
   return [...menu.posted];
 }
@@ -84,4 +86,25 @@ test('commands of other names, kinds and options stay as other programs made the
   ].map((command) => menu.put(command));
   expect(await register(menu, [NEW, STOP])).toEqual(['stop']);
   expect([...menu.shown.values()]).toEqual(expect.arrayContaining(others));
+});
+
+test('the platform takes five commands at a time: the others follow once it wants them', async () => {
+  const menu = new Menu();
+  const logger = new MemoryLogger();
+  const waits: number[] = [];
+  let room = 5;
+  const call: Menu['call'] = async (method, route, body) => {
+    if (method === 'POST' && room-- <= 0) {
+      throw new CallError('POST', { kind: 'limited', retryAfterMs: 19_877, scope: 'chat', detail: 'too many requests (user)' });
+    }
+    return await menu.call(method, route, body);
+  };
+  const sleep = async (ms: number): Promise<void> => {
+    waits.push(ms);
+    room = 5;
+  };
+  const commands = Array.from({ length: 12 }, (_, n) => ({ name: `c${n}`, summary: 'x' }));
+  const { signal } = new AbortController();
+  await registerCommands({ call, commands, logger, clock: { ...quickClock(), sleep }, signal });
+  expect([menu.posted.length, waits, logger.lines]).toEqual([12, [19_877, 19_877], []]);
 });

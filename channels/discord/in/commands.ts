@@ -2,17 +2,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CommandEntry } from '../../../src/core/command-entry.ts';
 import { errorText } from '../../../src/core/errors.ts';
-import type { Logger } from '../../../src/core/ports.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { type JsonObject, obj, objects, str } from '../../kit/json.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
+import { waitOf } from '../wire/failure.ts';
 import { requireId } from '../wire/ids.ts';
 
 export interface RegisterOptions {
   readonly call: (method: 'GET' | 'POST', route: string, body?: JsonObject) => Promise<unknown>;
   readonly commands: readonly CommandEntry[];
   readonly logger: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
 }
 
+/** The shortest wait, should the platform name none. */
+const LEAST_WAIT_MS = 1_000;
 const DESCRIPTION_CHARS = PLATFORM_LIMITS.commandDescription.value;
 /** A kind of option: https://docs.discord.com/developers/interactions/application-commands. */
 const STRING_OPTION = 3;
@@ -38,10 +43,14 @@ function toCommand({ name, args, summary }: CommandEntry): JsonObject {
  * Adds the commands that are missing, and says anew what changed: one of the same name takes the place of the
  * old one
  * (https://docs.discord.com/developers/interactions/application-commands#create-global-application-command).
- * Commands of other names, and those with options of their own, stay: another program put them there. Never
- * rejects: typing a command works without.
+ * Commands of other names, and those with options of their own, stay: another program put them there. Waits
+ * as long as the platform asks: it takes about five commands in twenty seconds
+ * (https://github.com/MatteZ02/discord-interactions/issues/21). Never rejects: typing a command works
+ * without.
  */
-export async function registerCommands({ call, commands, logger }: RegisterOptions): Promise<void> {
+export async function registerCommands(options: RegisterOptions): Promise<void> {
+  const { commands, logger, signal } = options;
+  const call: RegisterOptions['call'] = (...request) => whenTaken(options, request);
   try {
     const application = requireId(obj(await call('GET', '/oauth2/applications/@me'))['id'], 'application id');
     const route = `/applications/${application}/commands`;
@@ -53,7 +62,23 @@ export async function registerCommands({ call, commands, logger }: RegisterOptio
       await call('POST', route, ours);
     }
   } catch (error) {
-    logger.warn('discord.commands-not-registered', { error: errorText(error) });
+    if (!signal.aborted) logger.warn('discord.commands-not-registered', { error: errorText(error) });
+  }
+}
+
+/** Makes the call again while it is one too many. Otherwise rejects as `call` does, and with `signal.reason`. */
+async function whenTaken(
+  { call, clock, signal }: RegisterOptions,
+  request: Parameters<RegisterOptions['call']>,
+): Promise<unknown> {
+  for (;;) {
+    try {
+      return await call(...request);
+    } catch (error) {
+      const waitMs = waitOf(error);
+      if (waitMs === undefined) throw error;
+      await clock.sleep(Math.max(waitMs, LEAST_WAIT_MS), signal);
+    }
   }
 }
 
