@@ -19,6 +19,8 @@ export class Cursor {
   #ts: number;
   /** `C1:1712.0001`, the one we wrote in longest ago first. */
   readonly #threads: Set<string>;
+  /** Those of them that hang on a message of ours, and in which we wrote nothing else. */
+  readonly #begun: Set<string>;
   /** False while messages of an outage may still be missing. */
   #complete = false;
 
@@ -29,7 +31,8 @@ export class Cursor {
     const since = Number(str(value['since']) ?? Number.NaN);
     this.#since = Number.isFinite(since) ? since : this.#ts;
     this.correct(now);
-    this.#threads = new Set(list(value['threads']).filter((entry): entry is string => typeof entry === 'string'));
+    this.#threads = new Set(strings(value['threads']));
+    this.#begun = new Set(strings(value['begun']).filter((entry) => this.#threads.has(entry)));
   }
 
   get ts(): number {
@@ -52,28 +55,39 @@ export class Cursor {
     return this.#threads.has(`${chatId}:${threadId}`);
   }
 
+  /** As `joined`, but for a thread that only hangs on a message of ours. */
+  answered(chatId: string, threadId: string): boolean {
+    return this.joined(chatId, threadId) && !this.#begun.has(`${chatId}:${threadId}`);
+  }
+
   /**
    * Remembers the thread of a message that is our own. What others write proves nothing: whether they may
    * call us is decided later, and a person who may not would have us answer talk among those who may.
    */
-  learn({ chatId, threadId, refusal }: InboundMessage): void {
-    if (threadId !== undefined && refusal === 'own-message') this.join(chatId, threadId);
+  learn({ chatId, threadId, startsThread, refusal }: InboundMessage): void {
+    if (threadId === undefined || refusal !== 'own-message') return;
+    const begins = startsThread === true && !this.answered(chatId, threadId);
+    this.join(chatId, threadId);
+    if (begins) this.#begun.add(`${chatId}:${threadId}`);
   }
 
   /**
    * The platform lists us among those who wrote replies: of use where our own message was never shown to us.
    */
   hint(chatId: string, threadId: string): void {
-    if (!this.joined(chatId, threadId)) this.join(chatId, threadId);
+    if (!this.answered(chatId, threadId)) this.join(chatId, threadId);
   }
 
   /** We wrote in this thread just now. */
   join(chatId: string, threadId: string): void {
     const entry = `${chatId}:${threadId}`;
+    this.#begun.delete(entry);
     this.#threads.delete(entry);
     this.#threads.add(entry);
     const [oldest] = this.#threads;
-    if (this.#threads.size > MAX_THREADS && oldest !== undefined) this.#threads.delete(oldest);
+    if (this.#threads.size <= MAX_THREADS || oldest === undefined) return;
+    this.#threads.delete(oldest);
+    this.#begun.delete(oldest);
   }
 
   /**
@@ -110,6 +124,11 @@ export class Cursor {
 
   toString(): string {
     const [ts, since] = [this.#ts.toFixed(6), this.#since.toFixed(6)];
-    return JSON.stringify({ ts, since, threads: [...this.#threads] });
+    const begun = this.#begun.size > 0 && { begun: [...this.#begun] };
+    return JSON.stringify({ ts, since, threads: [...this.#threads], ...begun });
   }
+}
+
+function strings(value: unknown): readonly string[] {
+  return list(value).filter((entry): entry is string => typeof entry === 'string');
 }

@@ -38,11 +38,13 @@ export function toChoice(body: JsonObject, context: InboundContext): InboundMess
   const text = (ours ? offeredValue(ours) : wordsOf(action)) ?? '';
   const thread = threadOf(chatId, ts, str(message['thread_ts']), context);
   const platformId = `${chatId}:${ts}`;
-  // An answer is known to whom it was given; words of others make what they offer theirs too.
+  // An answer is known where it was given, unless a thread begins with it, whose conversation is new; words
+  // of others make what they offer theirs too.
   const above = quotedWords(message);
+  const isToldAgain = isRelayed(above) || (thread === ts && above !== '');
   const quoted: QuotedMessage =
     ours || !str(message['ts'])
-      ? { platformId, fromBot: true, ...(isRelayed(above) && { text: above }) }
+      ? { platformId, fromBot: true, ...(isToldAgain && { text: above }) }
       : quotedParent(message, platformId, context);
   return inboundMessage(context, {
     chatId,

@@ -409,6 +409,19 @@ test('our menu under words that others had sent brings these along', () => {
   expect(toInbound({ kind: 'action', body }, context)?.replyTo).toEqual({ platformId: `D1:${TS}`, fromBot: true, text });
 });
 
+test('a button under the message that begins its thread brings that message along: the conversation is new', () => {
+  const actions = [{ action_id: 'gatehouse_choice_0', type: 'button', value: 'Tea', action_ts: '1767225700.123456' }];
+  const press = (message: JsonObject) => {
+    const body = { type: 'block_actions', user: { id: 'U1' }, channel: { id: 'C1' }, actions, trigger_id: 't1' };
+    return toInbound(
+      { kind: 'action', body: { ...body, message: { ts: TS, bot_id: 'B0BOT', text: 'Which?', ...message } } },
+      context,
+    );
+  };
+  expect(press({})?.replyTo).toEqual({ platformId: `C1:${TS}`, fromBot: true, text: 'Which?' });
+  expect(press({ thread_ts: '1767225500.000100' })?.replyTo).toEqual({ platformId: `C1:${TS}`, fromBot: true });
+});
+
 test.each([
   ['a slash command', { command: '/help' }, 'C1', true],
   ['one that takes words', { command: '/model' }, 'C1', true],

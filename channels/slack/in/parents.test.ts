@@ -4,7 +4,7 @@ import type { SlackFault } from '../../../src/simulator/slack/server.ts';
 import { BOT_ID, BOT_USER, PERSON, type StoredMessage } from '../../../src/simulator/slack/workspace.ts';
 import { quickClock } from '../../../src/testing/channel-host.ts';
 import { outbound, until } from '../../../src/testing/fakes.ts';
-import { type SlackSetup, slackSetup } from '../../../src/testing/slack/setup.ts';
+import { type SlackSetup, type SlackSetupOptions, slackSetup } from '../../../src/testing/slack/setup.ts';
 import { channel as descriptor } from '../index.ts';
 
 const open: AsyncDisposable[] = [];
@@ -15,8 +15,8 @@ afterEach(async () => {
 const CHANNEL = 'C0TEST';
 const CALL = `<@${BOT_USER}> what is this?`;
 
-async function scene(clock = quickClock(0.2)) {
-  const at: SlackSetup = await slackSetup(descriptor, { clock });
+async function scene(clock = quickClock(0.2), settings: SlackSetupOptions['settings'] = {}) {
+  const at: SlackSetup = await slackSetup(descriptor, { clock, settings });
   open.push(at);
   const { channel, host } = await at.start();
   const { server } = at;
@@ -57,6 +57,46 @@ test('in a direct conversation the answer that a thread hangs on comes along as 
   const parent = at.server.workspace.add({ channel: 'D0ADA', user: BOT_USER, bot_id: BOT_ID, text: 'an answer' });
   const { replyTo } = await at.reply(parent, 'why?');
   expect(replyTo).toMatchObject({ fromBot: true, senderId: BOT_USER, text: 'an answer' });
+});
+
+test.each([
+  ['a channel', CHANNEL, {}],
+  ['a direct conversation with threads', 'D0ADA', { direct_threads: true }],
+])('in %s a message of ours that we were shown, and that a thread hangs on, comes along', async (_name, chatId, settings) => {
+  const at = await scene(quickClock(0.2), settings);
+  at.server.store({ channel: chatId, text: 'there is such a conversation' });
+  at.server.echoes = true;
+  const report = outbound({ channel: 'slack', chatId, text: 'the report' });
+  await at.channel.send(report, { plain: false, signal: new AbortController().signal });
+  await until('it came back', () => at.host.offered.some(({ refusal }) => refusal === 'own-message'));
+  const ts = at.server.sends.at(-1)?.ts ?? '';
+  at.server.say({ channel: chatId, text: 'and row 5?', thread_ts: ts, parent_user_id: BOT_USER });
+  const reply = await until('the reply arrived', () => at.host.accepted.find(({ text }) => text === 'and row 5?'));
+  expect(reply.replyTo).toMatchObject({ fromBot: true, text: 'the report' });
+});
+
+test('a thread under a message of ours is one that we wrote in once we answer there, also for the next process', async () => {
+  const at = await scene();
+  at.server.store({ channel: CHANNEL, text: 'there is such a conversation' });
+  at.server.echoes = true;
+  const send = async (text: string, place: object = {}) => {
+    const part = outbound({ channel: 'slack', chatId: CHANNEL, key: text, text, ...place });
+    await at.channel.send(part, { plain: false, signal: new AbortController().signal });
+    return at.server.sends.at(-1)?.ts ?? '';
+  };
+  const [one, two] = [await send('a report'), await send('another report')];
+  const cameBack = () => at.host.offered.filter(({ refusal }) => refusal === 'own-message').length;
+  await until('they came back', () => cameBack() === 2);
+  await send('my word', { threadId: one });
+  await until('it came back', () => cameBack() === 3);
+  await at.channel.stop();
+  await at.start(at.host);
+  const replyTo = async (thread_ts: string) => {
+    const { ts } = at.server.say({ channel: CHANNEL, text: CALL, thread_ts, parent_user_id: BOT_USER });
+    return (await until('it arrived', () => at.host.accepted.find(({ platformId }) => platformId.endsWith(ts)))).replyTo;
+  };
+  expect(await replyTo(one)).toEqual({ platformId: `${CHANNEL}:${one}`, fromBot: true });
+  expect(await replyTo(two)).toMatchObject({ fromBot: true, text: 'another report' });
 });
 
 test('nothing is fetched for talk among people, for the first message itself, nor in a thread that we wrote in', async () => {

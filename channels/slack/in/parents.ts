@@ -20,6 +20,8 @@ export interface ParentsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly context: () => InboundContext;
+  /** True for a thread that we wrote in, beyond the message that it began with. */
+  readonly answered: (chatId: string, threadId: string) => boolean;
 }
 
 /** The platform wants its acknowledgement within three seconds, and the commit comes after this. */
@@ -63,8 +65,7 @@ export class ThreadParents {
     const call = `${chatId}:${threadId} ${message.senderId}`;
     if (!isCall || this.#known.has(call)) return message;
     this.#known.add(call);
-    // The first message itself, or a thread that the agent answered in.
-    if (message.startsThread || this.#options.context().joined(chatId, threadId)) return message;
+    if (message.startsThread || this.#options.answered(chatId, threadId)) return message;
     const parent = await this.#fetch(message, threadId, signal);
     return parent === 'pane' ? withTitle(message) : { ...message, replyTo: parent };
   }

@@ -108,7 +108,8 @@ export class Receiver {
     const { clock, random, logger } = deps;
     const [names, colleagues] = [this.#names, this.#colleagues];
     const context = (): InboundContext => this.#context();
-    const parents = new ThreadParents({ client, clock, logger, names, colleagues, context });
+    const answered = cursor.answered.bind(cursor);
+    const parents = new ThreadParents({ client, clock, logger, names, colleagues, context, answered });
     this.notices = new Notices({ logger, onLogin: () => void this.#probe(), onHeldBack: () => this.#heldBack() });
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names, parents, context },
