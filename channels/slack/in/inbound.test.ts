@@ -5,6 +5,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import { toInbound } from './inbound.ts';
 import type { InboundContext } from './inbound-fields.ts';
 import type { SlackPayload } from './payload.ts';
+import { manifestCommands } from './slash-commands.ts';
 
 const joined = new Set(['C1:1767225600.000500']);
 const context: InboundContext = {
@@ -421,6 +422,17 @@ test('a button under the message that begins its thread brings that message alon
   expect(press({})?.replyTo).toEqual({ platformId: `C1:${TS}`, fromBot: true, text: 'Which?' });
   expect(press({ thread_ts: '1767225500.000100' })?.replyTo).toEqual({ platformId: `C1:${TS}`, fromBot: true });
 });
+
+test.each(['/allow', '/deny', '/answer'])(
+  'the manifest names %s, which questions ask people to type, and it is read so',
+  (command) => {
+    expect(manifestCommands(COMMAND_MENU)).toContain(`{ command: ${command}, `);
+    for (const shown of [command, command.replace('/', '/gatehouse-')]) {
+      const body = { ...COMMAND, command: shown, text: '7GQ2MX', channel_id: 'D1' };
+      expect(toInbound({ kind: 'command', body }, context)?.text).toBe(`${command} 7GQ2MX`);
+    }
+  },
+);
 
 test.each([
   ['a slash command', { command: '/help' }, 'C1', true],

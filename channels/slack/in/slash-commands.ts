@@ -16,10 +16,20 @@ const RESERVED = new Set([
 /** In front of a name that Slack or another app has. */
 const PREFIX = 'gatehouse-';
 
+/**
+ * What answers a question of ours (docs/questions.md). They stand in no table of commands, because the
+ * gateway reads them in any message; Slack hands over nothing that begins with a slash and is no command.
+ */
+const ANSWERS: readonly CommandEntry[] = [
+  { name: 'allow', args: 'CODE [session]', summary: 'say yes to the question with this code' },
+  { name: 'deny', args: 'CODE', summary: 'say no to the question with this code, or decline it' },
+  { name: 'answer', args: 'CODE WORDS', summary: 'answer the question with this code' },
+];
+
 /** Lines of YAML, of which the first has no indentation. */
 export function manifestCommands(commands: readonly CommandEntry[]): string {
   const { slashDescription, slashHint } = PLATFORM_LIMITS;
-  const rows = commands.map(({ name, args, summary }) => {
+  const rows = [...commands, ...ANSWERS].map(({ name, args, summary }) => {
     const description = JSON.stringify(summary.slice(0, slashDescription.value));
     const hint = args === undefined ? '' : `, usage_hint: ${JSON.stringify(args.slice(0, slashHint.value))}`;
     return `  - { command: /${RESERVED.has(name) ? PREFIX : ''}${name}, description: ${description}${hint} }`;
@@ -30,5 +40,6 @@ export function manifestCommands(commands: readonly CommandEntry[]): string {
 /** `/gatehouse-status` is `/status`; any other word stays as it is. */
 export function typedCommand(command: string, commands: readonly CommandEntry[]): string {
   const name = command.slice(1 + PREFIX.length);
-  return command.startsWith(`/${PREFIX}`) && commands.some((one) => one.name === name) ? `/${name}` : command;
+  const isOurs = [...commands, ...ANSWERS].some((one) => one.name === name);
+  return command.startsWith(`/${PREFIX}`) && isOurs ? `/${name}` : command;
 }
