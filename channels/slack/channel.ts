@@ -34,11 +34,11 @@ import { type Found, findPart } from './out/find.ts';
 import { TEXT_LIMIT, toSendResult, toUpdate } from './out/outbound.ts';
 import { sendPart } from './out/send.ts';
 import { sentBytes } from './out/sent-length.ts';
+import { Status } from './out/status.ts';
 import { Titles } from './out/titles.ts';
 import type { SlackSettings } from './settings.ts';
 import type { SlackClient } from './wire/client.ts';
 import { nameFromEmoji } from './wire/emoji.ts';
-import { NOT_ALLOWED } from './wire/failure.ts';
 
 const LIMITS: ChannelLimits = {
   text: TEXT_LIMIT,
@@ -90,9 +90,9 @@ export class SlackChannel implements Channel {
   readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
   readonly #directChats: DirectChats;
   readonly #titles: Titles;
+  readonly #status: Status;
   #userId: string | undefined;
   #receiver: Receiver | undefined;
-  #hasStatus = true;
 
   constructor(options: SlackChannelOptions) {
     this.#options = options;
@@ -103,6 +103,9 @@ export class SlackChannel implements Channel {
     this.#directChats = new DirectChats({ client, clock: deps.clock, logger: deps.logger });
     const call = (method: string, args: JsonObject): Promise<JsonObject> => this.#call(method, args, this.#life.stopping);
     this.#titles = new Titles({ call, logger: deps.logger });
+    this.#status = new Status({
+      call: (args, signal = this.#life.stopping) => this.#call('assistant.threads.setStatus', args, signal),
+    });
     this.limits = { ...LIMITS, ...sendTime(settings), ...(settings.rate_limits && { rate: RATES }) };
   }
 
@@ -126,7 +129,7 @@ export class SlackChannel implements Channel {
 
   stop(): Promise<void> {
     return this.#life.stop(async () => {
-      await this.#titles.ended();
+      await Promise.all([this.#titles.ended(), this.#status.ended()]);
       this.#client.close();
     });
   }
@@ -160,6 +163,7 @@ export class SlackChannel implements Channel {
           (tables) => toUpdate(target, part, plain, tables),
           (args) => this.#call('chat.update', args, signal, ms),
         );
+        this.#status.edited(part);
         return { kind: 'sent', platformId };
       } catch (error) {
         return settleFailedSend(error, (failure) => toSendResult(failure, 'chat'));
@@ -168,10 +172,14 @@ export class SlackChannel implements Channel {
   }
 
   /** https://docs.slack.dev/reference/methods/chat.delete: with a bot token, messages of that bot only. */
-  async withdraw({ platformId }: { readonly platformId: string }, signal: AbortSignal): Promise<void> {
+  async withdraw(
+    { platformId, ...place }: Pick<OutboundPart, 'chatId' | 'threadId'> & { readonly platformId: string },
+    signal: AbortSignal,
+  ): Promise<void> {
     const target = messageOf(platformId);
     if (!target) throw new Error('this is no message that can be deleted');
     await this.#call('chat.delete', { channel: target.chatId, ts: target.ts }, signal, SIDE_CALL_MS, ['message_not_found']);
+    this.#status.end(place);
   }
 
   async earlier(message: InboundMessage, limit: number, signal: AbortSignal): Promise<readonly EarlierMessage[]> {
@@ -206,15 +214,8 @@ export class SlackChannel implements Channel {
     });
   }
 
-  /** The platform shows what an app is doing only in a thread. */
-  async typing({ chatId, threadId }: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
-    if (threadId === undefined || !this.#hasStatus) return;
-    try {
-      await this.#call('assistant.threads.setStatus', { channel_id: chatId, thread_ts: threadId, status: 'is typing…' }, signal);
-    } catch (error) {
-      if (NOT_ALLOWED.has(apiFailureOf(error)?.code)) this.#hasStatus = false;
-      throw error;
-    }
+  typing(place: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+    return this.#status.show(place, signal);
   }
 
   async react({ platformId }: { readonly platformId: string }, emoji: string | undefined, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { draftKey } from '../../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
 import { DIRECT } from '../../../src/simulator/slack/workspace.ts';
 import { quickClock } from '../../../src/testing/channel-host.ts';
@@ -379,6 +380,28 @@ test('typing is shown in a thread, and not asked for again when the app may not'
   await expect(at.channel.typing?.({ chatId: 'C0TEST', threadId: '1.000001' }, at.signal)).rejects.toThrow('missing_scope');
   await at.channel.typing?.({ chatId: 'C0TEST', threadId: '1.000001' }, at.signal);
   expect(statuses()).toHaveLength(2);
+});
+
+test('an answer that takes the place of its draft ends "is typing", as a draft that is taken away does; one that grows does not', async () => {
+  const at = await scene();
+  const { ts } = at.server.store({ channel: 'C0TEST' });
+  const place = { chatId: 'C0TEST', threadId: ts };
+  const options = { plain: false, signal: at.signal };
+  const draft = at.part({ ...place, key: draftKey('m'), text: 'so f…' });
+  const sent = await at.channel.send(draft, options);
+  if (sent.kind !== 'sent') throw new Error('not sent');
+  const { platformId } = sent;
+  const statuses = () => at.server.calls.flatMap(({ method, args }) => (method.endsWith('setStatus') ? [args['status']] : []));
+  await at.channel.typing?.(place, at.signal);
+  await at.channel.edit?.(platformId, { ...draft, text: 'so fa…' }, options);
+  await at.channel.edit?.(platformId, at.part({ ...place, key: 'm#0', text: 'so far' }), options);
+  await until('it is over', () => statuses().length === 2);
+  // None is shown any more.
+  await at.channel.edit?.(platformId, at.part({ ...place, key: 'n#0', text: 'so good' }), options);
+  await at.channel.typing?.(place, at.signal);
+  await at.channel.withdraw?.({ ...place, platformId }, at.signal);
+  await until('it is over', () => statuses().length === 4);
+  expect(statuses()).toEqual(['is typing…', '', 'is typing…', '']);
 });
 
 test('no token is in anything that is told or logged', async () => {
