@@ -164,6 +164,31 @@ it('an empty message is refused before anything else is asked, one with a file i
   expect(await at.decide({ text: '', media: [{ kind: 'photo', ref: 'f' }] }, { allowedSenders: ['*'] })).toEqual(ALLOWED);
 });
 
+it('the bare name of the agent points at what it stands under, and is empty alone', async () => {
+  await using dir = await tempDir();
+  await using at = await setUp(dir.path);
+  const rules = { allowedSenders: ['*'], allowedGroups: ['group-1'] };
+  const bare = { ...GROUP, text: '', mentionsBot: true };
+  const quoted = { platformId: 'q', fromBot: false };
+  for (const more of [{ text: 'x' }, { media: [{ kind: 'photo', ref: 'f' }] as const }, { origin: 'which could not be fetched' }])
+    expect(await at.decide({ ...bare, replyTo: { ...quoted, ...more } }, rules)).toEqual(ALLOWED);
+  expect(await at.decide({ ...bare, replyTo: quoted }, rules)).toEqual(refused('empty'));
+  expect(await at.decide({ ...bare, mentionsBot: false, replyTo: { ...quoted, text: 'x' } }, rules)).toEqual(refused('empty'));
+});
+
+it('who writes the bare name in reply to a message has the agent asked about that', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(() => 'it is a plan');
+  await using rig = await testDaemon({ dataDir: dir.path, model, entry: { allowed_senders: ['*'], allowed_groups: ['*'] } });
+  const replyTo = { platformId: 'q', text: 'the plan', origin: 'written by Bob, not by the sender', fromBot: false };
+  await rig.channel.deliver({ ...GROUP, text: '', mentionsBot: true, replyTo });
+  await rig.daemon.gateway.idle();
+  expect(JSON.stringify(model.requests[0]?.messages)).toContain(
+    'in reply to another message (written by Bob, not by the sender): “the plan”',
+  );
+  expect(rig.channel.texts(GROUP.chatId)).toEqual(['it is a plan']);
+});
+
 it('the terminal of the owner needs no list', async () => {
   await using dir = await tempDir();
   await using at = await setUp(dir.path);

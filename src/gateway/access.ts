@@ -47,8 +47,7 @@ export async function decideAccess(
   // Before all else, whatever they do: the owner's word beats the config, and no one is kept from their
   // terminal.
   if (!rules.local && (await pairing.isBlocked(message))) return { kind: 'refused', reason: 'blocked' };
-  if (message.kind === 'message' && visibleText(message.text).trim() === '' && message.media.length === 0)
-    return { kind: 'refused', reason: 'empty' };
+  if (message.kind === 'message' && isEmpty(message)) return { kind: 'refused', reason: 'empty' };
   // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author
   // that has not begun. Who deleted it, and whether that was addressed to us, many platforms do not tell.
   if (rules.local || message.kind === 'delete') return { kind: 'allowed' };
@@ -63,6 +62,13 @@ export async function decideAccess(
     return rules.groupVoice && isSpoken ? { kind: 'overheard' } : { kind: 'refused', reason: 'not-mentioned' };
   }
   return { kind: 'allowed' };
+}
+
+/** The bare name of the agent says something where it stands under a message: it points at that one. */
+function isEmpty({ text, media, mentionsBot, replyTo = { platformId: '', fromBot: false } }: InboundMessage): boolean {
+  if (visibleText(text).trim() !== '' || media.length > 0) return false;
+  const isPointing = replyTo.text !== undefined || replyTo.origin !== undefined || (replyTo.media?.length ?? 0) > 0;
+  return !(mentionsBot && isPointing);
 }
 
 /** Longest beginning of a message that patterns are tried on; see `guardedPattern`. UTF-16 units. */

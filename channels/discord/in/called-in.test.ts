@@ -228,6 +228,22 @@ test('a title whose author is not known, or beside another quotation, is left ou
   expect(JSON.stringify(await other.say({ ...inThread, ...MENTION, ...reply }))).not.toContain('My cat');
 });
 
+test('the bare name points at the message replied to, else at what the thread began with; alone it is empty', async () => {
+  const { say, push } = start({ [STARTER]: starter });
+  const bare = { ...MENTION, content: `<@${BOT}>` };
+  const referenced_message = { id: '5000000000000000005', channel_id: ROOM, author: bob, content: 'see' };
+  const reply = { type: 19, message_reference: { message_id: '5000000000000000005', channel_id: ROOM }, referenced_message };
+  const called = await say({ ...reply, ...bare });
+  expect(called).toMatchObject({ text: '', mentionsBot: true, replyTo: { text: 'see', authorId: BOB } });
+  expect(called.refusal).toBeUndefined();
+  push('THREAD_CREATE', thread);
+  push('MESSAGE_CREATE', { id: idAt(Date.now()), type: 0, channel_id: THREAD, guild_id: GUILD, author: bot, content: 'a cat' });
+  const inIt = await say({ ...inThread, ...bare });
+  expect([inIt.refusal, inIt.replyTo?.text]).toEqual([undefined, '[photo]\nlook at this']);
+  for (const alone of [bare, { ...reply, ...bare, referenced_message: null }, { ...reply, content: '' }])
+    expect((await say(alone)).refusal).toBe('empty');
+});
+
 test('a post whose words the platform withholds is empty, whatever its title says', async () => {
   const { say, push } = start();
   push('THREAD_CREATE', { ...thread, parent_id: FORUM });

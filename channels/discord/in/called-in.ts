@@ -58,13 +58,20 @@ export class CalledIn {
     if (snowflake(starter['id']) !== undefined) this.#starters.set(thread, starter);
   }
 
-  /** `isCalled`: the message speaks to the agent. What no person will read is not fetched. */
-  async surroundings(message: JsonObject, place: Place, isCalled: boolean): Promise<Surroundings> {
+  /**
+   * `isCalled`: the message speaks to the agent. What no person will read is not fetched. `isBare`: it says
+   * no more than its name, which points at how the thread began.
+   */
+  async surroundings(
+    message: JsonObject,
+    place: Place,
+    { isCalled, isBare }: { readonly isCalled: boolean; readonly isBare: boolean },
+  ): Promise<Surroundings> {
     const { id: thread, parentId, name: title } = place;
     // The first message of a post has the thread's own id (topics/threads); that of other threads lies
     // outside.
     const isPost = parentId !== undefined && message['id'] === thread;
-    const isFirst = isCalled && parentId !== undefined && !this.#options.hasWritten(thread);
+    const isFirst = isCalled && parentId !== undefined && (isBare || !this.#options.hasWritten(thread));
     const referenced = isCalled ? await this.#referenced(message) : undefined;
     const inForum = isPost || (isFirst && (await this.#isForum(parentId)));
     const starter = isFirst && !isPost ? await this.#starter(place, inForum ? thread : parentId) : undefined;

@@ -66,7 +66,7 @@ export async function registerCommands(options: RegisterOptions): Promise<void> 
   }
 }
 
-/** Makes the call again while it is one too many. Otherwise rejects as `call` does, and with `signal.reason`. */
+/** Makes the call again while it is one too many. Rejects as `call` does else, and with `signal.reason`. */
 async function whenTaken(
   { call, clock, signal }: RegisterOptions,
   request: Parameters<RegisterOptions['call']>,

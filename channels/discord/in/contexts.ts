@@ -1,13 +1,14 @@
 /** What an event is read with: its place, the names in it, and for a message what stands around it. */
 
 import { type JsonObject, obj } from '../../kit/json.ts';
+import { composed } from '../../kit/senders-words.ts';
 import type { StoringOptions } from '../../kit/store-messages.ts';
 import type { DiscordClient } from '../wire/client.ts';
 import { Asking } from './asking.ts';
 import { CalledIn } from './called-in.ts';
 import type { InboundContext } from './inbound.ts';
 import { snapshotsOf } from './inbound-content.ts';
-import { namesNobodyElse } from './inbound-reply.ts';
+import { namesNobodyElse, piecesOf } from './inbound-reply.ts';
 import { type Addressing, readText } from './inbound-text.ts';
 import { Names } from './names.ts';
 import { type Place, Places } from './places.ts';
@@ -68,8 +69,10 @@ export class Contexts {
     this.names.meet(author);
     const isPrivate = place.guildId === undefined;
     const isFollowing = context.isFollowed === true && namesNobodyElse(message, account);
-    const isCalled = isPrivate || isFollowing || readText(message, context.to).mentioned;
-    const around = await this.calledIn.surroundings(message, place, isCalled);
+    const said = readText(message, context.to);
+    const isCalled = isPrivate || isFollowing || said.mentioned;
+    const isBare = said.mentioned && composed(...piecesOf(message, said.text, undefined)).text === '';
+    const around = await this.calledIn.surroundings(message, place, { isCalled, isBare });
     const beside = [obj(message['referenced_message']), around.referenced, around.starter].filter((other) => other !== undefined);
     const read = [message, ...beside].flatMap((body) => [body, ...snapshotsOf(body)]);
     return { ...context, ...around, nameOf: await this.names.of(read, place, isCalled) };

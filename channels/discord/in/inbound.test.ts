@@ -152,6 +152,14 @@ test('an edit has a key of its own per version, and a preview is no edit', () =>
   expect(toEdit(edited, inPrivate)).toEqual(edit);
   expect(toEdit(said({ embeds: [{}], edited_timestamp: null }), inPrivate)).toBeUndefined();
   expect(toEdit({ id: ID, embeds: [{}] }, inPrivate)).toBeUndefined();
+  const reply = {
+    type: 19,
+    message_reference: { message_id: '5000000000000005' },
+    referenced_message: { author: bob, content: 'see' },
+  };
+  const bare = said({ ...reply, content: `<@${BOT}>`, mentions: [bot] });
+  expect(toMessage(bare, inServer).refusal).toBeUndefined();
+  expect(toEdit({ ...bare, edited_timestamp: '2026-01-01T00:01:00.000000+00:00' }, inServer)?.refusal).toBe('empty');
 });
 
 test('a deletion names the message and nobody as its author', () => {

@@ -39,7 +39,8 @@ export function toEdit(message: JsonObject, context: InboundContext): InboundMes
   const base = readMessage(message, context);
   // Two edits can bear the same time; the hash keeps the later one.
   const platformId = `${base.platformId}:edit:${edited}:${shortHash(message['content'], 8)}`;
-  return changedMessage(base, { kind: 'edit', platformId, timestamp: edited });
+  const refusal = base.refusal ?? (base.text === '' && base.media.length === 0 ? 'empty' : undefined);
+  return changedMessage(base, { kind: 'edit', platformId, timestamp: edited, ...(refusal && { refusal }) });
 }
 
 /** MESSAGE_DELETE, one id of MESSAGE_DELETE_BULK. Who deleted is not told; the journal finds its author. */
@@ -108,8 +109,10 @@ function readMessage(message: JsonObject, context: InboundContext): InboundMessa
   const isTitled = post?.ownerId === senderId && !isEmpty && !written.text.startsWith('/');
   const content = isTitled ? composed(ours(titleOf(post)), ...pieces) : written;
   const isWritten = WRITTEN.has(num(message['type']) ?? 0);
-  const refusal = refusalOf(author, message, to.account, !isWritten || isEmpty);
   const replyTo = quotedOf(message, context, senderId);
+  // The bare name points at it.
+  const isPointing = said.mentioned && (replyTo?.text !== undefined || replyTo?.media !== undefined);
+  const refusal = refusalOf(author, message, to.account, !isWritten || (isEmpty && !isPointing));
   const senderName = displayName(author, obj(message['member']));
   // A command needs no place of its own, and what it changes is the channel's conversation.
   const opensThread = context.opensThreads === true && isWritten && !written.text.startsWith('/');

@@ -237,6 +237,16 @@ test.each([['channel_join'], ['channel_topic'], ['message_replied'], ['something
   },
 );
 
+test('what takes back the bare name under a thread is no empty message; an edit that leaves nothing else is', () => {
+  const bare = { ...inChannel, text: '<@U0BOT>', thread_ts: '1767225500.000100' };
+  expect(read(bare)?.refusal).toBeUndefined();
+  const message = { ...bare, edited: { user: 'U1', ts: '1767225700.000000' } };
+  const change = { type: 'message', channel: 'C1', ts: '1767225700.000300', previous_message: { ...bare, text: 'x' } };
+  expect(read({ ...change, subtype: 'message_changed', message })).toMatchObject({ kind: 'edit', refusal: 'empty' });
+  const gone = read({ ...change, subtype: 'message_deleted', deleted_ts: TS, previous_message: bare });
+  expect([gone?.kind, gone?.refusal]).toEqual(['delete', undefined]);
+});
+
 test('an edit names the message it changes; an unfurled link and our own edits are none', () => {
   const message = { ...direct, channel: undefined, text: 'hello again', edited: { user: 'U1', ts: '1767225700.000000' } };
   const edit = {

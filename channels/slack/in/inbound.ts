@@ -82,7 +82,10 @@ export function toEdit(event: JsonObject, context: InboundContext): InboundMessa
   // apart.
   const edit = `${Math.floor(Number(edited))}:${shortHash(`${str(message['text']) ?? ''}${tables}`, 8)}`;
   const platformId = `${chatId}:${ts}:edit:${edit}`;
-  return changedMessage(shape(message, { chatId, ts }, context), { kind: 'edit', platformId, timestamp: toMs(edited) });
+  const base = shape(message, { chatId, ts }, context);
+  // What the bare name points at is fetched for new messages alone.
+  const refusal = base.refusal ?? (base.text === '' && base.media.length === 0 ? 'empty' : undefined);
+  return changedMessage(base, { kind: 'edit', platformId, timestamp: toMs(edited), ...(refusal && { refusal }) });
 }
 
 function toDelete(event: JsonObject, context: InboundContext): InboundMessage | undefined {
@@ -129,9 +132,11 @@ function shape(
   const threadTs = str(message['thread_ts']);
   const inThread = threadTs !== undefined && TS.test(threadTs) && threadTs !== ts;
   const thread = threadOf(chatId, ts, threadTs, context);
+  // The bare name under a thread points at what that began with (`parents.ts`).
+  const isPointing = isGroup(chatId) && mention.found && inThread;
   const refusal =
     bot === undefined
-      ? refusalOf(message, me, content.text === '' && media.length === 0)
+      ? refusalOf(message, me, content.text === '' && media.length === 0 && !isPointing)
       : refusalOfBot(message, me, chatId, mention.found);
   const parentIsOurs = str(message['parent_user_id']) === me.userId;
   // What a machine writes in a thread of ours is no answer to us: it has to name us.

@@ -99,6 +99,22 @@ test('a thread under a message of ours is one that we wrote in once we answer th
   expect(await replyTo(two)).toMatchObject({ fromBot: true, text: 'another report' });
 });
 
+test('the bare name under a thread points at what the thread began with, also where the agent answered before', async () => {
+  const at = await scene();
+  const parent = at.server.store({ channel: CHANNEL, user: 'U0BOB', text: 'the plan' });
+  const bare = `<@${BOT_USER}>`;
+  const message = await at.reply(parent, bare);
+  expect(message).toMatchObject({ text: '', mentionsBot: true, replyTo: { text: 'the plan', senderId: 'U0BOB' } });
+  const part = outbound({ channel: 'slack', chatId: CHANNEL, threadId: parent.ts, text: 'my word' });
+  await at.channel.send(part, { plain: false, signal: new AbortController().signal });
+  expect((await at.reply(parent, `${bare}:`)).replyTo).toMatchObject({ text: 'the plan' });
+  expect(at.asked()).toHaveLength(1);
+  // Alone it points at nothing.
+  const { ts } = at.server.say({ channel: CHANNEL, text: bare });
+  const alone = await until('it was offered', () => at.host.offered.find(({ platformId }) => platformId.endsWith(ts)));
+  expect([alone.refusal, alone.replyTo]).toEqual(['empty', undefined]);
+});
+
 test('nothing is fetched for talk among people, for the first message itself, nor in a thread that we wrote in', async () => {
   const at = await scene();
   const talk = at.server.store({ channel: CHANNEL, text: 'lunch?' });

@@ -37,7 +37,7 @@ const MAX_KEPT = 100;
  * Asks with `conversations.replies` (https://docs.slack.dev/reference/methods/conversations.replies): the
  * parent comes first, so one message of one page is enough, also for apps whose pages hold 15 and who may ask
  * once a minute. Once a thread; one that the agent wrote in is in its session already. Each person who calls
- * gets it once: whether those before may write to the agent is not known here.
+ * gets it once: whether those before may write to the agent is not known here. The bare name gets it always.
  */
 export class ThreadParents {
   readonly #options: ParentsOptions;
@@ -63,9 +63,11 @@ export class ThreadParents {
     if (threadId === undefined || message.refusal !== undefined || message.kind !== 'message') return message;
     const isCall = !message.isGroup || message.mentionsBot || (message.replyTo?.fromBot ?? false);
     const call = `${chatId}:${threadId} ${message.senderId}`;
-    if (!isCall || this.#known.has(call)) return message;
+    // The bare name says nothing but "this".
+    const isBare = message.text === '' && message.media.length === 0;
+    if (!isCall || (!isBare && this.#known.has(call))) return message;
     this.#known.add(call);
-    if (message.startsThread || this.#options.answered(chatId, threadId)) return message;
+    if (message.startsThread || (!isBare && this.#options.answered(chatId, threadId))) return message;
     const parent = await this.#fetch(message, threadId, signal);
     return parent === 'pane' ? withTitle(message) : { ...message, replyTo: parent };
   }
