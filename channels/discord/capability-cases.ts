@@ -217,7 +217,7 @@ export const cases: CapabilityCases = {
   'edit in': play(async ({ proxy, received, dm }) => {
     const id = await proxy.write({ ...dm, content: 'frist' });
     await received();
-    proxy.change(id, { content: 'first', edited_timestamp: '2026-01-01T00:00:00.000000+00:00' }, 'MESSAGE_UPDATE');
+    proxy.change(id, { content: 'first', edited_timestamp: new Date().toISOString() }, 'MESSAGE_UPDATE');
     expect(await received(2)).toMatchObject({ kind: 'edit', targetId: id, text: 'first', senderId: ADA });
   }),
   'delete in': play(async ({ proxy, received, dm, group }) => {

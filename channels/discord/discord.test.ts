@@ -224,7 +224,7 @@ test('F1 F41 a restart goes on with the session, and with what was edited, delet
   await arrived(host, 'frist');
   await channel.stop();
   expect(proxy.gateway.closes).toEqual([4_200]);
-  proxy.change(id, { content: 'first', edited_timestamp: '2026-01-01T00:00:00Z' }, 'MESSAGE_UPDATE');
+  proxy.change(id, { content: 'first', edited_timestamp: new Date().toISOString() }, 'MESSAGE_UPDATE');
   proxy.gateway.dispatch('MESSAGE_REACTION_ADD', { user_id: ADA, channel_id: DM, message_id: id, emoji: { name: '👍' } });
   proxy.gateway.dispatch('MESSAGE_DELETE', { id, channel_id: DM });
   await again();

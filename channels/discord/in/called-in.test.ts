@@ -350,3 +350,14 @@ test('a reaction of a person whose message was read needs no question', async ()
   expect(host.accepted[1]).toMatchObject({ kind: 'reaction', senderId: ADA, senderName: 'Ada' });
   expect(routes).toEqual([]);
 });
+
+test('a pin of a message that was edited long ago is no edit', async () => {
+  const { push, host } = start();
+  const long = Date.now() - 60 * 86_400_000;
+  const place = { channel_id: DM, type: 0, author: ada };
+  const old = { ...place, id: idAt(long), content: 'pay invoice 12', pinned: true };
+  push('MESSAGE_UPDATE', { ...old, edited_timestamp: new Date(long + 60_000).toISOString() });
+  push('MESSAGE_UPDATE', { ...place, id: idAt(Date.now()), content: 'new words', edited_timestamp: new Date().toISOString() });
+  await until('the new edit arrived', () => host.accepted.some(({ text }) => text === 'new words'));
+  expect(host.accepted.map(({ text }) => text)).toEqual(['new words']);
+});

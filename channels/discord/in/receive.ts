@@ -42,6 +42,11 @@ export interface ReceiverOptions extends StoringOptions {
   readonly acknowledge: (acknowledgement: Acknowledgement, committed: Promise<void>) => void;
 }
 
+/**
+ * An edit is told when it is made. The platform tells pins and previews like edits, with the time of the last
+ * one: older than this it is an edit of old, which the journal may not know any more.
+ */
+const OLDEST_EDIT_MS = 7 * 86_400_000;
 /** Events held in memory while the journal or the platform's history is slow. Beyond, the connection ends. */
 export const MAX_QUEUED = 5_000;
 
@@ -225,7 +230,7 @@ export class Receiver {
     switch (kind) {
       case 'edit': {
         const edit = toEdit(event, context);
-        if (edit) await this.#handover.commit([edit], packet);
+        if (edit && now - edit.timestamp < OLDEST_EDIT_MS) await this.#handover.commit([edit], packet);
         return;
       }
       case 'delete': {

@@ -230,7 +230,7 @@ test('a command, a private chat, a thread and the default setting open none', as
 test('an edited message keeps its conversation', async () => {
   const { proxy, host, say } = await scene();
   const question = await say('frist');
-  const edited = { content: 'first', edited_timestamp: '2026-01-01T00:00:00Z' };
+  const edited = { content: 'first', edited_timestamp: new Date().toISOString() };
   proxy.change(question.platformId, edited, 'MESSAGE_UPDATE');
   const edit = await until('the edit arrived', () => host.accepted.find(({ kind }) => kind === 'edit'));
   expect(edit).toMatchObject({ threadId: question.platformId, startsThread: true, targetId: question.platformId });
