@@ -194,7 +194,7 @@ export class SlackChannel implements Channel {
   }
 
   /** Works before `start` too: what another boot left is settled before any channel starts. */
-  async find(part: OutboundPart, signal: AbortSignal): Promise<Found> {
+  async find(part: OutboundPart, signal: AbortSignal, since?: number): Promise<Found> {
     // What one person was shown stands in no history: sent again it might be there twice, so it stays in
     // doubt.
     if (this.#onlyFor(part)) return undefined;
@@ -211,6 +211,7 @@ export class SlackChannel implements Channel {
       ...{ client: this.#client, clock: this.#options.deps.clock, signal },
       isOwn: (message) => message['user'] === userId,
       ...(fileId !== undefined && { fileId }),
+      ...(since !== undefined && { since }),
     });
   }
 

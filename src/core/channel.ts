@@ -110,10 +110,10 @@ export interface Channel {
   /** Omit where the platform has no typing indicator; nothing is shown then. Failures are ignored. */
   typing?(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void>;
   /**
-   * Required for send class `find`: did the part with this key arrive? Undefined = the platform cannot say
-   * now.
+   * Required for send class `find`: did the part with this key arrive? It was not sent before `since`, epoch
+   * ms by our clock. Undefined = the platform cannot say now.
    */
-  find?(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined>;
+  find?(part: OutboundPart, signal: AbortSignal, since?: number): Promise<{ readonly platformId: string } | 'absent' | undefined>;
   /**
    * Replaces the text of a message of ours. Omit where the platform cannot. Like `send`: one wire call, never
    * throws. `retry` and `unknown` may be tried again: the same edit twice is one edit.

@@ -75,7 +75,7 @@ export async function lookUp(
   for (const waitMs of FIND_AFTER_MS) {
     await clock.sleep(waitMs, signal);
     const timeoutMs = longer(FIND_TIMEOUT_MS, channel.limits.findMs);
-    const found = await withTimeLimit((limit) => ask(channel, row.part, limit), timeoutMs, { clock, signal });
+    const found = await withTimeLimit((limit) => ask(channel, row, limit), timeoutMs, { clock, signal });
     signal.throwIfAborted();
     if (found === 'absent') return again(detail, withoutDoubt(row), { ...context, now: clock.now() });
     if (found) return { kind: 'settle', settlement: arrived(row, found.platformId) };
@@ -96,9 +96,9 @@ function longer(ms: number, own: number | undefined): number {
   return Math.max(ms, own === undefined ? 0 : own + OWN_LIMIT_MARGIN_MS);
 }
 
-async function ask(channel: Channel, part: OutboundPart, signal: AbortSignal) {
+async function ask(channel: Channel, { part, createdAt }: OutboxRow, signal: AbortSignal) {
   try {
-    return await channel.find?.(part, signal);
+    return await channel.find?.(part, signal, createdAt);
   } catch {
     return undefined; // the same as "cannot say now": asked again, then UNKNOWN
   }

@@ -155,6 +155,22 @@ test('a find channel that is not ready is asked first when it is, and nothing ov
   expect(after.channel.shown.map((one) => one.text)).toEqual(['text 0', 'text 1']);
 });
 
+test('F8 find is told from when on to look: the time when the part was written', async () => {
+  const before = setup({ sendClass: 'find' });
+  before.channel.script = () => 'accept-then-hang';
+  const writtenAt = before.clock.now();
+  await before.post(answer(1));
+  await before.clock.advance(0);
+  let up = false;
+  const after = await restart(before, { ready: () => up });
+  await after.clock.advance(HOUR);
+  before.channel.foundSince = undefined;
+  up = true;
+  after.delivery.pokeChannel('test');
+  await after.clock.advance(30_000);
+  expect([after.channel.foundSince, after.states()]).toEqual([writtenAt, ['SENT']]);
+});
+
 test('F14 disk full before SENDING: nothing is sent until the row can be written', async () => {
   const { clock, journal, channel, post, states, events } = setup();
   journal.failNext('sending', 3);

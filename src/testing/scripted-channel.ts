@@ -42,6 +42,8 @@ export class ScriptedChannel implements Channel {
   /** What `find` says instead of the truth. */
   findAnswer: (() => 'cannot-say' | undefined) | undefined;
   finds = 0;
+  /** From when on `find` was told to look last. */
+  foundSince: number | undefined;
   readonly #clock: Clock;
 
   constructor(
@@ -94,8 +96,9 @@ export class ScriptedChannel implements Channel {
     throw new Error('nobody cares whether typing works');
   }
 
-  async find(part: OutboundPart): Promise<{ platformId: string } | 'absent' | undefined> {
+  async find(part: OutboundPart, _signal: AbortSignal, since?: number): Promise<{ platformId: string } | 'absent' | undefined> {
     this.finds += 1;
+    this.foundSince = since;
     if (this.findAnswer?.() === 'cannot-say') return undefined;
     return this.shown.some((one) => one.key === part.key) ? { platformId: `p-${part.key}` } : 'absent';
   }

@@ -16,6 +16,8 @@ export interface FindOptions {
   readonly isOwn: (message: JsonObject) => boolean;
   /** The id that the file got when this process uploaded it. */
   readonly fileId?: string;
+  /** See `Channel.find`. */
+  readonly since?: number;
 }
 
 export type Found = { readonly platformId: string } | 'absent' | undefined;
@@ -26,8 +28,10 @@ const KNOWN_FILE_LOOK_MS = 8_000;
 const FILE_LOOK_MS = 20_000;
 const PAGE = 200;
 const MAX_PAGES = 10;
-/** For parts that answer nothing: answers expire after a day. */
+/** Parts that answer nothing are looked for at least so far back, whatever our clock said. */
 const DAY_SECS = 86_400;
+/** By which our clock may be ahead of the platform's. */
+const EARLIER_SECS = 600;
 
 /** `absent` only after a second look; undefined if the platform cannot say. Rejects as the signal does. */
 export async function findPart(part: OutboundPart, options: FindOptions): Promise<Found> {
@@ -53,10 +57,11 @@ async function lookTwice(part: OutboundPart, betweenMs: number, options: FindOpt
 }
 
 async function look(part: OutboundPart, options: FindOptions): Promise<Found> {
-  const { client, signal, isOwn, fileId } = options;
-  // An answer comes after what it answers.
+  const { client, signal, isOwn, fileId, since = Number.POSITIVE_INFINITY } = options;
+  // An answer comes after what it answers. A question may be sent for as long as it is open.
   const asked = Number(str(part.replyContext?.['ts']));
-  const oldest = Number.isFinite(asked) ? asked : client.now() / 1_000 - DAY_SECS;
+  const written = Math.min(client.now() / 1_000 - DAY_SECS, since / 1_000 - EARLIER_SECS);
+  const oldest = Number.isFinite(asked) ? asked : written;
   const place = part.threadId === undefined ? {} : { ts: part.threadId };
   const method = part.threadId === undefined ? 'conversations.history' : 'conversations.replies';
   const args = { channel: part.chatId, ...place, oldest: oldest.toFixed(6), limit: PAGE, include_all_metadata: true };

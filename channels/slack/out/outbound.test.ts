@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { draftKey } from '../../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
-import { DIRECT } from '../../../src/simulator/slack/workspace.ts';
+import { BOT_ID, BOT_USER, DIRECT } from '../../../src/simulator/slack/workspace.ts';
 import { quickClock } from '../../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../../src/testing/fakes.ts';
 import { type SlackSetup, slackSetup } from '../../../src/testing/slack/setup.ts';
 import type { CallFailure } from '../../kit/call-error.ts';
 import { channel as descriptor } from '../index.ts';
 import { refusal } from '../wire/failure.ts';
-import { toPost, toSendResult, toUpdate } from './outbound.ts';
+import { metadataKey, toPost, toSendResult, toUpdate } from './outbound.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -217,6 +217,17 @@ test('F22 a lost answer is found although our clock is two days ahead, to a comm
     expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
     expect(await at.channel.find?.(part, at.signal)).toEqual({ platformId: `${DIRECT}:${at.server.sends.at(-1)?.ts}` });
   }
+});
+
+test('a part that answers nothing is found from its own time on, also after days', async () => {
+  const at = await scene();
+  const part = at.part({ key: 'question#0' });
+  const [days, at3] = [86_400_000, Date.now() - 3 * 86_400_000];
+  const metadata = { event_type: 'gatehouse_part', event_payload: { key: metadataKey(part) } };
+  const ts = `${Math.floor(at3 / 1_000)}.000100`;
+  at.server.workspace.add({ channel: DIRECT, ts, user: BOT_USER, bot_id: BOT_ID, text: 'answer', metadata });
+  expect(await at.channel.find?.(part, at.signal, at3)).toEqual({ platformId: `${DIRECT}:${ts}` });
+  expect(await at.channel.find?.(part, at.signal, at3 + 2 * days)).toBe('absent');
 });
 
 test('a key that somebody else wrote down proves nothing, and a platform that cannot be asked is no answer', async () => {
