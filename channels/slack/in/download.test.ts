@@ -2,9 +2,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import type { MediaRef } from '../../../src/core/message.ts';
 import type { StoredFile } from '../../../src/simulator/slack/workspace.ts';
 import { slackSetup } from '../../../src/testing/slack/setup.ts';
 import { channel as descriptor } from '../index.ts';
+import { mediaOf } from './inbound-content.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -18,13 +20,14 @@ async function scene(override: Partial<StoredFile> = {}, apiRoot?: string) {
   open.push({ [Symbol.asyncDispose]: () => channel.stop() });
   const file = at.server.file({ name: 'note.txt', bytes: Buffer.from('bytes'), mime: 'text/plain', ...override });
   at.server.workspace.files.set(file.id, file);
-  const fetchIt = async (signal = new AbortController().signal): Promise<string> => {
-    const found = await channel.download?.({ kind: 'document', ref: file.id, mime: file.mime }, signal);
+  const download = async (media: Partial<MediaRef>, signal = new AbortController().signal) => {
+    const found = await channel.download?.({ kind: 'document', ref: file.id, ...media }, signal);
     const parts: Uint8Array[] = [];
     for await (const part of found?.bytes ?? []) parts.push(part);
-    return Buffer.concat(parts).toString();
+    return { mime: found?.mime, text: Buffer.concat(parts).toString() };
   };
-  return { ...at, file, fetchIt };
+  const fetchIt = async (signal?: AbortSignal): Promise<string> => (await download({ mime: file.mime }, signal)).text;
+  return { ...at, file, download, fetchIt };
 }
 
 /** Another host: what reaches it is recorded. */
@@ -84,6 +87,21 @@ test('a login page in place of the file names the scope that is missing', async 
   const at = await scene({ mime: 'image/png' });
   at.server.workspace.files.set(at.file.id, { ...at.file, mime: 'text/html' });
   await expect(at.fetchIt()).rejects.toMatchObject({ code: 'GH1505', hint: expect.stringContaining('files:read') });
+});
+
+test('a canvas is handed out as HTML, which is no login page', async () => {
+  const canvas = {
+    mime: 'application/vnd.slack-docs',
+    servedAs: 'text/html; charset=utf-8',
+    bytes: Buffer.from('<p>a plan</p>'),
+  };
+  const at = await scene(canvas);
+  const [named] = mediaOf({ files: [at.server.workspace.fileObject(at.file, at.server.origin)] });
+  expect(named?.mime).toBe('text/html');
+  // Neither every event nor a message of an earlier version says so.
+  for (const mime of [named?.mime, undefined])
+    expect(await at.download(mime === undefined ? {} : { mime })).toEqual({ mime: 'text/html', text: '<p>a plan</p>' });
+  expect(await at.fetchIt()).toBe('<p>a plan</p>');
 });
 
 test('F39 a stated size beyond the cap is refused before a byte is asked for, and an abort ends with its reason', async () => {

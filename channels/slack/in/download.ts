@@ -6,6 +6,7 @@ import type { MediaRef } from '../../../src/core/message.ts';
 import { type DownloadLimits, fileUrl, followRedirects, type Hop, openDownload, tooLarge } from '../../kit/download.ts';
 import { num, obj, str } from '../../kit/json.ts';
 import type { SlackClient } from '../wire/client.ts';
+import { typeServed } from './inbound-content.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<SlackClient, 'call' | 'fetchFile' | 'apiHost'>;
@@ -21,7 +22,7 @@ export async function download(media: MediaRef, { client, ...limits }: DownloadO
       const address = str(file['url_private_download']) ?? str(file['url_private']);
       if (address === undefined) throw new GatehouseError('GH1505', 'the platform offers no download for this file');
       const body = await open(address, client, signal);
-      const mime = media.mime ?? str(file['mimetype']);
+      const mime = typeServed(media.mime ?? str(file['mimetype']));
       if (isLoginPage(body, mime)) {
         body.destroy();
         throw new GatehouseError('GH1505', 'the platform sent its login page instead of the file', {

@@ -16,7 +16,7 @@ export function mediaOf(message: JsonObject): readonly MediaRef[] {
   return [...own, ...shared.flat()].flatMap((file) => {
     const id = str(file['id']);
     if (id === undefined || !isFetchable(file)) return [];
-    const mime = str(file['mimetype']) ?? '';
+    const mime = typeServed(str(file['mimetype'])) ?? '';
     return mediaRef({
       kind: kindOf(file, mime),
       ref: id,
@@ -145,6 +145,15 @@ function filesOf(message: JsonObject): Files {
       });
   };
   return { own: take(message), shared: sharedOf(message).map(take) };
+}
+
+/**
+ * The media type that the platform serves a file with, by the one it states. A canvas is served as HTML,
+ * though it has a type of its own: "Slack returns canvases as HTML documents"
+ * (https://github.com/rusq/slackdump/pull/401).
+ */
+export function typeServed(stated: string | undefined): string | undefined {
+  return stated === 'application/vnd.slack-docs' ? 'text/html' : stated;
 }
 
 /**

@@ -188,7 +188,7 @@ export class SlackServer implements AsyncDisposable {
       return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>');
     }
     if (file.redirect !== undefined) return void response.writeHead(302, { location: file.redirect }).end();
-    response.writeHead(200, { 'content-type': file.mime }).end(file.bytes);
+    response.writeHead(200, { 'content-type': file.servedAs ?? file.mime }).end(file.bytes);
   }
 
   #upload(response: ServerResponse, id: string, bytes: Buffer): void {

@@ -11,6 +11,8 @@ export interface StoredFile {
   readonly name: string;
   readonly bytes: Buffer;
   readonly mime: string;
+  /** The type of the answer that holds its bytes. Default: `mime`. */
+  readonly servedAs?: string;
   readonly statedSize?: number;
   /** Served as a redirect to there. */
   readonly redirect?: string;
