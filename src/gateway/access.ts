@@ -2,8 +2,8 @@ import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { AddressPattern } from '../lib/guarded-pattern.ts';
-import { visibleText } from '../lib/visible-text.ts';
 import { isListed, type WriterRules } from '../operator/may-write.ts';
+import { isEmpty } from '../operator/quoted.ts';
 
 /** Who may talk to the agent through one channel. With everything absent, no person may (decision D8). */
 export interface AccessRules extends WriterRules {
@@ -62,13 +62,6 @@ export async function decideAccess(
     return rules.groupVoice && isSpoken ? { kind: 'overheard' } : { kind: 'refused', reason: 'not-mentioned' };
   }
   return { kind: 'allowed' };
-}
-
-/** The bare name of the agent says something where it stands under a message: it points at that one. */
-function isEmpty({ text, media, mentionsBot, replyTo = { platformId: '', fromBot: false } }: InboundMessage): boolean {
-  if (visibleText(text).trim() !== '' || media.length > 0) return false;
-  const isPointing = replyTo.text !== undefined || replyTo.origin !== undefined || (replyTo.media?.length ?? 0) > 0;
-  return !(mentionsBot && isPointing);
 }
 
 /** Longest beginning of a message that patterns are tried on; see `guardedPattern`. UTF-16 units. */
