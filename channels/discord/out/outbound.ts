@@ -73,8 +73,8 @@ export interface Awaiting {
 }
 
 /**
- * The command that waits for this part, while the platform takes answers to it. `now` in epoch ms. What a task
- * or a job that the command began says goes to the same address, and never in place of the answer.
+ * The command that waits for this part, while the platform takes answers to it. `now` in epoch ms. What a
+ * task or a job that the command began says goes to the same address, and never in place of the answer.
  */
 export function awaitingOf(part: OutboundPart, now: number): Awaiting | undefined {
   const interaction = obj(part.replyContext?.['interaction']);
