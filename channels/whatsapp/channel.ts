@@ -42,7 +42,7 @@ import type { WhatsAppSettings } from './settings.ts';
 import type { WhatsAppConnection } from './wire/client.ts';
 import { lockLogin } from './wire/lock.ts';
 import { download, type StoredFile, UploadError, upload } from './wire/media.ts';
-import { LoginStore } from './wire/store.ts';
+import { accountOf, LoginStore } from './wire/store.ts';
 
 const TEXT = PLATFORM_LIMITS.text.value - 96;
 /** A minute less than the apps take an edit for: it may be on its way for a while. */
@@ -68,6 +68,8 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
 };
 
 export const LOGIN_FILE = 'login.db';
+/** Between two looks at a login that is in use. */
+const LOCK_AGAIN_MS = 5_000;
 
 export class WhatsAppChannel implements Channel {
   readonly name: string;
@@ -179,7 +181,7 @@ export class WhatsAppChannel implements Channel {
     return download(media, { mediaRoot: this.#settings.media_root.replace(/\/+$/, ''), ...limits });
   }
 
-  /** Rejects when the file of the login cannot be opened or locked, which may pass. */
+  /** Rejects when the file of the login cannot be opened or locked or is of another account, which may pass. */
   async #run(host: ChannelHost, intake: AbortSignal, settled: () => void): Promise<void> {
     const { dir, clock, random, logger } = this.#deps;
     const signal = this.#life.stopping;
@@ -189,10 +191,11 @@ export class WhatsAppChannel implements Channel {
     };
     const login = `\`gatehouse channels login ${this.name}\``;
     if (this.account === 'not-linked') return down(`GH1501: no account is linked; run ${login}, then restart the daemon`);
-    using lock = await lockLogin(dir, { clock, signal });
-    if (!lock) return down('GH1503: another program uses this login; stop it, then restart the daemon');
+    using _lock = await this.#lockLogin(host, settled);
     using store = await LoginStore.open(join(dir, LOGIN_FILE), { create: false, now: clock.now() });
     if (!store) return down(`GH1501: the login is gone; run ${login}, then restart the daemon`);
+    // The next life reads it anew.
+    if (accountOf(store) !== this.account) throw new Error('the login is of another account by now');
     await stayConnected({
       ...{ store, host, clock, random, logger, signal, intake, settled },
       settings: this.#settings,
@@ -203,6 +206,26 @@ export class WhatsAppChannel implements Channel {
         this.#connection = connection;
       },
     });
+  }
+
+  /**
+   * Waits as long as another has the login: `channels login`, or an earlier life of this channel, which the
+   * daemon left behind in the middle of a send. Rejects as `lockLogin` does.
+   */
+  async #lockLogin(host: ChannelHost, settled: () => void): Promise<Disposable> {
+    const { dir, clock, logger } = this.#deps;
+    const signal = this.#life.stopping;
+    const detail = 'GH1503: another program, or an earlier life of this channel, uses the login; it is tried again';
+    for (let isTold = false; ; isTold = true) {
+      const lock = await lockLogin(dir, { clock, signal });
+      if (lock) return lock;
+      if (!isTold) {
+        logger.warn('whatsapp.login-in-use', { detail });
+        host.health('degraded', detail);
+        settled();
+      }
+      await clock.sleep(LOCK_AGAIN_MS, signal);
+    }
   }
 
   #idOf(chatId: string, key: string): string {

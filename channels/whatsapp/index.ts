@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { PLATFORM_LIMITS } from './platform-limits.ts';
 import { WhatsAppSettings } from './settings.ts';
-import { parseJid } from './wire/ids.ts';
-import { LoginStore } from './wire/store.ts';
+import { accountOf, LoginStore } from './wire/store.ts';
 
 export const channel: ChannelDescriptor<WhatsAppSettings> = {
   type: 'whatsapp',
@@ -27,7 +26,6 @@ export const channel: ChannelDescriptor<WhatsAppSettings> = {
   async create(settings, deps) {
     const { LOGIN_FILE, WhatsAppChannel } = await import('./channel.ts');
     using store = await LoginStore.open(join(deps.dir, LOGIN_FILE), { create: false, now: deps.clock.now() });
-    const creds = store?.get('creds', 'creds') as { me?: { id?: string } } | undefined;
-    return new WhatsAppChannel({ account: parseJid(creds?.me?.id)?.user, settings, deps });
+    return new WhatsAppChannel({ account: store && accountOf(store), settings, deps });
   },
 };

@@ -399,14 +399,37 @@ describe.concurrent('endings', () => {
     expect(at.host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringMatching(/GH1502.*client_version/) });
   });
 
-  test('F42 a second program on the same login does not connect at all', async () => {
+  test('F42 a second one on the same login does not connect, and does so once the first has ended', async () => {
     await using at = await whatsAppScene();
     const second = await descriptor.create(descriptor.settings.parse({ web_socket_url: at.platform.url }), at.deps);
     const host = new TestHost();
     await second.start(host, at.signal);
-    expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1503') });
+    expect(host.states.at(-1)).toMatchObject({ state: 'degraded', detail: expect.stringContaining('GH1503') });
     expect(at.platform.logins).toBe(1);
+    await at.channel.stop();
+    await until('the second is connected', () => host.state === 'healthy');
     await second.stop();
+  });
+
+  test('F42 one that waits for a login ends at once when it is stopped', async () => {
+    await using at = await whatsAppScene();
+    const second = await descriptor.create(descriptor.settings.parse({ web_socket_url: at.platform.url }), at.deps);
+    const host = new TestHost();
+    await second.start(host, at.signal);
+    await second.stop();
+    expect([host.state, host.failures, at.platform.logins]).toEqual(['stopped', [], 1]);
+  });
+
+  test('a login that became that of another account breaks the channel, so that it is made anew', async () => {
+    await using at = await whatsAppScene({}, { started: false });
+    {
+      using login = await LoginStore.open(join(at.dir, 'login.db'), { create: false, now: 0 });
+      login?.write({ creds: { creds: { me: { id: '15557770000:7@s.whatsapp.net' } } } }, 0);
+    }
+    const host = new TestHost();
+    await at.channel.start(host, at.signal);
+    expect(host.failures).toEqual([new Error('the login is of another account by now')]);
+    expect(at.platform.logins).toBe(0);
   });
 });
 

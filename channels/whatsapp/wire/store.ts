@@ -3,7 +3,7 @@ import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { syncDirectory } from '../../../src/lib/atomic-file.ts';
-import type { Pins } from './ids.ts';
+import { type Pins, parseJid } from './ids.ts';
 
 /**
  * A message whose key was used up but which is not known to be ours yet, or was: the server repeats what it
@@ -197,6 +197,12 @@ export class LoginStore implements Pins, Disposable {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+/** The number of the linked account. Undefined before one was linked. */
+export function accountOf(store: LoginStore): string | undefined {
+  const creds = store.get('creds', 'creds') as { readonly me?: { readonly id?: string } } | undefined;
+  return parseJid(creds?.me?.id)?.user;
 }
 
 /** Puts a closed login in the place of another, as one step that survives power loss. */
