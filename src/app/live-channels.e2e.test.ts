@@ -259,3 +259,28 @@ test('two channels that hold one token are refused at the start and in a change,
   await at.reload([copy]);
   expect(at.rig.daemon.channels.state('copy')).toBe('healthy');
 });
+
+test('the end of the daemon breaks a change off: a channel that was to go ends its send, and one that came works on', async () => {
+  await using dir = await tempDir();
+  await using at = await scene(dir.path, [WORK, HOME]);
+  const [first, sent, stop] = [at.last('work'), gate(), new AbortController()];
+  first.hold = sent.opened;
+  await first.deliver({ text: 'question 1' });
+  await until('it is being sent', () => at.rig.daemon.journal.counts().then(({ outbox }) => outbox.SENDING === 1));
+  const change = at.config([
+    { ...WORK, settings: { n: 1 } },
+    { ...HOME, settings: { n: 1 } },
+  ]);
+  const over = at.rig.daemon.reload(change, stop.signal).catch((error: unknown) => error);
+  await until('one of them is replaced', () => at.of('home').length === 2 && at.last('home').host);
+  stop.abort(new Error('the daemon is stopping'));
+  const late = new Promise((resolve) => setTimeout(resolve, 2_000, 'still waits'));
+  expect(await Promise.race([over, late])).toEqual(new Error('the daemon is stopping'));
+  expect(at.of('work').map(({ stopped, host }) => [stopped, host !== undefined])).toEqual([
+    [0, true],
+    [1, false],
+  ]);
+  sent.open();
+  await at.last('home').deliver({ text: 'question 2' });
+  await until('both are sent', () => first.texts().length + at.last('home').texts().length === 2);
+});

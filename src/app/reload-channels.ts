@@ -43,14 +43,14 @@ export function channelsPart(options: ChannelsPartOptions): Reloadable<Config> {
     name: 'channels',
     keys: [KEY],
     plan: (before, after) => planOf(differenceOf(before, after), entriesOf(before)),
-    prepare: async (before, after) => {
+    prepare: async (before, after, signal) => {
       const difference = differenceOf(before, after);
       if (after.gateway.channels.length === 0)
         throw new GatehouseError('GH1101', `${KEY} is empty, so there would be nothing to do`, { hint: 'keep one channel' });
       const { channels } = options;
       channels.refuseShared(entriesOf(after).values());
       const made = await Promise.all([...difference.added, ...difference.replaced].map((entry) => channels.make(entry)));
-      const change = new ChannelChange(options, difference, entriesOf(before), made);
+      const change = new ChannelChange(options, { difference, before: entriesOf(before), made, signal });
       const refused = made.find(({ refusal }) => refusal);
       if (refused) {
         await change.end(false);
@@ -61,23 +61,29 @@ export function channelsPart(options: ChannelsPartOptions): Reloadable<Config> {
   };
 }
 
+interface Change {
+  readonly difference: Difference;
+  readonly before: ReadonlyMap<string, ChannelEntry>;
+  readonly made: readonly ConfiguredChannel[];
+  /** Aborts when the daemon ends: the change is left where it stands, and the next start takes it. */
+  readonly signal: AbortSignal;
+}
+
 class ChannelChange implements Candidate {
   readonly #options: ChannelsPartOptions;
   readonly #difference: Difference;
   readonly #before: ReadonlyMap<string, ChannelEntry>;
   readonly #made: readonly ConfiguredChannel[];
+  readonly #adopted = new Set<ConfiguredChannel>();
+  readonly #signal: AbortSignal;
   #isUsed = false;
 
-  constructor(
-    options: ChannelsPartOptions,
-    difference: Difference,
-    before: ReadonlyMap<string, ChannelEntry>,
-    made: readonly ConfiguredChannel[],
-  ) {
+  constructor(options: ChannelsPartOptions, { difference, before, made, signal }: Change) {
     this.#options = options;
     this.#difference = difference;
     this.#before = before;
     this.#made = made;
+    this.#signal = signal;
   }
 
   async use(): Promise<readonly KeyChange[]> {
@@ -99,8 +105,9 @@ class ChannelChange implements Candidate {
     if (stands) return;
     const { channels } = this.#options;
     const { added, replaced, removed, ruled } = this.#difference;
-    if (!this.#isUsed) {
-      await Promise.all(this.#made.map((one) => one.stop()));
+    if (!this.#isUsed || this.#signal.aborted) {
+      // Those in use go on until the daemon ends them with the others.
+      await Promise.all(this.#made.filter((one) => !this.#adopted.has(one)).map((one) => one.stop()));
       return;
     }
     const old = [...replaced, ...removed, ...ruled].flatMap(({ name }) => this.#before.get(name) ?? []);
@@ -132,12 +139,20 @@ class ChannelChange implements Candidate {
   }
 
   async #start(next: readonly ConfiguredChannel[]): Promise<void> {
-    await Promise.all(next.map((one) => this.#withinLimit(START_MS, () => this.#options.channels.adopt(one))));
+    await Promise.all(
+      next.map((one) =>
+        this.#withinLimit(START_MS, () => {
+          this.#adopted.add(one);
+          return this.#options.channels.adopt(one);
+        }),
+      ),
+    );
   }
 
+  /** Rejects with the reason of the signal at once, and does not begin then. */
   async #withinLimit(ms: number, work: () => Promise<void>): Promise<void> {
     const { clock } = this.#options;
-    await withDeadline({ clock, ms, signal: new AbortController().signal }, work).catch((error: unknown) => {
+    await withDeadline({ clock, ms, signal: this.#signal }, work).catch((error: unknown) => {
       if (!(error instanceof DeadlineError)) throw error;
     });
   }
