@@ -96,6 +96,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       });
     },
     live: () => reloader.running,
+    isChanging: () => reloader.isChanging,
     ...found,
   };
   const operator = createOperator({ ...base, chats: () => base.live().gateway.owner, redact: redactOf(options), clock, logger });

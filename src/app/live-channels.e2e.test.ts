@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import type { ChannelHost, SendResult, Webhook } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
+import { systemClock } from '../lib/clock.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
+import { job, MEMBER } from '../testing/jobs.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel, testChannelEntry } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -17,11 +19,14 @@ type Entry = Readonly<Record<string, unknown>> & { readonly type: string };
 class Played extends TestChannel {
   hold: Promise<void> | undefined;
   refusal: Error | undefined;
+  /** What it does once it has started. */
+  first: ((channel: Played) => Promise<unknown>) | undefined;
   stopped = 0;
 
   override async start(host: Parameters<TestChannel['start']>[0]): Promise<void> {
     if (this.refusal) throw this.refusal;
     await super.start(host);
+    await this.first?.(this);
   }
 
   override async stop(): Promise<void> {
@@ -39,9 +44,11 @@ class Played extends TestChannel {
 async function scene(dataDir: string, channels: readonly Entry[], gate?: Promise<void>) {
   const lives: Played[] = [];
   const refusals: (Error | undefined)[] = [];
+  const firsts: Played['first'][] = [];
   const make = (type: string) => (): Played => {
     const life = new Played(type);
     life.refusal = refusals.shift();
+    life.first = firsts.shift();
     lives.push(life);
     return life;
   };
@@ -55,7 +62,7 @@ async function scene(dataDir: string, channels: readonly Entry[], gate?: Promise
   const rig = await testDaemon({ dataDir, model, gateway: { channels }, daemon: { registry, secret } });
   const config = (next: readonly Entry[], more: object = {}) => configSchema.parse({ gateway: { channels: next, ...more } });
   return {
-    ...{ rig, model, refusals, config },
+    ...{ rig, model, refusals, firsts, config },
     of: (type: string) => lives.filter(({ name }) => name === type),
     last: (type: string): Played => {
       const found = lives.findLast(({ name }) => name === type);
@@ -283,4 +290,53 @@ test('the end of the daemon breaks a change off: a channel that was to go ends i
   sent.open();
   await at.last('home').deliver({ text: 'question 2' });
   await until('both are sent', () => first.texts().length + at.last('home').texts().length === 2);
+});
+
+test('what a channel receives as soon as it is up is judged by the config that it came with', async () => {
+  await using dir = await tempDir();
+  await using at = await scene(dir.path, [HOME]);
+  at.firsts.push((work) => work.deliver({ text: 'question 1', senderId: 'ada' }));
+  await at.reload([HOME, WORK], { owner: [{ channel: 'work', chat_id: 'ada' }] });
+  await until('it is answered', () => at.last('work').texts().length > 0);
+  // Offered to owners alone, in a chat of theirs.
+  expect(at.model.requests[0]?.tools?.map(({ name }) => name)).toContain('write_file');
+});
+
+test('a job of an owner that is due while owner and channel go stays on', async () => {
+  await using dir = await tempDir();
+  const sent = gate();
+  await using at = await scene(dir.path, [HOME, WORK]);
+  await at.reload([HOME, WORK], { owner: [{ channel: 'work', chat_id: 'ada' }] });
+  const { journal } = at.rig.daemon;
+  at.last('work').hold = sent.opened;
+  await at.last('work').deliver({ text: 'question 1' });
+  await until('it is being sent', () => journal.counts().then(({ outbox }) => outbox.SENDING === 1));
+  const reloaded = at.reload([HOME]);
+  const [authority, nextDue] = [{ ...MEMBER, principal: 'work:ada', role: 'owner' } as const, systemClock.now()];
+  await journal.commit([{ kind: 'job', job: job({ authority, nextDue }) }]);
+  // It is looked at when it comes, and each second.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  sent.open();
+  await reloaded;
+  const looked = await until('it is looked at', () => journal.jobs.get('ab12cd34').then((it) => it?.lastStatus && it));
+  expect(looked).toMatchObject({ enabled: true, lastStatus: 'error: there is no channel work' });
+});
+
+test('who is taken off a list is refused at once, while another channel of the change still ends a send', async () => {
+  await using dir = await tempDir();
+  const sent = gate();
+  await using at = await scene(dir.path, [WORK, HOME]);
+  at.last('work').hold = sent.opened;
+  await at.last('work').deliver({ text: 'question 1' });
+  await until('it is being sent', () => at.rig.daemon.journal.counts().then(({ outbox }) => outbox.SENDING === 1));
+  const reloaded = at.reload([
+    { ...WORK, settings: { n: 1 } },
+    { ...HOME, allowed_senders: ['ada'] },
+  ]);
+  await until('the change is being taken', () => !at.rig.daemon.channels.canSend('work'));
+  await at.last('home').deliver({ text: 'question 2', senderId: 'eve' });
+  await until('it is answered', () => at.last('home').texts().length > 0);
+  sent.open();
+  await reloaded;
+  expect(at.last('home').texts()).toEqual([expect.stringMatching(/^This assistant is private/)]);
 });

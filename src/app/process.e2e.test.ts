@@ -143,8 +143,8 @@ test.concurrent('SIGHUP without a terminal reads the config again: the channel i
     needsRestart: ['gateway.http.port'],
     applied: {
       changes: [
-        { key: 'gateway.channels.telegram', cost: 'restart-part', lost: 0 },
         { key: 'model', cost: 'live' },
+        { key: 'gateway.channels.telegram', cost: 'restart-part', lost: 0 },
         { key: 'gateway.http.port', cost: 'restart-daemon' },
       ],
     },

@@ -89,13 +89,14 @@ class ChannelChange implements Candidate {
   async use(): Promise<readonly KeyChange[]> {
     const { channels } = this.#options;
     const { replaced, removed, ruled } = this.#difference;
+    // First: the others of the change may take half a minute.
+    for (const entry of ruled) channels.setRules(entry);
     const cut = await this.#retire([...replaced, ...removed], this.#made);
     this.#isUsed = true;
     const refused = this.#made.find(({ refusal }) => refusal);
     if (refused) throw refusedBy(refused);
     for (const one of this.#made) one.accepted();
     for (const { name } of removed) channels.remove(name);
-    for (const entry of ruled) channels.setRules(entry);
     return planOf(this.#difference, this.#before).map((change) =>
       change.cost === 'restart-part' ? { ...change, lost: cut.get(change.key) ?? 0 } : change,
     );

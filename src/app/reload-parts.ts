@@ -38,7 +38,10 @@ export interface ReloadPartsOptions extends ChannelsPartOptions {
   readonly more?: readonly Reloadable<Config>[] | undefined;
 }
 
-/** In the order in which they take a change into use: channels can still refuse then. */
+/**
+ * In the order in which they take a change into use: channels come after all that what they receive needs.
+ * They can still refuse; so what could not go back without a loss, the calls of MCP servers, comes last.
+ */
 export function reloadParts({
   models,
   mcp,
@@ -49,15 +52,15 @@ export function reloadParts({
   ...options
 }: ReloadPartsOptions): readonly Reloadable<Config>[] {
   return [
-    channelsPart(options),
     {
       name: 'models',
       keys: MODEL_KEYS,
       plan: (before, after) => changedKeys(before, after, MODEL_KEYS).map((key) => ({ key, cost: 'live' })),
       prepare: (before, after) => models.prepare(before, after),
     },
-    mcpPart(mcp),
     livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
+    channelsPart(options),
+    mcpPart(mcp),
     livePart('heartbeat', ['heartbeat'], undefined, () => ticker.wake()),
     livePart(
       'turns',

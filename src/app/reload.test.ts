@@ -111,6 +111,42 @@ test.each(['prepare', 'use'] as const)('a candidate that a part refuses in %s le
   expect(done.some((what) => what.startsWith('three uses'))).toBe(false);
 });
 
+test('what takes a change into use finds it in force, and after a refusal finds the former one again', async () => {
+  const seen: unknown[] = [];
+  const reloader = new Reloader<Section>({ a: 1 });
+  const look = (): void => void seen.push([reloader.running.a, reloader.isChanging]);
+  const first: Reloadable<Section> = {
+    ...livePart<Section>('first', ['a']),
+    prepare: async () => ({
+      use: async () => {
+        look();
+        return undefined;
+      },
+      end: async () => look(),
+    }),
+  };
+  reloader.take([first]);
+  await reloader.reload({ a: 2 }, signal);
+  look();
+  reloader.take([first, recorded('second', ['e'], [], 'use')]);
+  await expect(reloader.reload({ a: 3, e: 1 }, signal)).rejects.toThrow('second cannot');
+  look();
+  expect(seen).toEqual([
+    [2, true],
+    [2, true],
+    [2, false],
+    [3, true],
+    [2, true],
+    [2, false],
+  ]);
+});
+
+test('channels take a change after what their messages are answered with and paid by', () => {
+  const names = reloadParts({} as unknown as Parameters<typeof reloadParts>[0]).map(({ name }) => name);
+  expect(names.slice(0, 3).toSorted()).toEqual(['budget', 'channels', 'models']);
+  expect(names.indexOf('channels')).toBe(2);
+});
+
 test('what only a restart applies keeps its value, and is named until it is back to it', async () => {
   const reloader = new Reloader<Section>({ a: 1, b: { c: 1 } });
   reloader.take([fixedPart('start', ['b'], 'restart-daemon'), fixedPart('unread', ['e'], 'nothing'), livePart('live', ['a'])]);

@@ -41,19 +41,25 @@ function withKeyOf(tree: unknown, other: unknown, [step, ...rest]: readonly stri
 export class Reloader<Config extends object> {
   #parts: readonly Reloadable<Config>[] = [];
   #running: Config;
+  #isChanging = false;
 
   constructor(running: Config) {
     this.#running = running;
   }
 
-  /** In the order in which they take a candidate into use: the one whose `use` may reject goes first. */
+  /** In the order in which they take a candidate into use. */
   take(parts: readonly Reloadable<Config>[]): void {
     this.#parts = parts;
   }
 
-  /** What is in use. */
+  /** What is in use, or is being taken into use. */
   get running(): Config {
     return this.#running;
+  }
+
+  /** Parts take a change into use or go back: what one has of it another may not have yet. */
+  get isChanging(): boolean {
+    return this.#isChanging;
   }
 
   /**
@@ -71,15 +77,22 @@ export class Reloader<Config extends object> {
     try {
       for (const { part } of touched) candidates.push(await part.prepare(before, after, signal));
       const told = new Map<Reloadable<Config>, readonly KeyChange[]>();
+      // Before any part: what a new channel receives at once is judged by the config that names the channel.
+      this.#isChanging = true;
+      this.#running = after;
       for (const [index, one] of candidates.entries()) {
         const { part, changes } = touched[index] as (typeof touched)[number];
         told.set(part, (await one.use()) ?? changes);
       }
-      this.#running = after;
       stands = true;
       return planned.flatMap(({ part, changes }) => told.get(part) ?? changes);
     } finally {
-      for (const one of candidates.reverse()) await one.end(stands);
+      if (!stands) this.#running = before;
+      try {
+        for (const one of candidates.reverse()) await one.end(stands);
+      } finally {
+        this.#isChanging = false;
+      }
     }
   }
 }

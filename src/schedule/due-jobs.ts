@@ -41,6 +41,8 @@ export interface DueJobsOptions {
   readonly address: (to: JobAddress) => Address | undefined;
   /** Days that a task is kept once it is over; asked at each use. Absent = as of `Firing`. */
   readonly keepDays?: () => number;
+  /** Nothing is fired now: who is who, and which channels there are, is just changing. Absent = never. */
+  readonly isHeld?: () => boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly emit: Emit;
 }
@@ -66,8 +68,9 @@ export class DueJobs implements TickerSource {
    * Stops before the waiting rows take the place of people's messages, and goes on when it is called again.
    */
   async fire(now: number): Promise<void> {
-    const { journal, reserve } = this.#options;
+    const { journal, reserve, isHeld } = this.#options;
     for (;;) {
+      if (isHeld?.()) return;
       const free = Math.min(BATCH, journal.room() - reserve);
       if (free <= 0) return;
       const due = await journal.jobs.due(now, free);

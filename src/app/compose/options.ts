@@ -164,6 +164,8 @@ export interface Base {
   readonly onParts: (parts: readonly NewPart[]) => void;
   /** To be asked at each use. */
   readonly live: () => LiveConfig;
+  /** A change of the config is being taken: what one part has of it another may not have yet. */
+  readonly isChanging: () => boolean;
 }
 
 export function redactOf({ redact }: DaemonOptions): (text: string) => string {

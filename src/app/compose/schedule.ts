@@ -30,6 +30,7 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
     // Half of what may wait stays for people.
     reserve: Math.floor(config.gateway.high_water / 2),
     barred: (authority) => barred(base, operator, pairing, authority),
+    isHeld: base.isChanging,
   });
   const heartbeat = new Heartbeat({
     ...{ journal, address, clock, logger },
