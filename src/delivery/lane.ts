@@ -179,9 +179,9 @@ export class Lane {
         waitMs = token.readyAt - clock.monotonic();
         if (waitMs <= 0) {
           const free = await slots.acquire(channel.name, stop).catch(() => undefined);
-          // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a
-          // turn may have ended.
-          const isStill = free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row);
+          // While it waited for the slot all that was looked at above may have changed.
+          const isOpen = this.#channel(row.part) === channel && budget.closedFor(row.part) === 0;
+          const isStill = free && isOpen && !stop.aborted && !this.#isStale(row) && this.#context.times.leftMs(row) > 0;
           if (isStill && this.#context.outages.begin(row.part)) {
             return { channel, reservation: token.reservation, free };
           }

@@ -269,3 +269,29 @@ test('with real timers a thousand parts over a hundred chats are delivered and n
     expect(texts).toEqual(Array.from({ length: 10 }, (_, ordinal) => `text ${ordinal}`));
   }
 });
+
+test('a lane that waited for a slot sends neither over a channel that is held by then nor what has expired', async () => {
+  const clock = new FakeClock();
+  let isReady = true;
+  const { channel, delivery, post, states } = setup({ clock, ready: () => isReady });
+  channel.script = () => 'hang';
+  const parts = Array.from({ length: 64 }, (_, n) => answer(1, { chatId: `c${n}`, messageId: `c${n}` })).flat();
+  await post(parts);
+  await clock.advance(1_000);
+  await post([
+    ...answer(1, { chatId: 'held', messageId: 'held' }),
+    ...answer(1, { chatId: 'late', messageId: 'late' }, clock.now() + 30_000),
+  ]);
+  await clock.advance(1_000);
+  isReady = false;
+  const quiet = delivery.quiet('test').then(() => clock.monotonic());
+  const start = clock.monotonic();
+  await clock.advance(60_000);
+  expect([channel.calls.length, states().slice(64)]).toEqual([64, ['PENDING', 'EXPIRED']]);
+  expect((await quiet) - start).toBeLessThan(60_000);
+  isReady = true;
+  channel.script = () => undefined;
+  delivery.pokeChannel('test');
+  await clock.advance(0);
+  expect(states().slice(64)).toEqual(['SENT', 'EXPIRED']);
+});
