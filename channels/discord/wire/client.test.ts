@@ -238,3 +238,26 @@ test.concurrent('a connection that is given up while it is being made takes noth
   await new Promise((resolve) => setTimeout(resolve, 150));
   expect(unhandled).toEqual([]);
 });
+
+test('what the SDK keeps of each slash command is let go', async () => {
+  const http = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+  const apiRoot = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const client = new DiscordClient({ token: 'x', apiRoot, clock: systemClock });
+  open.push(async () => {
+    client.close();
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  });
+  const { signal } = new AbortController();
+  const answer = (n: number) =>
+    client.call('PATCH', `/webhooks/123456789012345678/token${n}/messages/@original`, { body: {}, signal });
+  // More than 50 a second are refused here already; each has its queue by then.
+  for (let n = 0; n < 1_200; n += 1) await answer(n).catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  await answer(1_200);
+  expect(client.queues).toBeLessThanOrEqual(501);
+});

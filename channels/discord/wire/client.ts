@@ -15,8 +15,8 @@ import type { Clock } from '../../../src/core/ports.ts';
 import { CallError, type CallFailure, networkFailure } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
-import type { GatewayEnd, GatewayOptions, Session } from './gateway.ts';
-import { isGatewayUrl } from './ids.ts';
+import type { GatewayEnd, GatewayOptions, Session, SessionInfo } from './gateway.ts';
+import { isGatewayUrl, publicRoute } from './ids.ts';
 import { guardShard } from './shard.ts';
 import { HttpPool } from './transport.ts';
 
@@ -33,6 +33,8 @@ const IDENTIFY_GAP_MS = 5_000;
 const GATEWAY_TIMEOUT_MS = 20_000;
 /** The SDK waits for the close frame of a peer that may be gone. */
 const CLOSE_TIMEOUT_MS = 2_000;
+/** The SDK keeps one for each chat, thread and slash command; only a call or a limit in it is of use. */
+const MOST_QUEUES = 500;
 
 /**
  * One bot's calls. They reject with a `CallError`, or with the reason of a signal that aborted a request
@@ -60,6 +62,7 @@ export class DiscordClient {
       offset: 0,
       // Every call of ours has a shorter limit of its own; this one only must never win.
       timeout: 600_000,
+      // Their timers would keep this client. `call` sweeps; of hashes there is one for each kind of route.
       hashSweepInterval: 0,
       handlerSweepInterval: 0,
       makeRequest: (url, init) => {
@@ -71,10 +74,16 @@ export class DiscordClient {
     });
   }
 
+  /** Queues of the SDK. */
+  get queues(): number {
+    return this.#rest.handlers.size;
+  }
+
   /** The answer's JSON, `{}` where there is none. `route` begins with a slash and holds only checked ids. */
   async call(method: keyof typeof METHODS, route: string, options: CallOptions): Promise<unknown> {
     const { body, file, query, signal } = options;
     signal.throwIfAborted();
+    if (this.queues > MOST_QUEUES) this.#rest.handlers.sweep(({ inactive }) => inactive);
     const departure = { left: false };
     try {
       // The SDK forgets the token for good once it was refused; it may have been mended at the portal since.
@@ -155,12 +164,6 @@ export class DiscordClient {
     if (error instanceof HTTPError) return { kind: 'api', status: error.status, detail: `HTTP ${error.status}` };
     return networkFailure(error, left);
   }
-}
-
-interface SessionInfo {
-  readonly sessionId: string;
-  readonly resumeURL: string;
-  readonly sequence: number;
 }
 
 /** One connection to the gateway. Use it once. */
@@ -284,11 +287,6 @@ const METHODS = {
   PATCH: RequestMethod.Patch,
   DELETE: RequestMethod.Delete,
 } as const;
-
-/** A route without what follows a webhook or an interaction: a token that may write in the bot's name. */
-function publicRoute(route: string): string {
-  return route.replace(/^(\/(?:webhooks|interactions)\/\d+\/)[^/]+/, '$1[token]');
-}
 
 function shardOf(strategy: SimpleShardingStrategy): unknown {
   return (strategy as unknown as { readonly shards: ReadonlyMap<number, unknown> }).shards.get(0);

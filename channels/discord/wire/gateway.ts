@@ -35,3 +35,10 @@ export interface GatewayEnd {
   /** What can be resumed; undefined when the session is over. */
   readonly session: Session | undefined;
 }
+
+/** What the SDK tells of a session. */
+export interface SessionInfo {
+  readonly sessionId: string;
+  readonly resumeURL: string;
+  readonly sequence: number;
+}

@@ -39,3 +39,8 @@ export function compareIds(a: string, b: string): number {
 export function laterId(a: string, b: string): string {
   return compareIds(a, b) < 0 ? b : a;
 }
+
+/** A route without what follows a webhook or an interaction: a token that may write in the bot's name. */
+export function publicRoute(route: string): string {
+  return route.replace(/^(\/(?:webhooks|interactions)\/\d+\/)[^/]+/, '$1[token]');
+}
