@@ -181,7 +181,7 @@ export class WhatsAppChannel implements Channel {
     return download(media, { mediaRoot: this.#settings.media_root.replace(/\/+$/, ''), ...limits });
   }
 
-  /** Rejects when the file of the login cannot be opened or locked or is of another account, which may pass. */
+  /** Rejects when the file of the login cannot be opened or is of another account, which may pass. */
   async #run(host: ChannelHost, intake: AbortSignal, settled: () => void): Promise<void> {
     const { dir, clock, random, logger } = this.#deps;
     const signal = this.#life.stopping;
