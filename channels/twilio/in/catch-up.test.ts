@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { TestHost } from '../../../src/testing/channel-host.ts';
 import { FakeClock, inbound, MemoryLogger } from '../../../src/testing/fakes.ts';
+import { JumpingClock } from '../../../src/testing/jobs.ts';
 import type { MessageList, MessageRecord } from '../wire/client.ts';
 import { CatchUp } from './catch-up.ts';
 import { advance, firstCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
@@ -88,6 +89,23 @@ test('what was accepted already is not offered again', async () => {
   const all = [record(0, NOW - 30_000), record(1, NOW - 20_000)];
   await reading(all, host, new Set([all[0]?.sid ?? ''])).run();
   expect(host.offered.map(({ text }) => text)).toEqual(['m1']);
+});
+
+test('what was accepted is known for an hour, also where the clock was set back meanwhile', async () => {
+  const [clock, logger] = [new JumpingClock(NOW), new MemoryLogger()];
+  const { signal } = new AbortController();
+  const intake = new Intake({ host: new TestHost(), clock, logger, random: () => 0, onTrouble: () => undefined, signal });
+  const accept = (platformId: string) => intake.offer([inbound({ platformId, timestamp: clock.now() })]);
+  clock.jump(24 * 3_600_000);
+  await accept('tomorrow');
+  clock.jump(-24 * 3_600_000);
+  await accept('today');
+  await clock.advance(50 * 60_000);
+  await accept('later');
+  expect(['tomorrow', 'today'].map((sid) => intake.accepted(sid))).toEqual([true, true]);
+  await clock.advance(10 * 60_000);
+  await accept('at last');
+  expect(['tomorrow', 'today', 'later'].map((sid) => intake.accepted(sid))).toEqual([false, false, true]);
 });
 
 test('a cursor never goes back, begins on a whole second, and anything else is no cursor', () => {

@@ -28,7 +28,7 @@ export class InboundCap {
   }
 
   admit({ sid, sender, at, now }: { readonly [Name in 'sid' | 'sender']: string } & { at: number; now: number }): Verdict {
-    this.#forget(at);
+    this.#forget(at, now);
     const window = this.#seen.get(sender) ?? new Map<string, Entry>();
     const known = window.get(sid);
     if (known && known.verdict !== 'later') return known.verdict;
@@ -52,8 +52,9 @@ export class InboundCap {
   }
 
   /** Twice the window: the list and a webhook may tell the times of one message differently. */
-  #forget(at: number): void {
-    this.#newest = Math.max(this.#newest, at);
+  #forget(at: number, now: number): void {
+    // Where the clock was set back, what had a time ahead of it must not make all that comes old.
+    this.#newest = Math.min(Math.max(this.#newest, at), Math.max(at, now));
     for (const [sender, window] of this.#seen) {
       for (const [sid, entry] of window) if (this.#newest - entry.at > 2 * MINUTE_MS) window.delete(sid);
       if (window.size === 0) this.#seen.delete(sender);

@@ -163,3 +163,12 @@ test('A45 what the list alone brings of a full minute comes a minute’s share a
   const second = read(first, 70_000);
   expect([first, second, read(second, 130_000)]).toEqual([5, 10, 15]);
 });
+
+test('A5 a loop ends also after the clock was set back', () => {
+  const cap = new InboundCap({ perSender: 3, inAll: 100 });
+  const admit = (n: number, at: number) => cap.admit({ sid: `s${n}`, sender: 'a', at, now: at });
+  admit(0, 24 * 3_600_000);
+  expect([1, 2, 3, 4, 5].map((n) => admit(n, 1_000 + n))).toEqual(['admitted', 'admitted', 'admitted', 'refused', 'refused']);
+  // It is known again when the clock comes to where it was.
+  expect(admit(6, 24 * 3_600_000 + 61_000)).toBe('admitted');
+});

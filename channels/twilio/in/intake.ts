@@ -3,7 +3,7 @@ import { InboundLine } from '../../kit/inbound-line.ts';
 import { untilAborted } from '../../kit/linked.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 
-/** Kept this long after the message's own time: longer than the list is looked at again. */
+/** Longer than the list is looked at again. */
 const REMEMBER_MS = 60 * 60_000;
 /** Webhooks that wait, answered with 503 or not yet; what is beyond comes with the list. */
 const MAX_WAITING = 200;
@@ -11,7 +11,10 @@ const MAX_WAITING = 200;
 /** Webhooks and the list meet here: one offer at a time, in order of arrival. */
 export class Intake {
   readonly #options: StoringOptions;
-  /** SID -> time of what the host accepted in this process, so that the list does not offer it each time. */
+  /**
+   * SID -> monotonic time, in the order of that, of what the host accepted in this process: the list must not
+   * offer it each time.
+   */
   readonly #accepted = new Map<string, number>();
   readonly #open = Promise.withResolvers<void>();
   readonly #line = new InboundLine();
@@ -61,10 +64,12 @@ export class Intake {
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
     const { clock } = this.#options;
     await storeMessages(batch, cursor, this.#options);
-    for (const { platformId, timestamp } of batch) this.#accepted.set(platformId, timestamp);
-    const now = clock.now();
+    const now = clock.monotonic();
+    for (const { platformId } of batch) {
+      this.#accepted.delete(platformId);
+      this.#accepted.set(platformId, now);
+    }
     for (const [sid, at] of this.#accepted) {
-      // In order of acceptance, which is nearly that of time: the first young one ends the search.
       if (now - at < REMEMBER_MS) break;
       this.#accepted.delete(sid);
     }
