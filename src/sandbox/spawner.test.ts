@@ -423,3 +423,20 @@ it('a worker tries containers with the image that they are to have', async () =>
   expect(confinement).toEqual({ network: false, readable: [], hidden: [], image: 'debian' });
   client[Symbol.dispose]();
 });
+
+it('a program that prints more than the daemon reads leaves no listener on the connection', async () => {
+  const { a, b } = joined();
+  const write = b._write.bind(b);
+  // Read a moment later, so that something waits.
+  b._write = (...told) => void setTimeout(() => write(...told), 5);
+  void serveConnection(b, systemClock);
+  let waits = 0;
+  b.on('drain', () => {
+    waits += 1;
+  });
+  const before = b.listenerCount('close');
+  using spawner = spawnerOn(async () => a);
+  await spawner.run(shell('yes | head -c 30000000', { onOutput: async () => undefined }), NEVER);
+  expect(waits).toBeGreaterThan(0);
+  expect([b.listenerCount('close'), b.listenerCount('drain')]).toEqual([before, 1]);
+});

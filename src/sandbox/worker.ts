@@ -151,8 +151,12 @@ class Connection {
   #drained(): Promise<void> | undefined {
     if (this.#stream.writableLength < MAX_UNSENT_BYTES) return undefined;
     return new Promise((resolve) => {
-      this.#stream.once('drain', resolve);
-      this.#stream.once('close', resolve);
+      const goOn = (): void => {
+        // The connection lasts longer than this wait.
+        this.#stream.off('drain', goOn).off('close', goOn);
+        resolve();
+      };
+      this.#stream.on('drain', goOn).on('close', goOn);
     });
   }
 
