@@ -2,6 +2,7 @@
 import type { Duplex, Writable } from 'node:stream';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
+import { drained } from '../lib/drained.ts';
 import { confine } from './confine.ts';
 import { receive, send, type ToWorker, toWorker } from './messages.ts';
 import { withOwnHome } from './own-home.ts';
@@ -149,15 +150,7 @@ class Connection {
   }
 
   #drained(): Promise<void> | undefined {
-    if (this.#stream.writableLength < MAX_UNSENT_BYTES) return undefined;
-    return new Promise((resolve) => {
-      const goOn = (): void => {
-        // The connection lasts longer than this wait.
-        this.#stream.off('drain', goOn).off('close', goOn);
-        resolve();
-      };
-      this.#stream.on('drain', goOn).on('close', goOn);
-    });
+    return this.#stream.writableLength < MAX_UNSENT_BYTES ? undefined : drained(this.#stream);
   }
 
   async #probe({ id, mode, confinement }: Extract<ToWorker, { readonly type: 'probe' }>): Promise<void> {

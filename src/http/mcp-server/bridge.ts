@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { GatehouseError } from '../../core/errors.ts';
 import { clientRunKey, clientSendKey } from '../../core/mcp-client.ts';
 import type { Clock } from '../../core/ports.ts';
+import { drained } from '../../lib/drained.ts';
 import { startTimer } from '../../lib/timer.ts';
 import { CALL_KEY, checkWelcome } from './hello.ts';
 import { isRequest, Lines, MAX_LINE_BYTES, RPC, type RpcMessage, readLine, rpcError } from './lines.ts';
@@ -112,7 +113,7 @@ export class Bridge {
   async #send(message: RpcMessage): Promise<void> {
     try {
       const socket = await this.#connected();
-      if (!socket.write(`${JSON.stringify(message)}\n`)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+      if (!socket.write(`${JSON.stringify(message)}\n`)) await drained(socket);
     } catch (error) {
       // Of a request that never left, nothing is in the daemon.
       if (isRequest(message)) this.#fail(JSON.stringify(message.id), error instanceof GatehouseError ? error : lost(), false);
