@@ -134,7 +134,7 @@ export class McpSource implements ToolSource {
     return { onRefused: (method) => logger.info('mcp.refused', { server, method }), asksPeople: entry.elicitation === 'ask' };
   }
 
-  /** One connection, from its start to its end; resolves with why it ended. */
+  /** One connection, from its start to its end; resolves with why it ended. Never rejects. */
   async #connected(signal: AbortSignal): Promise<unknown> {
     const { clock, version, wire } = this.#options;
     let change = Promise.withResolvers<void>();
@@ -144,15 +144,16 @@ export class McpSource implements ToolSource {
         onListChanged: () => change.resolve(),
         ...this.#asking,
       });
+      using over = linkedSignal(signal);
+      // Once for each connection: what hangs on its end stays there as long as it lasts.
+      void connection.ended.then((reason) => over.abort(reason));
       for (;;) {
         // Before it is listed: a change meanwhile counts.
         change = Promise.withResolvers();
         await this.#list(connection, signal);
         this.#connection = connection;
-        const ended = connection.ended.then((reason) => ({ reason }));
-        const next = clock.sleep(LIST_EVERY_MS, signal).then(() => change.promise);
-        const over = await settledOrAborted(Promise.race([ended, next]), signal);
-        if (over) return over.reason;
+        await clock.sleep(LIST_EVERY_MS, over.signal);
+        await settledOrAborted(change.promise, over.signal);
       }
     } catch (error) {
       return error;
