@@ -47,6 +47,11 @@ export class FairQueue<T extends FairItem> {
     return this.#size;
   }
 
+  /** Parties that are remembered. */
+  get parties(): number {
+    return this.#parties.size;
+  }
+
   push(party: string, item: T, now: number): void {
     const state = this.#touch(party, now);
     state.waiting.push(item);
@@ -134,11 +139,20 @@ export class FairQueue<T extends FairItem> {
   }
 
   #touch(party: string, now: number): Party<T> {
+    this.#forgetQuiet(party, now);
     const state = this.#parties.get(party) ?? { running: 0, waiting: [], lastAt: now };
     state.lastAt = now;
     this.#parties.delete(party);
     this.#parties.set(party, state);
     return state;
+  }
+
+  /** Those before the first that has work or had some lately. */
+  #forgetQuiet(but: string, now: number): void {
+    for (const [key, { running, waiting, lastAt }] of this.#parties) {
+      if (key === but || running > 0 || waiting.length > 0 || lastAt + RECENT_MS > now) return;
+      this.#parties.delete(key);
+    }
   }
 
   #file(party: string, { running, waiting }: Party<T>): void {
