@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
+import { ANSWERS } from '../../channels/slack/in/slash-commands.ts';
 import { PLATFORM_LIMITS as SLACK_LIMITS } from '../../channels/slack/platform-limits.ts';
 import { COMMAND_MENU } from '../gateway/commands/index.ts';
 import { packageRoot } from '../lib/package-info.ts';
@@ -25,7 +26,7 @@ test('every registered channel has a row with its two classes, and a page with a
   }
 });
 
-test('the manifest in the page of Slack has each command of the table, as the platform takes it, and the scope for them', async () => {
+test('the manifest in the page of Slack has each command of the table and those that answer a question, as the platform takes them, and the scope for them', async () => {
   const page = pages.find(({ path }) => path === 'channels/slack/README.md')?.text ?? '';
   const yaml = /^ {3}```yaml\n([\s\S]*?)^ {3}```$/m.exec(page)?.[1] ?? '';
   // A string of JSON is one of YAML.
@@ -36,9 +37,10 @@ test('the manifest in the page of Slack has each command of the table, as the pl
   }));
   expect(yaml).toContain('     slash_commands:\n       - { command: /');
   const { slashCommands, slashName, slashDescription, slashHint } = SLACK_LIMITS;
-  expect(commands.map(({ command }) => command.replace('/gatehouse-', '/'))).toEqual(COMMAND_MENU.map(({ name }) => `/${name}`));
-  expect(commands.map(({ description }) => description)).toEqual(COMMAND_MENU.map(({ summary }) => summary));
-  expect(commands.map(({ usage_hint }) => usage_hint)).toEqual(COMMAND_MENU.map(({ args }) => args));
+  const wanted = [...COMMAND_MENU, ...ANSWERS];
+  expect(commands.map(({ command }) => command.replace('/gatehouse-', '/'))).toEqual(wanted.map(({ name }) => `/${name}`));
+  expect(commands.map(({ description }) => description)).toEqual(wanted.map(({ summary }) => summary));
+  expect(commands.map(({ usage_hint }) => usage_hint)).toEqual(wanted.map(({ args }) => args));
   expect(commands.length).toBeLessThanOrEqual(slashCommands.value);
   for (const { command, description, usage_hint = '' } of commands) {
     expect(command.length).toBeLessThanOrEqual(slashName.value);

@@ -20,7 +20,7 @@ const PREFIX = 'gatehouse-';
  * What answers a question of ours (docs/questions.md). They stand in no table of commands, because the
  * gateway reads them in any message; Slack hands over nothing that begins with a slash and is no command.
  */
-const ANSWERS: readonly CommandEntry[] = [
+export const ANSWERS: readonly CommandEntry[] = [
   { name: 'allow', args: 'CODE [session]', summary: 'say yes to the question with this code' },
   { name: 'deny', args: 'CODE', summary: 'say no to the question with this code, or decline it' },
   { name: 'answer', args: 'CODE WORDS', summary: 'answer the question with this code' },
