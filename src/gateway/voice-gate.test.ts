@@ -77,11 +77,18 @@ class Scene {
   }
 
   /** A process that ends before it understood what was said; what it fetched stays. */
-  async endWhileListening(): Promise<void> {
-    await using rig = await this.start();
+  async endWhileListening(entry: Record<string, unknown> = {}, meanwhile = async (): Promise<void> => undefined): Promise<void> {
+    await using rig = await this.start(entry);
     await this.sayWithoutEnd();
+    await meanwhile();
     await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
     expect(await this.recordings()).toHaveLength(1);
+  }
+
+  /** A message that does not wait for what is listened to. */
+  async answerBeside(): Promise<void> {
+    await this.write('robot, what time is it?', { mentionsBot: true });
+    await until('it is answered beside', () => this.channel.texts(GROUP).length === 1);
   }
 
   async write(text: string, override: Partial<InboundMessage> = {}): Promise<void> {
@@ -247,9 +254,8 @@ test('what an attempt left that the end of the process interrupted is removed, a
   expect(await at.recordings()).toEqual([]);
 });
 
-test('one that grew too old before it was listened to is given up without a word to the group, and its recording is removed', async () => {
-  const at = new Scene();
-  await at.endWhileListening();
+/** The clock of the day after. */
+async function afterADay(): Promise<Clock> {
   const { monotonic, sleep } = systemClock;
   const later = (hours: number): Clock => ({ now: () => systemClock.now() + hours * 3_600_000, monotonic, sleep });
   // A clock that is suddenly a day ahead would make nothing too old: the hours pass under housekeeping.
@@ -257,12 +263,28 @@ test('one that grew too old before it was listened to is given up without a word
     await using opened = await openJournal({ dir: dir.path, clock: later(hours) });
     await opened.prune();
   }
-  await using rig = await at.start({}, later(25));
+  return later(25);
+}
+
+test('one that grew too old before it was listened to is given up without a word to the group, and its recording is removed', async () => {
+  const at = new Scene();
+  await at.endWhileListening();
+  await using rig = await at.start({}, await afterADay());
   await rig.daemon.gateway.idle();
   expect(at.channel.sent).toEqual([]);
   expect(await rig.daemon.journal.dead.list()).toEqual([]);
   expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 0 });
   expect(at.heard).toBe(1);
+  expect(await at.recordings()).toEqual([]);
+});
+
+test('one that grew too old is given up without a word also where a message was answered beside it', async () => {
+  const at = new Scene();
+  await at.endWhileListening({ queue_mode: 'speculative' }, () => at.answerBeside());
+  await using rig = await at.start({}, await afterADay());
+  await rig.daemon.gateway.idle();
+  expect(at.channel.texts(GROUP)).toHaveLength(1);
+  expect(await rig.daemon.journal.dead.list()).toEqual([]);
   expect(await at.recordings()).toEqual([]);
 });
 
@@ -280,6 +302,17 @@ test('one whose answer had begun goes on after a restart, also where it cannot b
   await rig.daemon.gateway.idle();
   expect([at.outcomes(), at.channel.texts(GROUP)]).toEqual([['answered'], ['done']]);
   expect(at.heard).toBe(1);
+});
+
+test('one that was listened to when the process ended is judged by its words, also where a message was answered beside it', async () => {
+  const at = new Scene();
+  const entry = { queue_mode: 'speculative' };
+  await at.endWhileListening(entry, () => at.answerBeside());
+  at.says.push('see you at eight');
+  await using rig = await at.start(entry);
+  await rig.daemon.gateway.idle();
+  expect(at.channel.texts(GROUP)).toHaveLength(1);
+  expect(at.outcomes()).toEqual(['answered', 'not-mentioned']);
 });
 
 test('one whose answer waits before it has begun goes on after that, also where it cannot be fetched any more', async () => {

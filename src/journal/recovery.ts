@@ -133,9 +133,9 @@ function end(store: Store, row: RunRow, state: 'DONE' | 'DEAD', outcome: string,
   writeEnd(store, row, outcome);
 }
 
-/** Only a turn records steps and shows a draft. */
+/** Only a turn records steps and shows a draft. A note is of a message that was answered beside it. */
 function isAnswerBegun(store: Store, { seq, key }: RunRow): boolean {
-  const step = store.db.get('SELECT 1 FROM step WHERE run_seq = ? LIMIT 1', seq);
+  const step = store.db.get("SELECT 1 FROM step WHERE run_seq = ? AND kind <> 'note' LIMIT 1", seq);
   return step !== undefined || findPart(store, draftKey(key)) !== undefined;
 }
 
