@@ -120,3 +120,23 @@ test('a failed task says how to go on, and goes on from its steps: nothing is pa
   expect(model.requests).toHaveLength(before + 1);
   expect(await statusOf(rig, number)).toBe('completed');
 });
+
+test('a file that a task attached comes once, with the end that is its last', async () => {
+  await using dir = await tempDir();
+  let isWithheld = true;
+  const model = scriptedModel((request) => {
+    const done = resultsIn(request).length;
+    if (done === 0) return { toolCalls: [{ name: 'write_file', arguments: { path: 'receipt.txt', content: 'paid' } }] };
+    if (done === 1) return { toolCalls: [{ name: 'send_file', arguments: { file_path: 'receipt.txt' } }] };
+    return isWithheld ? { fail: 'content-filter' } : 'whole';
+  });
+  await using rig = await start(dir.path, () => '', { model });
+  await rig.channel.deliver({ text: '/task do it' });
+  await until('it fails', () => rig.channel.texts().some((text) => text.startsWith('⚠️ Task')));
+  const number = numberIn(rig.channel.texts()[0]);
+  isWithheld = false;
+  await rig.channel.deliver({ text: `/tasks resume ${number}`, platformId: 'p2' });
+  await until('it is done', () => rig.channel.texts().some((text) => text.startsWith('✅ Task')));
+  await rig.daemon.gateway.idle();
+  expect(rig.channel.sent.flatMap(({ file }) => file?.name ?? [])).toEqual(['receipt.txt']);
+});

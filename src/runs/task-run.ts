@@ -102,7 +102,9 @@ const NOT_DELIVERED = 'This could not be delivered where it was asked for.';
  * any more, or does not take it, in the one that its person prefers (P49). The run's row says it in any case.
  */
 export function endParts(row: RunRow, end: End, { parts, elsewhere, isThere }: PlanOptions): readonly NewPart[] {
-  const { text, files = [], choices } = end;
+  const { text, choices } = end;
+  // What is run again attaches its files then.
+  const files = end.state === 'DEAD' ? [] : (end.files ?? []);
   const target = targetOf(row);
   if (text === undefined || !target) return [];
   if (row.profile !== 'task') return ofTopic(parts(target, `${lateMark(row.session)}${text}`, files, choices), row, target);
