@@ -85,6 +85,17 @@ test.each(['[SILENT]', '[NO_CHANGE]'])('the answer %j shows nothing in the chat,
   expect(at.channel.sent).toEqual([]);
 });
 
+test('a job whose model says nothing behind the file that it attached delivers the file', async () => {
+  const write = { toolCalls: [{ name: 'write_file', arguments: { path: 'report.txt', content: 'dry' } }] };
+  const attach = { toolCalls: [{ name: 'send_file', arguments: { file_path: 'report.txt' } }] };
+  await using at = await scene((request) => {
+    const done = request.messages.filter(({ role }) => role === 'tool').length;
+    return [write, attach][done] ?? { fail: 'empty' };
+  });
+  expect((await at.fire())?.lastStatus).toBe('ok');
+  expect(at.channel.sent.map(({ text, file }) => [text, file?.name])).toEqual([['', 'report.txt']]);
+});
+
 test('a job of a chat speaks in its session: the next message of the chat knows what it said', async () => {
   await using at = await scene(['Time to call Mum.', 'In ten minutes, then.']);
   await at.fire({ payload: { text: 'remind me to call Mum', profile: 'session', deliver: CHAT, session: '_main:test:chat-1' } });

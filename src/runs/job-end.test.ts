@@ -59,6 +59,24 @@ test('an empty answer of a job that is a task is no failure', () => {
   expect(endOf({ ...ROW, profile: 'task' }, empty)).toEqual({ state: 'DONE', outcome: 'silent' });
 });
 
+const FILES = [
+  { file: { path: 'outgoing/a', name: 'report.pdf', mime: 'application/pdf', kind: 'document', bytes: 1 } },
+] as const;
+
+test('files that a job attached are delivered also where its model says nothing behind them', () => {
+  const empty = { state: 'DONE', outcome: 'failed:GH2108', text: '⚠️', files: FILES } as const;
+  for (const row of [ROW, { ...ROW, profile: 'task' } as const])
+    expect(endOf(row, empty)).toEqual({ state: 'DONE', outcome: 'answered', text: '', files: FILES });
+});
+
+test('files come with each answer that the provider withheld: with the failure, then alone', () => {
+  const withheld = { state: 'DONE', outcome: 'failed:GH2111', text: '⚠️', files: FILES } as const;
+  expect(endOf(ROW, withheld)).toEqual({ ...withheld, text: 'The scheduled job a failed.\n⚠️' });
+  const again: RunRow = { ...ROW, prompt: { ...ROW.prompt, failsQuietly: true } };
+  expect(endOf(again, withheld)).toEqual({ ...withheld, text: '' });
+  expect(endOf({ ...again, profile: 'task' }, withheld)).not.toHaveProperty('text');
+});
+
 test('what a person asked is answered in the words of the agent', () => {
   const chat: RunRow = { ...ROW, source: { kind: 'api', client: 'web' } };
   expect(asJob(chat, answered('[SILENT]'))).toEqual(answered('[SILENT]'));

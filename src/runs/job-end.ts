@@ -15,19 +15,25 @@ export function endOf(row: RunRow, end: End): End {
 
 /**
  * No person waits for the answer of a job: an empty one and a mark alone deliver nothing (`silent`), a mark
- * before text is taken off. A failure is told once, until the job works again. Other runs end as they did.
+ * before text is taken off. A failure is told once, until the job works again. Files that were attached are
+ * delivered with an answer that is empty, or withheld. Other runs end as they did.
  */
 export function asJob(row: RunRow, end: End): End {
   if (row.message || row.source.kind !== 'job') return end;
   const { text: _text, choices: _choices, ...untold } = end;
-  if (end.outcome === EMPTY) return { ...untold, state: 'DONE', outcome: 'silent' };
-  if (end.state === 'DEAD' || end.outcome.startsWith('failed:'))
-    return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(row, end.text ?? '') };
+  const hasFiles = (end.files ?? []).length > 0;
+  // Without a text nothing is delivered, files neither.
+  const filesAlone = hasFiles ? { ...untold, text: '' } : untold;
+  if (end.outcome === EMPTY) return { ...filesAlone, state: 'DONE', outcome: hasFiles ? 'answered' : 'silent' };
+  if (end.state === 'DEAD' || end.outcome.startsWith('failed:')) {
+    if (!row.prompt.failsQuietly) return { ...end, text: asJobFailure(row, end.text ?? '') };
+    return end.state === 'DEAD' ? untold : filesAlone;
+  }
   if (end.outcome !== 'answered') return end;
   const { text, isMarked } = withoutMarks(end.text ?? '');
   if (text !== '') return { ...end, text };
   const { files: _files, ...silent } = untold;
-  if (isMarked || (end.files ?? []).length === 0) return { ...silent, outcome: 'silent' };
+  if (isMarked || !hasFiles) return { ...silent, outcome: 'silent' };
   return end;
 }
 
