@@ -167,6 +167,8 @@ export const mcpRemove: Command<Named> = async (context, { name }) => {
 async function look(context: CommandContext, name: string): Promise<{ readonly listed: Listed; readonly approved: Approved }> {
   const { out } = context;
   const { entry, options, redact } = await serverOf(context, name);
+  // What is renewed on the way must reach the disk.
+  await using _login = options.login;
   out.say(`asking ${printable(name)} …`);
   const listed = await probe(name, entry, options, AbortSignal.timeout(LIMIT_MS)).catch((error: unknown) => {
     if (isGatehouseError(error)) throw error;

@@ -73,7 +73,7 @@ export class McpServers implements AsyncDisposable {
     this.#running = after;
     const out = [...before].filter(([server, { source }]) => after.get(server)?.source !== source);
     const cut = new Map(out.map(([server, { source }]) => [server, source.calls]));
-    await Promise.all(out.map(([, { source }]) => source[Symbol.asyncDispose]()));
+    await Promise.all(out.map(([, one]) => close(one)));
     for (const { source } of after.values()) source.start();
     return cut;
   }
@@ -109,4 +109,10 @@ export class McpServers implements AsyncDisposable {
     const wire = (): Promise<Wire> => wireFor(server, entry, { ...options, login });
     return { entry, login, source: new McpSource({ ...options, server, entry, wire }) };
   }
+}
+
+/** Its login goes last, and before another one of the same server reads what is on disk. */
+async function close({ source, login }: Running): Promise<void> {
+  await source[Symbol.asyncDispose]();
+  await login?.[Symbol.asyncDispose]();
 }

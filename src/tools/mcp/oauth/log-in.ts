@@ -116,6 +116,7 @@ async function challengeOfServer(server: string, entry: McpServerEntry, options:
       throw loginNeeded(server, 'it was asked without one');
     },
     secrets: () => [],
+    [Symbol.asyncDispose]: async () => undefined,
   };
   try {
     await probe(server, entry, { ...options, login }, options.signal);

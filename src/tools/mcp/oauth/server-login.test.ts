@@ -1,9 +1,12 @@
+import { renameSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../../testing/fakes.ts';
+import { openJournal } from '../../../journal/open.ts';
+import { FakeClock, until } from '../../../testing/fakes.ts';
 import { failureOf, type LoginRig, loginRig } from '../../../testing/mcp-login-rig.ts';
+import { McpServers } from '../servers.ts';
 import { loginFor } from './server-login.ts';
 
 const HOUR = 3_600_000;
@@ -17,6 +20,23 @@ function opened({ entry, about }: LoginRig) {
 
 function refreshes({ peer }: LoginRig): number {
   return peer.forms.filter((form) => form.get('grant_type') === 'refresh_token').length;
+}
+
+/** The next renewal cannot be written; from the request on that is made with it there is room again. */
+function fillDiskAtRenewal({ dir, peer }: LoginRig): void {
+  const place = join(dir, 'mcp-logins/notes');
+  const { takes } = peer;
+  peer.routes['/token'] = () => {
+    renameSync(place, `${place}-away`);
+    return undefined;
+  };
+  peer.takes = (...asked) => {
+    rmSync(place, { recursive: true, force: true });
+    renameSync(`${place}-away`, place);
+    delete peer.routes['/token'];
+    peer.takes = takes;
+    return takes(...asked);
+  };
 }
 
 test('a token is renewed before it expires, with the refresh token that came last', async () => {
@@ -57,6 +77,33 @@ test('twenty requests of two daemons with one expired login send its refresh tok
   }
   expect(new Set(await done).size).toBe(1);
   expect(refreshes(rig)).toBe(1);
+});
+
+test('tokens that could not be stored are when the entry changes, and at the end: no refresh token is sent twice', async () => {
+  const clock = new FakeClock();
+  await using rig = await loginRig({ clock });
+  await rig.login();
+  await using journal = await openJournal({ dir: rig.dir, clock });
+  const about = { ...rig.about, journal: journal.journal, pins: journal.pins, redact: (text: string) => text };
+  const stateOn = async (servers: McpServers, entry: LoginRig['entry']) => {
+    await servers.apply({ notes: entry });
+    await until('it was asked', () => servers.status()[0]?.state !== 'starting');
+    return servers.status()[0]?.state;
+  };
+  {
+    await using servers = new McpServers(about);
+    fillDiskAtRenewal(rig);
+    await clock.advance(HOUR);
+    expect(await stateOn(servers, rig.entry)).toBe('up');
+    expect(await stateOn(servers, { ...rig.entry, pin: 'first-use' })).toBe('up');
+    await servers.apply({});
+    fillDiskAtRenewal(rig);
+    await clock.advance(HOUR);
+    expect(await stateOn(servers, rig.entry)).toBe('up');
+  }
+  await using servers = new McpServers(about);
+  expect(await stateOn(servers, rig.entry)).toBe('up');
+  expect(refreshes(rig)).toBe(2);
 });
 
 test('a refresh token that is refused is not sent again, and a new login is taken up', async () => {

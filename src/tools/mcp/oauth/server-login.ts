@@ -15,7 +15,8 @@ import { oauthFetch } from './fetch.ts';
 import { loginKey, openLogins } from './stored-login.ts';
 import { askForTokens, type Granted } from './tokens.ts';
 
-export interface ServerLogin {
+/** Disposed of once nothing asks it any more: what was renewed must reach the disk. */
+export interface ServerLogin extends AsyncDisposable {
   /** The token to send now, renewed where that is due; undefined = none is known. Rejects with GH2304. */
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Another token: the server took none, or not this. Rejects with GH2304 where only a person can help. */
@@ -82,6 +83,10 @@ class StoredLogin implements ServerLogin {
   secrets(): readonly string[] {
     return this.#store.secrets();
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#store[Symbol.asyncDispose]();
+  }
 }
 
 /** Renewed so long before it expires. ms. */
@@ -116,6 +121,9 @@ class OwnLogin implements ServerLogin {
   secrets(): readonly string[] {
     return this.#granted ? [this.#granted.accessToken] : [];
   }
+
+  /** Nothing of it is kept. */
+  async [Symbol.asyncDispose](): Promise<void> {}
 
   /** One at a time. */
   async #renewed(challenge: Challenge | undefined, signal: AbortSignal): Promise<string> {
