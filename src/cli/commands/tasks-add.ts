@@ -108,10 +108,11 @@ async function reading(path: string, read: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The daemon's: nothing is sent under an earlier one. Empty = the channel could not be created. */
+/** The daemon's: nothing is sent under an earlier one. A channel that is down may have none yet. */
 async function accountNow(context: CommandContext, channel: string): Promise<string | undefined> {
   const daemon = await askDaemon(dataDirOf(context));
-  return daemon.kind === 'up' ? daemon.status.channels.find(({ name }) => name === channel)?.account : undefined;
+  const found = daemon.kind === 'up' ? daemon.status.channels.find(({ name }) => name === channel) : undefined;
+  return found?.state === 'down' ? undefined : found?.account;
 }
 
 /** Undefined = the result is kept, and no chat is told. */

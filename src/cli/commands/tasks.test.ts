@@ -143,6 +143,11 @@ test('that open tasks go on with a daemon only is said where none runs, and of t
 test.each([
   ['that the running daemon has there', [{ name: 'telegram', account: 'new-bot' }], 'new-bot'],
   ['that the channel had first, where the daemon has none for it', [{ name: 'telegram', account: '' }], 'old-bot'],
+  [
+    'that the channel had first, where no login is there',
+    [{ name: 'telegram', account: 'not-linked', state: 'down' }],
+    'old-bot',
+  ],
 ])('the chat of a result is under the account %s', async (_which, channels, account) => {
   await using at = await setup();
   const first = message('first', { channel: 'telegram', account: 'old-bot', chatId: '7' });
