@@ -27,7 +27,7 @@ const AT_ONCE = 2;
  * From so many lines on a summary is made although messages wait. A turn is given 50 (`gateway.max_history`)
  * with the summary before: of more, those that follow that one would be left out.
  */
-export const FROM_WHILE_BUSY = SESSION_COMPACTION.from + 6;
+const FROM_WHILE_BUSY = SESSION_COMPACTION.from + 6;
 /** After a failure a session is left alone so long, doubled with each further one up to the cap. */
 const BACK_OFF_MS = 60_000;
 const BACK_OFF_CAP_MS = 6 * 3_600_000;

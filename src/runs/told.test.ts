@@ -62,36 +62,39 @@ test('a run that waited while more was said than is kept at hand sees the histor
   await using at = await setup();
   const clock = new FakeClock();
   const store = cached(openJsonlStore({ dir: at.dir, clock, onDamage: () => undefined }));
-  const lines = Array.from({ length: 60 }, (_, n) => line(`l${n}`));
+  const lines = Array.from({ length: 600 }, (_, n) => line(`l${n}`));
   await store.append(SESSION, lines);
   await using transcripts = new Transcripts({ ...{ journal: at.journal, store, clock }, onError: () => undefined });
   // The newest are at hand, as after another turn of the conversation.
-  await transcripts.load(SESSION, 21);
+  await transcripts.load(SESSION, 201);
   const row = { ...(await at.begin(1)), historyTo: 'l2' };
   const told = () => toldTo(row, { journal: at.journal, transcripts, maxHistory: () => 10, earlier, about }, NEVER);
   const resumed = await told();
   expect(resumed.history.map(({ id }) => id)).toEqual(['l0', 'l1', 'l2']);
   expect(resumed.historyTo).toBe('l2');
-  expect(resumed.notes.since).toContain('line l59');
-  await store.rewrite(SESSION, lines.slice(58));
+  expect(resumed.notes.since).toContain('line l599');
+  await store.rewrite(SESSION, lines.slice(598));
   const anew = await told();
-  expect([anew.history, anew.notes.since?.match(/line l\d+/g)]).toEqual([[], ['line l58', 'line l59']]);
+  expect([anew.history, anew.notes.since?.match(/line l\d+/g)]).toEqual([[], ['line l598', 'line l599']]);
 });
 
-test('the summary of a conversation is read also where fewer lines are given than stand behind it', async () => {
-  await using at = await setup();
-  const store = cached(openJsonlStore({ dir: at.dir, clock: new FakeClock(), onDamage: () => undefined }));
-  const summary = { ...line('compacted:m0'), role: 'system', content: 'They talked.' } as const;
-  await store.append(SESSION, [summary, ...Array.from({ length: 39 }, (_, n) => line(`l${n}`))]);
-  await using transcripts = new Transcripts({ journal: at.journal, store, clock: new FakeClock(), onError: () => undefined });
-  const row = await at.begin(1);
-  for (const [historyTo, newest] of [
-    [undefined, 'l38'],
-    ['l37', 'l37'],
-  ] as const) {
-    const run = historyTo === undefined ? row : { ...row, historyTo };
-    const { history } = await toldTo(run, { journal: at.journal, transcripts, maxHistory: () => 10, earlier, about }, NEVER);
-    expect([history[0]?.content, history.at(-1)?.id]).toEqual(['They talked.', newest]);
-    expect(history.length).toBeLessThanOrEqual(10);
-  }
-});
+test.each([39, 200])(
+  'the summary of a conversation is read also where fewer lines are given than the %i behind it',
+  async (behind) => {
+    await using at = await setup();
+    const store = cached(openJsonlStore({ dir: at.dir, clock: new FakeClock(), onDamage: () => undefined }));
+    const summary = { ...line('compacted:m0'), role: 'system', content: 'They talked.' } as const;
+    await store.append(SESSION, [summary, ...Array.from({ length: behind }, (_, n) => line(`l${n}`))]);
+    await using transcripts = new Transcripts({ journal: at.journal, store, clock: new FakeClock(), onError: () => undefined });
+    const row = await at.begin(1);
+    for (const [historyTo, newest] of [
+      [undefined, `l${behind - 1}`],
+      [`l${behind - 2}`, `l${behind - 2}`],
+    ] as const) {
+      const run = historyTo === undefined ? row : { ...row, historyTo };
+      const { history } = await toldTo(run, { journal: at.journal, transcripts, maxHistory: () => 10, earlier, about }, NEVER);
+      expect([history[0]?.content, history.at(-1)?.id]).toEqual(['They talked.', newest]);
+      expect(history.length).toBeLessThanOrEqual(10);
+    }
+  },
+);

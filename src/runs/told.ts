@@ -8,7 +8,6 @@ import type { CallVerdict, RunNotes } from '../core/turn.ts';
 import type { ParkedRun, StoredWait, WaitKind } from '../core/wait.ts';
 import { inMark } from '../lib/marks.ts';
 import { oneLine } from '../lib/one-line.ts';
-import { FROM_WHILE_BUSY } from './compaction.ts';
 import type { Earlier } from './earlier.ts';
 import type { GroupAbout } from './group-about.ts';
 import { isOfRun } from './order-lines.ts';
@@ -23,6 +22,11 @@ const LINE_CHARS = 500;
 /** Lines and requests that are quoted, the newest. */
 const MOST_LINES = 20;
 const MOST_REQUESTS = 5;
+/**
+ * Lines behind a summary with which it is still found. Mostly the next one is made long before; not so where
+ * summaries fail or are made by hand alone, and turns of many calls leave a hundred lines.
+ */
+const MOST_BEHIND = 200;
 
 export interface ToldOptions {
   readonly journal: Pick<Journal, 'waits'>;
@@ -109,14 +113,14 @@ function verdictOf({ id, callId, question, value }: StoredWait): readonly (reado
 
 /**
  * Those that are shown and one more, which tells whether there are older ones: see `recentHistory`. At least
- * as many as may stand behind a summary, so that it is among them.
+ * so many that a summary with `MOST_BEHIND` lines behind it is among them.
  */
 async function linesFor(
   { session, historyTo }: RunRow,
   transcripts: ToldOptions['transcripts'],
   maxHistory: number,
 ): Promise<readonly SessionMessage[]> {
-  const newest = (most: number) => transcripts.load(session, Math.max(most, FROM_WHILE_BUSY) + 1);
+  const newest = (most: number) => transcripts.load(session, Math.max(most, MOST_BEHIND) + 1);
   if (historyTo === undefined) return await newest(maxHistory);
   const lines = await newest(2 * maxHistory);
   const has = historyTo === '' || lines.some(({ id }) => id === historyTo);
