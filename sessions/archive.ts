@@ -1,16 +1,17 @@
 /** What earlier beginnings of a session left, in a file of its own. */
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { SessionMessage } from '../src/core/session.ts';
+import type { SessionHeader, SessionMessage } from '../src/core/session.ts';
 import { appendSynced, DIRECTORY_MODE, readIfPresent, sizeOf } from './disk.ts';
 import { idsInArchive } from './read-ends.ts';
-import { formatMessages, linesOfArchive } from './session-file.ts';
+import { formatHeader, formatMessages, linesOfArchive } from './session-file.ts';
 
 /** As much as a session holds before it is rotated: older lines are of no use to a run that goes on. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
-/** See `SessionStore.archived`. */
-export async function readArchive(path: string): Promise<readonly SessionMessage[]> {
+/** See `SessionStore.archived`. `stem`: path of the session's files without their endings. */
+export async function readArchive(stem: string): Promise<readonly SessionMessage[]> {
+  const path = pathOf(stem);
   const bytes = sizeOf(path) ?? 0;
   if (bytes <= MOST_BYTES) return linesOfArchive(await readIfPresent(path));
   await using file = await open(path, 'r');
@@ -20,11 +21,17 @@ export async function readArchive(path: string): Promise<readonly SessionMessage
   return linesOfArchive(tail.subarray(tail.indexOf('\n') + 1, bytesRead));
 }
 
-/** See `SessionStore.archive`. */
-export async function appendToArchive(path: string, lines: readonly SessionMessage[]): Promise<void> {
+/** See `SessionStore.archive`. The header begins a new file, whose name may not tell the whole key. */
+export async function appendToArchive(stem: string, lines: readonly SessionMessage[], header: SessionHeader): Promise<void> {
+  const path = pathOf(stem);
   const held = await idsInArchive(path, lines);
   const data = formatMessages(lines.filter(({ id }) => !held.has(id)));
   if (data === '') return;
   await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
-  await appendSynced(path, Buffer.from(data, 'utf8'));
+  const isNew = (sizeOf(path) ?? 0) === 0;
+  await appendSynced(path, Buffer.from(isNew ? formatHeader(header) + data : data, 'utf8'));
+}
+
+function pathOf(stem: string): string {
+  return `${stem}.archive.jsonl`;
 }

@@ -197,6 +197,15 @@ export function sessionStoreContract(name: string, open: () => Promise<StoreUnde
       expect([await it.store.list(), await it.store.archived(`${KEY}#work`)]).toEqual([[], []]);
     });
 
+    test('a session of which only the archive is there is listed also where its name is too long for a file', async () => {
+      await using it = await open();
+      const key = `${KEY}#${'工'.repeat(50)}`;
+      await it.store.archive(key, messages(2));
+      await it.store.archive(key, messages(2, 2));
+      expect(await it.store.list()).toMatchObject([{ key, messages: 0, updatedAt: message(3).timestamp }]);
+      expect(await it.store.archived(key)).toEqual(messages(4));
+    });
+
     test('a removed session is gone and its key starts afresh', async () => {
       await using it = await open();
       await it.store.append(KEY, messages(3));

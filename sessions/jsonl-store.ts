@@ -98,11 +98,11 @@ class JsonlStore implements SessionStore {
   }
 
   archived(key: string): Promise<readonly SessionMessage[]> {
-    return this.#exclusive(key, () => readArchive(`${this.#stems.of(key)}.archive.jsonl`));
+    return this.#exclusive(key, () => readArchive(this.#stems.of(key)));
   }
 
   archive(key: string, lines: readonly SessionMessage[]): Promise<void> {
-    return this.#exclusive(key, () => appendToArchive(`${this.#stems.of(key)}.archive.jsonl`, lines));
+    return this.#exclusive(key, () => appendToArchive(this.#stems.of(key), lines, newHeader(key, this.#clock.now())));
   }
 
   async list(): Promise<readonly SessionInfo[]> {
