@@ -83,7 +83,7 @@ export class VoiceGate {
     const { backlog, clock, journal, patterns, turn } = this.#options;
     const started = clock.monotonic();
     const { overheard: _overheard, ...message } = row.message;
-    // Its turn had begun: it is meant for the agent, whatever can be heard by now. A note is of another message.
+    // Its turn had begun: it is meant for the agent, whatever is heard now. A note is of another message.
     const isBegun = row.historyTo !== undefined || (await journal.steps(row.seq)).some(({ kind }) => kind !== 'note');
     if (isBegun) return await turn({ ...row, message }, signal, Promise.resolve());
     const { heard, isWhole } = await this.#hear(row, signal);
