@@ -3,7 +3,7 @@ import { closeSync, constants, fsync, openSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { give, ownerFor } from './give-to-owner.ts';
+import { ignoreRefusal, ownerFor } from './give-to-owner.ts';
 
 const syncFile = promisify(fsync);
 
@@ -30,12 +30,12 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, o
     try {
       await file.writeFile(data);
       await file.chmod(options.mode);
+      const owner = options.ofDirectory ? await ownerFor(dirname(path)) : undefined;
+      if (owner) await file.chown(owner.uid, owner.gid).catch(ignoreRefusal);
       await file.sync();
     } finally {
       await file.close();
     }
-    const owner = options.ofDirectory ? await ownerFor(dirname(path)) : undefined;
-    if (owner) await give(temporary, owner);
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

@@ -1,5 +1,7 @@
+import { lstatSync, renameSync, symlinkSync } from 'node:fs';
 import { link, lstat, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
 import { filesOfRoot, isNotRoot, otherUsersDirectory } from '../testing/files-of-root.ts';
@@ -35,6 +37,25 @@ test.skipIf(isNotRoot)(
     expect(await filesOfRoot(outside.path)).toEqual(['below', 'file']);
   },
 );
+
+test.skipIf(isNotRoot)('a directory that becomes a link while it is gone through leads nowhere', async () => {
+  await using dir = await tempDir();
+  await using outside = await tempDir();
+  const [own, aside] = [join(dir.path, 'own'), join(dir.path, 'aside')];
+  await otherUsersDirectory(dir.path);
+  await mkdir(own);
+  const names = Array.from({ length: 50 }, (_, n) => `f${n}`).toSorted();
+  for (const name of names) for (const at of [own, outside.path]) await writeFile(join(at, name), '');
+  const given = giveToOwner(dir.path, own);
+  // What is in it comes after it.
+  while (lstatSync(own).uid === 0) await setImmediate();
+  renameSync(own, aside);
+  symlinkSync(outside.path, own);
+  expect(await filesOfRoot(aside)).not.toEqual([]);
+  await given;
+  expect(await filesOfRoot(outside.path)).toEqual(names);
+  expect(await filesOfRoot(aside)).toEqual([]);
+});
 
 test.skipIf(isNotRoot)('a directory that is root’s, or is not there, gives nothing away', async () => {
   await using dir = await tempDir();

@@ -1,6 +1,10 @@
-import { lchown, lstat, readdir, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chown, type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { isErrno } from './errno.ts';
+
+/** `O_PATH`: stands for what lies there without opening it, so no pipe waits and no lock goes at its closing. */
+const O_PATH = 0o10000000;
 
 export interface Owner {
   readonly uid: number;
@@ -20,16 +24,18 @@ export async function ownerFor(dir: string): Promise<Owner | undefined> {
 
 /**
  * Gives what is root's at a path below the directory to the owner of the directory: the path itself, what
- * lies on the way to it, and all that is in it. Follows no link, since that user may have put it there. What
- * the system does not let root give away stays root's.
+ * lies on the way to it, and all that is in it. Follows no link, since that user may have put it there, also
+ * while this looks: each file is held before it is judged, and what is in a directory is reached through the
+ * one that is held. That takes the `/proc` of Linux; elsewhere, and where the system does not let root give
+ * something away, it stays root's.
  */
 export async function giveToOwner(dir: string, path: string): Promise<void> {
-  const owner = await ownerFor(dir);
-  if (!owner) return;
-  const parts = relative(dir, path).split(sep);
-  for (let depth = 1; depth < parts.length; depth += 1)
-    if ((await give(join(dir, ...parts.slice(0, depth)), owner)) !== 'directory') return;
-  await giveTree(path, owner);
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return;
+  await using top = await hold(dir, constants.O_DIRECTORY);
+  const owner = await top?.stat();
+  if (!top || !owner || owner.uid === 0) return;
+  const names = relative(dir, path).split(sep);
+  await giveBelow(top, names[0] === '' ? [] : names, owner);
 }
 
 /** The same at the end of a block, however it ends. */
@@ -41,17 +47,35 @@ export function givingToOwner(dir: string, ...names: readonly string[]): AsyncDi
   };
 }
 
-/** Gives away what is root's there, and tells what it is. A second name of a file may lie elsewhere. */
-export async function give(path: string, { uid, gid }: Owner): Promise<'directory' | 'other'> {
-  const about = await lstat(path).catch(() => undefined);
-  if (about?.uid === 0 && (about.isDirectory() || about.nlink === 1))
-    await lchown(path, uid, gid).catch((error: unknown) => {
-      if (!isErrno(error, 'EPERM', 'EINVAL', 'ENOENT')) throw error;
-    });
-  return about?.isDirectory() ? 'directory' : 'other';
+/** What the names lead to below the directory, with the way there; where they end, all that is in it. */
+async function giveBelow(directory: FileHandle, [name, ...more]: readonly string[], owner: Owner): Promise<void> {
+  const at = pathOf(directory);
+  for (const each of name === undefined ? await readdir(at) : [name]) {
+    await using held = await hold(join(at, each), constants.O_NOFOLLOW);
+    if (held && (await give(held, owner)) === 'directory') await giveBelow(held, more, owner);
+  }
 }
 
-async function giveTree(path: string, owner: Owner): Promise<void> {
-  if ((await give(path, owner)) !== 'directory') return;
-  for (const name of await readdir(path)) await giveTree(join(path, name), owner);
+async function hold(path: string, flags: number): Promise<FileHandle | undefined> {
+  return await open(path, O_PATH | flags).catch((error: unknown) => {
+    if (!isErrno(error, 'ENOENT', 'ENOTDIR')) throw error;
+    return undefined;
+  });
+}
+
+/** Leads to what is held, whatever has its name by now. */
+function pathOf(held: FileHandle): string {
+  return `/proc/self/fd/${held.fd}`;
+}
+
+/** Gives away what is root's, and tells what it is. A second name of a file may lie elsewhere. */
+async function give(held: FileHandle, { uid, gid }: Owner): Promise<'directory' | 'other'> {
+  const about = await held.stat();
+  if (about.uid === 0 && (about.isDirectory() || about.nlink === 1)) await chown(pathOf(held), uid, gid).catch(ignoreRefusal);
+  return about.isDirectory() ? 'directory' : 'other';
+}
+
+/** Of the system, to give a file away. */
+export function ignoreRefusal(error: unknown): void {
+  if (!isErrno(error, 'EPERM', 'EINVAL', 'ENOENT')) throw error;
 }
