@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { isErrno } from '../lib/errno.ts';
+import { giveToOwner } from '../lib/give-to-owner.ts';
 import { closeToOthers, dataDirError, ensureDataDir } from './data-dir.ts';
 import { Database, isBusy } from './database.ts';
 
@@ -14,8 +15,8 @@ import { Database, isBusy } from './database.ts';
  * Rejects with GH1201 when another process has it (its pid and age come from `lock.json`, which is only a
  * note and is not believed when its process is gone), GH1202 when the directory cannot be made or written, or
  * cannot be closed to other users (`closeToOthers`, which tells `warn`).
- * Commands that only look at the journal do not need it. Nothing may open `lock.db` by other means in this
- * process: closing that descriptor frees the lock.
+ * Commands that only look at the journal do not need it. Root's `lock.db` is given to the directory's owner.
+ * Nothing may open it by other means in this process: closing that descriptor frees the lock.
  */
 export async function lockDataDir(
   dir: string,
@@ -58,6 +59,7 @@ async function acquire(dir: string, note: string, clock: Clock): Promise<Databas
     // A rollback journal: in WAL mode even an exclusive transaction lets readers and their locks in.
     db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
     await chmod(path, 0o600);
+    await giveToOwner(dir, path);
     return db;
   } catch (error) {
     db?.close();

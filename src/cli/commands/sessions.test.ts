@@ -122,6 +122,15 @@ test.skipIf(isNotRoot)('what root changes while no daemon runs is of the user of
   expect((await filesOfRoot(at.cli.dataDir)).filter((name) => name.startsWith('users'))).toEqual([]);
 });
 
+test.skipIf(isNotRoot)('what root changes in a restored directory keeps no daemon of its user from its lock', async () => {
+  const at = await talked();
+  // As `gatehouse backup` copies it: with a journal, and without a lock.
+  await (await openJournal({ dir: at.cli.dataDir, clock: at.cli.clock }))[Symbol.asyncDispose]();
+  await otherUsersDirectory(at.cli.dataDir);
+  await at.json('sessions', 'delete', PLAN, '--yes');
+  expect(await filesOfRoot(at.cli.dataDir)).toEqual([]);
+});
+
 test('an export has everything that was said, and none of it counts as markup', async () => {
   const at = await talked();
   await at.say(PLAN, 'assistant', '```\n# no heading\n</pre><script>alert(1)</script>', {
