@@ -19,11 +19,13 @@ async function setup(settings = { everyMs: HALF_HOUR, mostADay: 48 }) {
   const { journal } = opened;
   const file = join(dir.path, 'HEARTBEAT.md');
   const channels = new Set(['test']);
+  const change = { isOn: false };
   const make = () =>
     new Heartbeat({
       ...{ journal, file, clock, logger, settings: () => settings },
       to: () => ({ channel: 'test', chatId: 'owner' }),
       address: (to) => (channels.has(to.channel) ? { account: 'bot', ...to } : undefined),
+      isHeld: () => change.isOn,
     });
   let heartbeat = make();
   /** Goes through time as the ticker does, and ends each run at once. */
@@ -53,7 +55,10 @@ async function setup(settings = { everyMs: HALF_HOUR, mostADay: 48 }) {
     await opened[Symbol.asyncDispose]();
     await dir[Symbol.asyncDispose]();
   };
-  return { ...{ journal, file, clock, logger, channels, live, restart }, [Symbol.asyncDispose]: close };
+  return {
+    ...{ journal, file, clock, logger, channels, change, live, restart, fire: () => heartbeat.fire(clock.now()) },
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 test.each([
@@ -115,6 +120,19 @@ test('while the channel of the owner is not there no model is asked, which the l
   const before = await at.journal.jobs.get('heartbeat');
   expect(await at.live(HALF_HOUR)).toEqual([]);
   expect(await at.journal.jobs.get('heartbeat')).toEqual(before);
+});
+
+test('while the config is being changed the list is left alone, and it is asked about right after', async () => {
+  await using at = await setup();
+  await writeFile(at.file, '- [ ] look at the mail');
+  at.change.isOn = true;
+  at.channels.clear();
+  await at.fire();
+  expect(await at.journal.jobs.list()).toEqual([]);
+  at.channels.add('test');
+  at.change.isOn = false;
+  expect(await at.live(1_000)).toHaveLength(1);
+  expect(at.logger.lines).toEqual([]);
 });
 
 test.each([

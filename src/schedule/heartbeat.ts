@@ -31,6 +31,8 @@ export interface HeartbeatOptions {
   readonly to: () => JobAddress | undefined;
   /** Undefined = there is no such channel now: no run is made before there is. */
   readonly address: (to: JobAddress) => Address | undefined;
+  /** As for `DueJobs`. */
+  readonly isHeld?: () => boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
 }
@@ -73,9 +75,9 @@ export class Heartbeat implements TickerSource {
     if (this.#next !== undefined) this.#next = Math.min(this.#next, since + this.#options.settings().everyMs);
   }
 
-  /** False = its row was changed meanwhile: look again at once. */
+  /** False = its row was changed meanwhile, or it is held: look again at once. */
   async #look(now: number): Promise<boolean> {
-    const { journal, logger, settings, to, address } = this.#options;
+    const { journal, logger, settings, to, address, isHeld } = this.#options;
     const text = await this.#read();
     if (text === undefined || saysNothing(text)) return true;
     const was = await journal.jobs.get(HEARTBEAT);
@@ -89,6 +91,7 @@ export class Heartbeat implements TickerSource {
       logger.warn('heartbeat.limit', { runs, detail: 'heartbeat.max_a_day is reached; it goes on tomorrow' });
       return true;
     }
+    if (isHeld?.()) return false;
     const wanted = to();
     const place = wanted && address(wanted);
     if (wanted && !place) {

@@ -33,7 +33,7 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
     isHeld: base.isChanging,
   });
   const heartbeat = new Heartbeat({
-    ...{ journal, address, clock, logger },
+    ...{ journal, address, clock, logger, isHeld: base.isChanging },
     file: join(options.dataDir, 'HEARTBEAT.md'),
     settings: () => ({ everyMs: live().heartbeat.every_minutes * MINUTE_MS, mostADay: live().heartbeat.max_a_day }),
     to: () => live().gateway.owner.map(({ channel, chat_id: chatId }) => ({ channel, chatId }))[0],
