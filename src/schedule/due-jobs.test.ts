@@ -214,6 +214,18 @@ test('a job whose creator may do nothing any more is disabled with the reason, a
   expect(at.events).toMatchObject([{ type: 'job', state: 'disabled', reason }]);
 });
 
+test('a job that is being looked at when a change of the config begins is left for after the change', async () => {
+  let isChanging = false;
+  const barred = async () => {
+    isChanging = true;
+    return { kind: 'not-let-in', reason: 'its creator is no owner any more' } as const;
+  };
+  await using at = await setup({ barred, isHeld: () => isChanging });
+  await at.add(job({ authority: MEMBER, schedule: EVERY_TEN, nextDue: START }));
+  await at.jobs.fire(START);
+  expect([await at.get(), at.events]).toMatchObject([{ enabled: true, nextDue: START }, []]);
+});
+
 test('without the channel of its answer a job does not run, says so, and is due again', async () => {
   await using at = await setup();
   const payload = { text: 'x', profile: 'session', deliver: { channel: 'gone', chatId: 'c1' } } as const;

@@ -94,13 +94,17 @@ export class DueJobs implements TickerSource {
     }
   }
 
-  /** False = the job is not as it was read, and nothing was done. */
+  /** False = the job is not as it was read, or is held by now, and nothing was done. */
   async #fire(job: Job, now: number): Promise<boolean> {
-    const { journal, barred, address } = this.#options;
+    const { journal, barred, address, isHeld } = this.#options;
     const due = job.nextDue ?? now;
     const { next, text = '', failure } = await worked(job, now, due);
     const then = { enabled: job.enabled && next !== undefined, nextDue: next };
     const bar = await barred(job.authority);
+    const { deliver } = job.payload;
+    const to = deliver && address(deliver);
+    // Both may be those of a change that began meanwhile.
+    if (isHeld?.()) return false;
     const reason = failure ?? (bar?.kind === 'not-let-in' ? bar.reason : undefined);
     if (reason !== undefined) return await this.#withoutRun(job, { enabled: false, nextDue: undefined }, 'disabled', reason);
     // Only after the clock was set back. Its run is or was there: nothing is lost and nothing is new.
@@ -108,8 +112,6 @@ export class DueJobs implements TickerSource {
       return await this.#commit(job, then);
     if (job.missed === 'skip' && now - due > MISSED_AFTER_MS)
       return await this.#withoutRun(job, then, 'skipped', lateText(now - due));
-    const { deliver } = job.payload;
-    const to = deliver && address(deliver);
     const absent = bar?.kind === 'absent' ? bar.channel : to ? undefined : deliver?.channel;
     if (absent !== undefined)
       return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${absent}`);
