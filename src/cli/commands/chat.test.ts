@@ -44,12 +44,25 @@ test('a model that a flag names stays under the limit of a key that was found, u
   await using cli = await cliWith({});
   await cli.run('chat', '--model', 'claude-opus-4-5', '-m', 'hello');
   await cli.run('chat', '--base-url', 'http://127.0.0.1:8000/v1', '--model', 'own');
-  for (const { config } of cli.runs) expect(config.config.budget).toMatchObject({ daily_usd: 2, allow_unknown_price: true });
+  for (const { config } of cli.runs) expect(config.config.budget).toMatchObject({ daily_usd: 2 });
   for (const chosen of [{ model: 'gpt-5' }, { budget: { daily_usd: 9 } }]) {
     await using own = await cliWith(chosen);
     await own.run('chat', '--model', 'claude-opus-4-5', '-m', 'hello');
     expect(own.runs[0]?.config.config.budget?.daily_usd).toBe(chosen.budget?.daily_usd);
   }
+});
+
+test.each([
+  ['a found key', 'OPENROUTER_API_KEY', ['--model', 'openrouter/vendor/brand-new'], false],
+  ['a found key at another address', 'OPENAI_API_KEY', ['--provider', 'openai', '--base-url', 'http://127.0.0.1:1/v1'], false],
+  ['a server with a key', 'OPENAI_COMPATIBLE_API_KEY', ['--base-url', 'https://models.example/v1', '--model', 'own'], false],
+  ['a server without a key', 'OPENAI_API_KEY', ['--base-url', 'http://gpu:8000/v1', '--model', 'own'], true],
+  ['a model of Ollama', 'OPENAI_API_KEY', ['--provider', 'ollama', '--model', 'own:cloud'], true],
+])('of %s a model of unknown price is called only without a key', async (_title, key, flags, isCalled) => {
+  await using cli = await cliWith({});
+  cli.env = { [key]: 'sk-0123456789abcdef0123456789abcdef' };
+  expect(await cli.run('chat', ...flags, '-m', 'hello')).toMatchObject({ code: 0 });
+  expect(cli.runs[0]?.config.config.budget).toMatchObject({ daily_usd: 2, allow_unknown_price: isCalled });
 });
 
 test('--cwd is where the config is looked for; --no-retry and --log reach the daemon', async () => {

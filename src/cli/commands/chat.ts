@@ -5,8 +5,9 @@ import { budgetSection } from '../../../config/sections/model.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { namesModel } from '../../llm/detect.ts';
 import { DEFAULT_DAILY_USD } from '../../llm/money/limits.ts';
-import { providerFor } from '../../llm/providers/resolve.ts';
-import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { resolveKey } from '../../llm/providers/key.ts';
+import { providerFor, resolveProvider } from '../../llm/providers/resolve.ts';
+import { type Command, type CommandContext, dataDirOf, envOf, readConfig, sayWarnings } from '../context.ts';
 import { countOf } from '../count-option.ts';
 import { PROVIDER_NAMES } from './config.ts';
 
@@ -23,9 +24,6 @@ export interface ChatOptions {
   readonly log?: 'pretty' | 'json';
 }
 
-/** A server of one's own has no price that is known. */
-const FOUND_KEY_BUDGET = budgetSection.parse({ daily_usd: DEFAULT_DAILY_USD, allow_unknown_price: true });
-
 export const chat: Command<ChatOptions> = async (context, options) => {
   const { deps, globals, out } = context;
   if (options.message?.trim() === '')
@@ -35,7 +33,7 @@ export const chat: Command<ChatOptions> = async (context, options) => {
     options.cwd === undefined ? context : { ...context, deps: { ...deps, cwd: await directory(deps.cwd, options.cwd) } };
   const loaded = await readConfig(here, { providers: PROVIDER_NAMES });
   sayWarnings(here, loaded);
-  const config = { ...loaded, config: instead(loaded.config, options) };
+  const config = { ...loaded, config: await limited(here, loaded.config, instead(loaded.config, options)) };
   return deps.runChat({
     config,
     dataDir: dataDirOf(here),
@@ -83,13 +81,30 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
   return {
     ...(isElsewhere ? alone : kept),
     ...(isElsewhere ? { fallback_models: [] } : {}),
-    // A flag tries a model, and lifts no limit that a key has which was found.
-    ...(config.budget || namesModel(config) ? {} : { budget: FOUND_KEY_BUDGET }),
     ...(provider === undefined ? {} : { provider, model: undefined }),
     ...(model === undefined ? {} : { model }),
     ...address,
     ...most,
   };
+}
+
+/** A flag tries a model, and lifts no limit that a key has which was found. */
+async function limited(context: CommandContext, config: Config, tried: Config): Promise<Config> {
+  if (config.budget || namesModel(config) || !namesModel(tried)) return tried;
+  const budget = { daily_usd: DEFAULT_DAILY_USD, allow_unknown_price: await isKeyless(context, tried) };
+  return { ...tried, budget: budgetSection.parse(budget) };
+}
+
+/** Such a server is one's own, and no price of it is known. What is wrong with the model is said by the start. */
+async function isKeyless(context: CommandContext, config: Config): Promise<boolean> {
+  const storedKey = (provider: string) => context.deps.storedKey(dataDirOf(context), provider);
+  try {
+    const env = await envOf(context);
+    const target = resolveProvider(config, env);
+    return !target.credentials && (await resolveKey(target, { env, storedKey })) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Where the config names no provider, the name of the model alone decides whose server is called. */
