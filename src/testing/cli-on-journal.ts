@@ -9,6 +9,8 @@ import { type FakeClock, tempDir } from './fakes.ts';
 export interface CliOnJournal extends AsyncDisposable {
   readonly clock: FakeClock;
   run: FakeCli['run'];
+  /** How many events commands asked the record for at once. */
+  readonly asked: number[];
   /** Writes to the journal, as the daemon does beside the command. */
   fill(write: (journal: Journal, clock: FakeClock) => Promise<void>): Promise<void>;
   /** The next look of a running command at the record fails. */
@@ -21,18 +23,27 @@ export async function cliOnJournal(): Promise<CliOnJournal> {
   const { clock } = cli;
   const data = join(dir.path, 'real');
   let interrupted = false;
+  const asked: number[] = [];
   cli.openJournal = async () => {
     const opened = await openJournal({ dir: data, clock });
     const { record } = opened.journal;
-    const { after } = record;
+    const { after, before } = record;
     const stopped = new GatehouseError('GH1004', 'interrupted');
     Object.assign(record, {
-      after: async (...args: Parameters<typeof after>) => (interrupted ? Promise.reject(stopped) : after(...args)),
+      after: async (...args: Parameters<typeof after>) => {
+        asked.push(args[1].limit);
+        return interrupted ? Promise.reject(stopped) : after(...args);
+      },
+      before: async (...args: Parameters<typeof before>) => {
+        asked.push(args[1]);
+        return before(...args);
+      },
     });
     return opened;
   };
   return {
     clock,
+    asked,
     run: (...argv) => cli.run(...argv),
     async fill(write) {
       await cli.haveJournal();

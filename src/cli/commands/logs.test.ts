@@ -170,6 +170,30 @@ test('logs shows the newest 200 and says so; with a first day or `-n all` it sho
   expect(types((await ended).stdout)).toEqual(['channel', 'channel', 'failed']);
 });
 
+test('what seldom matches is found in a long record without all of it in memory', async () => {
+  await using cli = await scene();
+  const healthy = { channel: 'c', type: 'channel', state: 'healthy' } as const;
+  const failed = { channel: 'c', type: 'failed', code: 'GH2104', detail: '' } as const;
+  await cli.fill(async (journal, clock) => {
+    const event = { kind: 'event', event: { ...healthy, at: clock.now() } } as const;
+    for (let n = 0; n < 40; n += 1) await journal.commit(Array.from({ length: 1_000 }, () => event));
+    await journal.commit([{ kind: 'event', event: { ...failed, at: clock.now() } }]);
+  });
+  const asked = ['logs', '--json', '--grep', 'GH2104', '-n'];
+  expect(types((await cli.run(...asked, '5')).stdout)).toEqual(['model.failed', 'failed']);
+  expect(types((await cli.run(...asked, '1')).stdout)).toEqual(['failed']);
+  const ended = cli.run(...asked, '5', '-f', '--chat', '10');
+  await until('it waits for more', () => cli.clock.sleeping === 1);
+  const later = { ...failed, at: cli.clock.now(), messageId: 'test/bot/10:7' };
+  await cli.fill(async (journal) => void (await journal.commit([{ kind: 'event', event: later }])));
+  await cli.clock.advance(500);
+  await until('it waits again', () => cli.clock.sleeping === 1);
+  cli.interrupt();
+  await cli.clock.advance(500);
+  expect(types((await ended).stdout)).toEqual(['model.failed', 'failed']);
+  expect(Math.max(...cli.asked)).toBeLessThanOrEqual(16_000);
+});
+
 test('that nothing fits is said, except to programs', async () => {
   await using cli = await scene();
   expect(await cli.run('logs', '--chat', 'nope')).toEqual({

@@ -30,6 +30,8 @@ export interface LogsOptions {
 const NEWEST = 200;
 const NONE = 'no event matches in this period';
 const PAGE = 1_000;
+/** Once more events that were not asked for are held, the record is read forwards, page by page. */
+const MOST_IN_VAIN = 16_000;
 const FOLLOW_MS = 500;
 /** Runs of a chat that are remembered: the later events of a run do not name its chat. */
 const MOST_RUNS = 10_000;
@@ -95,7 +97,7 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
   const { deps, out } = context;
   const since = boundsOf(options, deps.clock.now());
   const most = mostOf(options);
-  const isAsked = filterOf(options, deps.clock.now());
+  let isAsked = filterOf(options, deps.clock.now());
   const position = new Position();
   const { stdout } = deps.stdio;
   const isTerminal = stdout.isTTY === true;
@@ -112,12 +114,12 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
     printed += lines.length;
   };
   if (most !== undefined) {
-    const { read, newest, isMore } = await newestOf(record, { most, since, isAsked: () => filterOf(options, deps.clock.now()) });
-    position.take(read, deps.clock.now());
-    // It learns which runs are of the chat.
-    for (const entry of read) isAsked(entry);
-    show(newest);
-    if (!options.follow) return isMore && options.lines === undefined && !out.json ? 'more' : printed;
+    const filter = (): Filter => filterOf(options, deps.clock.now());
+    const take = (read: readonly RecordedEvent[]) => void position.take(read, deps.clock.now());
+    const found = await newestOf(record, { most, since, filter, take });
+    isAsked = found.isAsked;
+    show(found.newest);
+    if (!options.follow) return found.isMore && options.lines === undefined && !out.json ? 'more' : printed;
     position.goBack(deps.clock.now());
   }
   for (;;) {
@@ -155,31 +157,63 @@ function mostOf({ lines, since }: LogsOptions): number | undefined {
   return lines === 'all' ? undefined : countOf('--lines', lines);
 }
 
-interface Newest {
+/** One remembers which runs are of its chat, by what it has seen. */
+type Filter = (entry: RecordedEvent) => boolean;
+
+interface Wanted {
   readonly most: number;
   readonly since: number;
-  /** A filter that has seen nothing: one remembers which runs are of its chat. */
-  readonly isAsked: () => (entry: RecordedEvent) => boolean;
+  /** One that has seen nothing. */
+  readonly filter: () => Filter;
+  /** Gets what was read, in its order. */
+  readonly take: (read: readonly RecordedEvent[]) => void;
+}
+
+interface Newest {
+  /** Oldest first. */
+  readonly newest: readonly RecordedEvent[];
+  readonly isMore: boolean;
+  /** Has seen what was read. */
+  readonly isAsked: Filter;
 }
 
 /**
- * The newest events that are asked for, oldest first, and all that was read for them. It reads from the end
- * of the record backwards, each time twice as far, until there are enough of them or `since` is passed.
+ * The newest events that are asked for. It reads from the end of the record backwards, each time twice as
+ * far, until there are enough of them or `since` is passed.
  */
-async function newestOf(
-  record: EventRecord,
-  { most, since, isAsked }: Newest,
-): Promise<{ read: readonly RecordedEvent[]; newest: readonly RecordedEvent[]; isMore: boolean }> {
+async function newestOf(record: EventRecord, wanted: Wanted): Promise<Newest> {
+  const { most, since, filter, take } = wanted;
   for (let read: readonly RecordedEvent[] = [], step = PAGE; ; step *= 2) {
     const earlier = await record.before(read[0]?.seq, step);
     read = [...earlier, ...read];
-    const found = read.filter(({ event }) => event.at >= since).filter(isAsked());
+    const isAsked = filter();
+    const found = read.filter(({ event }) => event.at >= since).filter(isAsked);
     const isAll = earlier.length < step || earlier.every(({ event }) => event.at < since);
-    if (found.length > most || isAll) return { read, newest: found.slice(-most), isMore: found.length > most };
+    if (found.length > most || isAll) {
+      take(read);
+      for (const entry of read) isAsked(entry);
+      return { newest: found.slice(-most), isMore: found.length > most, isAsked };
+    }
+    if (read.length - found.length > MOST_IN_VAIN) return await fromBeginning(record, wanted);
   }
 }
 
-function filterOf({ chat, level, grep, until }: LogsOptions, now: number): (entry: RecordedEvent) => boolean {
+/** The same, forwards: only pages and what is asked for are held. */
+async function fromBeginning(record: EventRecord, { most, since, filter, take }: Wanted): Promise<Newest> {
+  const isAsked = filter();
+  let newest: readonly RecordedEvent[] = [];
+  for (let isMore = false, seq = 0; ; ) {
+    const page = await record.after(seq, { limit: PAGE, since });
+    take(page);
+    const found = [...newest, ...page.filter(isAsked)];
+    isMore ||= found.length > most;
+    newest = found.slice(-most);
+    seq = page.at(-1)?.seq ?? seq;
+    if (page.length < PAGE) return { newest, isMore, isAsked };
+  }
+}
+
+function filterOf({ chat, level, grep, until }: LogsOptions, now: number): Filter {
   const ofChat = new Set<string>();
   const end = until === undefined ? Number.POSITIVE_INFINITY : parseTime('--until', until, now);
   return ({ event }) => {
