@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import type { ChannelStatus } from '../../core/turn.ts';
 import { openJournal } from '../../journal/open.ts';
+import { openAuthStore } from '../../lib/auth/store.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { isNotRoot } from '../../testing/files-of-root.ts';
@@ -282,7 +283,11 @@ test('the limit of a key that was found is one, as long as the config chooses no
   expect(await budget()).toMatchObject({ state: 'ok', what: '2 USD a day' });
   cli.env = {};
   expect(await budget()).toMatchObject({ state: 'warn' });
-  cli.logins.set('openai', 'sk-stored');
+  await using store = openAuthStore({ dir: cli.dataDir, clock: cli.clock });
+  const renews = { refreshToken: 'r', issuer: 'http://127.0.0.1:9', clientId: 'c', expiresAt: 1 };
+  await store.set({ provider: 'openai', accessToken: 'sk-old', authMethod: 'oauth', ...renews }, new AbortController().signal);
+  // To renew it would take a connection.
+  cli.logins.get = () => expect.unreachable('a login was asked for');
   expect(await budget()).toMatchObject({ state: 'ok', what: '2 USD a day' });
   await config(cli, { budget: undefined });
   expect(await budget()).toMatchObject({ state: 'warn' });

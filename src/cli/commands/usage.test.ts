@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/ledger.ts';
 import { openJournal } from '../../journal/open.ts';
+import { openAuthStore } from '../../lib/auth/store.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { startOfLocalDay } from '../../lib/wall-time.ts';
 import { collect, modelRequest } from '../../llm/contract.ts';
@@ -143,7 +144,8 @@ test('limits of today stand below the table; a key that was found and not chosen
   cli.env = { OLLAMA_MODEL: 'qwen3:4b' };
   expect((await cli.run('usage')).stdout).not.toContain('LIMIT');
   cli.env = {};
-  cli.logins.set('groq', 'gsk-x');
+  await using store = openAuthStore({ dir: cli.dataDir, clock: cli.clock });
+  await store.set({ provider: 'groq', accessToken: 'gsk-x', authMethod: 'paste_token' }, new AbortController().signal);
   expect((await cli.run('usage')).stdout).toContain('LIMIT');
 });
 
