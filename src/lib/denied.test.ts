@@ -49,6 +49,19 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
+test.skipIf(process.getuid?.() !== 0)('of a link that can be followed, what it leads to is named for chown', async () => {
+  await using dir = await tempDir();
+  const real = join(dir.path, 'real');
+  await mkdir(real);
+  await chown(real, 4_242, 4_242);
+  const link = join(dir.path, 'link');
+  await symlink('real', link);
+  const kept = deniedError(error(`${link}/.`));
+  expect(kept?.message).toBe(`this user may not use ${link} (it belongs to user 4242)`);
+  expect(kept?.hint).toContain(`sudo chown -R 0 ${real}\``);
+  expect(deniedError(error(join(link, 'absent')))?.hint).toContain(`sudo chown -R 0 ${real}\``);
+});
+
 test('other errors are none of it', () => {
   expect(deniedError(error('/a', 'ENOENT'))).toBeUndefined();
   expect(deniedError(Object.assign(new Error('x'), { code: 'EACCES' }))).toBeUndefined();

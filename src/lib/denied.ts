@@ -1,4 +1,4 @@
-import { readlinkSync, statSync } from 'node:fs';
+import { readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import { isErrno } from './errno.ts';
@@ -17,12 +17,12 @@ export function deniedError(error: unknown): GatehouseError | undefined {
 export function denied(asked: string, cause?: unknown): GatehouseError {
   // Only a directory has a `.`: see `ensureDataDir`.
   const path = asked.replace(/\/\.$/, '');
-  const { at, uid, behindLink } = nearest(path);
+  const { at, uid, real = at, behindLink } = nearest(path);
   const own = process.getuid?.();
   const isOwn = uid === undefined || uid === own;
   const whose = isOwn ? '' : ` (${at === path ? 'it' : at} belongs to user ${uid})`;
   // What lies behind a link may be shared: systemd has the directories of all its units in one.
-  const give = behindLink ? '' : `; or, while no daemon runs, give it to this one: \`sudo chown -R ${own} ${at}\``;
+  const give = behindLink ? '' : `; or, while no daemon runs, give it to this one: \`sudo chown -R ${own} ${real}\``;
   const hint = isOwn
     ? `see its mode with \`ls -ld ${at}\`, and give it back with \`chmod u+rwX\``
     : `run this as that user, such as with \`sudo -u '#${uid}'\`${give}`;
@@ -35,6 +35,8 @@ const MOST_LINKS = 8;
 interface Nearest {
   readonly at: string;
   readonly uid?: number;
+  /** The same without links: of one `chown -R` changes the link alone. */
+  readonly real?: string;
   /** A link on the way leads there. */
   readonly behindLink?: boolean;
 }
@@ -43,7 +45,7 @@ interface Nearest {
 function nearest(path: string, links = MOST_LINKS): Nearest {
   for (let at = path; ; at = dirname(at)) {
     try {
-      return { at, uid: statSync(at).uid };
+      return { at, uid: statSync(at).uid, real: realpathSync(at) };
     } catch {
       const target = links > 0 ? linkTarget(at) : undefined;
       if (target !== undefined) return { ...nearest(target, links - 1), behindLink: true };

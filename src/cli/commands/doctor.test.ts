@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -257,6 +258,18 @@ test.skipIf(isNotRoot)('where a link stands for the data directory, the advice n
   await rename(cli.dataDir, join(dir.path, 'private'));
   await symlink('private', cli.dataDir);
   expect((await doctor(cli, '--offline')).lines.get('data-dir')).toMatchObject({ fix: `sudo chown -R 0 ${dir.path}/private` });
+});
+
+test.skipIf(isNotRoot)('so it does where what the link leads to is another user’s', async () => {
+  await using dir = await tempDir();
+  await chmod(dir.path, 0o755);
+  await mkdir(join(dir.path, 'real'), { mode: 0o700 });
+  await symlink('real', join(dir.path, 'data'));
+  const program = `import { dataDirectory } from ${JSON.stringify(join(import.meta.dirname, '../doctor/files.ts'))};
+    process.setuid(65_534);
+    console.log((await dataDirectory.run({ dataDir: ${JSON.stringify(join(dir.path, 'data'))} })).fix);`;
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', program]);
+  expect(String(child.stdout)).toContain(`sudo chown -R $(id -u) ${dir.path}/real\n`);
 });
 
 test.each(['channels/email/auth.json', 'channels/whatsapp/login.db', 'mcp-logins/wiki/auth.json'])(

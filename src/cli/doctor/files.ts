@@ -55,17 +55,17 @@ export const dataDirectory: Check = {
       return warn(`${dataDir} is not there yet: the first start makes it`, `mkdir -p -m 700 ${word}`, make);
     }
     const own = process.getuid?.();
+    // Of a link `chown -R` changes the link alone.
+    const real = shellWord(await realpath(dataDir));
     if (own !== undefined && own !== 0 && found.uid !== own)
       return bad(
         `${dataDir} belongs to another user (id ${found.uid})`,
-        `sudo -u '#${found.uid}' gatehouse doctor; or, while no daemon runs, sudo chown -R $(id -u) ${word}`,
+        `sudo -u '#${found.uid}' gatehouse doctor; or, while no daemon runs, sudo chown -R $(id -u) ${real}`,
       );
     const unusable = await ensureDataDir(dataDir).catch((error: unknown) => dataDirError(dataDir, error));
     if (unusable) return bad(unusable.message, unusable.hint);
     const strange = own === undefined ? undefined : await ofOthers(dataDir, found.uid);
-    // Of a link `chown -R` changes the link alone.
-    if (strange !== undefined)
-      return bad(`${strange} belongs to another user`, `sudo chown -R ${found.uid} ${shellWord(await realpath(dataDir))}`);
+    if (strange !== undefined) return bad(`${strange} belongs to another user`, `sudo chown -R ${found.uid} ${real}`);
     if ((found.mode & OTHERS) === 0) return ok(dataDir);
     const close = async (): Promise<string> => {
       await chmod(dataDir, 0o700);
