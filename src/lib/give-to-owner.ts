@@ -3,7 +3,7 @@ import { chown, type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { isErrno } from './errno.ts';
 
-/** `O_PATH`: stands for what lies there without opening it, so no pipe waits and no lock goes at its closing. */
+/** `O_PATH`: holds what lies there without opening it, so no pipe waits, and closing it frees no lock. */
 const O_PATH = 0o10000000;
 
 export interface Owner {

@@ -95,7 +95,7 @@ async function limited(context: CommandContext, config: Config, tried: Config): 
   return { ...tried, budget: budgetSection.parse(budget) };
 }
 
-/** Such a server is one's own, and no price of it is known. What is wrong with the model is said by the start. */
+/** Such a server is one's own, and no price of it is known. The start says what is wrong with the model. */
 async function isKeyless(context: CommandContext, config: Config): Promise<boolean> {
   const storedKey = (provider: string) => context.deps.storedKey(dataDirOf(context), provider);
   try {
