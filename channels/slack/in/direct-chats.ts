@@ -8,8 +8,8 @@ import type { SlackClient } from '../wire/client.ts';
 import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
 
 /**
- * The platform wants its acknowledgement within three seconds, and repeats no shortcut and no command:
- * what fails in passing is asked again within them.
+ * The platform wants its acknowledgement within three seconds, and repeats no shortcut: what fails in passing
+ * is asked again within them.
  */
 const OPEN_MS = 2_000;
 const ATTEMPT_MS = 800;
@@ -38,14 +38,14 @@ export class DirectChats {
 
   /**
    * The id of the conversation; undefined where the platform refuses to open it, which is logged once
-   * with the fix. Rejects after some attempts where a later one may help, and with `signal.reason`.
+   * with the fix. Rejects after `ms` where a later attempt may help, and with `signal.reason`.
    */
-  async idOf(user: string, signal: AbortSignal): Promise<string | undefined> {
+  async idOf(user: string, signal: AbortSignal, ms = OPEN_MS): Promise<string | undefined> {
     const known = this.#known.get(user);
     if (known !== undefined) return known;
     const { clock, logger } = this.#options;
     try {
-      const answer = await withDeadline({ clock, ms: OPEN_MS, signal }, (inner) => this.#open(user, inner));
+      const answer = await withDeadline({ clock, ms, signal }, (inner) => this.#open(user, inner));
       const id = str(obj(answer['channel'])['id']);
       if (id !== undefined) this.#known.set(user, id);
       this.#told = undefined;

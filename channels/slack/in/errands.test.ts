@@ -81,6 +81,43 @@ test('without the scope to write to people, a command is one of the conversation
   expect([message.chatId, message.refusal]).toEqual([DIRECT, undefined]);
 });
 
+const command = (text: string, n = 1): Json => ({
+  ...{ command: text, text: '', channel_id: DIRECT, user_id: PERSON, team_id: 'T0TEST', trigger_id: `9.${n}` },
+});
+
+test.each(['drop', 'hang'] as const)('a command is taken where it was given when questions about that %s', async (kind) => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind, times: 1_000 });
+  at.server.transport.deliver('slash_commands', command('/stop'));
+  const message = await until('it arrived', () => at.host.accepted[0]);
+  expect([message.chatId, message.text, message.refusal]).toEqual([DIRECT, '/stop', undefined]);
+  await quiet(at);
+  expect(at.logged('slack.direct-chat-unknown')).toHaveLength(1);
+});
+
+test('F44 a command is taken also while a hundred wait for the platform', async () => {
+  const quick = quickClock(1);
+  const sleep = (ms: number, signal?: AbortSignal) => quick.sleep(ms >= CALL_MS ? 100_000 : ms, signal);
+  const at = await scene({ clock: { ...quick, sleep } });
+  at.server.fault({ method: 'conversations.open', kind: 'hang', times: 100 });
+  for (let person = 0; person < 100; person += 1) at.press({ type: 'shortcut', user: { id: `U0P${person}` } });
+  at.server.transport.deliver('slash_commands', command('/stop'));
+  expect(await until('it arrived', () => at.host.accepted[0])).toMatchObject({ text: '/stop' });
+});
+
+test('what a person writes and commands behind a command stays behind it, and others do not wait', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'conversations.open', kind: 'hang' });
+  at.server.transport.deliver('slash_commands', command('/new', 1));
+  at.server.say({ text: 'one' });
+  at.server.transport.deliver('slash_commands', command('/tasks', 2));
+  at.server.say({ text: 'two' });
+  at.server.say({ text: `<@${BOT_USER}> hi`, user: 'U0BOB', channel: 'C0TEST' });
+  await until('all arrived', () => at.host.accepted.length === 5);
+  expect(at.host.accepted.map(({ text }) => text.replace(/^@\S+ /, ''))).toEqual(['hi', '/new', 'one', '/tasks', 'two']);
+  await quiet(at);
+});
+
 test('a message of ours is quoted as ours, one of another app by what it shows', async () => {
   const at = await scene();
   at.press(at.about({ type: 'message', ts: '1767225600.000100', user: BOT_USER, text: 'an answer' }));

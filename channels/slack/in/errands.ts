@@ -20,6 +20,10 @@ const MOST = 100;
  * other event of the same message has them, and is there within this time.
  */
 const TWIN_MS = 1_000;
+/** What a command, and what its person writes behind it, may wait for the platform. */
+const COMMAND_MS = 1_000;
+
+const NO_ROOM = 'more arrives than can be stored';
 
 export interface ErrandsOptions {
   readonly intake: Pick<Intake, 'push'>;
@@ -35,6 +39,8 @@ export interface ErrandsOptions {
 export class Errands {
   readonly #options: ErrandsOptions;
   readonly #running = new Set<Promise<void>>();
+  /** By person: their command that waits for the platform, and what came from them since, in that order. */
+  readonly #held = new Map<string, IntakeItem[]>();
 
   constructor(options: ErrandsOptions) {
     this.#options = options;
@@ -42,12 +48,15 @@ export class Errands {
 
   /**
    * As `Intake.push`. What fails and may succeed later is not acknowledged: the platform delivers an event
-   * again, and tells the person of a shortcut.
+   * again, and tells the person of a shortcut. A command is taken all the same, for it comes once.
    */
   take(item: IntakeItem): boolean {
     const { kind } = item.payload;
     const errand = this.#errandOf(item);
-    if (!errand) return this.#options.intake.push(item);
+    const held = this.#held.get(senderOf(item.payload) ?? '');
+    if (held && held.length < MOST && (!errand || kind === 'command')) return held.push(item) > 0;
+    const isAsGiven = kind === 'command' && (held !== undefined || this.#running.size >= MOST);
+    if (!errand || isAsGiven) return this.#options.intake.push(item);
     if (this.#running.size >= MOST) {
       // Leaving the connection brings an event again; a shortcut comes once, and those under way would be
       // lost with it.
@@ -109,14 +118,36 @@ export class Errands {
   }
 
   /**
-   * Moves the command to the direct conversation with the app, wherever it was given. Without the scope for
-   * that it stays where it was given. Rejects as `#takeShortcut`.
+   * Moves the command to the direct conversation with the app, wherever it was given. It stays where it was
+   * given without the scope for that, and where the platform does not say in time which conversation it is:
+   * mostly it is that one. What the person writes and commands meanwhile follows.
    */
-  async #takeCommand({ payload, ack }: IntakeItem, person: string): Promise<void> {
-    const { directChats, signal } = this.#options;
-    const directId = await directChats.idOf(person, signal);
-    const body = directId === undefined ? payload.body : { ...payload.body, channel_id: directId };
-    this.#hand({ payload: { ...payload, body }, ack }, {});
+  async #takeCommand(item: IntakeItem, person: string): Promise<void> {
+    const held = [item];
+    this.#held.set(person, held);
+    try {
+      const directId = await this.#directIdOf(person);
+      for (const { payload, ack } of held) {
+        const isMoved = directId !== undefined && askerInDirect(payload) !== undefined;
+        const body = isMoved ? { ...payload.body, channel_id: directId } : payload.body;
+        // What finds no room is not acknowledged.
+        if (!this.#options.intake.push({ payload: { ...payload, body }, ack })) this.#warn(payload.kind, new Error(NO_ROOM));
+      }
+    } finally {
+      this.#held.delete(person);
+    }
+  }
+
+  /** Undefined where the platform does not say it. Rejects with `signal.reason`. */
+  async #directIdOf(person: string): Promise<string | undefined> {
+    const { directChats, logger, signal } = this.#options;
+    try {
+      return await directChats.idOf(person, signal, COMMAND_MS);
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn('slack.direct-chat-unknown', { error: errorText(error) });
+      return undefined;
+    }
   }
 
   async #sisterOf(payload: SlackPayload): Promise<Pick<SlackPayload, 'sisterTeam'>> {
@@ -127,7 +158,7 @@ export class Errands {
 
   #hand({ payload, ack }: IntakeItem, sister: Pick<SlackPayload, 'sisterTeam'>): void {
     const isTaken = this.#options.intake.push({ payload: { ...payload, ...sister }, ack });
-    if (!isTaken) throw new Error('more arrives than can be stored');
+    if (!isTaken) throw new Error(NO_ROOM);
   }
 }
 
@@ -144,4 +175,11 @@ function mayLackFiles({ kind, body }: SlackPayload): boolean {
 function askerInDirect({ kind, body }: SlackPayload): string | undefined {
   const isDirect = kind === 'command' && str(body['channel_id'])?.startsWith('D') === true;
   return isDirect ? str(body['user_id']) : undefined;
+}
+
+/** Who wrote, edited, pressed or commanded; undefined where the payload does not say. */
+function senderOf({ kind, body }: SlackPayload): string | undefined {
+  if (kind !== 'event') return kind === 'command' ? str(body['user_id']) : personOf(body);
+  const event = obj(body['event']);
+  return str(event['user']) ?? str(obj(event['message'])['user']);
 }
