@@ -32,6 +32,7 @@ function reading(all: readonly MessageRecord[], host: TestHost, accepted?: Reado
   const catchUp = new CatchUp({
     client: { list: async () => page(0), media: async () => [] },
     intake: {
+      resume: (stored) => intake.resume(stored),
       offer: (batch, cursor) => intake.offer(batch, cursor),
       accepted: (sid) => accepted?.has(sid) ?? intake.accepted(sid),
     },

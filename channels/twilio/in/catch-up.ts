@@ -6,7 +6,7 @@ import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { apiFailureOf } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import type { MediaRecord, MessageList, MessageRecord, TwilioClient } from '../wire/client.ts';
-import { advance, firstCursor, type ListCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
+import { advance, firstCursor, type ListCursor, OVERLAP_MS, since } from './cursor.ts';
 import { MESSAGE_SID } from './inbound.ts';
 import type { Intake } from './intake.ts';
 
@@ -27,7 +27,7 @@ const MAX_HELD = 2_000;
 export interface CatchUpOptions {
   readonly client: Pick<TwilioClient, 'list' | 'media'>;
   readonly host: Pick<ChannelHost, 'cursor'>;
-  readonly intake: Pick<Intake, 'offer' | 'accepted'>;
+  readonly intake: Pick<Intake, 'resume' | 'offer' | 'accepted'>;
   readonly number: string;
   /** `later`: there is no room for it in this minute. It and what follows is left to the next reading. */
   readonly toInbound: (record: MessageRecord, media: readonly MediaRecord[] | undefined) => InboundMessage | 'later';
@@ -71,7 +71,7 @@ export class CatchUp {
     const { host, clock, logger, intake } = this.#options;
     if (!this.#cursor) {
       const stored = await host.cursor();
-      this.#cursor = stored === undefined ? undefined : parseCursor(stored);
+      this.#cursor = intake.resume(stored);
       if (!this.#cursor) {
         if (stored !== undefined) logger.warn('twilio.cursor-unreadable');
         // This call also tells whether the credentials are good. The first start answers nothing that is
@@ -79,7 +79,7 @@ export class CatchUp {
         // lie before the first start.
         const { serverTime } = await this.#call((signal) => this.#options.client.list({ to: this.#options.number }, signal));
         const cursor = firstCursor(serverTime ?? clock.now());
-        await intake.offer([], JSON.stringify(cursor));
+        await intake.offer([], cursor);
         this.#cursor = cursor;
         this.#saved = cursor.at;
         return { messages: [], serverTime: cursor.at };
@@ -142,7 +142,7 @@ export class CatchUp {
       const last = !held && start + BATCH >= fresh.length;
       cursor = advance(cursor, (last ? end : undefined) ?? chunk[batch.length - 1]?.at ?? cursor.at);
       if (batch.length > 0) {
-        await intake.offer(batch, JSON.stringify(cursor));
+        await intake.offer(batch, cursor);
         this.#saved = cursor.at;
       }
       if (held) return { cursor, held };
@@ -150,7 +150,7 @@ export class CatchUp {
     if (fresh.length === 0 && end !== undefined) cursor = advance(cursor, end);
     // A cursor that only grew older costs a longer list after a restart, a commit each minute costs more.
     if (cursor.at - this.#saved > OVERLAP_MS / 3) {
-      await intake.offer([], JSON.stringify(cursor));
+      await intake.offer([], cursor);
       this.#saved = cursor.at;
     }
     return { cursor, held: false };

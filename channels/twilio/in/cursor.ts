@@ -1,5 +1,5 @@
 /** How far the list of messages is read; the host keeps it in the same transaction as the messages. Pure. */
-import { obj, parseObject } from '../../kit/json.ts';
+import { list, obj, parseObject } from '../../kit/json.ts';
 
 export interface ListCursor {
   /** Platform's clock, epoch ms: everything that was visible in the list then is handled. */
@@ -28,6 +28,15 @@ export function since({ at, floor }: ListCursor): number {
 /** Never goes back: clocks may. */
 export function advance(cursor: ListCursor, at: number): ListCursor {
   return { ...cursor, at: Math.max(cursor.at, at) };
+}
+
+/** `answered`: SIDs of late of messages that the platform says it answered, which the list does not tell. */
+export function formatCursor(cursor: ListCursor, answered: readonly string[]): string {
+  return JSON.stringify({ ...cursor, ...(answered.length > 0 && { answered }) });
+}
+
+export function answeredIn(text: string | undefined): readonly string[] {
+  return list(obj(parseObject(text))['answered']).filter((sid) => typeof sid === 'string');
 }
 
 /** Undefined for anything that is not a cursor of ours. */

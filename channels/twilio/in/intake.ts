@@ -1,12 +1,16 @@
 import type { InboundMessage } from '../../../src/core/message.ts';
 import { InboundLine } from '../../kit/inbound-line.ts';
 import { untilAborted } from '../../kit/linked.ts';
+import { RecentMap } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import { answeredIn, formatCursor, type ListCursor, parseCursor } from './cursor.ts';
 
 /** Longer than the list is looked at again. */
 const REMEMBER_MS = 60 * 60_000;
 /** Webhooks that wait, answered with 503 or not yet; what is beyond comes with the list. */
 const MAX_WAITING = 200;
+/** Messages that the platform says it answered, of the time that the list is looked at again. */
+const MAX_ANSWERED = 100;
 
 /** Webhooks and the list meet here: one offer at a time, in order of arrival. */
 export class Intake {
@@ -16,6 +20,10 @@ export class Intake {
    * offer it each time.
    */
   readonly #accepted = new Map<string, number>();
+  /** SIDs of what a webhook says the platform answered: the list does not, and the journal keeps no refusal. */
+  readonly #answered = new RecentMap<true>(MAX_ANSWERED);
+  /** As it was committed last. */
+  #cursor: ListCursor | undefined;
   readonly #open = Promise.withResolvers<void>();
   readonly #line = new InboundLine();
   #waiting = 0;
@@ -29,8 +37,16 @@ export class Intake {
     this.#open.resolve();
   }
 
+  /** Goes on where an earlier process ended. Undefined where that was no cursor of ours. */
+  resume(stored: string | undefined): ListCursor | undefined {
+    for (const sid of answeredIn(stored)) this.#answered.set(sid, true);
+    this.#cursor = stored === undefined ? undefined : parseCursor(stored);
+    return this.#cursor;
+  }
+
+  /** True for a message that the list need not offer. */
   accepted(sid: string): boolean {
-    return this.#accepted.has(sid);
+    return this.#accepted.has(sid) || this.#answered.has(sid);
   }
 
   /**
@@ -40,11 +56,13 @@ export class Intake {
   async push(message: InboundMessage): Promise<'accepted' | 'full'> {
     if (this.#waiting >= MAX_WAITING) return 'full';
     this.#waiting += 1;
+    const isAnswered = message.refusal === 'answered-by-platform';
+    if (isAnswered) this.#answered.set(message.platformId, true);
     try {
       await untilAborted(this.#open.promise, this.#options.signal);
       // The list may have brought it while it waited; offering it again is harmless and tells that it is
       // durable.
-      await this.offer([message]);
+      await this.#line.run(() => this.#offer([message], isAnswered ? this.#cursor : undefined));
       return 'accepted';
     } finally {
       this.#waiting -= 1;
@@ -52,7 +70,7 @@ export class Intake {
   }
 
   /** Resolves once the host accepted. Rejects with the signal's reason alone. */
-  offer(batch: readonly InboundMessage[], cursor?: string): Promise<void> {
+  offer(batch: readonly InboundMessage[], cursor?: ListCursor): Promise<void> {
     return this.#line.run(() => this.#offer(batch, cursor));
   }
 
@@ -61,9 +79,11 @@ export class Intake {
     return this.#line.idle();
   }
 
-  async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
+  async #offer(batch: readonly InboundMessage[], cursor: ListCursor | undefined): Promise<void> {
     const { clock } = this.#options;
-    await storeMessages(batch, cursor, this.#options);
+    if (cursor) this.#cursor = cursor;
+    const answered = [...this.#answered].map(([sid]) => sid);
+    await storeMessages(batch, cursor && formatCursor(cursor, answered), this.#options);
     const now = clock.monotonic();
     for (const { platformId } of batch) {
       this.#accepted.delete(platformId);

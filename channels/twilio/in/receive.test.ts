@@ -49,6 +49,23 @@ test.concurrent('the answer to a webhook is empty TwiML, after the commit', asyn
   });
 });
 
+test.concurrent('a word to a short code that Twilio says it answered is not answered after a restart either', async () => {
+  await using at = await scene();
+  const settings = { from_number: '12345' };
+  const host = new TestHost();
+  const { channel } = await at.start(settings, host);
+  at.platform.inject(ADA, 'HELP', { to: '12345', fields: { OptOutType: 'HELP' } });
+  await until('it was offered', () => host.offered.length === 1);
+  await channel.stop();
+  at.platform.inject(ADA, 'hi', { to: '12345', silent: true });
+  await at.start(settings, host);
+  await until('what was missed arrived', () => host.offered.some(({ text }) => text === 'hi'));
+  expect(host.offered.map(({ text, refusal }) => [text, refusal])).toEqual([
+    ['HELP', 'answered-by-platform'],
+    ['hi', undefined],
+  ]);
+});
+
 test.concurrent('A7 a webhook without a signature, with a wrong one or over a changed body reaches nothing', async () => {
   await using at = await scene();
   const { host } = await at.start();
