@@ -155,7 +155,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   async react(
-    target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
+    target: Pick<OutboundPart, 'chatId' | 'threadId' | 'replyContext'> & { platformId: string },
     emoji: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {

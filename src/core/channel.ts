@@ -139,7 +139,7 @@ export interface Channel {
    * message is the platform's reason and holds no secret.
    */
   react?(
-    target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
+    target: Pick<OutboundPart, 'chatId' | 'threadId' | 'replyContext'> & { platformId: string },
     emoji: string | undefined,
     signal: AbortSignal,
   ): Promise<void>;

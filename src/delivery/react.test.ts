@@ -21,6 +21,14 @@ test('a reaction goes under the message itself, and under the corrected one when
   expect(at.channel.reactions.map(({ platformId }) => platformId)).toEqual(['m1', 'm1']);
 });
 
+test('a reaction is put with what an answer to its message needs', async () => {
+  const at = scene(new TestChannel('test').withReactions());
+  const places: unknown[] = [];
+  at.channel.react = async ({ replyContext }) => void places.push(replyContext);
+  await at.put({ replyContext: { jid: 'as it came' } });
+  expect(places).toEqual([{ jid: 'as it came' }]);
+});
+
 test('reactions wait for the chat’s rate limit, and are refused where answers would have to wait for them', async () => {
   const at = scene();
   await at.put();

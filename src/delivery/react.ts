@@ -24,10 +24,11 @@ export async function putReaction(message: InboundMessage, emoji: string | undef
   if (!channel?.react) throw new Error('the channel is not connected, or has no reactions');
   const waitMs = await untilAllowed(message, channel, options);
   signal.throwIfAborted();
-  const { chatId, threadId, platformId, targetId } = message;
+  const { chatId, threadId, replyContext, platformId, targetId } = message;
   const target = {
     chatId,
     ...(threadId === undefined ? {} : { threadId }),
+    ...(replyContext && { replyContext }),
     platformId: (message.kind === 'edit' ? targetId : undefined) ?? platformId,
   };
   const call = async (limit: AbortSignal): Promise<{ readonly error?: unknown }> => {

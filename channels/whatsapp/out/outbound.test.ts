@@ -197,6 +197,15 @@ describe.concurrent('sending', () => {
     expect([...at.platform.seen.map(({ to }) => to), typing.attrs['to']]).toEqual([ada.lidJid, ada.lidJid, ada.lidJid]);
   });
 
+  test('a reaction goes to where its message stands, though its person has another address too', async () => {
+    await using at = await whatsAppScene();
+    await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'hi' } });
+    const { chatId, platformId, replyContext = {} } = await at.received();
+    await at.channel.react?.({ chatId, platformId, replyContext }, '👀', at.signal);
+    const { to, message } = at.platform.seen.at(-1) ?? {};
+    expect([to, message?.reactionMessage?.key?.remoteJid]).toEqual([replyContext['jid'], replyContext['jid']]);
+  });
+
   test('an answer that says again what it said before is shown, and every attempt at it has the same id', async () => {
     await using at = await whatsAppScene();
     at.platform.person(ADA);
