@@ -196,6 +196,18 @@ test('F22 where the clock was ahead at the first start, what is said from then o
   await until('both arrived', () => host.accepted.length === 2);
 });
 
+test('F22 where the clock was ahead at the first start, what is missed from then on is answered', async () => {
+  await using at = await scene({ replays: 'all', caps: ALL_CAPS, batch: 'chathistory', keepsMsgids: true });
+  const host = new KnowingHost(formatCursor(Date.now() + 8 * HOUR_MS));
+  await using _adapter = await at.adapter(host);
+  at.say('now', { msgid: 'm1' });
+  await until('it arrived', () => host.accepted.length === 1);
+  at.bouncer.cut();
+  await until('it is gone', () => at.bouncer.connections === 0);
+  at.say('missed', { msgid: 'm2' });
+  await until('it arrived', () => texts(host).includes('missed'));
+});
+
 test('what the bot said itself, and what ZNC and Ergo say, is no message', async () => {
   await using at = await scene({ replays: 'all' });
   const host = new TestHost();

@@ -71,9 +71,10 @@ export async function receive(options: ReceiveOptions): Promise<void> {
 async function firstStart({ host, life, deps: { clock, logger } }: ReceiveOptions): Promise<number> {
   const stored = await host.cursor();
   const since = parseCursor(stored);
-  if (since !== undefined) return since;
-  if (stored !== undefined) logger.warn('irc.cursor-unreadable', {});
   const now = clock.now();
+  // One that lies ahead was told by a clock that was set back since, and would hide what is missed until then.
+  if (since !== undefined && since <= now) return since;
+  if (stored !== undefined && since === undefined) logger.warn('irc.cursor-unreadable', {});
   life.keep(formatCursor(now));
   return now;
 }
