@@ -244,6 +244,22 @@ test('the bare name points at the message replied to, else at what the thread be
     expect((await say(alone)).refusal).toBe('empty');
 });
 
+test('the bare name points at the words that the thread begins with now', async () => {
+  const answers: Record<string, object> = { [STARTER]: starter };
+  const { say, push, routes } = start(answers);
+  push('THREAD_CREATE', thread);
+  const bare = { ...inThread, ...MENTION, content: `<@${BOT}>` };
+  expect((await say(bare)).replyTo?.text).toBe('[photo]\nlook at this');
+  const edited = { ...starter, guild_id: GUILD, content: 'look again', edited_timestamp: new Date().toISOString() };
+  answers[STARTER] = edited;
+  push('MESSAGE_UPDATE', edited);
+  expect((await say(bare)).replyTo?.text).toBe('[photo]\nlook again');
+  delete answers[STARTER];
+  push('MESSAGE_DELETE', { id: THREAD, channel_id: ROOM, guild_id: GUILD });
+  expect((await say(bare)).replyTo).toBeUndefined();
+  expect(routes).toEqual([STARTER, STARTER, STARTER]);
+});
+
 test('a post whose words the platform withholds is empty, whatever its title says', async () => {
   const { say, push } = start();
   push('THREAD_CREATE', { ...thread, parent_id: FORUM });

@@ -58,6 +58,12 @@ export class CalledIn {
     if (snowflake(starter['id']) !== undefined) this.#starters.set(thread, starter);
   }
 
+  /** The message was edited or deleted: where a thread began with it, it is asked for anew. */
+  forget(message: string): void {
+    // A thread has the id of that message.
+    this.#starters.delete(message);
+  }
+
   /**
    * `isCalled`: the message speaks to the agent. What no person will read is not fetched. `isBare`: it says
    * no more than its name, which points at how the thread began.

@@ -221,6 +221,7 @@ export class Receiver {
     const { account, clock } = this.#options;
     const kind = CHANGES.get(packet.t);
     if (kind === undefined) return;
+    if (kind !== 'reaction') for (const id of [event['id'], event['ids']].flat()) this.#contexts.calledIn.forget(String(id));
     // Our own edits and reactions, and the previews the platform makes of our messages.
     if (kind === 'edit' && obj(event['author'])['id'] === account) return;
     if (kind === 'reaction' && event['user_id'] === account) return;

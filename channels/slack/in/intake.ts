@@ -23,7 +23,7 @@ export interface IntakeOptions extends StoringOptions {
   readonly cursor: Cursor;
   readonly context: () => InboundContext;
   readonly names: Pick<UserNames, 'named'>;
-  readonly parents: Pick<ThreadParents, 'quoted'>;
+  readonly parents: Pick<ThreadParents, 'quoted' | 'forget'>;
   readonly notices: Pick<Notices, 'take'>;
   readonly bots: Pick<BotTurns, 'judge'>;
   /** Told the platformId of each message that was edited. */
@@ -169,10 +169,14 @@ export class Intake {
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
     const { names, parents, signal, bots } = this.#options;
+    for (const { kind, targetId } of batch) {
+      if (targetId === undefined || (kind !== 'edit' && kind !== 'delete')) continue;
+      parents.forget(targetId);
+      if (kind === 'edit') this.#options.onEdit(targetId);
+    }
     const judged = batch.map((message) => bots.judge(message));
     const [named, quoted] = await Promise.all([names.named(judged, signal), parents.quoted(judged, signal)]);
     const whole = named.map((message, n) => ({ ...message, ...asQuoted(quoted[n]) }));
-    for (const { kind, targetId } of batch) if (kind === 'edit' && targetId !== undefined) this.#options.onEdit(targetId);
     await storeMessages(whole, cursor, this.#options);
     for (const { id } of batch) this.#recent.add(id);
   }

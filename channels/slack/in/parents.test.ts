@@ -115,6 +115,20 @@ test('the bare name under a thread points at what the thread began with, also wh
   expect([alone.refusal, alone.replyTo]).toEqual(['empty', undefined]);
 });
 
+test('the bare name points at the words that the thread begins with now', async () => {
+  const at = await scene();
+  const parent = at.server.store({ channel: CHANNEL, user: 'U0BOB', text: 'report A' });
+  await at.reply(parent, `<@${BOT_USER}>`);
+  const edited = { user: 'U0BOB', ts: at.server.workspace.nextTs() };
+  const place = { channel: CHANNEL, channel_type: 'channel', ts: at.server.workspace.nextTs(), event_ts: edited.ts };
+  const message = { ...parent, text: 'report B', edited };
+  const change = { type: 'message', subtype: 'message_changed', hidden: true, ...place };
+  at.server.event({ ...change, message, previous_message: { ...parent } });
+  Object.assign(parent, { text: 'report B', edited });
+  await until('the edit was offered', () => at.host.offered.some(({ kind }) => kind === 'edit'));
+  expect((await at.reply(parent, `<@${BOT_USER}>`)).replyTo).toMatchObject({ text: 'report B' });
+});
+
 test('nothing is fetched for talk among people, for the first message itself, nor in a thread that we wrote in', async () => {
   const at = await scene();
   const talk = at.server.store({ channel: CHANNEL, text: 'lunch?' });

@@ -58,6 +58,11 @@ export class ThreadParents {
     return await Promise.all(messages.map((message) => this.#withParent(message, signal)));
   }
 
+  /** The message was edited or deleted: it is asked for anew. */
+  forget(platformId: string): void {
+    this.#kept.delete(platformId);
+  }
+
   async #withParent(message: InboundMessage, signal: AbortSignal): Promise<InboundMessage> {
     const { chatId, threadId } = message;
     if (threadId === undefined || message.refusal !== undefined || message.kind !== 'message') return message;
