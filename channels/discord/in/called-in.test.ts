@@ -260,6 +260,15 @@ test('the bare name points at the words that the thread begins with now', async 
   expect(routes).toEqual([STARTER, STARTER, STARTER]);
 });
 
+test('the name with a file of the sender is about that file', async () => {
+  const { say, push } = start({ [STARTER]: starter });
+  push('THREAD_CREATE', thread);
+  push('MESSAGE_CREATE', { id: idAt(Date.now()), type: 0, channel_id: THREAD, guild_id: GUILD, author: bot, content: 'a cat' });
+  const own = { ...picture, id: '9100000000000000009' };
+  const said = await say({ ...inThread, ...MENTION, content: `<@${BOT}>`, attachments: [own] });
+  expect([said.media.length, said.replyTo]).toEqual([1, undefined]);
+});
+
 test('a post whose words the platform withholds is empty, whatever its title says', async () => {
   const { say, push } = start();
   push('THREAD_CREATE', { ...thread, parent_id: FORUM });

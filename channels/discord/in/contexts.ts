@@ -8,7 +8,7 @@ import { Asking } from './asking.ts';
 import { CalledIn } from './called-in.ts';
 import type { InboundContext } from './inbound.ts';
 import { snapshotsOf } from './inbound-content.ts';
-import { namesNobodyElse, piecesOf } from './inbound-reply.ts';
+import { filesOf, namesNobodyElse, piecesOf } from './inbound-reply.ts';
 import { type Addressing, readText } from './inbound-text.ts';
 import { Names } from './names.ts';
 import { type Place, Places } from './places.ts';
@@ -71,7 +71,8 @@ export class Contexts {
     const isFollowing = context.isFollowed === true && namesNobodyElse(message, account);
     const said = readText(message, context.to);
     const isCalled = isPrivate || isFollowing || said.mentioned;
-    const isBare = said.mentioned && composed(...piecesOf(message, said.text, undefined)).text === '';
+    const hasFiles = filesOf(message, { channelId: place.id, id: String(message['id']) }).length > 0;
+    const isBare = said.mentioned && !hasFiles && composed(...piecesOf(message, said.text, undefined)).text === '';
     const around = await this.calledIn.surroundings(message, place, { isCalled, isBare });
     const beside = [obj(message['referenced_message']), around.referenced, around.starter].filter((other) => other !== undefined);
     const read = [message, ...beside].flatMap((body) => [body, ...snapshotsOf(body)]);
