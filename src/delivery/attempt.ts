@@ -96,9 +96,10 @@ function longer(ms: number, own: number | undefined): number {
   return Math.max(ms, own === undefined ? 0 : own + OWN_LIMIT_MARGIN_MS);
 }
 
-async function ask(channel: Channel, { part, createdAt }: OutboxRow, signal: AbortSignal) {
+/** A part may have waited for days before its first attempt, and some adapters read all that was written since. */
+async function ask(channel: Channel, { part, createdAt, doubtSince = createdAt }: OutboxRow, signal: AbortSignal) {
   try {
-    return await channel.find?.(part, signal, createdAt);
+    return await channel.find?.(part, signal, doubtSince);
   } catch {
     return undefined; // the same as "cannot say now": asked again, then UNKNOWN
   }

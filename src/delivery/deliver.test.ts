@@ -155,10 +155,10 @@ test('a find channel that is not ready is asked first when it is, and nothing ov
   expect(after.channel.shown.map((one) => one.text)).toEqual(['text 0', 'text 1']);
 });
 
-test('F8 find is told from when on to look: the time when the part was written', async () => {
+test('F8 find is told from when on to look, also after a restart: the time of the first attempt in doubt', async () => {
   const before = setup({ sendClass: 'find' });
   before.channel.script = () => 'accept-then-hang';
-  const writtenAt = before.clock.now();
+  const triedAt = before.clock.now();
   await before.post(answer(1));
   await before.clock.advance(0);
   let up = false;
@@ -168,7 +168,20 @@ test('F8 find is told from when on to look: the time when the part was written',
   up = true;
   after.delivery.pokeChannel('test');
   await after.clock.advance(30_000);
-  expect([after.channel.foundSince, after.states()]).toEqual([writtenAt, ['SENT']]);
+  expect([after.channel.foundSince, after.states()]).toEqual([triedAt, ['SENT']]);
+});
+
+test('F8 find is told of no time before the first attempt in doubt, however long the part had waited', async () => {
+  let up = false;
+  const at = setup({ sendClass: 'find', ready: () => up });
+  at.channel.script = () => 'hang';
+  await at.post(answer(1, {}, at.clock.now() + 7 * 24 * HOUR));
+  await at.clock.advance(3 * 24 * HOUR);
+  up = true;
+  const triedAt = at.clock.now();
+  at.delivery.pokeChannel('test');
+  await at.clock.advance(120_000);
+  expect(at.channel.foundSince).toBe(triedAt);
 });
 
 test('F14 disk full before SENDING: nothing is sent until the row can be written', async () => {
