@@ -161,6 +161,22 @@ test('who takes back one picture of an album takes the album back', async () => 
   expect(await at.received(2)).toMatchObject({ kind: 'delete', targetId: whole.platformId });
 });
 
+test('who takes back one picture of an album after the connection broke takes the album back', async () => {
+  await using at = await whatsAppScene();
+  const from = at.platform.person(ADA);
+  const picture = await album(at, 2);
+  const [one, two] = [await picture('one'), await picture('two')];
+  post(at, one, two);
+  const whole = await at.received();
+  await acknowledged(at);
+  const { logins } = at.platform;
+  at.platform.cut();
+  await until('it is back', () => at.platform.logins > logins && at.host.state === 'healthy');
+  const key = { id: two.attrs['id'] ?? '', fromMe: true };
+  await at.platform.write({ from, message: { protocolMessage: { key, type: 0 } }, attributes: { edit: '7' } });
+  expect(await at.received(2)).toMatchObject({ kind: 'delete', targetId: whole.platformId });
+});
+
 test('a picture that cannot be decrypted ends its album and is counted', async () => {
   await using at = await whatsAppScene();
   const picture = await album(at, 3);

@@ -21,13 +21,15 @@ const PERHAPS_NEXT_MS = 1_500;
 const LONGEST_MS = 15_000;
 const MOST = 100;
 /** Pictures whose album is remembered. */
-const MOST_PICTURES = 1_000;
+export const MOST_PICTURES = 1_000;
 /** `MessageAssociation.AssociationType` and `ProtocolMessage.Type` (WAProto). */
 const MEDIA_ALBUM = 1;
 const REVOKE = 0;
 
 export interface AlbumsOptions {
   readonly store: LoginStore;
+  /** Id of the message that a picture has become part of, by person and picture. Outlives a connection. */
+  readonly partOf?: RecentMap<string> | undefined;
   readonly guard: <T>(access: () => T) => T;
   readonly clock: Clock;
   readonly line: Pick<StanzaLine, 'waiting' | 'arrival'>;
@@ -41,11 +43,11 @@ export class Albums {
   readonly #options: AlbumsOptions;
   /** How many pictures were announced, by author and id of the announcement. */
   readonly #announced = new RecentMap<number>(MOST);
-  /** Id of the message that a picture has become part of, by person and id of the picture. */
-  readonly #partOf = new RecentMap<string>(MOST_PICTURES);
+  readonly #partOf: RecentMap<string>;
 
   constructor(options: AlbumsOptions) {
     this.#options = options;
+    this.#partOf = options.partOf ?? new RecentMap(MOST_PICTURES);
   }
 
   /**

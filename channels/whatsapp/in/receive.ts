@@ -3,6 +3,7 @@ import type { proto, WAMessage } from '@whiskeysockets/baileys';
 import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import type { ReceivingContext } from '../../kit/context.ts';
+import { RecentMap } from '../../kit/recent.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import { isOwnMessageId } from '../out/outbound.ts';
@@ -12,9 +13,10 @@ import { describeEnding } from '../wire/endings.ts';
 import { Ended } from '../wire/failure.ts';
 import { isMe } from '../wire/ids.ts';
 import type { LoginStore } from '../wire/store.ts';
+import { MOST_PICTURES } from './albums.ts';
 import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
 import type { SelfChatCap } from './self-chat.ts';
-import type { Origin } from './stanza-reader.ts';
+import type { Origin, ReadingOptions } from './stanza-reader.ts';
 
 export interface SessionOptions extends ReceivingContext {
   readonly store: LoginStore;
@@ -44,10 +46,11 @@ const MAX_UNDECRYPTABLE = 5;
 export async function stayConnected(options: SessionOptions): Promise<void> {
   const { channel, host, clock, random, signal, logger, settled } = options;
   let restarts = 0;
+  const partOf = new RecentMap<string>(MOST_PICTURES);
   await reconnect({
     run: async (connected) => {
       for (;;) {
-        const ended = await connectOnce(options, () => {
+        const ended = await connectOnce({ ...options, partOf }, () => {
           connected();
           host.health('healthy');
           settled();
@@ -72,12 +75,13 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
   });
 }
 
-async function connectOnce(options: SessionOptions, opened: () => void): Promise<Ended> {
+async function connectOnce(options: SessionOptions & Pick<ReadingOptions, 'partOf'>, opened: () => void): Promise<Ended> {
   const { store, settings, clock, logger, signal } = options;
   const over = new AbortController();
   const watch = watchReading(options);
   const connection = new WhatsAppConnection({
     store,
+    partOf: options.partOf,
     url: settings.web_socket_url,
     ...(settings.client_version !== undefined && { version: settings.client_version }),
     requireEncryption: settings.require_encryption,

@@ -8,7 +8,7 @@ import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { SentOn } from '../out/sent-on.ts';
 import { bareJid, parseJid } from '../wire/ids.ts';
 import type { LoginStore } from '../wire/store.ts';
-import { Albums } from './albums.ts';
+import { Albums, type AlbumsOptions } from './albums.ts';
 import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate } from './gate.ts';
 import { StanzaLine } from './stanza-line.ts';
 
@@ -31,6 +31,8 @@ export interface MoreOfMessage {
 export interface ReadingOptions {
   readonly store: LoginStore;
   readonly requireEncryption: boolean;
+  /** See `Albums`; absent where nothing is read after this connection. */
+  readonly partOf?: AlbumsOptions['partOf'];
   readonly clock: Clock;
   readonly logger: Logger;
   /**
@@ -102,7 +104,7 @@ export class StanzaReader {
       logger,
     });
     this.#albums = new Albums({
-      ...{ store, guard, clock, line: this.#line },
+      ...{ store, guard, clock, line: this.#line, partOf: options.partOf },
       decode: (padded) => this.#decode(this.#unpadded(padded)),
       restOf: (message) => this.#restOf(message),
     });
