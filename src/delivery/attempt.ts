@@ -96,7 +96,7 @@ function longer(ms: number, own: number | undefined): number {
   return Math.max(ms, own === undefined ? 0 : own + OWN_LIMIT_MARGIN_MS);
 }
 
-/** A part may have waited for days before its first attempt, and some adapters read all that was written since. */
+/** A part may wait for days before its first attempt, and some adapters read all that was written since. */
 async function ask(channel: Channel, { part, createdAt, doubtSince = createdAt }: OutboxRow, signal: AbortSignal) {
   try {
     return await channel.find?.(part, signal, doubtSince);

@@ -72,7 +72,7 @@ async function firstStart({ host, life, deps: { clock, logger } }: ReceiveOption
   const stored = await host.cursor();
   const since = parseCursor(stored);
   const now = clock.now();
-  // One that lies ahead was told by a clock that was set back since, and would hide what is missed until then.
+  // One that lies ahead comes from a clock that was set back since. It would hide what is missed until then.
   if (since !== undefined && since <= now) return since;
   if (stored !== undefined && since === undefined) logger.warn('irc.cursor-unreadable', {});
   life.keep(formatCursor(now));

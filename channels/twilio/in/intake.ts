@@ -20,7 +20,7 @@ export class Intake {
    * offer it each time.
    */
   readonly #accepted = new Map<string, number>();
-  /** SIDs of what a webhook says the platform answered: the list does not, and the journal keeps no refusal. */
+  /** SIDs of what a webhook says Twilio answered. The list does not, and the journal keeps no refusals. */
   readonly #answered = new RecentMap<true>(MAX_ANSWERED);
   /** As it was committed last. */
   #cursor: ListCursor | undefined;
