@@ -195,7 +195,9 @@ it('a journal that cannot be opened on a full disk says to make room and start a
        const dir = ${JSON.stringify(dir.path)};
        { await using first = await openJournal({ dir, clock }); }
        const filler = openSync(dir + '/filler', 'w');
-       for (let size = 65_536; size >= 1; size /= 16) try { for (;;) writeSync(filler, Buffer.alloc(size)); } catch {}
+       for (let size = 65_536; size >= 1; size /= 16)
+         try { for (;;) writeSync(filler, Buffer.alloc(size)); }
+         catch (error) { if (error.code !== 'ENOSPC') throw error; }
        await openJournal({ dir, clock }).catch(({ code, hint }) => console.log(code, hint));`,
     ),
   );

@@ -39,7 +39,7 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const media = own.length === 0 && asks && !edited ? repliedMedia(message) : own;
   const { forward_origin: origin, via_bot: maker } = message;
   const replyTo = quotedOf(message, me);
-  // Somebody else wrote a forwarded text: a name in it addresses nobody here.
+  // The sender did not write a forwarded text: a name in it does not address the agent.
   const mentionsBot = isGroup && mention.found && !forwarded;
   const written = composed(
     origin && ours(`[forwarded from ${originName(origin)}, not written by the sender]`),

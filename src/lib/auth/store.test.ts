@@ -58,6 +58,18 @@ function renewed(clock: FakeClock, name: string): Renewal {
   };
 }
 
+/** What a full disk does, at the moment between the issuer's answer and the write. */
+async function renewUnsaved(it: Scene): Promise<void> {
+  await it.store.set(renewable(it.clock, 0), never);
+  const broken = Promise.withResolvers<Renewal>();
+  it.answers.push(broken.promise);
+  const got = it.store.get('openai', never);
+  await expect.poll(() => it.renewals.length).toBe(1);
+  await rename(it.dir, `${it.dir}-away`);
+  broken.resolve(renewed(it.clock, '2'));
+  expect(await got).toBe('access-2');
+}
+
 describe('the file', () => {
   test("has the shape of spec L1, is the owner's alone, and so is the directory it made", async () => {
     await using it = await scene();
@@ -363,15 +375,7 @@ describe('a login', () => {
 
   test('that was renewed but could not be stored is used all the same, and stored with the next renewal', async () => {
     await using it = await scene();
-    await it.store.set(renewable(it.clock, 0), never);
-    const broken = Promise.withResolvers<Renewal>();
-    it.answers.push(broken.promise);
-    const got = it.store.get('openai', never);
-    // What a full disk does, at the moment between the issuer's answer and the write.
-    await expect.poll(() => it.renewals.length).toBe(1);
-    await rename(it.dir, `${it.dir}-away`);
-    broken.resolve(renewed(it.clock, '2'));
-    expect(await got).toBe('access-2');
+    await renewUnsaved(it);
     expect(it.log.lines.map((line) => line.event)).toEqual(['auth.unsaved']);
     await rename(`${it.dir}-away`, it.dir);
     expect(await it.store.get('openai', never)).toBe('access-2');
@@ -386,14 +390,7 @@ describe('a login', () => {
     'that could not be stored is stored by %s once there is room: no refresh token is sent twice',
     async (by) => {
       await using it = await scene();
-      await it.store.set(renewable(it.clock, 0), never);
-      const broken = Promise.withResolvers<Renewal>();
-      it.answers.push(broken.promise);
-      const got = it.store.get('openai', never);
-      await expect.poll(() => it.renewals.length).toBe(1);
-      await rename(it.dir, `${it.dir}-away`);
-      broken.resolve(renewed(it.clock, '2'));
-      expect(await got).toBe('access-2');
+      await renewUnsaved(it);
       await rename(`${it.dir}-away`, it.dir);
       if (by === 'a call') {
         expect(await it.store.get('openai', never)).toBe('access-2');
