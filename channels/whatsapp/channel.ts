@@ -3,14 +3,15 @@
  * calls are `client.ts`.
  */
 import { join } from 'node:path';
-import type {
-  Channel,
-  ChannelDeps,
-  ChannelHost,
-  ChannelLimits,
-  MediaFile,
-  SendOptions,
-  SendResult,
+import {
+  type Channel,
+  type ChannelDeps,
+  type ChannelHost,
+  type ChannelLimits,
+  type MediaFile,
+  NOT_LINKED,
+  type SendOptions,
+  type SendResult,
 } from '../../src/core/channel.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
@@ -88,7 +89,7 @@ export class WhatsAppChannel implements Channel {
     this.#settings = options.settings;
     this.#deps = options.deps;
     this.name = options.deps.name;
-    this.account = options.account ?? 'not-linked';
+    this.account = options.account ?? NOT_LINKED;
     this.ownersAccount = options.settings.self_chat && options.account !== undefined;
     this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
   }
@@ -190,7 +191,7 @@ export class WhatsAppChannel implements Channel {
       host.health('down', detail);
     };
     const login = `\`gatehouse channels login ${this.name}\``;
-    if (this.account === 'not-linked') return down(`GH1501: no account is linked; run ${login}, then restart the daemon`);
+    if (this.account === NOT_LINKED) return down(`GH1501: no account is linked; run ${login}, then restart the daemon`);
     using _lock = await this.#lockLogin(host, settled);
     using store = await LoginStore.open(join(dir, LOGIN_FILE), { create: false, now: clock.now() });
     if (!store) return down(`GH1501: the login is gone; run ${login}, then restart the daemon`);

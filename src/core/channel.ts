@@ -79,6 +79,9 @@ export interface MediaFile {
   readonly size?: number;
 }
 
+/** Stands for the account of a channel whose login is still to be made: nothing is kept or sent under it. */
+export const NOT_LINKED = 'not-linked';
+
 /**
  * One account on one platform: wire calls only. Splitting, dedup, access, mention rule, rate budget, retry,
  * typing and media caps happen once, outside. An adapter throws only from `start` (a `GatehouseError` with
@@ -88,6 +91,7 @@ export interface Channel {
   /** Instance name, as configured. */
   readonly name: string;
   readonly type: string;
+  /** `NOT_LINKED` while no login is stored. */
   readonly account: string;
   readonly limits: ChannelLimits;
   readonly inboundClass: InboundClass;

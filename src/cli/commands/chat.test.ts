@@ -62,7 +62,10 @@ test.each([
   await using cli = await cliWith({});
   cli.env = { [key]: 'sk-0123456789abcdef0123456789abcdef' };
   expect(await cli.run('chat', ...flags, '-m', 'hello')).toMatchObject({ code: 0 });
-  expect(cli.runs[0]?.config.config.budget).toMatchObject({ daily_usd: 2, allow_unknown_price: isCalled });
+  const { budget, model_hints } = cli.runs[0]?.config.config ?? {};
+  // The limit lets no other model through: one that `purposes` names may be paid.
+  expect(budget).toMatchObject({ daily_usd: 2, allow_unknown_price: false });
+  expect(model_hints?.price).toEqual(isCalled ? { in: 0, out: 0 } : undefined);
 });
 
 test('--cwd is where the config is looked for; --no-retry and --log reach the daemon', async () => {

@@ -91,11 +91,13 @@ function instead(config: Config, { provider, model, baseUrl, maxIterations }: Ch
 /** A flag tries a model, and lifts no limit that a key has which was found. */
 async function limited(context: CommandContext, config: Config, tried: Config): Promise<Config> {
   if (config.budget || namesModel(config) || !namesModel(tried)) return tried;
-  const budget = { daily_usd: DEFAULT_DAILY_USD, allow_unknown_price: await isKeyless(context, tried) };
-  return { ...tried, budget: budgetSection.parse(budget) };
+  const budget = budgetSection.parse({ daily_usd: DEFAULT_DAILY_USD });
+  if (!(await isKeyless(context, tried))) return { ...tried, budget };
+  // The price of this model alone: what else the config names is still refused without one.
+  return { ...tried, budget, model_hints: { price: { in: 0, out: 0 } } };
 }
 
-/** Such a server is one's own, and no price of it is known. The start says what is wrong with the model. */
+/** Such a server is one's own, and costs nothing. The start says what is wrong with the model. */
 async function isKeyless(context: CommandContext, config: Config): Promise<boolean> {
   const storedKey = (provider: string) => context.deps.storedKey(dataDirOf(context), provider);
   try {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { access, constants, copyFile, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { NOT_LINKED } from '../../core/channel.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import type { Address } from '../../core/message.ts';
 import type { TaskRequest } from '../../core/task-request.ts';
@@ -108,11 +109,11 @@ async function reading(path: string, read: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The daemon's: nothing is sent under an earlier one. A channel that is down may have none yet. */
+/** The daemon's: nothing is sent under an earlier one. Undefined: the channel has no login, or could not be created. */
 async function accountNow(context: CommandContext, channel: string): Promise<string | undefined> {
   const daemon = await askDaemon(dataDirOf(context));
   const found = daemon.kind === 'up' ? daemon.status.channels.find(({ name }) => name === channel) : undefined;
-  return found?.state === 'down' ? undefined : found?.account;
+  return found?.account === NOT_LINKED ? undefined : found?.account || undefined;
 }
 
 /** Undefined = the result is kept, and no chat is told. */
@@ -132,7 +133,7 @@ async function answersIn(
     });
   const first = await journal.chats.firstAccount(wanted.channel);
   // Known from the first message on.
-  if (first !== undefined) return { ...wanted, account: (await accountNow(context, wanted.channel)) || first };
+  if (first !== undefined) return { ...wanted, account: (await accountNow(context, wanted.channel)) ?? first };
   if (channel === undefined) return undefined;
   throw new GatehouseError(
     'GH1003',

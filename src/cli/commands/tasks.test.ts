@@ -148,6 +148,7 @@ test.each([
     [{ name: 'telegram', account: 'not-linked', state: 'down' }],
     'old-bot',
   ],
+  ['that the daemon has there while it is down', [{ name: 'telegram', account: 'new-bot', state: 'down' }], 'new-bot'],
 ])('the chat of a result is under the account %s', async (_which, channels, account) => {
   await using at = await setup();
   const first = message('first', { channel: 'telegram', account: 'old-bot', chatId: '7' });
