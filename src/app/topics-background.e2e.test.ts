@@ -1,7 +1,7 @@
-// A topic that is deleted while work in the background goes on in it, through the whole daemon.
+// Topics that are left or deleted while work in the background goes on in them, through the whole daemon.
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { ModelRequest } from '../core/model.ts';
+import type { Model, ModelRequest } from '../core/model.ts';
 import { sessionWorkspacePath } from '../runs/workspace.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
@@ -97,4 +97,62 @@ test('/stop ends a task of a deleted topic, whose files go with it', async () =>
   await say(rig, '/delete work');
   expect(await say(rig, '/stop')).toMatch(/^🛑 Cancelled\./);
   await until('the files are gone', () => !existsSync(files));
+});
+
+test('nothing is shown of what is told of a sub-agent while another topic is active', async () => {
+  await using dir = await tempDir();
+  const reports = [0, 1].map(() => ({ goesOn: gate(), ends: gate() }));
+  const dug = gate();
+  const scripted = scriptedModel(async (request) => {
+    const words = asked(request);
+    if (words.startsWith('[You are a sub-agent')) {
+      await dug.opened;
+      return 'gold';
+    }
+    if (words !== 'dig') return `did ${words}`;
+    if (request.messages.at(-1)?.role === 'tool') return 'it digs';
+    return { text: '', toolCalls: [{ name: 'spawn', arguments: { task: 'dig', label: 'dig' } }] };
+  });
+  let told = 0;
+  const { id, contextWindow } = scripted;
+  const model: Model = {
+    ...{ id, contextWindow },
+    async *call(request, signal) {
+      if (!asked(request).startsWith('[The sub-agent')) return yield* scripted.call(request, signal);
+      const report = reports[told];
+      told += 1;
+      yield { type: 'text', text: 'half of ' };
+      await report?.goesOn.opened;
+      yield { type: 'text', text: 'it, ' };
+      await report?.ends.opened;
+      const usage = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
+      yield { type: 'done', answer: { text: `all of it ${told}`, toolCalls: [], stop: 'end', usage, provider: 'p', model: 'm' } };
+    },
+  };
+  const channel = new TestChannel('test').withEdits();
+  await using rig = await testDaemon({ ...{ dataDir: dir.path, channel, model, policy: OPEN_TO_ALL } });
+  // A draft is begun a second after the first words, and changed as often.
+  const whatGrew = async (): Promise<string[]> => {
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    return channel.screen().filter((text) => text.startsWith('half of'));
+  };
+  await say(rig, '/new work');
+  await say(rig, 'dig');
+  await say(rig, '/s');
+  dug.open();
+  await until('it is being told', () => told === 1);
+  reports[0]?.goesOn.open();
+  expect(await whatGrew()).toEqual([]);
+  reports[0]?.ends.open();
+  await until('it is held', () => channel.texts().at(-1)?.startsWith('📥'));
+  await channel.deliver({ text: '/s work' });
+  await until('it is shown', () => channel.screen().at(-1) === 'all of it 1');
+  // The same when its topic is left meanwhile.
+  await say(rig, 'dig');
+  await until('its first words are shown', () => channel.screen().includes('half of …'));
+  await say(rig, '/s');
+  reports[1]?.goesOn.open();
+  expect(await whatGrew()).toEqual(['half of …']);
+  reports[1]?.ends.open();
+  await until('it is held, too', () => channel.texts().at(-1)?.startsWith('📥'));
 });

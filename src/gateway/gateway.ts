@@ -10,7 +10,7 @@ import type { InboundMessage } from '../core/message.ts';
 import type { People } from '../core/people.ts';
 import type { Clock } from '../core/ports.ts';
 import { STEERED } from '../core/queueing.ts';
-import { type Accepted, type Admission, decidedOf, type EndedRun } from '../core/run.ts';
+import { type Accepted, type Admission, decidedOf, type EndedRun, targetOf } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import type { Floods } from '../operator/floods.ts';
 import type { Runner } from '../runs/runner.ts';
@@ -244,10 +244,10 @@ export class Gateway {
 
   /** Of the chat, what is written in other topics is held from now on. */
   #hideOthers(message: InboundMessage, active: string): void {
-    const chat = chatKey(message);
     this.#options.delivery.hide((row) => {
       const topic = topicHolding(row);
-      return topic !== undefined && topic !== active && row.message !== undefined && chatKey(row.message) === chat;
+      const target = targetOf(row);
+      return topic !== undefined && topic !== active && target !== undefined && chatKey(target) === chatKey(message);
     });
   }
 

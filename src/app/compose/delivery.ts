@@ -1,6 +1,7 @@
 import { chatKey } from '../../core/ids.ts';
 import type { AnswerTarget, Choice } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
+import { targetOf } from '../../core/run.ts';
 import type { AgentResult } from '../../core/turn.ts';
 import { createDelivery, type Delivery } from '../../delivery/deliver.ts';
 import { planParts } from '../../delivery/plan.ts';
@@ -51,8 +52,9 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     ready: ({ name }) => channels.canSend(name),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
     async view(row) {
-      if (!row.message) return { isSeen: true };
-      const chat = await journal.chats.of(chatKey(row.message));
+      const target = targetOf(row);
+      if (!target) return { isSeen: true };
+      const chat = await journal.chats.of(chatKey(target));
       const topic = topicHolding(row);
       const line = chat?.settings.status ?? undefined;
       return { isSeen: topic === undefined || topic === (chat?.active ?? ''), ...(line ? { line } : {}) };
