@@ -1,7 +1,7 @@
 /** What every journal does at a start after a kill. */
 import { expect, it } from 'vitest';
 import type { Authority } from '../core/authority.ts';
-import { abandonedKey, draftKey } from '../core/ids.ts';
+import { abandonedKey, draftKey, partKey } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
@@ -84,6 +84,35 @@ export function recoverContract(create: Create): void {
       [3, message('poison')],
       [0, message('behind')],
     ]);
+  });
+
+  it('a run that is given up after it waited, or once more after a replay, is told of in a message of its own', async () => {
+    const once = { ...BOUNDS, maxAttempts: 1 };
+    const notice = ({ key }: RunRow) => [
+      part('notice', { part: outbound({ key: partKey(key, 0), messageId: key, edits: draftKey(key) }) }),
+    ];
+    const edits = async (journal: Journal) => (await journal.pending(LANE, 9)).map((row) => row.part.edits);
+    await using harness = await create();
+    const row = await begin(await harness.open(), 1);
+    let journal = await harness.open();
+    await journal.recover(once, notice);
+    expect(await edits(journal)).toEqual([draftKey(row.key)]);
+    const [letter] = await journal.dead.list();
+    expect(await journal.dead.replay(letter?.id ?? '')).toBe(true);
+    await journal.claim(row.seq);
+    journal = await harness.open();
+    await journal.recover(once, notice);
+    expect(await edits(journal)).toEqual([draftKey(row.key), undefined]);
+
+    await using other = await create();
+    const parking = await other.open();
+    const { seq, generation } = await begin(parking, 2);
+    // Without a wait it goes on at once.
+    await parking.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits: [], historyTo: '' } });
+    await parking.claim(seq);
+    journal = await other.open();
+    await journal.recover(once, notice);
+    expect(await edits(journal)).toEqual([undefined]);
   });
 
   it('P24 a task goes on from its steps once after a crash, then it has failed; a message may try as often as is set', async () => {

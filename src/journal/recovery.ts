@@ -1,4 +1,4 @@
-import { draftKey } from '../core/ids.ts';
+import { draftKey, partKey } from '../core/ids.ts';
 import type { LeftRun, PendingLane, Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.ts';
@@ -28,7 +28,10 @@ export interface RecoveryBounds {
 /** What stood longer in a chat is not changed any more. */
 const MARK_WITHIN_MS = 86_400_000;
 
-/** `tools`: those that the row's turn ran. */
+/**
+ * `tools`: those that the row's turn ran. The parts may edit the draft of the row; where that has its last
+ * text, they are sent as messages of their own.
+ */
 export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]) => readonly NewPart[];
 
 /**
@@ -115,9 +118,22 @@ function buryAll(
       settleRun(store, row.key, endedResult(reason), change);
       addReport(store, row.key, endedResult(reason), change);
     }
-    addParts(store, notice(row, reason, tools), `in${row.seq}.${row.generation}`);
+    const parts = notice(row, reason, tools);
+    addParts(store, hasLastText(store, row) ? parts.map(asMessage) : parts, `in${row.seq}.${row.generation}`);
   }
   return { buried: spent.length - unheard.length, unheard, left };
+}
+
+/**
+ * Whether what was shown of the answer has its last text and stands far up in the chat by now: the run waited
+ * since, or was answered before it was replayed. A change of it would be seen by no person.
+ */
+function hasLastText(store: Store, { key, historyTo }: RunRow): boolean {
+  return historyTo !== undefined || findPart(store, partKey(key, 0)) !== undefined;
+}
+
+function asMessage({ part: { edits: _, ...part }, ...row }: NewPart): NewPart {
+  return { ...row, part };
 }
 
 function reasonOf({ attempts, profile }: RunRow, { maxAttempts }: RecoveryBounds): string {
