@@ -163,14 +163,16 @@ export function markSending(store: Store, seq: number): boolean {
 }
 
 /**
- * Ends the PENDING parts whose time is over, and writes the event of each; returns how many. In a
- * transaction. Both in SQL: a start after a long rest may find 100,000 of them, and memory holds none.
+ * Ends the PENDING parts whose time is over, but for those that their lanes end, and writes the event of
+ * each; returns how many. In a transaction. Both in SQL: a start after a long rest may find 100,000 of them,
+ * and memory holds none.
  */
 export function expireParts(store: Store): number {
   const { db, clock } = store;
   const now = clock.now();
-  // What is held waits for a person, however long that takes.
-  const isOver = "state = 'PENDING' AND held_for IS NULL AND expires_at < ?";
+  // What is held waits for a person, however long that takes. What a person had written to another is ended
+  // by its lane, which tells them.
+  const isOver = "state = 'PENDING' AND held_for IS NULL AND expires_at < ? AND part ->> '$.sentFor.told' IS NULL";
   const others = db.all<Otherwise>(
     `SELECT ${OTHERWISE} FROM outbox INDEXED BY outbox_pending WHERE ${isOver} AND ${HAS_OTHERWISE}`,
     now,

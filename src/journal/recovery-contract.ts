@@ -229,6 +229,23 @@ export function recoverContract(create: Create): void {
     expect((await journal.record.of(message(2).id)).map(({ event }) => event.type)).toEqual(['part.expired']);
   });
 
+  it('what a person had written to another, and is too old at a start, is left to its lane, which tells them', async () => {
+    await using harness = await create();
+    const killed = await harness.open();
+    const told = { channel: 'test', account: 'bot', chatId: 'ada' };
+    const sentFor = { readers: ['test:ben'], title: 'Ben (test, ben)', told };
+    const expiresAt = harness.clock.now() + 10;
+    await killed.enqueue([
+      part('own', { expiresAt }),
+      part('#to/r#0', { part: outbound({ key: '#to/r#0', sentFor }), lane: 'test/bot/ben', expiresAt }),
+    ]);
+    await harness.clock.advance(21);
+    const journal = await harness.open();
+    const { expired, outboxLanes } = await journal.recover(BOUNDS, noNotice);
+    expect({ expired, outboxLanes }).toEqual({ expired: 1, outboxLanes: [{ lane: 'test/bot/ben', expiresAt }] });
+    expect(await pendingKeys(journal, 'test/bot/ben')).toEqual(['#to/r#0']);
+  });
+
   it('F34 a part that waits for a refused login is tried at once by the next start, one that waits for anything else is not', async () => {
     await using harness = await create();
     const killed = await harness.open();
