@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Claim, Park } from '../core/commit.ts';
 import { FORGET } from '../core/erasure.ts';
+import { partKey } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Json } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
+import type { Settlement } from '../core/outbox.ts';
 import type { Accepted, Admission, Cancels, RunRow } from '../core/run.ts';
-import type { NewWait, Question, Settles } from '../core/wait.ts';
+import { type NewWait, type Question, type Settles, waitId } from '../core/wait.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
 import { BOUNDS, texts } from '../testing/journal-harness.ts';
 import { admit, begin, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
@@ -346,6 +348,34 @@ test('what was waited for goes with its run, questions of no run after a week', 
   await end(journal, await claimAll(journal, LANE), 'done');
   await week();
   expect(await journal.waits.of(row.seq)).toEqual([]);
+});
+
+const BEN = { channel: 'test', account: 'bot', chatId: 'ben' };
+const TO_BEN = 'test/bot/ben';
+
+function toBen(callId: string, code: string, keys: readonly string[]): NewWait {
+  const parts = keys.map((key) => part(key, { lane: TO_BEN, part: outbound({ ...BEN, key }) }));
+  return { callId, kind: 'person', about: question({ to: BEN, by: ['test:ben'] }), asked: { code, chat: TO_BEN, parts } };
+}
+
+test('a question that is asked again under its id, and surely did not arrive, is lost as the first one would be', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const row = await begin(journal, 1);
+  const wait = waitId(row.key, 'c!');
+  const settleNext = async (settlement: Settlement): Promise<string | undefined> => {
+    const [next] = await journal.pending(TO_BEN, 1);
+    await journal.sending(next?.seq ?? 0);
+    await journal.settle(next?.seq ?? 0, settlement);
+    return next?.part.key;
+  };
+  await park(journal, row, [toBen('c!', 'AAAAAA', [partKey(wait, 0)])]);
+  await settleNext({ kind: 'sent', platformId: 'p' });
+  await journal.commit([{ kind: 'settle', settled: { wait, value: YES, by: 'test:ben' } }]);
+  const again = await claimAll(journal, LANE);
+  await park(journal, again, [toBen('c!', 'BBBBBB', [partKey(wait, 0)])]);
+  expect(await settleNext({ kind: 'dead', reason: 'blocked: no' })).toBe(`${wait}#0~in${again.seq}.${again.generation}`);
+  expect(await journal.waits.find(wait)).toMatchObject({ isOpen: false, by: 'lost' });
 });
 
 /**

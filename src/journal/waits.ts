@@ -2,13 +2,13 @@
  * Waits: the rows a parked run leaves, and what ends them. In the transaction of the write that causes it.
  */
 import type { Claim, Park, Write } from '../core/commit.ts';
-import { sentForId } from '../core/ids.ts';
 import type { ToolResult } from '../core/tool.ts';
 import { LOST, lateResult, type NewWait, reminderId, type Settled, waitId } from '../core/wait.ts';
 import type { Change } from './commit-queue.ts';
 import { addGrant } from './grants.ts';
 import { reopenNotes } from './notes.ts';
 import { addParts } from './outbox.ts';
+import { waitOfPart } from './question-parts.ts';
 import { countWaiting, findWait, openQuestions } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
@@ -202,8 +202,7 @@ function taintRuns({ db }: Store, ended: readonly EndedWait[], taint: number): v
 export function loseQuestion(store: Store, seq: number, change: Change): void {
   const sql = "SELECT key FROM outbox WHERE seq = ? AND state IN ('DEAD', 'EXPIRED')";
   const key = store.db.get<{ key: string }>(sql, seq)?.key;
-  const id = key?.replace(sentForId(''), '').replace(/#\d+$/, '');
-  const wait = id === undefined ? undefined : findWait(store, id);
+  const wait = key === undefined ? undefined : findWait(store, waitOfPart(key));
   if (wait?.isOpen && wait.question && wait.question.to !== 'owner')
     settle(store, { wait: wait.id, value: LOST, by: 'lost' }, change);
 }
