@@ -101,7 +101,9 @@ async function park(journal: Journal): Promise<void> {
   const { seq, generation, key } = await begin(journal, 'parks');
   const timer = { callId: 't', kind: 'timer', about: 'a while', due: clock.now() + 1, late: { ok: true, output: '' } } as const;
   const signal = { callId: 's', kind: 'signal', about: 'budget/x/1' } as const;
-  const end = { state: 'PARKED', outcome: 'parked', waits: [timer, signal], historyTo: '', ms: 5 } as const;
+  const about = { text: 'May I?', answer: 'approve', to: 'owner', by: [], expiresAt: 9e15 } as const;
+  const person = { callId: 'p', kind: 'person', about, asked: { code: 'EFGH', parts: [] } } as const;
+  const end = { state: 'PARKED', outcome: 'parked', waits: [timer, signal, person], historyTo: '', ms: 5 } as const;
   await journal.commit([], { seq, generation, end } satisfies Claim);
   await journal.waits.questions(LANE);
   await journal.waits.byCode('ABCD');
@@ -110,6 +112,7 @@ async function park(journal: Journal): Promise<void> {
   await journal.waits.earliest();
   await journal.waits.due(clock.now(), 10);
   await journal.commit([{ kind: 'settle', settled: { wait: `${key}#t`, value: { ok: true, output: '' }, by: 'timer' } }]);
+  await journal.commit([{ kind: 'settle', settled: { wait: `${key}#p`, value: { ok: true, output: '' }, by: 'owner' } }]);
   await journal.commit([{ kind: 'settle', settled: { wait: 'budget/x/1', value: { ok: true, output: '' }, by: 'owner' } }]);
 }
 

@@ -6,15 +6,16 @@ import { writeEvent } from './record.ts';
 import type { Store } from './store.ts';
 
 /**
- * Its reader is shut out: it is sent no more. Before its time, so that it is no letter to be sent again (see
- * `dead-letters.ts`).
+ * It is sent no more; by default because its reader is shut out. Before its time, so that it is no letter to
+ * be sent again (see `dead-letters.ts`).
  */
-export function withdrawPart(store: Store, seq: number): void {
-  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = '${WITHDRAWN}'
+export function withdrawPart(store: Store, seq: number, reason: string = WITHDRAWN): void {
+  const sql = `UPDATE outbox SET state = 'EXPIRED', settled_at = min(?, expires_at - 1), reason = ?
     WHERE seq = ? AND state = 'PENDING'`;
-  if (store.db.run(sql, store.clock.now(), seq) === 0) {
+  if (store.db.run(sql, store.clock.now(), reason, seq) === 0) {
     // It is on its way: not again, should it have to be.
-    store.db.run("UPDATE outbox SET part = json_set(part, '$.withdrawn', 1) WHERE seq = ? AND state = 'SENDING'", seq);
+    const mark = "UPDATE outbox SET part = json_set(part, '$.withdrawn', ?) WHERE seq = ? AND state = 'SENDING'";
+    store.db.run(mark, reason, seq);
     return;
   }
   const row = settledRow(store, seq);
@@ -22,7 +23,7 @@ export function withdrawPart(store: Store, seq: number): void {
   forgetText(store, seq, row);
   const { key, channel, run } = row;
   const about = run === null ? {} : { messageId: run };
-  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key, channel, ...about, reason: WITHDRAWN });
+  writeEvent(store, { type: 'part.expired', at: store.clock.now(), key, channel, ...about, reason });
 }
 
 /**
@@ -59,13 +60,16 @@ function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { 
     const sql = "UPDATE outbox SET part = json_remove(part, '$.edits'), attempts = 0 WHERE seq = ? AND state = 'PENDING'";
     store.db.run(sql, seq);
   }
-  if (changed !== 1 || !isWithdrawn(store, seq)) return changed === 1;
-  withdrawPart(store, seq);
+  const withdrawn = changed === 1 ? reasonWithdrawn(store, seq) : undefined;
+  if (withdrawn === undefined) return changed === 1;
+  withdrawPart(store, seq, withdrawn);
   return false;
 }
 
-function isWithdrawn({ db }: Store, seq: number): boolean {
-  return db.get("SELECT 1 FROM outbox WHERE seq = ? AND part ->> '$.withdrawn' = 1", seq) !== undefined;
+/** See `withdrawPart`. Undefined = it is not withdrawn. */
+function reasonWithdrawn({ db }: Store, seq: number): string | undefined {
+  const sql = "SELECT part ->> '$.withdrawn' AS reason FROM outbox WHERE seq = ?";
+  return db.get<{ reason: string | null }>(sql, seq)?.reason ?? undefined;
 }
 
 function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { kind: 'retry' }>): boolean {

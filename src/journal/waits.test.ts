@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import type { Claim, Park } from '../core/commit.ts';
 import { FORGET } from '../core/erasure.ts';
-import { partKey } from '../core/ids.ts';
+import { partKey, sentForId } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Json } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
 import type { Settlement } from '../core/outbox.ts';
 import type { Accepted, Admission, Cancels, RunRow } from '../core/run.ts';
-import { type NewWait, type Question, type Settles, waitId } from '../core/wait.ts';
+import { type NewWait, type Question, reminderId, type Settles, waitId } from '../core/wait.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
-import { BOUNDS, texts } from '../testing/journal-harness.ts';
+import { BOUNDS, pendingKeys, texts } from '../testing/journal-harness.ts';
 import { admit, begin, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
@@ -357,6 +357,43 @@ function toBen(callId: string, code: string, keys: readonly string[]): NewWait {
   const parts = keys.map((key) => part(key, { lane: TO_BEN, part: outbound({ ...BEN, key }) }));
   return { callId, kind: 'person', about: question({ to: BEN, by: ['test:ben'] }), asked: { code, chat: TO_BEN, parts } };
 }
+
+const EARLY_ENDS: readonly (readonly [string, (journal: Journal, wait: string) => Promise<unknown>])[] = [
+  ['what asked it is stopped', (journal) => journal.accept([stop('stop', { where: 'chat' })])],
+  ['it is answered elsewhere', (journal, wait) => journal.commit([{ kind: 'settle', settled: { wait, value: YES, by: 'cli' } }])],
+];
+
+test.each(EARLY_ENDS)('a question that was not sent yet is not sent once %s', async (_title, over) => {
+  await using at = await setup();
+  const { journal } = at;
+  const row = await begin(journal, 1);
+  const wait = waitId(row.key, 'c');
+  const keys = [wait, reminderId(wait), sentForId(wait), sentForId(reminderId(wait))].map((id) => partKey(id, 0));
+  await park(journal, row, [toBen('c', 'AAAAAA', keys), toBen('c!', 'BBBBBB', [])]);
+  await journal.enqueue([part('other', { lane: TO_BEN })]);
+  // One is on its way, and is not sent again.
+  const [first] = await journal.pending(TO_BEN, 1);
+  await journal.sending(first?.seq ?? 0);
+  await over(journal, wait);
+  await journal.settle(first?.seq ?? 0, { kind: 'retry', notBefore: 0, reason: '429' });
+  expect(await pendingKeys(journal, TO_BEN)).toEqual(['other']);
+  expect(await journal.dead.list()).toEqual([]);
+  const ends = (await journal.record.after(0, { limit: 99 })).map(({ event }) => event);
+  expect(ends.flatMap((event) => (event.type === 'part.expired' ? [event.reason] : []))).toEqual(
+    keys.map(() => 'not needed any more'),
+  );
+});
+
+test('a question that is due, and was not sent, is left to its lane, which tells of it', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const row = await begin(journal, 1);
+  const wait = waitId(row.key, 'c');
+  const key = partKey(sentForId(wait), 0);
+  await park(journal, row, [toBen('c', 'AAAAAA', [key])]);
+  await journal.commit([{ kind: 'settle', settled: { wait, value: NO, by: 'due' } }]);
+  expect(await pendingKeys(journal, TO_BEN)).toEqual([key]);
+});
 
 test('a question that is asked again under its id, and surely did not arrive, is lost as the first one would be', async () => {
   await using at = await setup();

@@ -8,7 +8,7 @@ import type { Change } from './commit-queue.ts';
 import { addGrant } from './grants.ts';
 import { reopenNotes } from './notes.ts';
 import { addParts } from './outbox.ts';
-import { waitOfPart } from './question-parts.ts';
+import { waitOfPart, withdrawQuestion } from './question-parts.ts';
 import { countWaiting, findWait, openQuestions } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
@@ -250,20 +250,20 @@ function countOpen({ db }: Store, signal: string): number {
 }
 
 interface EndedWait {
+  readonly id: string;
+  readonly kind: NewWait['kind'];
   readonly run: number;
   readonly call_id: string;
 }
 
-function endWaits(
-  { db, clock }: Store,
-  where: string,
-  of: string | number,
-  { value, by }: Pick<Settled, 'value' | 'by'>,
-): EndedWait[] {
-  return db.all<EndedWait>(
-    `UPDATE wait SET state = 'SETTLED', value = ?, by = ?, settled_at = ? WHERE ${where} AND state = 'OPEN' RETURNING run, call_id`,
-    ...[JSON.stringify(value), by, clock.now(), of],
+function endWaits(store: Store, where: string, of: string | number, { value, by }: Pick<Settled, 'value' | 'by'>): EndedWait[] {
+  const ended = store.db.all<EndedWait>(
+    `UPDATE wait SET state = 'SETTLED', value = ?, by = ?, settled_at = ? WHERE ${where} AND state = 'OPEN' RETURNING id, kind, run, call_id`,
+    ...[JSON.stringify(value), by, store.clock.now(), of],
   );
+  // Once it is due its parts end by themselves, as dead letters, and who had it asked is told.
+  if (by !== 'due') for (const { id, kind } of ended) if (kind === 'person') withdrawQuestion(store, id);
+  return ended;
 }
 
 function isKnown({ db }: Store, id: string): boolean {
