@@ -12,10 +12,11 @@ const LIMIT = 40;
 async function scene(
   answers: readonly (ScriptStep | ScriptFunction)[],
   channel = new TestChannel('test', { text: LIMIT }).withEdits(),
+  gateway: Record<string, unknown> = {},
 ) {
   const dir = await tempDir();
   const model = scriptedModel(answers);
-  const running = await testDaemon({ dataDir: dir.path, model, channel, daemon: { clock: new SteadyClock() } });
+  const running = await testDaemon({ dataDir: dir.path, model, channel, gateway, daemon: { clock: new SteadyClock() } });
   const settle = async (): Promise<void> => {
     await running.daemon.gateway.idle();
   };
@@ -109,6 +110,23 @@ test('an answer of unknown fate, or with a file, is left as it is', async () => 
   await filed.ask();
   await filed.correct('two and three?');
   expect(filed.channel.screen()).toEqual(['here', '', 'better']);
+});
+
+test('a correction of what is answered beside the others changes that answer once it is there', async () => {
+  const [long, quick] = [gate(), gate()];
+  const answers = [() => long.opened.then(() => 'done'), () => quick.opened.then(() => 'four'), 'five'];
+  await using at = await scene(answers, undefined, { queue_mode: 'speculative' });
+  await at.channel.deliver({ platformId: 'q0', text: 'a long one' });
+  await until('the first turn runs', () => at.model.requests.length === 1);
+  await at.channel.deliver({ platformId: 'q1', text: 'two and two?' });
+  await until('the other one runs beside it', () => at.model.requests.length === 2);
+  long.open();
+  await until('the first one is answered', () => at.channel.texts().length === 1);
+  await at.channel.deliver({ kind: 'edit', platformId: 'q1-edit-1', targetId: 'q1', text: 'two and three?' });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  quick.open();
+  await at.settle();
+  expect(at.channel.screen()).toEqual(['done', 'five']);
 });
 
 test('a correction that comes while the first answer is written changes that answer once it is there', async () => {

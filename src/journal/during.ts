@@ -4,6 +4,7 @@ import type { InboundMessage } from '../core/message.ts';
 import { BUSY, type During, INTERRUPTED, STEERED } from '../core/queueing.ts';
 import type { Admission, EndedRun } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
+import { correctedKey } from './corrections.ts';
 import { cancelRunning } from './ended-runs.ts';
 import { addNote } from './notes.ts';
 import { RUN_COLUMNS, type RunRecord } from './runs.ts';
@@ -23,6 +24,7 @@ export type Instead =
 export function besideOthers(store: Store, admission: Admitted, change: Change): Instead | undefined {
   const { during } = admission;
   const { kind, media } = admission.message;
+  if (kind === 'edit') return behindCorrected(store, admission);
   if (!during || kind !== 'message') return undefined;
   // Files are fetched by a turn of their own, which waits its time.
   if (during.kind !== 'interrupt' && media.length > 0) return undefined;
@@ -45,6 +47,25 @@ export function besideOthers(store: Store, admission: Admitted, change: Change):
     taint,
   });
   return { kind: 'steered', run: running.seq, outcome: `${STEERED}${running.key}` };
+}
+
+/**
+ * What runs beside the others keeps its corrections in its lane: in that of the others one might be answered
+ * first, and the stale answer would stand last.
+ */
+function behindCorrected({ db }: Store, admission: Admitted): Instead | undefined {
+  const { message, lane } = admission;
+  const newest = (column: 'corrects' | 'key') =>
+    db.get<{ lane: string; beside: string | null }>(
+      `SELECT lane, input ->> '$.beside' AS beside FROM run WHERE ${column} = ? AND state IN ('NEW', 'RUNNING') ORDER BY seq DESC LIMIT 1`,
+      correctedKey(message) ?? '',
+    );
+  const corrected = newest('corrects') ?? newest('key');
+  if (!corrected || corrected.beside === null || !corrected.lane.startsWith(`${lane}##`)) return undefined;
+  return {
+    kind: 'admit',
+    admission: { ...admission, message: { ...message, beside: corrected.beside }, lane: corrected.lane },
+  };
 }
 
 /** A run of this conversation that a message began. */
