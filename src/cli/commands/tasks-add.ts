@@ -109,7 +109,7 @@ async function reading(path: string, read: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The daemon's: nothing is sent under an earlier one. Undefined: the channel has no login, or could not be created. */
+/** The daemon's: nothing is sent under an earlier one. Undefined: there is no login, or no channel. */
 async function accountNow(context: CommandContext, channel: string): Promise<string | undefined> {
   const daemon = await askDaemon(dataDirOf(context));
   const found = daemon.kind === 'up' ? daemon.status.channels.find(({ name }) => name === channel) : undefined;
