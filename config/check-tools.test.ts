@@ -15,7 +15,7 @@ async function errorsOf(config: object): Promise<readonly string[]> {
     await loadConfig({
       ...{ cwd: dir.path, home: dir.path, env: {}, file: 'c.json', channelTypes: Object.keys(schemas) },
       channelSettings: async (type) => (type === 'cli' ? schemas.cli : undefined),
-      providers: ['anthropic', 'openai'],
+      providers: new Map(['anthropic', 'openai'].map((name) => [name, name] as const)),
     });
     return [];
   } catch (error) {

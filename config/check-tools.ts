@@ -12,7 +12,7 @@ interface KnownNames {
   /** Of the configured channels. */
   readonly channels: readonly string[];
   /** As `LoadOptions.providers`. */
-  readonly providers: readonly string[] | undefined;
+  readonly providers: ReadonlyMap<string, string> | undefined;
 }
 
 /**
@@ -110,11 +110,15 @@ function checkSender(sender: string, path: readonly PropertyKey[], channels: rea
 }
 
 /** The name of a model can be any; what is nearly the name of a provider is meant as one. */
-function checkProvider(name: string, providers: readonly string[] = []): readonly Finding[] {
+function checkProvider(name: string, providers: ReadonlyMap<string, string> = new Map()): readonly Finding[] {
   const [provider = ''] = name.split('/', 1);
-  const meant = providers.includes(provider) ? undefined : nearest(provider, providers);
-  if (meant === undefined) return [];
   const about = { severity: 'error', path: [BY_PROVIDER, name], atKey: true } as const;
+  const own = providers.get(provider);
+  // Calls have the provider's own name. With a `/` it may be a model of another one: OpenRouter's "google/…".
+  if (own !== undefined && own !== name && provider === name)
+    return [{ ...about, message: `a rule for "${name}" is never in force`, hint: `write "${own}", the provider's own name` }];
+  const meant = own === undefined ? nearest(provider, providers.keys()) : undefined;
+  if (meant === undefined) return [];
   return [{ ...about, message: `${JSON.stringify(provider.slice(0, 60))} is no provider`, hint: `did you mean "${meant}"?` }];
 }
 

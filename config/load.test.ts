@@ -466,7 +466,7 @@ describe('problems', () => {
   });
 
   test('an unknown provider is an error when the providers are known', async () => {
-    const providers = ['openai', 'ollama'];
+    const providers = new Map(['openai', 'ollama'].map((name) => [name, name] as const));
     expect(brief(await problemsOf('{"provider": "opnai"}', { providers }))).toEqual([
       '1:14 provider: "opnai" is not known; it must be one of: openai, ollama → did you mean "openai"?',
     ]);
@@ -553,7 +553,7 @@ describe('A29 no problem shows a secret', () => {
     [`{"password": "hunter2pass\n`, {}],
     [`{"x": "\\"${canary}", "y" 1}`, {}],
   ])('%s', async (text, env) => {
-    const problems = await problemsOf(text, { env, providers: ['openai'] });
+    const problems = await problemsOf(text, { env, providers: new Map([['openai', 'openai']]) });
     expect(problems.length).toBeGreaterThan(0);
     const shown = JSON.stringify(problems) + problems.map(formatProblem).join();
     expect(shown).not.toContain(canary);

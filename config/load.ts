@@ -23,8 +23,8 @@ export interface LoadOptions extends PathOptions, ChannelSchemas {
   readonly last?: string | undefined;
   /** What `file` holds, where it was read already. */
   readonly bytes?: Uint8Array;
-  /** Names `provider` may have, in small letters; absent: any name is taken. */
-  readonly providers?: readonly string[];
+  /** Names `provider` may have, in small letters, each with the provider's own; absent: any name is taken. */
+  readonly providers?: ReadonlyMap<string, string>;
   /**
    * Looks at a config without errors for what its form does not tell; what it finds is given its place in the
    * file.
@@ -190,7 +190,7 @@ function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } 
 }
 
 /** The names of providers: of the main model, those that stand by, and the named ones. */
-function checkProviders(original: unknown, value: unknown, providers: readonly string[] | undefined): readonly Finding[] {
+function checkProviders(original: unknown, value: unknown, providers: LoadOptions['providers']): readonly Finding[] {
   if (providers === undefined) return [];
   const spare = valueAt(value, ['fallback_models']);
   const named = valueAt(value, ['models']);
@@ -202,8 +202,8 @@ function checkProviders(original: unknown, value: unknown, providers: readonly s
   return entries.flatMap((entry): Finding[] => {
     const path = [...entry, 'provider'];
     const provider = valueAt(value, path);
-    if (typeof provider !== 'string' || providers.includes(provider.trim().toLowerCase())) return [];
-    return [{ severity: 'error', path, ...describeChoice(providers, valueAt(original, path)) }];
+    if (typeof provider !== 'string' || providers.has(provider.trim().toLowerCase())) return [];
+    return [{ severity: 'error', path, ...describeChoice([...providers.keys()], valueAt(original, path)) }];
   });
 }
 

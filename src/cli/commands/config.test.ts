@@ -190,6 +190,18 @@ test('check knows the providers: a daemon would not start with another one', asy
   }
 });
 
+test('a rule under another name of a provider, which no call has, stops the start with the own one', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.env = { GEMINI_API_KEY: 'k' };
+  const config = { provider: 'google', tool_policy_by_provider: { google: { deny: ['shell'] } } };
+  await cli.write('.gatehouse/config.json', JSON.stringify(config));
+  expect(await cli.run('config', 'check')).toMatchObject({ code: 78, stderr: expect.stringContaining('write "gemini"') });
+  const own = { ...config, tool_policy_by_provider: { gemini: { deny: ['shell'] }, 'google/gemini-3': {} } };
+  await cli.write('.gatehouse/config.json', JSON.stringify(own));
+  expect(await cli.run('config', 'check')).toMatchObject({ code: 0 });
+});
+
 test('the command that stores a missing key is named with the provider, or with the variable where that key is not used', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

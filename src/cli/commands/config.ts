@@ -16,8 +16,10 @@ import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelSecrets } from './config-secrets.ts';
 
-/** Names and aliases, for `readConfig`. */
-export const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
+/** Names and aliases, each with the name that its calls have, for `readConfig`. */
+export const PROVIDER_NAMES: ReadonlyMap<string, string> = new Map(
+  PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases].map((one) => [one, name] as const)),
+);
 
 export interface CheckOptions {
   /** A warning fails it too. */
