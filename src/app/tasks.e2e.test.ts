@@ -140,3 +140,17 @@ test('a file that a task attached comes once, with the end that is its last', as
   await rig.daemon.gateway.idle();
   expect(rig.channel.sent.flatMap(({ file }) => file?.name ?? [])).toEqual(['receipt.txt']);
 });
+
+test('in a group a task of another chat is none, also for its person: others read along', async () => {
+  await using dir = await tempDir();
+  const entry = { allowed_senders: ['user-1'], allowed_groups: ['*'], group_mode: 'always' };
+  await using rig = await start(dir.path, (request) => (isTask(request) ? 'the secret offer' : 'ok'), { entry });
+  await rig.channel.deliver({ text: '/task write it' });
+  await until('it is done', () => rig.channel.texts('chat-1').length === 2);
+  const number = numberIn(rig.channel.texts('chat-1')[0]);
+  const group = { chatId: 'group', isGroup: true, mentionsBot: true } as const;
+  for (const [n, text] of [`/tasks ${number}`, `/tasks cancel ${number}`].entries())
+    await rig.channel.deliver({ ...group, text, platformId: `g${n}` });
+  await until('they are answered', () => rig.channel.texts('group').length === 2);
+  expect(rig.channel.texts('group')).toEqual(Array(2).fill(expect.stringMatching(`^There is no task ${number} here: `)));
+});

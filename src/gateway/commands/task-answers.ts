@@ -1,6 +1,7 @@
 // /task and /tasks -> what is answered at once, and the rows that come with it in commit 1
 import { addressOf } from '../../core/address.ts';
-import { isGatehouseError } from '../../core/errors.ts';
+import { GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import { chatKey } from '../../core/ids.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { Task } from '../../core/task.ts';
 import type { TaskRequest } from '../../core/task-request.ts';
@@ -74,6 +75,7 @@ async function asked(
     return { parts: answer(message, listText([...open, ...over].slice(0, MOST_LISTED))) };
   }
   const { task, children } = await tasks.show(authority, number);
+  if (message.isGroup) await mustBeOfChat(task, message, (parent) => tasks.show(authority, String(parent)));
   const name = `Task ${task.number} “${titleOf(task.title)}”`;
   if (act === 'show') return { parts: answer(message, showText(task, children)) };
   if (act === 'resume') {
@@ -85,6 +87,18 @@ async function asked(
     parts: answer(message, `${name} is over already: ${said(task)}.`),
     cancels: { where: { run: task.key }, parts: () => answer(message, `🛑 ${name} is cancelled.`) },
   };
+}
+
+/** Rejects with GH1003 for the task of another chat. What a task began is of the chat of that task. */
+async function mustBeOfChat(
+  task: Task,
+  message: InboundMessage,
+  show: (number: number) => Promise<{ readonly task: Task }>,
+): Promise<void> {
+  let root = task;
+  while (root.parent !== undefined) root = (await show(root.parent)).task;
+  if (root.replyTo && chatKey(root.replyTo) === chatKey(message)) return;
+  throw new GatehouseError('GH1003', `there is no task ${task.number} here`, { hint: 'ask in the chat where it was asked for' });
 }
 
 const SIGNS: Readonly<Record<Task['status'], string>> = {
