@@ -133,3 +133,17 @@ test('new Markdown files of a turn come with its answer, at most three, and chan
   await until('nothing is left to send', async () => (await rig.daemon.journal.counts()).outbox.PENDING === 0);
   expect(rig.channel.sent).toHaveLength(5);
 });
+
+test('a new Markdown file does not come with the answer of a model that may send no file', async () => {
+  await using dir = await tempDir();
+  const write = { name: 'write_file', arguments: { path: 'a.md', content: '# a' } };
+  const model = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? 'written' : { text: '', toolCalls: [write] },
+  );
+  const sections = { tool_policy_by_provider: { scripted: { deny: ['send_file'] } } };
+  await using rig = await testDaemon({ dataDir: dir.path, model, sections });
+  await say(rig, 'write');
+  await rig.daemon.gateway.idle();
+  await until('nothing is left to send', async () => (await rig.daemon.journal.counts()).outbox.PENDING === 0);
+  expect(rig.channel.sent.map(({ file }) => file?.name)).toEqual([undefined]);
+});

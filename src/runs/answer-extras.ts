@@ -19,13 +19,20 @@ export interface AnswerExtras {
   /** Whether the chat is shown what the model thought. */
   readonly showsThoughts: (row: RunRow) => Promise<boolean>;
   /** Attaches a file of the workspace; undefined where the run may not, or the file is gone or too large. */
-  readonly attach: (row: RunRow, path: string, taint: number, signal: AbortSignal) => Promise<AttachedFile | undefined>;
+  readonly attach: (row: RunRow, path: string, made: Made, signal: AbortSignal) => Promise<AttachedFile | undefined>;
+}
+
+/** How a file of the agent came about, for the policy. */
+export interface Made {
+  readonly taint: number;
+  /** Ids of the model that the turn was given, and of the one that answered in its place. */
+  readonly models: readonly string[];
 }
 
 export interface Spent {
   /** Of the newest model call of this attempt; absent = it made none. */
   readonly call?: UsageEntry | undefined;
-  /** What is said of the model otherwise. */
+  /** Id of the model that the turn was given; what is said of the model where none was called. */
   readonly model: string;
   /** Since the message was taken up, without what it waited. */
   readonly ms: number;
@@ -42,7 +49,7 @@ export async function withExtras(
   if (outcome.kind !== 'answered' || row.source.kind !== 'chat') return result;
   const thought = (await extras.showsThoughts(row)) ? thoughtText(result.lines) : '';
   const line = extras.annotates(row) ? annotation(result, spent) : '';
-  const files = await newFiles(result, row, extras, signal);
+  const files = await newFiles(result, row, { extras, models: [spent.model, answeredBy(spent)], signal });
   return {
     ...result,
     outcome: { ...outcome, text: `${thought}${outcome.text}${line}` },
@@ -62,17 +69,19 @@ function thoughtText(lines: readonly SessionMessage[]): string {
     .join('\n')}\n\n`;
 }
 
-function annotation({ usage }: AgentResult, { call, model, ms }: Spent): string {
-  const name = call ? `${call.provider}/${call.model}` : model;
+function answeredBy({ call, model }: Spent): string {
+  return call ? `${call.provider}/${call.model}` : model;
+}
+
+function annotation({ usage }: AgentResult, spent: Spent): string {
   const tokens = `${shortCount(usage.tokensIn)} in · ${shortCount(usage.tokensOut)} out`;
-  return `\n\n_${plainName(name)} · ${tokens} · ${Math.round(ms / 1_000)}s_`;
+  return `\n\n_${plainName(answeredBy(spent))} · ${tokens} · ${Math.round(spent.ms / 1_000)}s_`;
 }
 
 async function newFiles(
   { lines, files, taint }: AgentResult,
   row: RunRow,
-  extras: AnswerExtras,
-  signal: AbortSignal,
+  { extras, models, signal }: Pick<Made, 'models'> & { readonly extras: AnswerExtras; readonly signal: AbortSignal },
 ): Promise<readonly AttachedFile[]> {
   const known = new Set(files.map(({ file }) => file.name));
   const made: AttachedFile[] = [];
@@ -80,7 +89,7 @@ async function newFiles(
     if (made.length >= MOST_FILES) break;
     // It was attached by the agent.
     if (known.has(path.slice(path.lastIndexOf('/') + 1))) continue;
-    const file = await extras.attach(row, path, taint, signal);
+    const file = await extras.attach(row, path, { taint, models }, signal);
     if (file) made.push(file);
   }
   return made;

@@ -18,12 +18,13 @@ export function composeExtras({ options, channels, journal, live }: Base, policy
       if (!message || !live().gateway.show_thinking) return false;
       return (await journal.chats.of(chatKey(message)))?.settings.showThinking === true;
     },
-    async attach(row, path, taint, signal) {
+    async attach(row, path, { taint, models }, signal) {
       const channel = channels.channels.get(channelOf(row));
       // As if the agent had sent it: what it may not send does not go by another way.
       const call = { tool: sendFile.facts, args: { file_path: path }, taint };
-      const verdict = policy.decide(call, { authority: row.authority, channel: channelOf(row), model: '' });
-      if (!channel || verdict.kind !== 'allow') return undefined;
+      const run = { authority: row.authority, channel: channelOf(row) };
+      const mayAttach = models.every((model) => policy.decide(call, { ...run, model }).kind === 'allow');
+      if (!channel || !mayAttach) return undefined;
       const workspace = sessionWorkspace(dataDir, row.workspace ?? row.session);
       const copy = (file: { path: string; name: string }) =>
         copyAttachment(join(dataDir, 'outgoing'), file, channel.limits.uploadBytes);
