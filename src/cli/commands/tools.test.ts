@@ -71,6 +71,15 @@ test('what a person may use follows their role, their own rules and the model th
   expect(guest.allow).toEqual(['read_file', 'list_dir', 'offer_choices']);
 });
 
+test('rules by provider hold for the model however the config names it', async () => {
+  await using at = await setup();
+  const rules = { tool_policy_by_provider: { anthropic: { deny: ['write_file'] }, gemini: { deny: ['write_file'] } } };
+  for (const main of [{ model: 'claude-sonnet-5' }, { model: 'anthropic/claude-sonnet-5' }, { provider: 'google' }]) {
+    await at.cli.write('.gatehouse/config.json', JSON.stringify({ ...CONFIG, ...rules, ...main }));
+    expect(named((await at.list()).tools, 'write_file')).toMatchObject({ verdict: 'deny' });
+  }
+});
+
 test('what the agent may use for a client follows its entry alone', async () => {
   await using at = await setup();
   expect(await at.list('--as', 'mcp:coder')).toMatchObject({

@@ -2,7 +2,7 @@
 import type { LoadedConfig } from '../../../config/load.ts';
 import { isSpoofable, policySettings } from '../../app/compose/policy.ts';
 import type { Authority, Role } from '../../core/authority.ts';
-import { GatehouseError } from '../../core/errors.ts';
+import { GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import { principalOf } from '../../core/ids.ts';
 import { clientOf } from '../../core/mcp-client.ts';
 import type { PersonRef } from '../../core/people.ts';
@@ -10,6 +10,8 @@ import type { PolicyRun, Verdict } from '../../core/policy.ts';
 import type { ToolFacts } from '../../core/tool.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
+import { namesModel } from '../../llm/detect.ts';
+import { providerFor, resolveProvider } from '../../llm/providers/resolve.ts';
 import { roleOf } from '../../operator/authority.ts';
 import { BUILT_IN } from '../../tools/index.ts';
 import { BARE } from '../../tools/look-program.ts';
@@ -17,6 +19,7 @@ import { toolId } from '../../tools/mcp/offered.ts';
 import { pluginToolId } from '../../tools/plugins/manifest.ts';
 import { createPolicy, modeOf } from '../../tools/policy.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isTerminal, type KnownPerson, knownPeople, letsAllIn, personOf } from '../known-people.ts';
 import { formatTable } from '../output.ts';
@@ -55,7 +58,7 @@ export const toolsList: Command<ToolsOptions> = async (context, { as }) => {
     policySettings(config, (name) => channelOf(config, name)),
   );
   const authority: Authority = { principal, role, mode, policies: [] };
-  const run = { authority, channel: who.channel, model: modelFor(config, who) };
+  const run = { authority, channel: who.channel, model: modelFor(config, who, deps.env) };
   const whyNot = await whyNoPrograms(config, { dataDir: dataDirOf(context), clock: deps.clock });
   const known = [...BUILT_IN.map((tool) => asShutIn(config, tool)), ...(await toolsOfPlugins(context, config))];
   const tools = [...known, ...(await toolsOfServers(context, config))].map((tool) => ({
@@ -186,11 +189,19 @@ function clientIn({ mcp_clients: clients }: Config, who: PersonRef): Config['mcp
   return client !== undefined && Object.hasOwn(clients, client) ? clients[client] : undefined;
 }
 
-/** `provider/model` that answers the person first. */
-function modelFor(config: Config, who: PersonRef): string {
+/** `provider/model` that answers the person first, as calls name it; `/` where a start has to find one. */
+function modelFor(config: Config, who: PersonRef, env: CliDeps['env']): string {
   const { channel: name, senderId } = who;
   const channel = channelOf(config, name);
   const named = clientIn(config, who)?.model ?? channel?.sender_models?.[senderId] ?? channel?.model;
-  const { provider, model } = (named === undefined ? undefined : config.models[named]) ?? config;
-  return `${provider ?? ''}/${model ?? ''}`;
+  const entry = (named === undefined ? undefined : config.models[named]) ?? config;
+  if (!namesModel(entry)) return '/';
+  try {
+    const { provider, model } = resolveProvider(entry, env);
+    return `${provider.name}/${model}`;
+  } catch (error) {
+    // The address of a cloud account may be in the environment of the daemon alone.
+    if (isGatehouseError(error) && error.hint.startsWith('export ')) return `${providerFor(entry).name}/${entry.model ?? ''}`;
+    throw error;
+  }
 }
