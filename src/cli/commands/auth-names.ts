@@ -4,6 +4,7 @@ import type { Config } from '../../../config/schema.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { isEnvironmentName } from '../../lib/environment-name.ts';
+import { printable } from '../../lib/printable.ts';
 import { entryOfVariable } from '../../lib/stored-variables.ts';
 import type { Provider } from '../../llm/providers/provider.ts';
 import { type CommandContext, readConfig } from '../context.ts';
@@ -15,7 +16,8 @@ const LONGEST_NAME = 24;
 /**
  * The variables with secrets that a name means: itself, where it has the form of one or the config names it;
  * else those of a channel: of the config, by its name, or by its type those that it has by default. Empty for
- * a provider, which the variable of its key means too, and for what is neither.
+ * a provider, which the variable of its key means too, and for what is neither. Rejects with GH1001 for the
+ * type of channels that all have names of their own.
  */
 export async function variablesOf(context: CommandContext, name: string): Promise<readonly string[]> {
   // A secret can be stored before the config is right.
@@ -28,6 +30,10 @@ export async function variablesOf(context: CommandContext, name: string): Promis
   }
   if ((await findProvider(name)) !== undefined) return [];
   const entry = config?.gateway.channels.find((channel) => (channel.name ?? channel.type) === name);
+  const ofType =
+    config?.gateway.channels.flatMap(({ type, name: own }) => (type === name && own !== undefined ? [own] : [])) ?? [];
+  if (!entry && ofType.length > 0)
+    throw usage(`no channel of the config is called ${name}`, `name the one that is meant: ${ofType.map(printable).join(', ')}`);
   const schema = await context.deps.channelSettings(entry?.type ?? name);
   if (!schema || !('shape' in schema)) return [];
   const settings: Readonly<Record<string, unknown>> = entry?.settings ?? {};

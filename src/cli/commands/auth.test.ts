@@ -356,6 +356,18 @@ test('tokens of channels lie in the same private file, under the variables of th
   expect((await withStoredVariables({}, store))['OTHER_TOKEN']).toBeUndefined();
 });
 
+test('the type of channels that have names of their own stores nothing, and the names are told', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const bot = (name: string, token_env: string) => ({ type: 'telegram', name, settings: { token_env } });
+  const channels = [bot('family-bot', 'FAMILY_BOT_TOKEN'), bot('work-bot', 'WORK_BOT_TOKEN')];
+  await cli.write('.gatehouse/config.json', JSON.stringify({ gateway: { channels } }));
+  cli.input = '123:ABC';
+  const named = expect.stringContaining('family-bot, work-bot');
+  expect(await cli.run('auth', 'set-key', 'telegram')).toMatchObject({ code: 2, stderr: named });
+  expect((await cli.run('auth', 'set-key', 'work-bot')).stdout).toBe('✓ stored WORK_BOT_TOKEN\n');
+});
+
 test('of a channel with several secrets each is asked for, and on a pipe each has to be named', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
