@@ -140,6 +140,22 @@ test('that open tasks go on with a daemon only is said where none runs, and of t
   expect((await at.run('show', '1')).stderr).not.toMatch(said);
 });
 
+test('a task that waits for a person is shown with the command that answers', async () => {
+  await using at = await setup();
+  await at.run('add', 'Summarise');
+  await at.withJournal(async (journal) => {
+    const { seq, generation } = (await journal.claim(1)) ?? expect.fail('there is no row');
+    const about = { text: 'May I?', answer: 'approve', to: 'owner', by: [], expiresAt: at.cli.clock.now() + 60_000 } as const;
+    const waits = [{ callId: 'c', kind: 'person', about, asked: { code: 'AAAAAA', parts: [] } }] as const;
+    await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '', ms: 5 } });
+  });
+  const { stdout, stderr } = await at.run('show', '1');
+  expect([stdout, stderr]).toEqual([
+    expect.stringContaining('waiting_input'),
+    expect.stringContaining('→ gatehouse questions list'),
+  ]);
+});
+
 test.each([
   ['that the running daemon has there', [{ name: 'telegram', account: 'new-bot' }], 'new-bot'],
   ['that the channel had first, where the daemon has none for it', [{ name: 'telegram', account: '' }], 'old-bot'],

@@ -19,6 +19,9 @@ import { lineOf } from './logs.ts';
 /** The person at the machine itself. What they may do is what the config says of the owner, now and later. */
 export const OPERATOR: Authority = { principal: LOCAL_OPERATOR, role: 'owner', mode: 'full', policies: [] };
 
+/** What an operator does about a task that asks. */
+const ANSWER_IT = '→ gatehouse questions list, then gatehouse questions answer CODE …';
+
 const MOST_LISTED = 50;
 const TITLE_CHARS = 50;
 
@@ -69,6 +72,7 @@ export const tasksShow: Command<Named> = async (context, { task: words }) => {
   if (task.result) out.data(`\n${printableBlock(task.result.output)}`);
   await sayWithoutDaemon(context, [task]);
   if (task.status === 'failed') out.say(`→ gatehouse tasks resume ${task.number} goes on where it stopped`);
+  if (task.status === 'waiting_input') out.say(ANSWER_IT);
   return EXIT.ok;
 };
 
@@ -137,7 +141,7 @@ function stepText(event: RunEvent): string | undefined {
     case 'tool.started':
       return `uses ${printable(event.tool)}`;
     case 'parked':
-      return `waits (${event.kinds})`;
+      return event.kinds.split(' ').includes('person') ? `waits for a person's answer ${ANSWER_IT}` : `waits (${event.kinds})`;
     case 'finished':
       return `over: ${printable(event.outcome)}`;
     default:
