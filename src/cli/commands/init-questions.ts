@@ -6,14 +6,15 @@ import { printable } from '../../lib/printable.ts';
 import { DEFAULT_MODELS } from '../../llm/catalog/catalog.ts';
 import { findProvider, PROVIDERS, providerNames } from '../../llm/providers/index.ts';
 import type { Provider } from '../../llm/providers/provider.ts';
-import { resolveProvider } from '../../llm/providers/resolve.ts';
 import type { CliDeps } from '../deps.ts';
 import { withQuestions } from '../questions.ts';
+import { limitPart, limitText, paidModelOf } from './setup-limit.ts';
 
 export interface Answers {
   readonly provider?: string;
   readonly model?: string;
   readonly base_url?: string;
+  readonly budget?: { readonly daily_usd: number };
   readonly channels: readonly unknown[];
 }
 
@@ -53,8 +54,9 @@ async function askModel(asking: Asking): Promise<Omit<Answers, 'channels'>> {
     const address = known === undefined ? await question('Address of the server, such as http://127.0.0.1:8000/v1: ') : '';
     const answers = { provider: provider.name, ...(model ? { model } : {}), ...(address ? { base_url: address } : {}) };
     try {
-      resolveProvider(answers, deps.env);
-      return answers;
+      const paid = paidModelOf(answers, deps.env);
+      if (paid) say(limitText(paid));
+      return { ...answers, ...limitPart(paid) };
     } catch (error) {
       if (!isGatehouseError(error)) throw error;
       say(errorText(error));

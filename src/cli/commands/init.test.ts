@@ -47,6 +47,14 @@ test('on a terminal it asks three questions and takes a channel with the variabl
   expect((await cli.run('config', 'check')).code).toBe(0);
 });
 
+test('a provider that is named has the limit of a day, and that is said', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = ['openai', '', ''];
+  expect((await cli.run('init')).stderr).toContain('models may cost 2 USD a day');
+  expect(await written(dir.path)).toMatchObject({ provider: 'openai', budget: { daily_usd: 2 } });
+});
+
 /** What a person types for the settings that a channel cannot do without, in the order of the questions. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   email: ['imap.example.org', 'smtp.example.org', 'not an address', 'bot@example.org', 'mx.example.org'],

@@ -85,6 +85,17 @@ test('a day may cost two dollars where the price is known, and where it is not t
   expect(JSON.parse(await readFile(`${file}.bak`, 'utf8')).budget).toEqual({ daily_usd: 2 });
 });
 
+test('a model that a flag names has the limit of a day also where its key is left to be found', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.env = { ANTHROPIC_API_KEY: 'sk-ant-one' };
+  cli.answers = ['', '', 'n'];
+  const { code, stderr } = await cli.run('setup', '--model', 'claude-sonnet-4-5');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('models may cost 2 USD a day')]);
+  const config = JSON.parse(await readFile(`${dir.path}/.gatehouse/config.json`, 'utf8'));
+  expect(config).toMatchObject({ model: 'claude-sonnet-4-5', budget: { daily_usd: 2 } });
+});
+
 test('the whole address of a call as --base-url is refused with what belongs there', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

@@ -24,6 +24,7 @@ import {
   type SetupOptions,
   secret,
 } from './setup-answers.ts';
+import { limitPart, limitText, type PaidModel, paidModelOf } from './setup-limit.ts';
 import { askOwner, type Bot, configWith, type Owner, remember, settingsOf } from './setup-owner.ts';
 
 /** The provider refused the key. */
@@ -31,15 +32,10 @@ const WRONG_KEY = 'GH2101';
 const PATIENCE_MS = 30_000;
 const TRIES = 3;
 
-interface Model {
+interface Model extends PaidModel {
   readonly provider: string;
   readonly key: string;
-  /** Known, or bounded from above; see `priceOf`. */
-  readonly hasPrice: boolean;
 }
-
-/** As without a config, where the key is exported: see `limitsFrom`. */
-const DAILY_USD = 2;
 
 /**
  * Three steps on a terminal: the key of a model, the token of a bot, and who its owner is. Each is tried for
@@ -67,11 +63,12 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   const given = await givenBot(context, options);
   if (isTerminal(context)) out.say('Three steps; Enter leaves one out. Nothing is written before it works.\n');
   const model = await askModel(context, options);
+  const paid = model ?? paidModelOf(modelPart(undefined, options), deps.env);
   const bot = await askBot(context, options, given);
   const owner = bot ? await askOwner(context, bot, options) : undefined;
   const config = renderConfig({
     ...modelPart(model, options),
-    ...limitPart(model),
+    ...limitPart(paid),
     channels: channelsOf(bot, owner, options),
     ...ownerPart(owner),
   });
@@ -88,7 +85,7 @@ export const setup: Command<SetupOptions> = async (context, options) => {
   out.say(
     `\n${out.mark('ok', 'stderr')} wrote ${file}${model || bot ? `, secrets in ${join(dataDirOf(context), 'auth.json')}` : ''}`,
   );
-  if (model) out.say(limitText(model));
+  if (paid) out.say(`   ${limitText(paid)}`);
   return await start(withoutOther(context, bot), options);
 };
 
@@ -122,17 +119,6 @@ async function keepCopy(file: string): Promise<string | undefined> {
       if (!isErrno(error, 'EEXIST')) throw error;
     }
   }
-}
-
-/** What is bought by mistake in a day stays small. A limit cannot count a price that is not known. */
-function limitPart({ hasPrice = false }: Partial<Model> = {}): { budget?: { daily_usd: number } } {
-  return hasPrice ? { budget: { daily_usd: DAILY_USD } } : {};
-}
-
-function limitText({ hasPrice }: Model): string {
-  return hasPrice
-    ? `   models may cost ${DAILY_USD} USD a day; change "budget.daily_usd" in it`
-    : '   what the model costs is not known, so nothing limits it: set its "price" in "model_hints", and "budget.daily_usd"';
 }
 
 const WAYS = [
