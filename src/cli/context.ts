@@ -30,6 +30,14 @@ export function dataDirOf({ deps, globals }: CommandContext): string {
   return resolveDataDir(globals.dataDir, deps);
 }
 
+/** Throws GH1001 where a config is named for a command that writes ./.gatehouse/config.json. */
+export function mustWriteHere({ globals }: CommandContext, command: string): void {
+  if (globals.config === undefined) return;
+  throw new GatehouseError('GH1001', `${command} writes ./.gatehouse/config.json, and takes no --config`, {
+    hint: 'leave --config out, and move the file afterwards',
+  });
+}
+
 /** The config file that the daemon of the data directory last ran with; undefined when it never had one. */
 export async function lastConfig(context: CommandContext): Promise<string | undefined> {
   const path = await readFile(lastConfigPath(dataDirOf(context)), 'utf8').catch(() => '');

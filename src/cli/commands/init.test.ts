@@ -173,3 +173,12 @@ test('an input that ends at a question of init names the option by which it is n
   await cli.write('.gatehouse/config.json', '{}');
   expect(await cli.run('init')).toMatchObject({ code: 2, stderr: expect.stringContaining('`--force`') });
 });
+
+test.each(['init', 'setup'])('%s takes no --config: it would write one file and name another', async (command) => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = ['', '', 'n'];
+  const { code, stderr } = await cli.run(command, '--force', '--config', 'bot.json');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('takes no --config')]);
+  expect(await readdir(dir.path)).toEqual([]);
+});

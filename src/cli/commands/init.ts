@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
-import type { Command } from '../context.ts';
+import { type Command, mustWriteHere } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
@@ -19,7 +19,9 @@ export interface InitOptions {
 const GITIGNORE = '*\n!.gitignore\n!config.json\n!config.schema.json\n';
 
 /** Writes ./.gatehouse: config.json, its schema for editors, a .gitignore. Never overwrites unasked. */
-export const init: Command<InitOptions> = async ({ deps, out }, { defaults = false, dryRun = false, force = false }) => {
+export const init: Command<InitOptions> = async (context, { defaults = false, dryRun = false, force = false }) => {
+  const { deps, out } = context;
+  mustWriteHere(context, 'init');
   const file = join(deps.cwd, '.gatehouse', 'config.json');
   const interactive = deps.stdio.stdin.isTTY === true && deps.stdio.stderr.isTTY === true && !out.json;
   if (!force && !dryRun && (await read(file)) !== undefined) {

@@ -6,7 +6,7 @@ import { isErrno } from '../../lib/errno.ts';
 import { printable } from '../../lib/printable.ts';
 import { entryOfVariable } from '../../lib/stored-variables.ts';
 import { resolveProvider } from '../../llm/providers/resolve.ts';
-import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, mustWriteHere, readConfig } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { PROVIDER_NAMES } from './config.ts';
@@ -45,6 +45,7 @@ interface Model extends PaidModel {
  */
 export const setup: Command<SetupOptions> = async (context, options) => {
   const { deps, out } = context;
+  mustWriteHere(context, 'setup');
   mustBeAnswered(context, options);
   await mustBeFree(context);
   await mustBeAddress(context, options);
