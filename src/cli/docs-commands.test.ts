@@ -89,6 +89,13 @@ test('every command that the program names in a text of its own is there, with i
   expect(sentences.size).toBeGreaterThan(100);
 });
 
+test('docs/cli.md has a row of every command', () => {
+  const text = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
+  const names = PROGRAM.commands.map((one) => one.name()).filter((name) => !['help', 'complete'].includes(name));
+  expect(names.filter((name) => !new RegExp(`^\\| .*\`gatehouse ${name}\\b`, 'm').test(text))).toEqual([]);
+  expect(names.length).toBeGreaterThan(15);
+});
+
 test('a command or an option that is not there is found', async () => {
   expect(await refusal(['statsu'])).toContain('unknown command');
   expect(await refusal(['status', '--jsn'])).toContain('unknown option');
