@@ -96,6 +96,15 @@ test('a model that a flag names has the limit of a day also where its key is lef
   expect(config).toMatchObject({ model: 'claude-sonnet-4-5', budget: { daily_usd: 2 } });
 });
 
+test('a provider that a flag names is written down also where its key is left to be found', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = ['', '', 'n'];
+  expect((await cli.run('setup', '--provider', 'groq', '--model', 'own')).code).toBe(0);
+  const config = JSON.parse(await readFile(`${dir.path}/.gatehouse/config.json`, 'utf8'));
+  expect(config).toMatchObject({ provider: 'groq', model: 'own' });
+});
+
 test('the whole address of a call as --base-url is refused with what belongs there', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

@@ -190,7 +190,7 @@ async function askModel(context: CommandContext, options: SetupOptions): Promise
     if (key === '') return undefined;
     const provider = providerOfKey(key, options);
     try {
-      const target = resolveProvider({ provider, ...modelPart(undefined, options) }, deps.env);
+      const target = resolveProvider({ ...modelPart(undefined, options), provider }, deps.env);
       out.say(`   asking ${provider}/${target.model} …`);
       const limits = { connectMs: PATIENCE_MS, totalMs: PATIENCE_MS };
       const found = { from: 'setup', value: () => key };
@@ -259,10 +259,11 @@ function ownerPart(owner: Owner | undefined): object {
 
 function modelPart(
   model: Model | undefined,
-  { model: name, baseUrl }: SetupOptions,
+  { provider: named, model: name, baseUrl }: SetupOptions,
 ): { provider?: string; model?: string; base_url?: string } {
+  const provider = model?.provider ?? named;
   return {
-    ...(model ? { provider: model.provider } : {}),
+    ...(provider === undefined ? {} : { provider }),
     ...(name === undefined ? {} : { model: name }),
     ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
   };
