@@ -172,14 +172,12 @@ export class Budget {
     const terms = this.#calls.get(context);
     const worst = worstUsd !== null && worstUsd >= 0 && Number.isFinite(worstUsd) ? worstUsd : null;
     const refused = this.#refusal(context, worst);
-    if (refused) {
-      if (terms) {
-        terms.refused = refused;
-        terms.dearestUsd = Math.max(terms.dearestUsd, worst ?? Number.POSITIVE_INFINITY);
-      }
-      if (terms?.beyond !== 'granted') return refused;
-      terms.beyond = 'taken';
+    if (refused && terms?.beyond !== 'granted') {
+      const dearestUsd = Math.max(terms?.dearestUsd ?? 0, worst ?? Number.POSITIVE_INFINITY);
+      if (terms) Object.assign(terms, { refused, dearestUsd });
+      return refused;
     }
+    if (refused && terms) terms.beyond = 'taken';
     return this.#reserved(context, worst ?? 0, refused ? terms : undefined);
   }
 

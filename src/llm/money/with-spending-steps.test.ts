@@ -215,6 +215,14 @@ describe('withSpendingSteps', () => {
     expect(names()).toContain('asked');
   });
 
+  test('ask: what the owner allowed is no step to a cheaper model', async () => {
+    const askOwner = async () => 'question';
+    const { call, spend, names } = await setup({ dailyUsd: 1 }, [paidModel(['paid'])], { askOwner });
+    spend(0.999);
+    await call(modelRequest('x', { mayWait: { verdict: 'allow' } }));
+    expect(names()).toEqual(['allowed']);
+  });
+
   test.for([
     ['with tools', [{ ...TOOL, description: 'Searches far and wide. '.repeat(500) }]],
     ['without', []],
