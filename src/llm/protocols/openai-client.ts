@@ -5,8 +5,8 @@ import type { WireOptions } from './wire.ts';
 
 export type { OpenAI };
 
-/** Models that refuse any temperature but the default: OpenAI's that reason, Moonshot's. */
-const FIXED_TEMPERATURE = /^(?:o\d|gpt-[5-9]|kimi-)/;
+/** Models that take the default temperature alone: OpenAI's that reason, by any cloud's name; Moonshot's. */
+const FIXED_TEMPERATURE = /(?:^|[./-])o\d|gpt-[5-9]|^kimi-/;
 
 /** Retries nothing, reads nothing from the environment, and is bounded by `guardFetch`. */
 export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> {

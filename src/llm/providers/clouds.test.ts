@@ -173,3 +173,15 @@ test.each([
   expect(request.path).toBe('/openai/v1/responses');
   expect(request.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
 });
+
+test.each([
+  [
+    { provider: 'bedrock', model: 'us.openai.gpt-6-sol' },
+    { ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'k' },
+  ],
+  [{ provider: 'azure', model: 'prod-gpt-6-sol' }, { AZURE_OPENAI_API_KEY: 'k' }],
+  [{ provider: 'azure', model: 'prod-o4-mini' }, { AZURE_OPENAI_API_KEY: 'k' }],
+])('%j: a model that reasons is given no temperature, which it would refuse', async (config, env) => {
+  const { request } = await sent(config, env, '/openai/v1', { temperature: 0, thinking: 'off' });
+  expect(request.body).not.toHaveProperty('temperature');
+});
