@@ -46,7 +46,7 @@ async function askModel(asking: Asking): Promise<Omit<Answers, 'channels'>> {
   const provider = await askProvider(asking);
   if (!provider) return {};
   const { deps, question, say } = asking;
-  const known = provider.baseUrl ?? provider.address?.(deps.env, provider.wire);
+  const known = provider.baseUrl ?? provider.address?.(deps.env, provider.wire, DEFAULT_MODELS[provider.name] ?? '');
   for (;;) {
     const usual = DEFAULT_MODELS[provider.name];
     const ownDefault = usual === undefined ? 'its name at your server' : `empty: ${usual}`;

@@ -46,7 +46,10 @@ describe('addresses', () => {
       'https://me.azure.com/openai/v1',
     ],
     [{ model: 'bedrock/openai.gpt-oss-120b-1:0' }, AWS, 'https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1'],
-    [{ model: 'bedrock/us.anthropic.claude-opus-5-5' }, AWS, 'https://bedrock-mantle.eu-west-1.api.aws/anthropic'],
+    // An inference profile is known at one endpoint, a bare id at the other.
+    [{ provider: 'bedrock' }, AWS, 'https://bedrock-runtime.eu-west-1.amazonaws.com/anthropic'],
+    [{ model: 'bedrock/us.anthropic.claude-opus-5-5' }, AWS, 'https://bedrock-runtime.eu-west-1.amazonaws.com/anthropic'],
+    [{ model: 'bedrock/anthropic.claude-opus-5-5' }, AWS, 'https://bedrock-mantle.eu-west-1.api.aws/anthropic'],
     [
       { model: 'vertex/gemini-3.8-flash' },
       { GOOGLE_CLOUD_PROJECT: 'p1', GOOGLE_CLOUD_LOCATION: 'europe-west4' },
@@ -118,6 +121,11 @@ test('bedrock: Claude has the Anthropic wire, with a key in its header or with a
   const signed = await sent(config, AWS, '/anthropic');
   expect(signed.request.headers['x-api-key']).toBeUndefined();
   expect(signed.request.headers.authorization).toMatch(/\/eu-west-1\/bedrock-mantle\/aws4_request, SignedHeaders=/);
+});
+
+test('bedrock: a request by an inference profile is signed for the endpoint that knows it', async () => {
+  const signed = await sent({ provider: 'bedrock', model: 'eu.anthropic.claude-sonnet-5-5' }, AWS, '/anthropic');
+  expect(signed.request.headers.authorization).toMatch(/\/eu-west-1\/bedrock\/aws4_request, SignedHeaders=/);
 });
 
 test('M7 bedrock: Claude is told to cache the prompt and how much to think, as at its maker', async () => {

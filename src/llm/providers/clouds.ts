@@ -1,6 +1,6 @@
 /** Providers in a cloud account: address and credentials are in the variables that the cloud's tools read. */
 import type { Signer } from '../protocols/wire-guard.ts';
-import type { Env, Provider } from './provider.ts';
+import type { Env, Provider, Wire } from './provider.ts';
 
 /**
  * The v1 API needs no `api-version`: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle.
@@ -24,6 +24,9 @@ export const azure: Provider = {
   detect: [],
 };
 
+/** By its bare id Claude is at `bedrock-mantle`, by an inference profile at `bedrock-runtime`: else 404. */
+const isAtMantle = (wire: Wire, model: string): boolean => wire === 'anthropic' && model.startsWith('anthropic.');
+
 /**
  * Claude has the Anthropic wire
  * (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-messages-api.html), what else there is the
@@ -42,18 +45,17 @@ export const bedrock: Provider = {
   keyEnv: 'AWS_BEARER_TOKEN_BEDROCK',
   keyRequired: true,
   addressEnv: 'AWS_REGION',
-  address: (env, wire) => {
+  address: (env, wire, model) => {
     const region = regionOf(env);
     if (!region) return undefined;
-    return wire === 'anthropic'
-      ? `https://bedrock-mantle.${region}.api.aws/anthropic`
-      : `https://bedrock-runtime.${region}.amazonaws.com/openai/v1`;
+    if (isAtMantle(wire, model)) return `https://bedrock-mantle.${region}.api.aws/anthropic`;
+    return `https://bedrock-runtime.${region}.amazonaws.com/${wire === 'anthropic' ? 'anthropic' : 'openai/v1'}`;
   },
-  credentials: (env, wire) => {
+  credentials: (env, wire, model) => {
     const [accessKeyId, secretAccessKey] = [set(env, 'AWS_ACCESS_KEY_ID'), set(env, 'AWS_SECRET_ACCESS_KEY')];
     const [sessionToken, region] = [set(env, 'AWS_SESSION_TOKEN'), regionOf(env)];
     if (set(env, 'AWS_BEARER_TOKEN_BEDROCK') || !accessKeyId || !secretAccessKey || !region) return undefined;
-    const service = wire === 'anthropic' ? 'bedrock-mantle' : 'bedrock';
+    const service = isAtMantle(wire, model) ? 'bedrock-mantle' : 'bedrock';
     const scope = { accessKeyId, secretAccessKey, sessionToken, region, service };
     return {
       from: 'AWS_ACCESS_KEY_ID',

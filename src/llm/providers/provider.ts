@@ -34,10 +34,10 @@ export interface Provider {
   /** The header that carries the key, where it is not the usual one of the wire. */
   readonly keyHeader?: string;
   /** In place of `baseUrl` where the account decides it; undefined while `addressEnv` is not set. */
-  readonly address?: (env: Env, wire: Wire) => string | undefined;
+  readonly address?: (env: Env, wire: Wire, model: string) => string | undefined;
   readonly addressEnv?: string;
   /** Undefined where a key is sent, or there is nothing to sign with. */
-  readonly credentials?: (env: Env, wire: Wire) => Credentials | undefined;
+  readonly credentials?: (env: Env, wire: Wire, model: string) => Credentials | undefined;
   /** Environment variable that replaces `baseUrl`, where the provider's own tools know one. */
   readonly baseUrlEnv?: string;
   /** A model name that contains one of these belongs here when the config names no provider (spec B1). */

@@ -61,7 +61,7 @@ export function resolveProvider(config: ModelConfig, env: Env = {}): ResolvedPro
   if (!model)
     throw new GatehouseError('GH1101', `provider "${general.name}" needs a model`, { hint: 'add "model" to the config' });
   const wire = chooseWire(general, model, config);
-  const address = general.address?.(env, wire);
+  const address = general.address?.(env, wire, model);
   const provider = address === undefined ? general : { ...general, baseUrl: address };
   const baseUrl = baseUrlFor(provider, wire, config.base_url);
   const hints = toHints(config.model_hints);
@@ -69,7 +69,7 @@ export function resolveProvider(config: ModelConfig, env: Env = {}): ResolvedPro
   const foreign = isForeign(provider, baseUrl);
   const keys = [config.api_key_env, ...(config.api_key_envs ?? [])].filter((name) => name !== undefined);
   const keyForAddress = keys.length > 0 && foreign;
-  const credentials = keys.length > 0 ? undefined : provider.credentials?.(env, wire);
+  const credentials = keys.length > 0 ? undefined : provider.credentials?.(env, wire, model);
   return {
     ...{ provider, model, wire, baseUrl, contextWindow, facts, hints },
     keyEnvs: keyForAddress ? keys : keyVariables(provider, ...keys),
