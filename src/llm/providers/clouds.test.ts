@@ -60,6 +60,16 @@ describe('addresses', () => {
       { GOOGLE_CLOUD_PROJECT: 'p1' },
       'https://aiplatform.googleapis.com/v1/projects/p1/locations/global/publishers/google',
     ],
+    [
+      { model: 'vertex/gemini-3.8-flash' },
+      { GOOGLE_CLOUD_PROJECT: 'p1', GOOGLE_CLOUD_LOCATION: 'eu' },
+      'https://aiplatform.eu.rep.googleapis.com/v1/projects/p1/locations/eu/publishers/google',
+    ],
+    [
+      { model: 'vertex/gemini-3.8-flash' },
+      { GOOGLE_CLOUD_PROJECT: 'p1', GOOGLE_CLOUD_LOCATION: 'us' },
+      'https://aiplatform.us.rep.googleapis.com/v1/projects/p1/locations/us/publishers/google',
+    ],
   ])('%j', (config, env, baseUrl) => expect(resolveProvider(config, env).baseUrl).toBe(baseUrl));
 
   test.each([

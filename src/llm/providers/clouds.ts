@@ -77,8 +77,10 @@ export const vertex: Provider = {
   address: (env) => {
     const project = set(env, 'GOOGLE_CLOUD_PROJECT');
     const location = set(env, 'GOOGLE_CLOUD_LOCATION') ?? 'global';
-    const host = location === 'global' ? 'aiplatform.googleapis.com' : `${location}-aiplatform.googleapis.com`;
-    return project && `https://${host}/v1/projects/${project}/locations/${location}/publishers/google`;
+    // https://docs.cloud.google.com/gemini-enterprise-agent-platform/resources/locations: "Multi-region endpoints"
+    const regional = ['eu', 'us'].includes(location) ? `aiplatform.${location}.rep` : `${location}-aiplatform`;
+    const host = location === 'global' ? 'aiplatform' : regional;
+    return project && `https://${host}.googleapis.com/v1/projects/${project}/locations/${location}/publishers/google`;
   },
   credentials: (env) => {
     const file = set(env, 'GOOGLE_APPLICATION_CREDENTIALS');
