@@ -320,6 +320,15 @@ describe('F29 empty answers', () => {
     expect(run.events.filter(({ type }) => type === 'model.restart')).toHaveLength(2);
   });
 
+  test('F29 a call that a person let pass a limit is not made a second time on the same word', async () => {
+    const model = scriptedModel(() => ({ fail: 'empty' }));
+    const run = agentRun({ model, settled: new Map([['model/0', { ok: true, output: 'allow' }]]) });
+    const done = runAgent(run);
+    await run.clock.advance(60_000);
+    expect((await done).outcome).toMatchObject({ kind: 'failed', failure: { kind: 'empty' } });
+    expect(model.requests).toHaveLength(1);
+  });
+
   test('F29 nothing is retried when the model says so', async () => {
     const failure = { kind: 'empty', code: 'GH2108', message: 'tried four times', hint: '', retryable: false } as const;
     const model = scriptedModel([{ fail: failure }]);

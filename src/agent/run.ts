@@ -159,7 +159,9 @@ class AgentLoop {
     if ('wait' in stored) return this.#parked([stored.wait]);
     if ('failure' in stored) {
       const { failure } = stored;
-      if (failure.kind === 'empty' && failure.retryable) return { kind: 'empty', failure, replayed: false };
+      // The one call that a person let pass a limit has been made, and was billed.
+      const isAllowed = verdictOf(this.#run, this.#replay.n).verdict === 'allow';
+      if (failure.kind === 'empty' && failure.retryable && !isAllowed) return { kind: 'empty', failure, replayed: false };
       return this.#ended(failure);
     }
     this.#budget.add(stored.answer.usage);
