@@ -111,6 +111,14 @@ describe('requests', () => {
     expect(await limits({ provider: 'moonshot', facts: facts(262_144), contextWindow: 8_000 })).toBeLessThan(8_000);
   });
 
+  test.each(['anthropic/claude-sonnet-5.5', '~anthropic/claude-sonnet-latest'])(
+    'M7 tell OpenRouter to cache for %s, which caches only what it is told to',
+    async (model) => {
+      const { requests } = await run(undefined, { provider: 'openrouter', model });
+      expect(requests[0]?.body).toMatchObject({ cache_control: { type: 'ephemeral' } });
+    },
+  );
+
   test('send the key and nothing of the environment', async () => {
     process.env['OPENAI_ORG_ID'] = 'org-canary';
     process.env['OPENAI_CUSTOM_HEADERS'] = 'x-other: canary';

@@ -40,7 +40,7 @@ function requestBody(
     ...effort(thinkingWord(thinking, facts?.thinking), habits),
     // The name of the conversation itself is the operator's business.
     ...(habits.cacheKey ? { prompt_cache_key: sessionHash(context.session) } : {}),
-    ...(habits.cacheControl && /^anthropic\//.test(model) ? { cache_control: { type: 'ephemeral' } } : {}),
+    ...(habits.cacheControl && /^~?anthropic\//.test(model) ? { cache_control: { type: 'ephemeral' } } : {}),
   };
 }
 
