@@ -77,7 +77,7 @@ test('forty stored messages become one summary and the newest ten; all are in th
   const kept = (await archived(dir.path)).filter(({ id }) => id !== undefined);
   expect(new Set(kept.map(({ id }) => id)).size).toBe(40);
   const asked = model.requests.find(isSummary);
-  expect(asked).toMatchObject({ temperature: 0, maxOutputTokens: 768 + 4_096, tools: [] });
+  expect(asked).toMatchObject({ temperature: 0, maxOutputTokens: 768 + 12_288, tools: [] });
   expect(asked?.messages[1]?.content).toContain('"content":"question 15"');
   expect(asked?.messages[1]?.content).not.toContain('question 16');
   const spent = await rig.daemon.journal.spending({ since: 0, by: 'purpose' });

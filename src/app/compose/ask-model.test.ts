@@ -44,7 +44,7 @@ test('a question is one call without tools, booked as a summary, with its data m
   expect(await at.models.ask({ ...QUESTION, data }, never)).toEqual({ kind: 'answer', text: 'a sum', isComplete: true });
   const { messages, tools, maxOutputTokens, context } = at.model.requests.at(-1) ?? {};
   // Thoughts count as output.
-  expect([tools, maxOutputTokens]).toEqual([[], 100 + 4_096]);
+  expect([tools, maxOutputTokens]).toEqual([[], 100 + 12_288]);
   expect(context).toMatchObject({ purpose: 'summary', sender: 'test:user-1', channel: 'test' });
   expect(messages?.map(({ role }) => role)).toEqual(['system', 'user']);
   const [task = '', shown = ''] = messages?.map(({ content }) => content) ?? [];
