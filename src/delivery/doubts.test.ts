@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { answer, busy, HOUR, restart, setup } from '../testing/delivery-setup.ts';
 import { FakeClock } from '../testing/fakes.ts';
+import { JumpingClock } from '../testing/jobs.ts';
 import { ScriptedChannel } from '../testing/scripted-channel.ts';
 
 const MINUTE = 60_000;
 
-function forgetful(ready: { now: boolean } = { now: true }, maxAttempts = 8) {
-  const clock = new FakeClock();
+function forgetful(ready: { now: boolean } = { now: true }, maxAttempts = 8, clock = new FakeClock()) {
   const channel = new ScriptedChannel(clock, { sendClass: 'idem' });
   channel.idemWindowMs = 2 * MINUTE;
   return setup({ clock, channel, maxAttempts, ready: () => ready.now });
@@ -68,6 +68,37 @@ test.each([
   expect(after.states()).toEqual([state]);
   expect(after.channel.calls).toHaveLength(calls);
   expect(after.channel.shown).toHaveLength(1);
+});
+
+test('F8 F22 a process that ended while sending and starts again with a clock that is behind: unknown', async () => {
+  const clock = new JumpingClock();
+  const before = forgetful(undefined, undefined, clock);
+  before.channel.script = () => 'accept-then-hang';
+  await before.post(answer(1));
+  await clock.advance(0);
+  await clock.advance(0);
+  const dead = before.journal.crash();
+  await clock.advance(3 * HOUR);
+  clock.jump(-4 * HOUR);
+  const after = await restart({ ...before, journal: dead });
+  await clock.advance(1_000);
+  expect([after.states(), after.channel.calls.length]).toEqual([['UNKNOWN'], 1]);
+});
+
+test('F22 a doubt grows old also while the clock is behind that told its beginning', async () => {
+  const ready = { now: true };
+  const clock = new JumpingClock();
+  const at = forgetful(ready, 200, clock);
+  at.channel.script = (_part, call) =>
+    call === 0 ? 'accept-then-hang' : { kind: 'retry', reason: '429', afterMs: 10_000, scope: 'part' };
+  await at.post(answer(1));
+  while (at.channel.calls.length < 2) await clock.advance(1_000);
+  clock.jump(-8 * HOUR);
+  ready.now = false;
+  await clock.advance(3 * MINUTE);
+  ready.now = true;
+  await clock.advance(MINUTE);
+  expect([at.states(), at.channel.calls.length]).toEqual([['UNKNOWN'], 2]);
 });
 
 test('parts that were proven not to have left are sent after a restart, however long the outage was', async () => {

@@ -1,10 +1,10 @@
 import type { Channel } from '../core/channel.ts';
-import type { OutboxRow } from '../core/outbox.ts';
 
 /**
  * Class `idem` on a platform that forgets keys (reliability.md 1.2): whether sending again could be seen
- * twice. Within the window the same key is sent again, and beyond it that cannot be known. `now`: epoch ms.
+ * twice. Within the window the same key is sent again, and beyond it that cannot be known. `doubtMs`: see
+ * `RowTimes`.
  */
-export function isTooOld({ doubtSince }: OutboxRow, { sendClass, idemWindowMs }: Channel, now: number): boolean {
-  return sendClass === 'idem' && idemWindowMs !== undefined && doubtSince !== undefined && now - doubtSince > idemWindowMs;
+export function isTooOld({ sendClass, idemWindowMs }: Channel, doubtMs: number | undefined): boolean {
+  return sendClass === 'idem' && idemWindowMs !== undefined && doubtMs !== undefined && doubtMs > idemWindowMs;
 }

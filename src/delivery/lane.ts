@@ -103,7 +103,7 @@ export class Lane {
     if (turn === 'stop') return 'stop';
     if (turn === 'expired') return this.#settle(row, { kind: 'expired', isOld: true });
     if (turn === 'stale') return this.#settle(row, { kind: 'expired' });
-    const settled = withoutCall(row, turn.channel, target, this.#context.clock.now());
+    const settled = withoutCall(row, turn.channel, target, this.#context);
     const unused = (): void => {
       turn.reservation.release();
       this.#context.outages.unused(row.part);

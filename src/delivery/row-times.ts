@@ -6,13 +6,18 @@ import type { Clock } from '../core/ports.ts';
  * than this.
  */
 const LONGEST_WAIT_MS = 3_600_000;
+/** By how much a clock that is being corrected slowly may go back. */
+const SLEWED_MS = 1_000;
 
 interface Times {
   /** As the row states it: another value is another wait. */
   readonly notBefore: number;
+  readonly doubtSince: number | undefined;
   /** Monotonic. */
   readonly readyAt: number;
   readonly expiresAt: number;
+  /** -Infinity = unknown: the clock that told it was set back since. */
+  readonly doubtAt: number;
 }
 
 /**
@@ -38,6 +43,16 @@ export class RowTimes {
     return this.#times(row).expiresAt - this.#clock.monotonic();
   }
 
+  /**
+   * Ms since the first attempt that may have arrived; undefined = none may. By the clock that says more: the
+   * wall clock may be behind, as after a power failure, and the monotonic one stands still while the machine
+   * sleeps. Infinity where the clock shows an earlier time than that of the attempt.
+   */
+  doubtMs(row: OutboxRow): number | undefined {
+    if (row.doubtSince === undefined) return undefined;
+    return Math.max(this.#clock.monotonic() - this.#times(row).doubtAt, this.#clock.now() - row.doubtSince);
+  }
+
   /** The row left the outbox. */
   forget(seq: number): void {
     this.#known.delete(seq);
@@ -45,10 +60,15 @@ export class RowTimes {
 
   #times(row: OutboxRow): Times {
     const known = this.#known.get(row.seq);
-    if (known?.notBefore === row.notBefore) return known;
+    const isSameDoubt = known?.doubtSince === row.doubtSince;
+    if (known?.notBefore === row.notBefore && isSameDoubt) return known;
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
+    const inDoubtMs = now - (row.doubtSince ?? now);
+    const doubtAt = inDoubtMs < -SLEWED_MS ? Number.NEGATIVE_INFINITY : monotonic - inDoubtMs;
     const times = {
       notBefore: row.notBefore,
+      doubtSince: row.doubtSince,
+      doubtAt: known && isSameDoubt ? known.doubtAt : doubtAt,
       readyAt: monotonic + Math.min(row.notBefore - now, LONGEST_WAIT_MS),
       expiresAt: known?.expiresAt ?? monotonic + row.expiresAt - now,
     };

@@ -42,12 +42,12 @@ export function withoutCall(
   row: OutboxRow,
   channel: Channel,
   target: EditTarget | undefined,
-  now: number,
+  { clock, times }: LaneContext,
 ): Settlement | undefined {
   if (row.part.edits !== undefined) {
-    return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', now) : undefined;
+    return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', clock.now()) : undefined;
   }
-  return isTooOld(row, channel, now) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
+  return isTooOld(channel, times.doubtMs(row)) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
 }
 
 /** Changes the message `target` to this part. Its row is SENDING on disk. */
