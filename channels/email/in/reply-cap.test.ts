@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { FakeClock, inbound } from '../../../src/testing/fakes.ts';
+import { JumpingClock } from '../../../src/testing/jobs.ts';
 import { ReplyCap } from './reply-cap.ts';
 
 const at =
@@ -42,6 +43,30 @@ test('a mail that lay in the mailbox before the answer left is no answer to it',
   const mail = at(clock);
   cap.answered(mail('', 't'));
   for (const id of ['1', '2', '3']) expect(cap.admit(mail(id, 't', clock.now() - 600_000))).toBe(true);
+});
+
+test('what waited in the mailbox through an outage counts in the hour in which it came', () => {
+  const clock = new FakeClock();
+  const cap = new ReplyCap({ perThread: 2, perSender: 3, clock });
+  const mail = at(clock);
+  const received = Array.from({ length: 8 }, (_, n) => clock.now() - (8 - n) * 3_600_000);
+  expect(received.map((timestamp, n) => cap.admit(mail(String(n), `t${n}`, timestamp)))).toEqual(received.map(() => true));
+  const loop = ['a', 'b', 'c', 'd'].map((id, n) => cap.admit(mail(id, id, clock.now() + n * 1_000)));
+  expect(loop).toEqual([true, true, true, false]);
+});
+
+test('F22 a clock that was ahead keeps no window open for longer than its hour', async () => {
+  const clock = new JumpingClock();
+  const cap = new ReplyCap({ perThread: 1, perSender: 60, clock });
+  const mail = at(clock);
+  clock.jump(8 * 3_600_000);
+  cap.answered(mail('', 't'));
+  expect(cap.admit(mail('1', 't'))).toBe(true);
+  expect(cap.admit(mail('2', 't'))).toBe(false);
+  clock.jump(-8 * 3_600_000);
+  await clock.advance(3_600_000);
+  cap.answered(mail('', 't'));
+  expect(cap.admit(mail('3', 't'))).toBe(true);
 });
 
 test('the same mail fetched again counts once', () => {
