@@ -28,6 +28,17 @@ describe('arguments', () => {
     expect(parseArguments('probe', deep)).toMatchObject({ ok: false });
   });
 
+  test('with a whole number that would become another one never reach the tool, or what decides on it', async () => {
+    const json = '{"id":725653563933458437,"text":"725653563933458437"}';
+    expect(await run(echo, json)).toMatchObject({ ok: false, output: expect.stringContaining('725653563933458437') });
+    expect(parseArguments('probe', json)).toMatchObject({ ok: false });
+    expect(await run(echo, '{"ids":[1,-9007199254740993]}')).toMatchObject({ ok: false });
+    // Held exactly, or by the rules of floating point.
+    const kept = '{"id":9007199254740991,"even":9007199254740994,"float":3.141592653589793116,"text":"725653563933458437"}';
+    expect((await run(echo, kept)).output).toBe(JSON.stringify(JSON.parse(kept)));
+    expect((await run(echo, '{"n":1e30,"m":1e400}')).ok).toBe(true);
+  });
+
   test('that are no JSON become a failed result that tells the model', async () => {
     const result = await run(echo, '{"a": tru');
     expect(result.ok).toBe(false);
