@@ -1,6 +1,20 @@
 import { expect, test } from 'vitest';
+import type { ChannelHost } from '../../../src/core/channel.ts';
+import { MemoryLogger } from '../../../src/testing/fakes.ts';
+import { JumpingClock } from '../../../src/testing/jobs.ts';
 import { compareIds, idAt, laterId, timeOf } from '../wire/ids.ts';
-import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withGap, withoutGap, withThread } from './cursor.ts';
+import {
+  advance,
+  type Cursor,
+  firstCursor,
+  formatCursor,
+  notAhead,
+  parseCursor,
+  withGap,
+  withoutGap,
+  withThread,
+} from './cursor.ts';
+import { Handover } from './handover.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const chat = (n: number): string => String(10n ** 17n + BigInt(n));
@@ -47,6 +61,44 @@ test('the newest message of a chat never goes back', () => {
   const options = { isPrivate: false, oldest: idAt(NOW - day) };
   const cursor = advance(advance(firstCursor(NOW), chat(1), idAt(NOW + 5), options), chat(1), idAt(NOW + 1), options);
   expect(cursor.seen.get(chat(1))).toBe(idAt(NOW + 5));
+});
+
+test('F22 a first start that lies ahead was told by a wrong clock, and hides nothing from now on', () => {
+  const ahead = firstCursor(NOW + day);
+  const options = { isPrivate: true, oldest: idAt(NOW - day) };
+  const met = advance(ahead, chat(1), ahead.since, options);
+  const known = advance(met, chat(2), idAt(NOW - 5), options);
+  const cursor = notAhead(known, NOW);
+  expect([cursor.since, cursor.seen.get(chat(1)), cursor.seen.get(chat(2))]).toEqual([idAt(NOW), idAt(NOW), idAt(NOW - 5)]);
+  const near = firstCursor(NOW + 30_000);
+  expect(notAhead(near, NOW)).toBe(near);
+});
+
+test('F22 a first start that lies ahead is corrected by the first commit after the clock was', async () => {
+  const clock = new JumpingClock(NOW);
+  clock.jump(day);
+  let stored: string | undefined;
+  const host: ChannelHost = {
+    cursor: async () => stored,
+    receive: async (_batch, cursor) => {
+      stored = cursor;
+      return { kind: 'accepted' };
+    },
+    health: () => undefined,
+    ended: () => undefined,
+  };
+  const signal = new AbortController().signal;
+  const handover = new Handover({
+    ...{ host, clock, signal, logger: new MemoryLogger(), channel: 'discord', account: 'bot', catchUpMs: day },
+    ...{ random: () => 0.5, onTrouble: () => undefined },
+  });
+  handover.meet(chat(1));
+  await handover.commit([], undefined);
+  expect(parseCursor(stored)?.since).toBe(idAt(NOW + day));
+  clock.jump(-day);
+  await handover.commit([], undefined);
+  const { since, seen } = parseCursor(stored) ?? firstCursor(0);
+  expect([since, seen.get(chat(1))]).toEqual([idAt(NOW), idAt(NOW)]);
 });
 
 test('chats of servers that were silent for long are forgotten, private chats are not', () => {

@@ -27,8 +27,24 @@ const MAX_GAPS = 500;
 /** The journal rewrites the cursor with every batch, so it stays small. */
 const MAX_THREADS = 100;
 
+/** By how much the platform's clock may be ahead of ours. */
+const AHEAD_MS = 60_000;
+
 export function firstCursor(now: number): Cursor {
   return { since: idAt(now), seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map(), threads: new Set() };
+}
+
+/**
+ * The cursor itself, or where its first start lies ahead of `now`, one that starts now: a clock that was set
+ * back since told it, and what is missed until then would never be fetched. So it is with chats of which
+ * nothing else is known.
+ */
+export function notAhead(cursor: Cursor, now: number): Cursor {
+  if (compareIds(cursor.since, idAt(now + AHEAD_MS)) <= 0) return cursor;
+  const since = idAt(now);
+  const corrected = (ids: ReadonlyMap<string, string>) =>
+    new Map([...ids].map(([chat, id]) => [chat, id === cursor.since ? since : id] as const));
+  return { ...cursor, since, seen: corrected(cursor.seen), gaps: corrected(cursor.gaps) };
 }
 
 /** Undefined for anything that is no cursor of ours. */

@@ -8,7 +8,7 @@ import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts'
 import type { Packet } from '../wire/gateway.ts';
 import { idAt, laterId, requireId } from '../wire/ids.ts';
 import { THREAD_STARTER } from './called-in.ts';
-import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withThread } from './cursor.ts';
+import { advance, type Cursor, firstCursor, formatCursor, notAhead, parseCursor, withThread } from './cursor.ts';
 import { type InboundContext, toMessage, unreadable } from './inbound.ts';
 import type { Place } from './places.ts';
 
@@ -47,11 +47,11 @@ export class Handover {
 
   /** As of the last commit; that of the host at first, or a new one. */
   async cursor(): Promise<Cursor> {
-    if (this.#cursor) return this.#cursor;
     const { host, clock } = this.#options;
-    const cursor = parseCursor(await host.cursor()) ?? firstCursor(clock.now());
-    this.#cursor = cursor;
-    return cursor;
+    const known = this.#cursor ?? parseCursor(await host.cursor()) ?? firstCursor(clock.now());
+    // At each look: the clock may be corrected while the daemon runs.
+    this.#cursor = notAhead(known, clock.now());
+    return this.#cursor;
   }
 
   /**
