@@ -3,7 +3,7 @@ import type { Authority } from '../core/authority.ts';
 import type { JobRequest } from '../core/job.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
-import { MEMBER, OWNER } from '../testing/jobs.ts';
+import { job, MEMBER, OWNER } from '../testing/jobs.ts';
 import { Book } from './book.ts';
 
 const GUEST: Authority = { ...MEMBER, role: 'guest', mode: 'read-only' };
@@ -91,6 +91,15 @@ test('people see and change their own jobs, the owner all of them', async () => 
   expect(await at.book.enable(OWNER, theirs.id, false)).toMatchObject({ enabled: false });
   expect((await at.journal.jobs.get(theirs.id))?.nextDue).toBeUndefined();
   expect(await at.book.enable(MEMBER, theirs.id, true)).toMatchObject({ enabled: true, nextDue: at.clock.now() + 8 * 3_600_000 });
+});
+
+test('an interval that begins later still does when it was disabled meanwhile', async () => {
+  await using at = await setup();
+  const now = at.clock.now();
+  const later = { kind: 'every', ms: 600_000, from: now + 3_600_000 } as const;
+  await at.journal.commit([{ kind: 'job', job: job({ schedule: later, createdAt: now, nextDue: now + 4_200_000 }) }]);
+  await at.book.enable(OWNER, 'ab12cd34', false);
+  expect((await at.book.enable(OWNER, 'ab12cd34', true)).nextDue).toBe(now + 4_200_000);
 });
 
 test('a name that fits several jobs removes none and lists them', async () => {

@@ -186,6 +186,26 @@ test('F22 a clock that is set back fires no due time twice, and none too late', 
   expect(await at.get()).toMatchObject({ runCount: 4, lastDue: START + 40 * MINUTE, nextDue: START + 50 * MINUTE });
 });
 
+test('a start brings no interval forward that begins later', async () => {
+  await using at = await setup();
+  const schedule = { kind: 'every', ms: 10 * MINUTE, from: START + 60 * MINUTE } as const;
+  await at.add(job({ schedule, createdAt: START, nextDue: START + 70 * MINUTE }));
+  await at.jobs.replan(START);
+  expect((await at.get())?.nextDue).toBe(START + 70 * MINUTE);
+  await at.clock.advance(65 * MINUTE);
+  await at.jobs.replan(at.clock.now());
+  expect((await at.get())?.nextDue).toBe(START + 70 * MINUTE);
+});
+
+test('F22 an interval that was made under a clock that is ahead begins now', async () => {
+  await using at = await setup();
+  const ahead = START + 365 * 86_400_000;
+  await at.add(job({ schedule: { ...EVERY_TEN, from: ahead }, createdAt: ahead, nextDue: ahead + 10 * MINUTE }));
+  await at.jobs.replan(START);
+  const { nextDue = 0 } = (await at.get()) ?? {};
+  expect([nextDue > START, nextDue <= START + 10 * MINUTE]).toEqual([true, true]);
+});
+
 test('F22 after a year ahead and back again a job fires as if nothing had been', async () => {
   await using at = await setup();
   await at.add(job({ schedule: { kind: 'cron', expr: '0 8 * * *' }, nextDue: START + 480 * MINUTE }));

@@ -19,17 +19,25 @@ type Timing = Pick<Job, 'schedule' | 'timezone'>;
 
 /**
  * Strictly after `after`, epoch ms; undefined = never again. A function of its arguments: nothing is
- * remembered.
+ * remembered. An interval counted from later than `createdAt` was brought from a file and begins only there;
+ * one of ours is counted from then, and is due also where the clock was ahead when it was made (F22).
  */
-export async function nextDue({ schedule, timezone }: Timing, after: number): Promise<number | undefined> {
+export async function nextDue(
+  { schedule, timezone, createdAt = Number.POSITIVE_INFINITY }: Timing & Partial<Pick<Job, 'createdAt'>>,
+  after: number,
+): Promise<number | undefined> {
   switch (schedule.kind) {
     case 'at':
       return schedule.at > after ? schedule.at : undefined;
     case 'every':
-      return schedule.from + (Math.floor((after - schedule.from) / schedule.ms) + 1) * schedule.ms;
+      return dueAfter(schedule, schedule.from > createdAt ? Math.max(after, schedule.from) : after);
     case 'cron':
       return await nextOf(schedule.expr, timezone, after);
   }
+}
+
+function dueAfter({ ms, from }: Extract<Schedule, { kind: 'every' }>, after: number): number {
+  return from + (Math.floor((after - from) / ms) + 1) * ms;
 }
 
 /**
