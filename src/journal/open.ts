@@ -87,6 +87,8 @@ export interface OpenedJournal extends AsyncDisposable {
   readonly pins: Pins;
   /** Housekeeping: at start and hourly. Rejects as `pruneAll`; the next run goes on where it stopped. */
   prune(forget?: ForgetTask): Promise<void>;
+  /** As `AgingClock.cut`, for what is no row. */
+  agedBefore(days: number): Promise<number>;
   /** How long the disk takes now to keep a commit, ms; undefined where that is not known. */
   syncMs(): number | undefined;
   /** A consistent copy while in use, safe to restore: see `backupJournal`. */
@@ -169,6 +171,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     people: peopleOf(store, queue),
     pins: pinsOf(store, queue),
     prune: (forget) => pruneAll(store, queue, { dedupDays, forget }),
+    agedBefore: (days) => queue.read(() => aging.cut(days)),
     syncMs: () => sync?.typicalMs,
     backup: (path) => backupJournal(db.path, path, clock),
     [Symbol.asyncDispose]: close,

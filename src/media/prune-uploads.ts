@@ -7,7 +7,8 @@ import { OUTPUTS } from '../workspace/stored-outputs.ts';
 import { UPLOADS } from './fetch-file.ts';
 
 /** A file that was not asked about for so long is asked for again. */
-export const KEEP_MS = 30 * 24 * 3_600_000;
+export const KEEP_DAYS = 30;
+export const KEEP_MS = KEEP_DAYS * 24 * 3_600_000;
 /** Of one conversation; the oldest go first. A full disk would stop every channel. */
 export const MOST_BYTES = 1024 ** 3;
 

@@ -74,14 +74,15 @@ export class Uploads implements UploadBook, AsyncDisposable {
   }
 
   /**
-   * Called by housekeeping. Rejects with the first of the directories that could not be read, when the others
-   * are done; between two of them once this is disposed.
+   * Called by housekeeping. Removes what is from before the date `before`, epoch ms: the caller knows by how
+   * much a clock that jumps may be ahead. Rejects with the first of the directories that could not be read,
+   * when the others are done; between two of them once this is disposed.
    */
-  prune(): Promise<void> {
+  prune(before = this.#options.clock.now() - this.#options.limits.keepMs): Promise<void> {
     const { signal } = this.#stop;
     // At once: files that come meanwhile wait for it.
     const measuring = this.#options.disk.measureAll(signal);
-    this.#pruning = Promise.allSettled([this.#prune(signal), measuring]).then((results) => {
+    this.#pruning = Promise.allSettled([this.#prune(before, signal), measuring]).then((results) => {
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     });
     return this.#pruning;
@@ -94,9 +95,9 @@ export class Uploads implements UploadBook, AsyncDisposable {
     await this.#pruning.catch(() => undefined);
   }
 
-  async #prune(signal: AbortSignal): Promise<void> {
-    const { dataDir, clock, limits } = this.#options;
-    const now = clock.now();
+  async #prune(before: number, signal: AbortSignal): Promise<void> {
+    const { dataDir, limits } = this.#options;
+    const now = before + limits.keepMs;
     signal.throwIfAborted();
     if (now - (await this.#walkedAt()) > limits.keepMs) {
       this.#touched = new Set();

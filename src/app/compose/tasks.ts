@@ -5,6 +5,7 @@ import type { Address } from '../../core/message.ts';
 import type { Task } from '../../core/task.ts';
 import type { OpenedJournal } from '../../journal/open.ts';
 import { removeTree } from '../../lib/remove-tree.ts';
+import { KEEP_DAYS } from '../../media/prune-uploads.ts';
 import { type ConfiguredLimits, type Profiles, profiles } from '../../runs/profile.ts';
 import type { RunnerOptions } from '../../runs/runner-options.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
@@ -84,7 +85,10 @@ export function pruning(base: Pick<Base, 'options' | 'uploads' | 'journal'>, ope
     await transcripts.remove(session);
     if (workspace === session) await removeTree(sessionWorkspacePath(options.dataDir, session));
   };
-  const parts = [() => opened.prune(forget), () => uploads.prune(), () => removeGoneTopics(base)];
+  // By the time that rows age by: the files of people cannot be fetched again, and a clock that is ahead
+  // takes none (F22).
+  const pruneUploads = async (): Promise<void> => await uploads.prune(await opened.agedBefore(KEEP_DAYS));
+  const parts = [() => opened.prune(forget), pruneUploads, () => removeGoneTopics(base)];
   return async (): Promise<void> => {
     const failures: unknown[] = [];
     for (const part of parts) await part().catch((error: unknown) => void failures.push(error));
