@@ -248,6 +248,12 @@ test('what cannot be asked is refused at once: no such channel, or more than twe
   expect(await at.ask()).toBeDefined();
 });
 
+test('a question for a chat of an account that its channel does not have any more is not asked', async () => {
+  await using at = await setup();
+  expect(await at.ask({ to: { ...TO, account: 'first-bot' } })).toBeUndefined();
+  expect(await at.journal.waits.questions()).toEqual([]);
+});
+
 test.each([['owner'], [TO]] as const)('a question that could not be put into a chat is not counted: to %j', async (to) => {
   await using at = await setup();
   at.can.reach = false;

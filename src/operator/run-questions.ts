@@ -40,8 +40,8 @@ export class RunQuestions {
   }
 
   /**
-   * Makes the question of a wait ready. Undefined when it cannot be asked: there is no such channel, or too
-   * much was asked there within an hour. Rejects as the journal does.
+   * Makes the question of a wait ready. Undefined when it cannot be asked: there is no such channel, it has
+   * another account by now, or too much was asked there within an hour. Rejects as the journal does.
    */
   async place(question: Question, wait: { readonly id: string; readonly run: string }): Promise<PlacedQuestion | undefined> {
     const { approvals } = this.#options;
@@ -78,7 +78,8 @@ export class RunQuestions {
   }
 
   #inChat(question: Question, to: Address, place: Place): PlacedQuestion | undefined {
-    if (!this.#options.channel(to.channel)) return undefined;
+    // Of another account its parts would wait, and the run for an answer that no person can give.
+    if (this.#options.channel(to.channel)?.account !== to.account) return undefined;
     const { code } = place;
     const parts = this.#parts({ ...question, to }, textOf(question, code, this.#options.clock.now()), place);
     return { asked: { code, chat: chatKey(to), parts }, onDisk: () => undefined };
