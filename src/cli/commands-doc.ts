@@ -74,7 +74,7 @@ const TEXT = [
   '',
   '`debounce_ms` of a channel gathers messages of one person that follow each other so quickly into one request. With',
   '`gateway.auto_escalation` a chat whose answers take three times as long as usual, three times in a row, is switched to',
-  '`speculative` (and a router over several models to `hedge`) until an answer is quick again.',
+  '`speculative` (and a router over several models to `hedge`) until an answer is quick again, or none has come there for half an hour.',
   '',
   '## What is shown with an answer',
   '',

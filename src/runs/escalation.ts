@@ -1,11 +1,16 @@
 // a chat whose answers have become slow -> messages are answered beside each other, two models are asked
 import { chatKey, isOverflowLane } from '../core/ids.ts';
 import type { AnswerTarget, ChatRef } from '../core/message.ts';
-import type { Logger } from '../core/ports.ts';
+import type { Clock, Logger } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
 import { Responsiveness } from './responsiveness.ts';
 
 const CHATS_KEPT = 1_000;
+/**
+ * A chat in which no turn ended for so long is slow no more: no answer there could end it, while each call of
+ * every chat would go on being paid for twice.
+ */
+const QUIET_MS = 30 * 60_000;
 
 /** What a router over several models can be switched to. */
 export interface SwitchableRouter {
@@ -19,11 +24,18 @@ export interface EscalationOptions {
   readonly router: () => SwitchableRouter | undefined;
   /** Says it in the chat, once for each time. Never rejects. */
   readonly tell: (target: AnswerTarget, text: string) => void;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly logger: Pick<Logger, 'info'>;
 }
 
 const NOTICE =
   '🐢 Answers take much longer than usual here. Until that is over, each message is worked on at once, and not after the one before it.';
+
+interface Observed {
+  readonly turns: Responsiveness;
+  /** When the last of them ended. Monotonic ms. */
+  readonly at: number;
+}
 
 /**
  * Lies over what is configured and chosen and changes none of it, so what was in force before holds again
@@ -32,7 +44,7 @@ const NOTICE =
 export class Escalation {
   readonly #options: EscalationOptions;
   /** By `chatKey`; the one that was used last at the end. */
-  readonly #chats = new Map<string, Responsiveness>();
+  readonly #chats = new Map<string, Observed>();
   #hedged: { readonly router: SwitchableRouter; readonly before: SwitchableRouter['mode'] } | undefined;
 
   constructor(options: EscalationOptions) {
@@ -40,7 +52,7 @@ export class Escalation {
   }
 
   isActive(chat: ChatRef): boolean {
-    return this.#options.isOn() && (this.#chats.get(chatKey(chat))?.isActive ?? false);
+    return this.#options.isOn() && (this.#chats.get(chatKey(chat))?.turns.isActive ?? false);
   }
 
   /** A turn ended normally after `ms`. What ran beside another one was slow for a reason of its own. */
@@ -51,18 +63,19 @@ export class Escalation {
       this.#leaveAll();
       return;
     }
-    const observed = this.#of(chatKey(message));
-    const change = observed.sample(ms);
-    if (!change) return;
+    const turns = this.#of(chatKey(message));
+    const change = turns.sample(ms);
+    this.#leaveQuiet();
     this.#hedge();
-    const { baseline, patience } = observed;
+    if (!change) return;
+    const { baseline, patience } = turns;
     this.#options.logger.info(`responsiveness.${change}`, { session: row.session, ms, baseline, patience });
     if (change === 'activated') this.#options.tell({ ...message, id: `${row.key}#slow` }, NOTICE);
   }
 
   /** A person chose for this chat. */
   leave(chat: ChatRef): void {
-    this.#chats.get(chatKey(chat))?.leave();
+    this.#chats.get(chatKey(chat))?.turns.leave();
     this.#hedge();
   }
 
@@ -71,18 +84,28 @@ export class Escalation {
     this.#hedge();
   }
 
+  #leaveQuiet(): void {
+    const { clock, logger } = this.#options;
+    for (const [chat, { turns, at }] of this.#chats) {
+      if (clock.monotonic() - at < QUIET_MS) return; // so is none of those behind it
+      if (!turns.isActive) continue;
+      turns.leave();
+      logger.info('responsiveness.deactivated', { chat, detail: 'no turn ended there for 30 minutes' });
+    }
+  }
+
   #of(key: string): Responsiveness {
-    const known = this.#chats.get(key) ?? new Responsiveness();
+    const { turns } = this.#chats.get(key) ?? { turns: new Responsiveness() };
     this.#chats.delete(key);
-    this.#chats.set(key, known);
+    this.#chats.set(key, { turns, at: this.#options.clock.monotonic() });
     const [oldest] = this.#chats.keys();
     if (this.#chats.size > CHATS_KEPT && oldest !== undefined) this.#chats.delete(oldest);
-    return known;
+    return turns;
   }
 
   /** Two models at once while any chat is slow; then what the router did before. */
   #hedge(): void {
-    const isWanted = [...this.#chats.values()].some(({ isActive }) => isActive);
+    const isWanted = [...this.#chats.values()].some(({ turns }) => turns.isActive);
     const router = this.#options.router();
     if (isWanted && router && this.#hedged?.router !== router) {
       this.#hedged = { router, before: router.mode };

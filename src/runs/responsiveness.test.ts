@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inbound, MemoryLogger } from '../testing/fakes.ts';
+import { FakeClock, inbound, MemoryLogger } from '../testing/fakes.ts';
 import { Escalation, type SwitchableRouter } from './escalation.ts';
 import { Responsiveness } from './responsiveness.ts';
 
@@ -41,13 +41,14 @@ describe('responsiveness (spec A9)', () => {
 
 function rig(isOn = true) {
   const router: SwitchableRouter = { mode: 'lane' };
+  const clock = new FakeClock();
   const told: string[] = [];
   const live = { isOn };
   const escalation = new Escalation({
     isOn: () => live.isOn,
     router: () => router,
     tell: ({ id }) => told.push(id),
-    logger: new MemoryLogger(),
+    ...{ clock, logger: new MemoryLogger() },
   });
   const answered = (chatId: string, ...latencies: readonly number[]): void => {
     const message = inbound({ chatId });
@@ -64,7 +65,15 @@ function rig(isOn = true) {
     for (const ms of latencies)
       escalation.answered({ ...facts, lane: `test/bot/${chatId}`, authority, source: { kind: 'chat' }, message }, ms);
   };
-  return { escalation, router, told, live, answered, isActive: (chatId: string) => escalation.isActive(inbound({ chatId })) };
+  return {
+    clock,
+    escalation,
+    router,
+    told,
+    live,
+    answered,
+    isActive: (chatId: string) => escalation.isActive(inbound({ chatId })),
+  };
 }
 
 const slow = [...usual, 9_000, 9_000, 9_000];
@@ -79,6 +88,20 @@ describe('escalation', () => {
     expect([isActive('a'), isActive('b'), router.mode]).toEqual([false, true, 'hedge']);
     answered('b', 1_000);
     expect([isActive('b'), router.mode, told.length]).toEqual([false, 'lane', 2]);
+  });
+
+  it('ends in a chat that fell silent when a turn of another one ends', async () => {
+    const { answered, router, clock, isActive } = rig();
+    answered('a', ...slow);
+    await clock.advance(29 * 60_000);
+    answered('b', ...slow);
+    expect([isActive('a'), isActive('b'), router.mode]).toEqual([true, true, 'hedge']);
+    await clock.advance(60_000);
+    answered('b', 9_000);
+    expect([isActive('a'), isActive('b'), router.mode]).toEqual([false, true, 'hedge']);
+    await clock.advance(30 * 60_000);
+    answered('c', 1_000);
+    expect([isActive('b'), router.mode]).toEqual([false, 'lane']);
   });
 
   it('ends where a person chooses, and where the config turns it off', () => {

@@ -33,7 +33,7 @@ interface QueueNeeds {
 
 export function composeQueue({ base, models, operator, parts }: QueueNeeds): QueueParts {
   const { journal, channels, live, options, onParts } = base;
-  const { logger } = options;
+  const { logger, clock } = options;
   const tell = (target: AnswerTarget, text: string): void => {
     const notice = parts(target, text, []);
     journal.enqueue(notice).then(
@@ -44,7 +44,7 @@ export function composeQueue({ base, models, operator, parts }: QueueNeeds): Que
   const escalation = new Escalation({
     isOn: () => live().gateway.auto_escalation,
     router: () => models().router,
-    ...{ tell, logger },
+    ...{ tell, clock, logger },
   });
   const book = new QueueBook({
     ...{ journal, escalation },
