@@ -215,6 +215,26 @@ test('a job of a person who may be paired waits while their channel cannot be cr
   expect(looked).toMatchObject({ enabled: true, lastStatus: 'error: there is no channel test' });
 });
 
+test('a job of another account of its channel waits for that one, asks no model, and is not disabled', async () => {
+  await using at = await scene([], { allowed: ['ada'] });
+  const payload = { text: 'water the plants', profile: 'session', deliver: { ...CHAT, account: 'first-bot' } } as const;
+  const waits = { enabled: true, runCount: 0, lastStatus: 'error: there is no channel test with account first-bot' };
+  // Paired with the first bot: the second one does not know them.
+  const ben = { ...MEMBER, principal: 'test:ben', home: 'test/first-bot/chat-1' };
+  expect(await at.fire({ id: 'paired00', authority: ben })).toMatchObject(waits);
+  expect(await at.fire({ authority: MEMBER, payload })).toMatchObject(waits);
+  expect(at.model.requests).toEqual([]);
+});
+
+test('a job whose channel has no login yet waits for it', async () => {
+  await using at = await scene([]);
+  Object.assign(at.channel, { account: 'not-linked' });
+  const waits = { enabled: true, runCount: 0, lastStatus: 'error: there is no channel test' };
+  expect(await at.fire({ id: 'paired00', authority: MEMBER })).toMatchObject(waits);
+  expect(await at.fire()).toMatchObject(waits);
+  expect(at.model.requests).toEqual([]);
+});
+
 test('a job of a person on the list runs on their account', async () => {
   await using at = await scene(['ok'], { allowed: ['ada'] });
   expect(await at.fire({ authority: MEMBER })).toMatchObject({ enabled: true, lastStatus: 'ok' });

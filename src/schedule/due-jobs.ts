@@ -28,8 +28,8 @@ const NO_CHANNEL_MS = 7 * 86_400_000;
 export type Bar =
   /** The person is known not to be let in any more. */
   | { readonly kind: 'not-let-in'; readonly reason: string }
-  /** That is not known: the channel of the person, which has this name, is not there now. */
-  | { readonly kind: 'absent'; readonly channel: string };
+  /** That is not known: their channel is not there now, or not with the account they wrote to. */
+  | ({ readonly kind: 'absent' } & Pick<JobAddress, 'channel' | 'account'>);
 
 export interface DueJobsOptions {
   readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load' | 'waits'>;
@@ -37,7 +37,7 @@ export interface DueJobsOptions {
   readonly reserve: number;
   /** Undefined = nothing does. */
   readonly barred: (authority: Authority) => Promise<Bar | undefined>;
-  /** Undefined = there is no such channel now. */
+  /** Undefined = there is no such channel now, it has no login yet, or another account works there. */
   readonly address: (to: JobAddress) => Address | undefined;
   /** Days that a task is kept once it is over; asked at each use. Absent = as of `Firing`. */
   readonly keepDays?: () => number;
@@ -112,9 +112,8 @@ export class DueJobs implements TickerSource {
       return await this.#commit(job, then);
     if (job.missed === 'skip' && now - due > MISSED_AFTER_MS)
       return await this.#withoutRun(job, then, 'skipped', lateText(now - due));
-    const absent = bar?.kind === 'absent' ? bar.channel : to ? undefined : deliver?.channel;
-    if (absent !== undefined)
-      return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${absent}`);
+    const absent = bar?.kind === 'absent' ? bar : to ? undefined : deliver;
+    if (absent) return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', absentText(absent));
     if ((await this.#unfinished(job, to)) >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 
@@ -183,6 +182,10 @@ async function worked(job: Job, after: number, due?: number): Promise<Worked> {
 /** Why it was late is not known here: see `MISSED_AFTER_MS`. */
 function lateText(ms: number): string {
   return `it was ${Math.floor(ms / 60_000)} min late, and this job skips times that it missed`;
+}
+
+function absentText({ channel, account }: Pick<JobAddress, 'channel' | 'account'>): string {
+  return `there is no channel ${channel}${account === undefined ? '' : ` with account ${account}`}`;
 }
 
 /** A reminder must not be lost because its channel is mended or replaced just then. */

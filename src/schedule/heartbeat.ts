@@ -29,7 +29,7 @@ export interface HeartbeatOptions {
   readonly settings: () => HeartbeatSettings;
   /** The operator's chat; undefined = none is configured, and the answer stays in the record. */
   readonly to: () => JobAddress | undefined;
-  /** Undefined = there is no such channel now: no run is made before there is. */
+  /** As for `DueJobs`. Undefined: no run is made before there is such a channel. */
   readonly address: (to: JobAddress) => Address | undefined;
   /** As for `DueJobs`. */
   readonly isHeld?: () => boolean;

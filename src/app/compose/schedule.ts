@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Authority } from '../../core/authority.ts';
+import { NOT_LINKED } from '../../core/channel.ts';
+import { senderOf } from '../../core/ids.ts';
 import { type JobAddress, type JobBook, LOCAL_OPERATOR } from '../../core/job.ts';
 import type { Address } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
@@ -10,6 +12,7 @@ import { Book } from '../../schedule/book.ts';
 import { type Bar, DueJobs } from '../../schedule/due-jobs.ts';
 import { HEARTBEAT_PRINCIPAL, Heartbeat } from '../../schedule/heartbeat.ts';
 import { Ticker, type TickerSource } from '../../schedule/ticker.ts';
+import type { ChannelSet } from '../channels.ts';
 import { onOwnBehalf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import { type Base, timezoneOf } from './options.ts';
@@ -21,8 +24,9 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
   const { options, journal, channels, events, live } = base;
   const { clock, logger, config } = options;
   const address = (to: JobAddress): Address | undefined => {
-    const channel = channels.channels.get(to.channel);
-    return channel && { ...to, account: to.account ?? channel.account };
+    const account = accountOn(channels, to.channel);
+    // What is said in a chat of another account would be paid for and told to no person.
+    return account === undefined || (to.account ?? account) !== account ? undefined : { ...to, account };
   };
   const jobs = new DueJobs({
     ...{ journal, address, clock, emit: events.emit },
@@ -60,7 +64,7 @@ async function barred(
   { channels }: Base,
   { owner }: Operator,
   pairing: PairingStore,
-  { principal, role }: Authority,
+  { principal, role, home }: Authority,
 ): Promise<Bar | undefined> {
   // HEARTBEAT.md is the operator's, and so is what its runs ask for.
   if (principal === LOCAL_OPERATOR || (principal === HEARTBEAT_PRINCIPAL && role === 'owner')) return undefined;
@@ -76,11 +80,20 @@ async function barred(
   if (role !== 'owner' && rules.allowed_senders.includes(senderId)) return undefined;
   // One that could not be created yet does not say whether it is local, nor with which account people are
   // paired.
-  const account = channels.channels.get(channel)?.account;
+  const account = accountOn(channels, channel);
   if (account === undefined) return absent;
   if (role === 'owner') return notLetIn('its creator is no owner any more');
+  // People are paired with an account: what the one that made the job says of them is not known now.
+  const made = home === undefined ? undefined : senderOf(home);
+  if (made?.channel === channel && made.account !== account) return { ...absent, account: made.account };
   const decided = await pairing.decided({ channel, account, senderId });
   return decided === 'approved' ? undefined : notLetIn('its creator is not let in any more');
+}
+
+/** The account that works there now. Undefined = there is no such channel, or it has no login yet. */
+function accountOn({ channels }: Pick<ChannelSet, 'channels'>, name: string): string | undefined {
+  const account = channels.get(name)?.account;
+  return account === NOT_LINKED ? undefined : account;
 }
 
 function notLetIn(reason: string): Bar {
