@@ -1,6 +1,7 @@
 // What the operator and a waiting chat are told, by the real program: real money, real channels, a
 // scripted model server.
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -164,6 +165,19 @@ test.concurrent('GH2113 an unknown price is told to the owner as that, once, and
   expect(at.texts(1)).toEqual([expect.stringContaining('its price is not known')]);
   expect(daemon.stderr()).toMatch(/"model":"openai\/never-heard-of","hint":"set its price in model_hints/);
   expect(at.model.requests).toEqual([]);
+});
+
+test.concurrent('GH2113 a price that is set while a call waits for the owner lets it go on, without a yes', async () => {
+  const config = { budget: { daily_usd: 1 }, model: 'never-heard-of' };
+  await using at = await telegramScene({ script: () => stream(textPieces('a', 'b')), config, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'hello');
+  await asked(at);
+  await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+  const priced = { ...at.config, model_hints: { price: { in: 1, out: 1 } } };
+  await writeFile(join(at.dir, 'config.json'), JSON.stringify(priced));
+  await has(at, 1, 'ab');
 });
 
 test.concurrent('a call beyond the limit waits for the owner; a stranger with the right code decides nothing, a second answer changes nothing', async () => {

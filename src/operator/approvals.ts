@@ -110,6 +110,18 @@ export class Approvals {
     await this.#options.journal.commit([{ kind: 'settle', settled }]);
   }
 
+  /** Ends the open questions whose ids begin with `prefix`, without a person. Never rejects. */
+  async settleAll(prefix: string, end: Omit<Settled, 'wait'>): Promise<void> {
+    const { journal, logger } = this.#options;
+    try {
+      const open = (await journal.waits.questions()).filter(({ id }) => id.startsWith(prefix));
+      if (open.length === 0) return;
+      await journal.commit(open.map(({ id }) => ({ kind: 'settle', settled: { wait: id, ...end } })));
+    } catch (error) {
+      logger.warn('owner.not-settled', { detail: errorText(error) });
+    }
+  }
+
   /** A code that no open question has. */
   async freeCode(): Promise<string> {
     for (;;) {

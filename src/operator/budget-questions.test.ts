@@ -9,7 +9,7 @@ import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
 import { FakeClock, inbound, MemoryLogger, outbound, tempDir, until } from '../testing/fakes.ts';
 import { MemoryLedger } from '../testing/paid-model.ts';
 import { Approvals } from './approvals.ts';
-import { BudgetQuestions } from './budget-questions.ts';
+import { BudgetQuestions, tryWaitingAgain } from './budget-questions.ts';
 
 const DAY = 86_400_000;
 const { context } = modelRequest('x');
@@ -23,8 +23,8 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
   const budget = await Budget.open(new MemoryLedger(), limits, { clock });
   const posts: string[] = [];
   let reachable = true;
-  const create = () => {
-    const approvals = new Approvals({
+  const createApprovals = () =>
+    new Approvals({
       provesSender: () => true,
       ...{ clock, logger, journal },
       owner: {
@@ -40,8 +40,7 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
         },
       },
     });
-    return new BudgetQuestions({ approvals, budget, clock, logger });
-  };
+  const create = () => new BudgetQuestions({ approvals: createApprovals(), budget, clock, logger });
   const question = (limit: LimitName = 'day', worstUsd: number | null = 0.1): SpendingQuestion => ({
     ...{ limit, key: limit, limitUsd: 1, spentUsd: 1, reservedUsd: 0, context, worstUsd, text: 'May I?' },
     ...(limit === 'job' ? {} : { retryAfterMs: DAY / 2 }),
@@ -77,7 +76,8 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
     await journal.accept([{ kind: 'answer', ...placeOf(message), outcome: 'stop', parts: [], cancels: { where: 'chat' } }]);
   };
   return {
-    ...{ clock, budget, journal, posts, create, question, settle, value, times, stop, questions: create() },
+    ...{ clock, budget, journal, posts, create, question, settle, value, times, stop },
+    ...{ approvals: createApprovals(), questions: create() },
     reach: (is: boolean) => {
       reachable = is;
     },
@@ -166,6 +166,15 @@ test('a question of an earlier process ends too when its call fits', async () =>
   at.create();
   at.budget.setLimits({});
   await until('the question ends', async () => (await at.value(name)) === 'fits');
+});
+
+test('with other models the question ends, for a yes was asked for the price of the former: the next call asks anew', async () => {
+  await using at = await setup();
+  const name = (await at.questions.ask(at.question())) ?? '';
+  await tryWaitingAgain(at.approvals);
+  expect(await at.journal.waits.find(name)).toMatchObject({ isOpen: false, by: 'fits', value: { output: 'fits' } });
+  expect(await at.questions.ask(at.question('day', 10))).toBe(`${name}/2`);
+  expect(at.posts).toHaveLength(2);
 });
 
 test('a limit that is raised by too little leaves the question open', async () => {

@@ -18,7 +18,7 @@ const PREFIX = 'budget/';
  * who floods must not turn one yes into thousands.
  */
 const MOST_OF_A_SENDER = 20;
-/** The limit was raised, money was given back, or a new day began: the call is tried again as it is. */
+/** Limit or models changed, money was given back, or a new day began: the call is tried again as it is. */
 const FITS = { ok: true, output: 'fits' } as const;
 
 /** What a question is about, kept with it: when the call fits, no word is needed. */
@@ -110,6 +110,15 @@ export class BudgetQuestions {
     }
     this.#watching = false;
   }
+}
+
+/**
+ * Ends the open questions about spending, to be called once other models answer. What waits for one is tried
+ * as it is, and asks anew where it has to: a question names what a call of the former models costs, and a yes
+ * to it would let one through at any price. Never rejects.
+ */
+export function tryWaitingAgain(approvals: Pick<Approvals, 'settleAll'>): Promise<void> {
+  return approvals.settleAll(PREFIX, { value: FITS, by: 'fits' });
 }
 
 const NEVER = new AbortController().signal;

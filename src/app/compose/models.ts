@@ -1,4 +1,5 @@
 import type { Candidate } from '../../core/reload.ts';
+import { tryWaitingAgain } from '../../operator/budget-questions.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Config, DaemonOptions, ModelParts } from './options.ts';
 
@@ -40,6 +41,7 @@ export class LiveModels implements AsyncDisposable {
           old.setLimits?.(before.budget);
         }
         await (stands ? old : next)[Symbol.asyncDispose]();
+        if (stands) await tryWaitingAgain(this.#parts.operator.approvals);
       },
     };
   }
