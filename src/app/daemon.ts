@@ -22,7 +22,7 @@ import { composeEvents } from './compose/events.ts';
 import { composeGateway } from './compose/gateway.ts';
 import { composeMcpClients } from './compose/mcp-clients.ts';
 import { LiveModels } from './compose/models.ts';
-import { createOperator, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
+import { createOperator, lookingAfterQuestions, tellOfChannels, tellOfStrangers } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type Programs, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
 import { composePrograms } from './compose/sandbox.ts';
@@ -142,7 +142,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     get models() {
       return models.current;
     },
-    reload: auditedReload(reloader, { journal, logger }),
+    reload: lookingAfterQuestions(operator, auditedReload(reloader, { journal, logger })),
     close,
   };
 }

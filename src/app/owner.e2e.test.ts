@@ -271,6 +271,22 @@ test.concurrent('a question that is answered on the command line is acted on by 
   await has(at, OWNER, 'This question was answered already: allowed.');
 });
 
+test.concurrent('a question is put to the owner that a change of the config names, who may answer it', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'hello');
+  const code = await asked(at);
+  await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+  const gateway = { ...(at.config['gateway'] as object), owner: [{ channel: 'telegram', chat_id: '501' }] };
+  await writeFile(join(at.dir, 'config.json'), JSON.stringify({ ...at.config, gateway }));
+  expect(await asked(at, 501)).toBe(code);
+  say(at, 501, `/allow ${code}`);
+  await has(at, 1, 'ab');
+  expect([OWNER, 501].map((chat) => at.texts(chat).filter((text) => text.includes(code)).length)).toEqual([1, 1]);
+});
+
 test.concurrent('/stop ends a turn that waits for the owner', async () => {
   await using at = await telegramScene({ config: TOO_DEAR, gateway: LIMITED });
   await using daemon = await at.start();

@@ -144,8 +144,8 @@ export class Approvals {
   }
 
   /**
-   * At a start: questions to the owner that may have reached no chat are posted, or looked after, again.
-   * Never rejects.
+   * At a start, and when the config has changed: questions to the owner that may have reached no chat, or
+   * none that is still the owner's, are posted, or looked after, again. Never rejects.
    */
   async recover(): Promise<void> {
     const { owner, journal, clock, logger } = this.#options;

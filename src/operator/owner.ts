@@ -81,8 +81,8 @@ export class Owner implements AsyncDisposable {
   }
 
   /**
-   * What an earlier process posted under this id is looked after again; where it reached no chat, it is
-   * posted anew. What the outbox does not know left days ago. Never rejects.
+   * What was posted under this id before is looked after again; where it reached no chat that is still the
+   * owner's, it is posted anew. What the outbox does not know left days ago. Never rejects.
    */
   async lookAfter(id: string, text: string, options: PostOptions): Promise<void> {
     await this.#posts.lookAfterAgain(id, text, options);

@@ -4,6 +4,7 @@ import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
 import { chatKey, partKey } from '../core/ids.ts';
+import type { ChatRef } from '../core/message.ts';
 import { isLoginRefused, type Settlement, type StoredPart } from '../core/outbox.ts';
 import { planParts } from '../delivery/plan.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
@@ -58,8 +59,8 @@ export class OwnerPosts implements AsyncDisposable {
   /**
    * Posts the text in a commit of its own. 'known' when a text with this id was posted before, by whichever
    * process, and may have arrived or may still; one that waits is looked after from now on. One that surely
-   * reached no chat is posted again. Undefined when no chat works or the journal cannot be written. Never
-   * rejects.
+   * reached no chat, or none that is still the owner's, is posted again. Undefined when no chat works or the
+   * journal cannot be written. Never rejects.
    */
   postOnce(id: string, text: string, options: PostOptions): Promise<OwnerChat | 'known' | undefined> {
     return this.#own(this.#postOnce(id, text, options));
@@ -103,17 +104,12 @@ export class OwnerPosts implements AsyncDisposable {
       for (let attempt = 1; attempt <= MOST_POSTS; attempt += 1) {
         const stored = await journal.part(partKey(messageId(id, attempt), 0));
         if (!stored) {
-          const placed = await this.#place({
-            id,
-            text,
-            options,
-            expiresAt: clock.now() + options.expiresInMs,
-            attempt,
-            gaveUp: [],
-          });
+          const expiresAt = clock.now() + options.expiresInMs;
+          const placed = await this.#place({ id, text, options, expiresAt, attempt, gaveUp: [] });
+          if (placed && attempt > 1) options.onMoved?.(placed.chat, placed.key);
           return placed?.chat;
         }
-        if (stored.state === 'DEAD' || stored.state === 'EXPIRED') continue;
+        if (stored.state === 'DEAD' || stored.state === 'EXPIRED' || !this.#isOwners(stored.part)) continue;
         const { key, count, channel, chatId } = stored.part;
         if (stored.state !== 'PENDING' || this.#find(key)) return 'known';
         const keys = Array.from({ length: count }, (_, n) => partKey(messageId(id, attempt), n));
@@ -281,6 +277,12 @@ export class OwnerPosts implements AsyncDisposable {
       }
     }
     return undefined;
+  }
+
+  /** Whether a chat is still one of the owner. Of a channel that could not be created no account tells. */
+  #isOwners({ channel, account, chatId }: ChatRef): boolean {
+    const { chats, channel: find } = this.#options;
+    return (find(channel)?.account ?? account) === account && chats.some((chat) => isSame(chat, { channel, chatId }));
   }
 
   #own<T>(work: Promise<T>): Promise<T> {

@@ -11,6 +11,7 @@ import { channelDown, strangersAsked } from '../../operator/notices.ts';
 import { Owner } from '../../operator/owner.ts';
 import { RunQuestions } from '../../operator/run-questions.ts';
 import type { ChannelSet } from '../channels.ts';
+import type { Reloader } from '../reload.ts';
 import { ownersChats } from './own-accounts.ts';
 import { isSpoofable, provesSender } from './policy.ts';
 
@@ -21,6 +22,8 @@ export interface Operator {
   /** Questions that runs ask. */
   readonly questions: RunQuestions;
 }
+
+type Reload = Reloader<LoadedConfig['config']>['reload'];
 
 export interface OperatorOptions {
   /** Asked at each use. */
@@ -51,6 +54,18 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
     provesSender: (name) => channels.isLocal(name) || provesSender(channels.rules(name)?.type),
   });
   return { owner, approvals, questions: new RunQuestions({ ...options, approvals, owner, channel }) };
+}
+
+/**
+ * Reloads as `reload` does, then looks after the open questions to the owner: the config may name another
+ * one now, or another account for their chat.
+ */
+export function lookingAfterQuestions({ approvals }: Pick<Operator, 'approvals'>, reload: Reload): Reload {
+  return async (config, signal) => {
+    const changes = await reload(config, signal);
+    await approvals.recover();
+    return changes;
+  };
 }
 
 /** Whether the operator surely wrote a message: never where a stranger can write under the operator's id. */
