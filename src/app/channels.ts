@@ -17,6 +17,7 @@ export class ChannelSet implements AsyncDisposable {
   readonly #options: ChannelSetOptions;
   readonly #instances = new Map<string, ConfiguredChannel>();
   readonly #channels = new Map<string, Channel>();
+  readonly #removed = new Map<string, ChannelRules>();
   readonly #stopping = new AbortController();
   #host: StartHost | undefined;
 
@@ -77,6 +78,14 @@ export class ChannelSet implements AsyncDisposable {
   /** Of a channel that is configured. */
   rules(name: string): ChannelRules | undefined {
     return this.#instances.get(name)?.entry.rules;
+  }
+
+  /**
+   * Of a channel that is configured, or was while this process runs. What it forbids stays forbidden to the
+   * runs that it began: the rules of a channel only narrow, and without them a run would be given more.
+   */
+  lastRules(name: string): ChannelRules | undefined {
+    return this.rules(name) ?? this.#removed.get(name);
   }
 
   setRules(entry: ChannelEntry): void {
@@ -145,6 +154,7 @@ export class ChannelSet implements AsyncDisposable {
   /** Takes a channel that was retired, or cannot work, out. What waits for it stays in the journal. */
   remove(name: string): void {
     const instance = this.#instances.get(name);
+    if (instance) this.#removed.set(name, instance.entry.rules);
     this.#instances.delete(name);
     this.#channels.delete(name);
     instance?.wakeWaiters();

@@ -302,6 +302,23 @@ test('what a channel receives as soon as it is up is judged by the config that i
   expect(at.model.requests[0]?.tools?.map(({ name }) => name)).toContain('write_file');
 });
 
+test('what a channel forbids stays forbidden to its message that waits while the channel is taken out', async () => {
+  await using dir = await tempDir();
+  const gate = Promise.withResolvers<void>();
+  const home = { ...HOME, allowed_senders: ['user-1'] };
+  const work = { ...WORK, allowed_senders: ['user-1'], tool_policy: { deny: ['read_file'] } };
+  await using at = await scene(dir.path, [home, work], gate.promise);
+  await at.reload([home, work], { max_concurrent_sessions: 1 });
+  await at.last('home').deliver({ text: 'slow question 1' });
+  await until('it is asked', () => at.model.requests.length === 1);
+  await at.last('work').deliver({ text: 'question 2' });
+  await at.reload([home], { max_concurrent_sessions: 1 });
+  gate.resolve();
+  await until('the other one is asked', () => at.model.requests.length === 2);
+  const offered = at.model.requests.map(({ tools }) => tools.some(({ name }) => name === 'read_file'));
+  expect(offered).toEqual([true, false]);
+});
+
 test('a job of an owner that is due while owner and channel go stays on', async () => {
   await using dir = await tempDir();
   const sent = gate();

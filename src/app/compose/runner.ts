@@ -127,7 +127,7 @@ function abilities({ base, delivery }: TurnParts) {
   return {
     channel: (name, signal) => channels.working(name, signal),
     edits: (name) => channels.channels.get(name)?.edit !== undefined,
-    policy: options.policy ?? createPolicy(() => policySettings(live(), (name) => channels.rules(name))),
+    policy: options.policy ?? createPolicy(() => policySettings(live(), (name) => channels.lastRules(name))),
     mayApprove: (name) => provesSender(channels.rules(name)?.type),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
@@ -198,7 +198,7 @@ export function choicesOf({ base, models, transcripts }: TurnParts): Choices {
       if (source.kind === 'api') return { senderModel: base.live().mcp_clients[source.client]?.model };
       if (!message) return jobOf(row) === undefined ? {} : { jobModel: base.live().purposes.job };
       const { channel, senderId } = message;
-      const { model, sender_models: bySender, thinking } = base.channels.rules(channel) ?? {};
+      const { model, sender_models: bySender, thinking } = base.channels.lastRules(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
     },
