@@ -154,7 +154,7 @@ export class ChannelSet implements AsyncDisposable {
   /** Takes a channel that was retired, or cannot work, out. What waits for it stays in the journal. */
   remove(name: string): void {
     const instance = this.#instances.get(name);
-    if (instance) this.#removed.set(name, instance.entry.rules);
+    if (instance?.entry.rules) this.#removed.set(name, instance.entry.rules);
     this.#instances.delete(name);
     this.#channels.delete(name);
     instance?.wakeWaiters();
