@@ -1,9 +1,8 @@
 /**
  * Words that people chose, put beside words of ours: nothing in them may pass for ours (`src/lib/marks.ts`).
  */
-import type { InboundMessage, QuotedMessage } from '../../src/core/message.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
 import { mark, nameInMark } from '../../src/lib/marks.ts';
-import { visibleText } from '../../src/lib/visible-text.ts';
 
 /**
  * A name for display inside our brackets: it may close no bracket and start no line. At most 64 characters,
@@ -52,20 +51,4 @@ export function composed(...pieces: readonly (string | Ours | undefined)[]): Pic
     text += lines;
   }
   return marks.length === 0 ? { text } : { text, marks };
-}
-
-/** What a person says who only calls the agent by its name in reply to words: those are meant. */
-export const POINTING = ours('[says only your name: the words replied to are meant]');
-
-/**
- * `content`, or `POINTING` where a message says nothing beside the agent's name and is a reply to words of a
- * person. A reply to the agent's own words stays empty: they may be a question, which this must not answer.
- */
-export function orPointing(
-  content: Pick<InboundMessage, 'text' | 'marks'>,
-  about: Pick<InboundMessage, 'mentionsBot' | 'media'> & { readonly replyTo: QuotedMessage | undefined },
-): Pick<InboundMessage, 'text' | 'marks'> {
-  const { mentionsBot, media, replyTo } = about;
-  const isEmpty = visibleText(content.text).trim() === '' && media.length === 0;
-  return isEmpty && mentionsBot && replyTo?.text && !replyTo.fromBot ? composed(POINTING) : content;
 }

@@ -1,9 +1,9 @@
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
+import { isEmpty } from '../lib/bare-name.ts';
 import type { AddressPattern } from '../lib/guarded-pattern.ts';
 import { isListed, type WriterRules } from '../operator/may-write.ts';
-import { isEmpty } from '../operator/quoted.ts';
 
 /** Who may talk to the agent through one channel. With everything absent, no person may (decision D8). */
 export interface AccessRules extends WriterRules {

@@ -1,6 +1,5 @@
 import type { InboundMessage } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
-import { visibleText } from '../lib/visible-text.ts';
 import { mayWrite, type WriterRules } from './may-write.ts';
 
 /** Of a message that is not shown; without a word of it, or the name of who wrote it. */
@@ -22,14 +21,4 @@ export async function withQuoted(message: InboundMessage, rules: WriterRules, pa
   }
   const quoted = { ...rest, ...(text !== undefined && { text, senderId }) };
   return { ...message, media: [...message.media, ...media], replyTo: quoted };
-}
-
-/**
- * Whether a message says nothing. The bare name of the agent says something where it stands under a message:
- * it points at that one.
- */
-export function isEmpty({ text, media, mentionsBot, replyTo }: InboundMessage): boolean {
-  if (visibleText(text).trim() !== '' || media.length > 0) return false;
-  const isPointing = replyTo?.text !== undefined || replyTo?.origin !== undefined || (replyTo?.media ?? []).length > 0;
-  return !(mentionsBot && isPointing);
 }

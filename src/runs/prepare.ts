@@ -4,6 +4,7 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { RunRow } from '../core/run.ts';
+import { isPointing, POINTING } from '../lib/bare-name.ts';
 import { blockMark, fromMark, inMark, mark, markedInMark, markedWords, nameInMark } from '../lib/marks.ts';
 import { type FindChannel, fetchFile, type StoredFile, type UploadBook } from '../media/fetch-file.ts';
 import { MAX_SIDE } from '../media/image-size.ts';
@@ -245,6 +246,6 @@ function author(message: InboundMessage): string {
   return message.isGroup ? `${correction}${fromMark(message.senderName)} ` : correction;
 }
 
-function said({ text, marks }: InboundMessage): string {
-  return markedWords(text, marks);
+function said(message: InboundMessage): string {
+  return isPointing(message) ? POINTING : markedWords(message.text, message.marks);
 }

@@ -1,6 +1,7 @@
 /** An event of the platform -> `InboundMessage`. Pure: what it needs to know of places and roles comes in. */
 import { shortHash } from '../../../src/core/ids.ts';
 import { type InboundMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import { isEmpty } from '../../../src/lib/bare-name.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, num, obj, str } from '../../kit/json.ts';
 import { composed, ours } from '../../kit/senders-words.ts';
@@ -103,16 +104,16 @@ function readMessage(message: JsonObject, context: InboundContext): InboundMessa
   const media = [...own, ...brought];
   const pieces = piecesOf(message, said.text, nameOf);
   const written = composed(...pieces);
-  const isEmpty = written.text === '' && media.length === 0;
+  const isSilent = written.text === '' && media.length === 0;
   // A line above it would make a command an ordinary text.
   const { post } = context;
-  const isTitled = post?.ownerId === senderId && !isEmpty && !written.text.startsWith('/');
+  const isTitled = post?.ownerId === senderId && !isSilent && !written.text.startsWith('/');
   const content = isTitled ? composed(ours(titleOf(post)), ...pieces) : written;
   const isWritten = WRITTEN.has(num(message['type']) ?? 0);
   const replyTo = quotedOf(message, context, senderId);
-  // The bare name points at it.
-  const isPointing = said.mentioned && (replyTo?.text !== undefined || replyTo?.media !== undefined);
-  const refusal = refusalOf(author, message, to.account, !isWritten || (isEmpty && !isPointing));
+  // In a thread that is followed, words that the platform withholds are no call by the bare name.
+  const saysNothing = isEmpty({ ...written, media, mentionsBot: said.mentioned, replyTo });
+  const refusal = refusalOf(author, message, to.account, !isWritten || saysNothing);
   const senderName = displayName(author, obj(message['member']));
   // A command needs no place of its own, and what it changes is the channel's conversation.
   const opensThread = context.opensThreads === true && isWritten && !written.text.startsWith('/');

@@ -8,10 +8,11 @@ import {
   UNKNOWN_SENDER,
 } from '../../../src/core/message.ts';
 import { isRelayed } from '../../../src/core/relayed.ts';
+import { isEmpty } from '../../../src/lib/bare-name.ts';
 import { writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
-import { composed, orPointing, ours } from '../../kit/senders-words.ts';
+import { composed, ours } from '../../kit/senders-words.ts';
 import type { BotIdentity } from '../wire/client.ts';
 import { toEmoji } from '../wire/emoji.ts';
 import { stringOf } from '../wire/fields.ts';
@@ -147,10 +148,10 @@ function toMessage(
   const media = asks && content.media.length === 0 ? (parent?.media ?? []) : content.media;
   const replyTo = parentId === '' ? undefined : quoted(parentId, senderId, parent);
   const { mentionsBot } = content;
-  const written = orPointing(wordsOf(type, content, conversation), { mentionsBot, media, replyTo });
+  const written = wordsOf(type, content, conversation);
   const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
   const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
-  const empty = written.text.trim() === '' && media.length === 0;
+  const empty = isEmpty({ ...written, media, mentionsBot, replyTo });
   // "Ada joined the group": no person wrote it.
   const author = { senderId, senderType: type === 'system' ? 'system' : senderType, empty };
   const refusal = refusalOf(author, context);

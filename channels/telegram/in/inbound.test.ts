@@ -1,7 +1,6 @@
 import type { Update } from 'grammy/types';
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../../../src/core/message.ts';
-import { POINTING } from '../../kit/senders-words.ts';
 import authors from '../fixtures/authors.json' with { type: 'json' };
 import groups from '../fixtures/groups.json' with { type: 'json' };
 import media from '../fixtures/media.json' with { type: 'json' };
@@ -83,7 +82,7 @@ test('a question in reply to a picture brings the picture, and says whose it is;
   });
 });
 
-test('nothing but the name of the bot, in reply to words of a person, asks about those; alone it is empty', () => {
+test('nothing but the name of the bot, in reply to a message, asks about that; alone it is empty', () => {
   const chat = { id: -5, type: 'supergroup', title: 'Group' };
   const [ada, bob] = [1000, 1001].map((id) => ({ id, is_bot: false, first_name: `P${id}` }));
   const reply_to_message = { message_id: 1, date: 1, chat, from: bob, text: 'When does the shop open?' };
@@ -92,11 +91,12 @@ test('nothing but the name of the bot, in reply to words of a person, asks about
   const called = (more: object) => toInbound({ update_id: 1, message: { ...message, ...more } } as unknown as Update, context);
   const pointing = called({});
   expect(pointing).toMatchObject({ mentionsBot: true, replyTo: { text: 'When does the shop open?' }, media: [] });
-  expect([pointing?.text, pointing?.marks, pointing?.refusal]).toEqual([POINTING.marks, [[0, POINTING.marks.length]], undefined]);
+  expect([pointing?.text, pointing?.marks, pointing?.refusal]).toEqual(['', undefined, undefined]);
   expect(called({ reply_to_message: undefined })).toMatchObject({ text: '', refusal: 'empty' });
-  // It may be a question of ours, and this is no answer to one.
   const ours = { ...reply_to_message, from: { id: 700_001, is_bot: true, first_name: 'Gatehouse' } };
-  expect(called({ reply_to_message: ours })).toMatchObject({ text: '', refusal: 'empty' });
+  expect(called({ reply_to_message: ours })?.refusal).toBeUndefined();
+  const story = called({ reply_to_message: undefined, reply_to_story: { id: 1, chat } });
+  expect([story?.refusal, story?.replyTo?.text]).toEqual([undefined, undefined]);
 });
 
 test('a live location does not become a stream of corrections', () => {

@@ -2,8 +2,9 @@
 import type { Message, Update } from 'grammy/types';
 import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, RefusalReason } from '../../../src/core/message.ts';
+import { isEmpty } from '../../../src/lib/bare-name.ts';
 import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
-import { composed, label, orPointing, ours } from '../../kit/senders-words.ts';
+import { composed, label, ours } from '../../kit/senders-words.ts';
 import { authorOf, originName } from './authors.ts';
 import { mediaOf } from './inbound-content.ts';
 import { noteOf } from './inbound-note.ts';
@@ -41,17 +42,16 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const replyTo = quotedOf(message, me);
   // The sender did not write a forwarded text: a name in it does not address the agent.
   const mentionsBot = isGroup && mention.found && !forwarded;
-  const written = composed(
+  const content = composed(
     origin && ours(`[forwarded from ${originName(origin)}, not written by the sender]`),
     maker && ours(`[made with the inline bot @${label(maker.username ?? 'unknown')}]`),
     mention.text,
     ours(noteOf(message)),
   );
-  const content = orPointing(written, { mentionsBot, media, replyTo });
   const id = `${message.chat.id}:${message.message_id}`;
   // Two edits can fall into one second, which is all the platform tells apart; the hash keeps the later one.
   const platformId = edited ? `${id}:edit:${edited.edit_date}:${shortHash(plainText(message), 8)}` : id;
-  const refusal = refusalOf(message, me, edited !== undefined, content.text === '' && media.length === 0);
+  const refusal = refusalOf(message, me, edited !== undefined, isEmpty({ ...content, media, mentionsBot, replyTo }));
   const threadId = threadOf(message);
   return inboundMessage(context, {
     chatId: String(message.chat.id),

@@ -4,7 +4,7 @@ import { shortHash } from '../../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
 import { writtenBy } from '../../../src/lib/marks.ts';
 import { inboundMessage } from '../../kit/inbound-message.ts';
-import { composed, label, orPointing, ours } from '../../kit/senders-words.ts';
+import { composed, label, ours } from '../../kit/senders-words.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { kindsIn, readContent, type Said } from './inbound-content.ts';
 import { SILENT } from './kind-words.ts';
@@ -150,7 +150,7 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
   const refusal = refusalOf(place, isSilent(said));
   return {
     ...frame(message, place, context),
-    ...orPointing(written, { mentionsBot: mention.found, media, replyTo }),
+    ...written,
     media,
     ...(replyTo && { replyTo }),
     mentionsBot: mention.found,
