@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import type { OutboundFile } from '../core/message.ts';
 import type { Letter, Mailer, NotWritten } from '../core/messages.ts';
-import type { ApprovalFacts, ToolContext } from '../core/tool.ts';
+import type { AnswerScope, ApprovalFacts, ToolContext } from '../core/tool.ts';
 import { canonicalJson } from '../lib/canonical-json.ts';
-import { openParent, splitWorkspacePath } from '../workspace/path.ts';
-import { attachmentName } from './attachment-name.ts';
+import { openParent } from '../workspace/path.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 import { mailAddresses } from './mail-addresses.ts';
+import { attachFrom } from './send-file.ts';
 
 /** A line of a header holds 998 bytes (RFC 5322); what is longer is cut by programs that show it. */
 const SUBJECT_CHARS = 200;
@@ -59,11 +57,12 @@ export const sendEmail = defineBoundTool({
   async run(args, context, { mailer, approved }) {
     const { idempotencyKey, signal } = context;
     const letter = await letterOf(args, mailer);
+    const attach: AnswerScope['attach'] = (file, over) => mailer.attach(letter, file, over);
     const files: OutboundFile[] = [];
     // What an earlier attempt wrote is on its way with the files of then.
     if (!(await mailer.isWritten(idempotencyKey))) {
       const { fileBytes } = found(await mailer.find(letter));
-      for (const path of args.attachments ?? []) files.push(await copyOf(path, letter, mailer, context));
+      for (const path of args.attachments ?? []) files.push(await attachFrom(path, context, attach));
       assertFits(files, fileBytes);
       await assertApproved(files, approved.get(canonicalJson(args)), signal);
     }
@@ -141,18 +140,4 @@ async function digestOf(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Prom
     hash.update(chunk);
   }
   return hash.digest('hex');
-}
-
-async function copyOf(path: string, letter: Letter, mailer: Mailer, { workspace, signal }: ToolContext): Promise<OutboundFile> {
-  const { parent, name } = await openParent(workspace, path);
-  await using _ = parent;
-  await using file = await parent.openFile(name);
-  signal.throwIfAborted();
-  const source = openPath(file, parent.self, join(workspace, ...splitWorkspacePath(path)));
-  return await mailer.attach(letter, { path: source, name: attachmentName(name) }, signal);
-}
-
-/** The very file that was checked, while it is open: it cannot be swapped before it is copied (A21). */
-function openPath(file: FileHandle, directory: string, plain: string): string {
-  return directory.startsWith('/proc/self/fd/') ? `/proc/self/fd/${file.fd}` : plain;
 }
