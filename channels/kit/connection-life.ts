@@ -3,9 +3,9 @@ import type { ChannelDeps, ChannelHost, SendResult } from '../../src/core/channe
 import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import { linkedSignal } from '../../src/lib/linked-signal.ts';
+import { settledOrAborted } from '../../src/lib/time-limit.ts';
 import { InboundLine } from './inbound-line.ts';
 import { Lifecycle, NOT_LEFT } from './lifecycle.ts';
-import { untilAborted } from './linked.ts';
 import { reconnect } from './reconnect.ts';
 import { type StoringOptions, storeMessages } from './store-messages.ts';
 
@@ -107,7 +107,7 @@ export class ConnectionLife<Connection> {
       this.#lastSend = before.then(() => over.promise);
       try {
         // Its time may end while it waits. It says so then: its caller takes silence for a doubt.
-        await untilAborted(before, signal).catch(() => undefined);
+        await settledOrAborted(before, signal).catch(() => undefined);
         return await this.#send(signal, transmit);
       } finally {
         over.resolve();

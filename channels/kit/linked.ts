@@ -22,16 +22,3 @@ export function whenAborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
   });
 }
-
-/** Rejects with `signal.reason` when the signal aborts first; `work` itself goes on. Leaves no listener. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}

@@ -11,11 +11,11 @@ import type {
   Webhook,
 } from '../../src/core/channel.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { settledOrAborted } from '../../src/lib/time-limit.ts';
 import { CallError } from '../kit/call-error.ts';
 import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
-import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { sentLength } from '../kit/sent-length.ts';
@@ -145,7 +145,7 @@ export class WecomChannel implements Channel {
     this.#trouble = Promise.withResolvers();
     this.#health.set('platform', 'healthy');
     connected();
-    throw await untilAborted(this.#trouble.promise, signal);
+    throw await settledOrAborted(this.#trouble.promise, signal);
   }
 
   /**

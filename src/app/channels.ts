@@ -1,6 +1,6 @@
-import { untilAborted } from '../../channels/kit/linked.ts';
 import type { Channel, ChannelHealth } from '../core/channel.ts';
 import type { ChannelStatus } from '../core/turn.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 import type { ChannelEntry, ChannelListener, ChannelRules, ChannelSetOptions, StartHost } from './channel-options.ts';
 import { ConfiguredChannel } from './configured-channel.ts';
 import { refuseSharedTokens } from './shared-token.ts';
@@ -63,7 +63,7 @@ export class ChannelSet implements AsyncDisposable {
     for (;;) {
       const instance = this.#instances.get(name);
       if (!instance || instance.channel || !instance.willRestart) return instance?.channel;
-      await untilAborted(instance.changed(), signal);
+      await settledOrAborted(instance.changed(), signal);
     }
   }
 

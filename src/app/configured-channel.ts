@@ -1,8 +1,8 @@
-import { untilAborted } from '../../channels/kit/linked.ts';
 import { reconnect } from '../../channels/kit/reconnect.ts';
 import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { ChannelStatus } from '../core/turn.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 import { asError, makeChannel, mayPass, ownBehalf, startChannel, stopChannel } from './channel-life.ts';
 import type { ChannelEntry, ChannelListener, ChannelSetOptions, StartHost } from './channel-options.ts';
 import { type Origin, onBehalfOf } from './origin.ts';
@@ -248,7 +248,7 @@ export class ConfiguredChannel {
       const shared = ownBehalf(host(channel, report));
       await Promise.race([onBehalfOf(this.#origin(), () => startChannel(channel, shared, signal, this.#options)), broken]);
       started();
-      await untilAborted(broken, signal);
+      await settledOrAborted(broken, signal);
     } catch (error) {
       // Sending goes on after the end of intake. What the operator has to mend keeps its own account of what
       // is wrong.

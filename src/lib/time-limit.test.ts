@@ -47,3 +47,9 @@ test('settledOrAborted settles as the work does, or with the abort, whichever co
   await expect(waiting).rejects.toBe(LATE);
   await expect(settledOrAborted(Promise.resolve(7), stop.signal)).rejects.toBe(LATE);
 });
+
+test('a wait leaves no listener on a signal that ended before', async () => {
+  const over = AbortSignal.abort(LATE);
+  await expect(settledOrAborted(new Promise<never>(() => undefined), over)).rejects.toBe(LATE);
+  expect(getEventListeners(over, 'abort')).toHaveLength(0);
+});

@@ -30,12 +30,15 @@ export function timeLimit(clock: Clock, ms: number, expired: () => unknown, pare
   };
 }
 
-/** Settles as `work` does, or rejects with `signal.reason` once it aborts; the work itself goes on. */
+/**
+ * Settles as `work` does, or rejects with `signal.reason` once it aborts; the work itself goes on. Leaves no
+ * listener.
+ */
 export function settledOrAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }

@@ -94,7 +94,7 @@ export async function fetchFile(
     const file = await settledOrAborted(channel.download(ref, signal), signal);
     const head = new Head();
     let total = 0;
-    for await (const chunk of untilAborted(file.bytes, signal)) {
+    for await (const chunk of chunksUntilAborted(file.bytes, signal)) {
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
       // Not every platform states a size, or the right one: what is written is covered before it is.
@@ -126,7 +126,7 @@ export async function fetchFile(
 }
 
 /** The chunks, or `signal.reason` once it aborts, whether or not their source heeds it. */
-async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Uint8Array> {
+async function* chunksUntilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Uint8Array> {
   const source = bytes[Symbol.asyncIterator]();
   try {
     while (true) {

@@ -3,7 +3,7 @@ import type { MediaFile } from '../../../src/core/channel.ts';
 import { GatehouseError } from '../../../src/core/errors.ts';
 import type { MediaRef } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
-import { untilAborted } from '../../kit/linked.ts';
+import { settledOrAborted } from '../../../src/lib/time-limit.ts';
 import { ImapSession, type ServerAccess } from '../wire/client.ts';
 import { wholeText } from './mail-text.ts';
 import { BODY_INDEX, type ParsedMail, parseMail } from './mime.ts';
@@ -85,7 +85,7 @@ export class Attachments {
     try {
       if (session.uidValidity !== uidValidity) return undefined;
       // The wait ends with the signal, the fetch itself with the connection.
-      return await untilAborted(session.source(uid, this.#options.maxMessageBytes), signal);
+      return await settledOrAborted(session.source(uid, this.#options.maxMessageBytes), signal);
     } catch {
       signal.throwIfAborted();
       return 'lost';

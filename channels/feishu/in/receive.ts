@@ -1,11 +1,12 @@
 /** The two ways in: a long connection of ours, or requests of theirs. Both end in `intake.ts`. */
 import type { ChannelDeps, ChannelHost, Webhook, WebhookHandler } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
+import { settledOrAborted } from '../../../src/lib/time-limit.ts';
 import { CallError } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../../kit/diagnosis.ts';
 import { keepReceiving } from '../../kit/keep-receiving.ts';
-import { untilAborted, whenAborted } from '../../kit/linked.ts';
+import { whenAborted } from '../../kit/linked.ts';
 import { changesOnly, type ReportHealth } from '../../kit/reported-health.ts';
 import { answerWith, createWebhookIntake } from '../../kit/webhook-intake.ts';
 import type { BotIdentity, FeishuClient } from '../wire/client.ts';
@@ -67,7 +68,7 @@ async function converse(options: ReceiveOptions, health: ReportHealth, connected
     connected();
     health('healthy');
     settled();
-    await untilAborted(connection.closed, signal);
+    await settledOrAborted(connection.closed, signal);
   } finally {
     connection.close();
     await intake.idle();

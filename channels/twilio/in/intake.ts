@@ -1,6 +1,6 @@
 import type { InboundMessage } from '../../../src/core/message.ts';
+import { settledOrAborted } from '../../../src/lib/time-limit.ts';
 import { InboundLine } from '../../kit/inbound-line.ts';
-import { untilAborted } from '../../kit/linked.ts';
 import { RecentMap } from '../../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import { answeredIn, formatCursor, type ListCursor, parseCursor } from './cursor.ts';
@@ -59,7 +59,7 @@ export class Intake {
     const isAnswered = message.refusal === 'answered-by-platform';
     if (isAnswered) this.#answered.set(message.platformId, true);
     try {
-      await untilAborted(this.#open.promise, this.#options.signal);
+      await settledOrAborted(this.#open.promise, this.#options.signal);
       // The list may have brought it while it waited; offering it again is harmless and tells that it is
       // durable.
       await this.#line.run(() => this.#offer([message], isAnswered ? this.#cursor : undefined));

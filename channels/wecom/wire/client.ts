@@ -1,10 +1,10 @@
 /** Wire calls to the WeCom API (https://developer.work.weixin.qq.com/document/path/90664). */
 import { openAsBlob } from 'node:fs';
 import type { Clock } from '../../../src/core/ports.ts';
+import { settledOrAborted } from '../../../src/lib/time-limit.ts';
 import { apiFailureOf, CallError, type CallFailure, type ErrorCode, guardCall } from '../../kit/call-error.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
 import { num, obj, parseObject, str } from '../../kit/json.ts';
-import { untilAborted } from '../../kit/linked.ts';
 import { readText } from '../../kit/read-text.ts';
 import { isProvenUnsent, toFailure } from './failure.ts';
 
@@ -142,7 +142,7 @@ export class WecomClient {
     this.#fetching ??= this.#fetchToken().finally(() => {
       this.#fetching = undefined;
     });
-    return await untilAborted(this.#fetching, signal);
+    return await settledOrAborted(this.#fetching, signal);
   }
 
   async #fetchToken(): Promise<string> {
