@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import type { ChannelLimits, MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
+import { linkedSignal } from '../../src/lib/linked-signal.ts';
 import { CallError } from './call-error.ts';
 import { DeadlineError } from './deadline.ts';
-import { linked } from './linked.ts';
 
 /** Bytes. */
 export const MEGABYTE = 1024 * 1024;
@@ -59,11 +59,11 @@ export interface DownloadSteps {
 export async function openDownload(media: MediaRef, limits: DownloadLimits, steps: DownloadSteps): Promise<MediaFile> {
   const { capBytes, timeoutMs, signal, stop } = limits;
   if ((media.size ?? 0) > capBytes) throw tooLarge(capBytes);
-  const life = linked(signal, ...(stop ? [stop] : []));
+  const life = linkedSignal(signal, ...(stop ? [stop] : []));
   // This is not the injected clock: the wait goes on while the caller reads, when no code here could stop a
   // timer of it.
   const timer = setTimeout(() => {
-    life.controller.abort(new DeadlineError(timeoutMs));
+    life.abort(new DeadlineError(timeoutMs));
     life[Symbol.dispose]();
   }, timeoutMs).unref();
   const end = (): void => {
@@ -71,7 +71,7 @@ export async function openDownload(media: MediaRef, limits: DownloadLimits, step
     life[Symbol.dispose]();
   };
   const failure = (error: unknown): unknown => {
-    const { aborted, reason } = life.controller.signal;
+    const { aborted, reason } = life.signal;
     if (aborted && !(reason instanceof DeadlineError)) return reason;
     if (error instanceof GatehouseError) return error;
     const words = error instanceof CallError ? error.message : 'the download broke off or took too long';
@@ -79,8 +79,8 @@ export async function openDownload(media: MediaRef, limits: DownloadLimits, step
     return typeof meaning === 'string' ? new GatehouseError('GH1505', meaning) : meaning;
   };
   try {
-    life.controller.signal.throwIfAborted();
-    const file = await steps.open(life.controller.signal);
+    life.signal.throwIfAborted();
+    const file = await steps.open(life.signal);
     if ((file.size ?? 0) > capBytes) {
       await discard(file.body);
       throw tooLarge(capBytes);

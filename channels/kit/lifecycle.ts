@@ -1,8 +1,8 @@
 import type { ChannelHost, SendResult } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { linkedSignal } from '../../src/lib/linked-signal.ts';
 import { withDeadline } from './deadline.ts';
-import { linked } from './linked.ts';
 
 /** Nothing left: safe to try again. */
 export const NOT_LEFT: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
@@ -77,8 +77,8 @@ export class Lifecycle {
     { clock, ms, signal }: { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal },
     task: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    using either = linked(signal, this.#stopping.signal);
-    return await withDeadline({ clock, ms, signal: either.controller.signal }, task);
+    using either = linkedSignal(signal, this.#stopping.signal);
+    return await withDeadline({ clock, ms, signal: either.signal }, task);
   }
 
   /** Ends `live`, waits for sends under way, then runs `close`. It is safe twice, and without a start. */
@@ -93,13 +93,13 @@ export class Lifecycle {
   }
 
   async #live(host: ChannelHost, signal: AbortSignal, live: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    using life = linked(signal, this.#stopping.signal);
+    using life = linkedSignal(signal, this.#stopping.signal);
     try {
-      await live(life.controller.signal);
+      await live(life.signal);
     } catch (error) {
-      if (life.controller.signal.aborted) return;
+      if (life.signal.aborted) return;
       // What else belongs to this life must not outlive it.
-      life.controller.abort(error);
+      life.abort(error);
       host.ended(error);
     }
   }

@@ -1,8 +1,8 @@
 /** The gateway connection: one socket at a time, resumed where possible, with a growing wait between. */
 import type { ChannelHealth } from '../../../src/core/channel.ts';
 import type { Clock } from '../../../src/core/ports.ts';
+import { linkedSignal } from '../../../src/lib/linked-signal.ts';
 import type { Context } from '../../kit/context.ts';
-import { linked } from '../../kit/linked.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import type { DiscordClient } from '../wire/client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from '../wire/failure.ts';
@@ -51,11 +51,11 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
     steadyMs: STABLE_MS,
     run: async (connected) => {
       while (options.queued() >= MAX_QUEUED / 2) await clock.sleep(DRAIN_MS, signal);
-      using life = linked(signal);
+      using life = linkedSignal(signal);
       const resuming = session !== undefined;
       let began: number | undefined;
       let packets = 0;
-      void beginsInTime(clock, life.controller, () => (began === undefined ? packets : 'began'));
+      void beginsInTime(clock, life, () => (began === undefined ? packets : 'began'));
       const begin = (): void => {
         began ??= clock.monotonic();
         connected();
@@ -64,13 +64,13 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
         const end = await client.gateway({
           intents: intents(messageContent),
           session,
-          signal: life.controller.signal,
+          signal: life.signal,
           onPacket: (packet) => {
             packets += 1;
             if (packet.t === 'READY' || packet.t === 'RESUMED') begin();
-            options.push({ ...packet, connection: life.controller.signal });
+            options.push({ ...packet, connection: life.signal });
             // The platform keeps what we do not take for as long as the session can be resumed.
-            if (options.queued() > MAX_QUEUED) life.controller.abort(new Error('too many events wait'));
+            if (options.queued() > MAX_QUEUED) life.abort(new Error('too many events wait'));
           },
         });
         if (signal.aborted) return;
@@ -102,7 +102,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
         if (diagnosis.waitMs > 0) await clock.sleep(diagnosis.waitMs, signal);
       } finally {
         // Whoever waited for the connection to prove stable need not any more.
-        life.controller.abort(new Error('the connection ended'));
+        life.abort(new Error('the connection ended'));
       }
     },
   });
@@ -121,7 +121,11 @@ function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOp
 }
 
 /** Ends a connection that is alive and tells nothing: the session would never begin. */
-async function beginsInTime(clock: Clock, life: AbortController, state: () => 'began' | number): Promise<void> {
+async function beginsInTime(
+  clock: Clock,
+  life: Pick<AbortController, 'signal' | 'abort'>,
+  state: () => 'began' | number,
+): Promise<void> {
   try {
     for (let before: number | undefined, now = state(); now !== 'began'; before = now, now = state()) {
       if (now === before) return life.abort(new Error('the session did not begin in time'));

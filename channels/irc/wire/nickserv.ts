@@ -1,6 +1,6 @@
 /** Logging in to NickServ, the service that most networks without SASL have for it. */
 import type { Clock } from '../../../src/core/ports.ts';
-import { linked } from '../../kit/linked.ts';
+import { linkedSignal } from '../../../src/lib/linked-signal.ts';
 import type { Line } from './line.ts';
 
 /** How long its answer is waited for: a service that is away must not keep the bot out of its channels. */
@@ -39,16 +39,16 @@ export class Identification {
    */
   async run(): Promise<string | undefined> {
     const { password, write, clock, signal } = this.#options;
-    using over = linked(signal);
+    using over = linkedSignal(signal);
     write(`PRIVMSG NickServ :IDENTIFY ${password}`);
-    const late = clock.sleep(WAIT_MS, over.controller.signal);
+    const late = clock.sleep(WAIT_MS, over.signal);
     // It is told to end when an answer came first.
     late.catch(() => undefined);
     try {
       const unanswered = late.then(() => (this.#spoke ? undefined : 'NickServ did not answer the login'));
       return await Promise.race([this.#answered.promise, unanswered]);
     } finally {
-      over.controller.abort(new Error('NickServ answered'));
+      over.abort(new Error('NickServ answered'));
     }
   }
 
