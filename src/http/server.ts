@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { equalSecrets } from '../../channels/kit/equal-secrets.ts';
 import { GatehouseError } from '../core/errors.ts';
+import { equalSecrets } from '../lib/equal-secrets.ts';
 import { WaitingConnections } from './waiting-connections.ts';
 
 export interface HttpAnswer {

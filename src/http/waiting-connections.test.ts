@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { equalSecrets } from '../../channels/kit/equal-secrets.ts';
 import type { WebhookRequest } from '../core/channel.ts';
+import { equalSecrets } from '../lib/equal-secrets.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
 import { WebhookServer } from './webhook-server.ts';
 

@@ -1,8 +1,8 @@
-import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorText, GatehouseError } from '../core/errors.ts';
+import { equalSecrets } from './equal-secrets.ts';
 import { settledOrAborted } from './time-limit.ts';
 
 export interface CallbackServerOptions {
@@ -47,7 +47,7 @@ export async function openCallbackServer({ port, path, state }: CallbackServerOp
     const url = requestedUrl(request);
     if (!url || url.pathname !== path) return respond(response, url ? 404 : 403, 'There is nothing here.');
     if (request.method !== 'GET') return respond(response, 405, 'There is nothing here.');
-    if (!sameText(url.searchParams.get('state') ?? '', state)) {
+    if (!equalSecrets(url.searchParams.get('state') ?? '', state)) {
       return respond(response, 400, 'This is not the answer to the login that was started.');
     }
     if (taken) return respond(response, 410, 'This login was answered before.');
@@ -83,11 +83,6 @@ function requestedUrl(request: IncomingMessage): URL | undefined {
   const url = URL.parse(request.url ?? '', `http://${host}`);
   // An absolute request target would bring its own host.
   return url?.host === new URL(`http://${host}`).host ? url : undefined;
-}
-
-function sameText(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 function respond(response: ServerResponse, status: number, text: string): void {

@@ -4,7 +4,7 @@
  */
 import { createDecipheriv, createHash } from 'node:crypto';
 import type { WebhookRequest } from '../../../src/core/channel.ts';
-import { equalSecrets } from '../../kit/equal-secrets.ts';
+import { equalSecrets } from '../../../src/lib/equal-secrets.ts';
 import { obj, parseJson } from '../../kit/json.ts';
 import { refusedRequest } from '../../kit/webhook-intake.ts';
 import { stringOf } from '../wire/fields.ts';

@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { WebhookRequest } from '../../../src/core/channel.ts';
-import { equalSecrets } from '../../kit/equal-secrets.ts';
+import { equalSecrets } from '../../../src/lib/equal-secrets.ts';
 import { parseObject, str } from '../../kit/json.ts';
 import type { SlackPayload } from './payload.ts';
 

@@ -4,9 +4,9 @@
 import { createHmac } from 'node:crypto';
 import type { Update } from 'grammy/types';
 import type { ChannelHealth, Webhook, WebhookHandler, Webhooks } from '../../../src/core/channel.ts';
+import { equalSecrets } from '../../../src/lib/equal-secrets.ts';
 import type { ReceivingContext } from '../../kit/context.ts';
 import { withDeadline } from '../../kit/deadline.ts';
-import { equalSecrets } from '../../kit/equal-secrets.ts';
 import { HealthSum, inOrder } from '../../kit/health-sum.ts';
 import { InboundLine } from '../../kit/inbound-line.ts';
 import { obj } from '../../kit/json.ts';

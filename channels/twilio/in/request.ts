@@ -1,7 +1,7 @@
 /** Proof that a request comes from Twilio (https://www.twilio.com/docs/usage/security). Pure. */
 import { createHash, createHmac } from 'node:crypto';
 import type { WebhookRequest } from '../../../src/core/channel.ts';
-import { equalSecrets } from '../../kit/equal-secrets.ts';
+import { equalSecrets } from '../../../src/lib/equal-secrets.ts';
 
 /** Field name -> value; of a repeated field the first. */
 export type Fields = ReadonlyMap<string, string>;

@@ -5,7 +5,7 @@
  */
 import { createDecipheriv, createHash } from 'node:crypto';
 import { GatehouseError } from '../../../src/core/errors.ts';
-import { equalSecrets } from '../../kit/equal-secrets.ts';
+import { equalSecrets } from '../../../src/lib/equal-secrets.ts';
 
 export interface CallbackKeys {
   /** Signs. */

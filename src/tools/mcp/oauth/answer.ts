@@ -1,6 +1,6 @@
 /** What the browser brings back: to the listener of this machine, or pasted by the person. */
-import { timingSafeEqual } from 'node:crypto';
 import type { CallbackServer } from '../../../lib/callback-server.ts';
+import { equalSecrets } from '../../../lib/equal-secrets.ts';
 import { linkedSignal } from '../../../lib/linked-signal.ts';
 import { printable } from '../../../lib/printable.ts';
 import { type ServerMetadata, sameIssuer } from './discover.ts';
@@ -63,7 +63,8 @@ async function fromPerson(options: AnswerOptions, signal: AbortSignal): Promise<
     const text = line.trim();
     if (text === '') continue;
     const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
-    if (url && same(url.searchParams.get('state') ?? '', state)) return { code: codeIn(url, options), done: () => undefined };
+    if (url && equalSecrets(url.searchParams.get('state') ?? '', state))
+      return { code: codeIn(url, options), done: () => undefined };
     if (url) ui.refuse?.('this is not the answer to this login');
     else if (!/^[\x21-\x7e]{1,4000}$/.test(text)) ui.refuse?.('this is neither an address nor a code');
     // The address says who answered; a code alone does not (RFC 9207).
@@ -84,9 +85,4 @@ function codeIn({ searchParams }: URL, { metadata, issuer }: AnswerOptions): str
   const code = searchParams.get('code') ?? '';
   if (code === '') throw loginFailed('the answer of the authorization server holds no code');
   return code;
-}
-
-function same(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
