@@ -81,7 +81,6 @@ export const ERROR_CODES = {
   },
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
-  GH1603: { title: 'an answer expired before it could be sent', hint: 'see `gatehouse dead list`' },
   GH1701: {
     title: 'a schedule cannot be read, or would never fire',
     hint: 'see docs/schedules.md for what it may say; `gatehouse cron add --help` shows examples',
@@ -93,7 +92,6 @@ export const ERROR_CODES = {
   },
   GH1710: { title: 'the task is not allowed', hint: 'ask the owner, or wait until some of your tasks are over' },
   GH1711: { title: 'the task cannot be', hint: 'see docs/tasks.md for what a task may say' },
-  GH2001: { title: 'the turn reached its time limit', hint: 'ask for a smaller piece of work' },
   GH2002: { title: 'the turn was given up after repeated crashes', hint: 'see `gatehouse dead show`' },
   GH2003: {
     title: 'the turn failed inside the gateway',
