@@ -8,7 +8,6 @@ import { withBudget } from '../src/llm/money/with-budget.ts';
 import { withSpendingSteps } from '../src/llm/money/with-spending-steps.ts';
 import { withRetry } from '../src/llm/retry.ts';
 import { createAdaptiveRouter } from '../src/llm/routing/adaptive-router.ts';
-import { createSwappable } from '../src/llm/routing/swappable.ts';
 
 export interface Stack extends AsyncDisposable {
   readonly model: Model;
@@ -16,7 +15,10 @@ export interface Stack extends AsyncDisposable {
   record(request: ModelRequest, answer: ModelAnswer): Promise<void>;
 }
 
-/** The wires with everything around them that a call of the daemon passes, and the journal in `dir`. */
+/**
+ * The wires as the daemon wraps them: retry, budget, router, spending steps. The journal lies in `dir`. What
+ * chooses the model of a conversation is left out: there is one choice here.
+ */
 export async function createStack(wires: readonly Model[], dir: string, clock: Clock): Promise<Stack> {
   const opened = await openJournal({ dir, clock });
   const { journal } = opened;
@@ -32,7 +34,7 @@ export async function createStack(wires: readonly Model[], dir: string, clock: C
   }));
   const router = createAdaptiveRouter(slots, { clock, random, mode: 'lane' });
   return {
-    model: withSpendingSteps(createSwappable(router), budget, { clock }),
+    model: withSpendingSteps(router, budget, { clock }),
     async record({ context }, { provider, model, usage }) {
       const { session, channel, sender, purpose } = context;
       const id = randomUUID();
