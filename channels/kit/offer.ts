@@ -1,6 +1,7 @@
 import type { ChannelHost } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { backoffMs } from '../../src/lib/backoff.ts';
 
 /** Said by every channel while the gateway has no room. */
 export const JOURNAL_FULL = 'the journal is full: messages are taken again once answers are finished';
@@ -44,9 +45,8 @@ export async function offer(batch: readonly InboundMessage[], cursor: string | u
     } catch (error) {
       signal.throwIfAborted();
       busySince = undefined;
-      const ceiling = Math.min(capMs, baseMs * 2 ** failures);
+      waitMs = backoffMs(failures, { baseMs, capMs, random });
       failures += 1;
-      waitMs = Math.round(ceiling / 2 + random() * (ceiling / 2));
       onRejected(error, waitMs);
     }
     await clock.sleep(waitMs, signal);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/core/ports.ts';
+import { backoffMs } from '../../src/lib/backoff.ts';
 
 export interface ReconnectOptions {
   /** One connection's life. Returning or throwing ends it; `connected()` resets the back-off. */
@@ -38,8 +39,7 @@ export async function reconnect(options: ReconnectOptions): Promise<void> {
     }
     if (since !== undefined && clock.monotonic() - since >= steadyMs) failures = 0;
     if (signal.aborted) return;
-    const ceiling = Math.min(capMs, baseMs * 2 ** failures);
-    const waitMs = Math.round(ceiling / 2 + random() * (ceiling / 2));
+    const waitMs = backoffMs(failures, { baseMs, capMs, random });
     failures += 1;
     const again = onEnd(error, waitMs);
     if (again === false) return;

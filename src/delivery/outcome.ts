@@ -1,5 +1,6 @@
 import type { SendClass, SendResult } from '../core/channel.ts';
 import { LOGIN_REFUSED, type OutboxRow, type Settlement } from '../core/outbox.ts';
+import { backoffMs } from '../lib/backoff.ts';
 
 /** What to do when it cannot be known whether a part of a `blind` channel arrived. */
 export type BlindPolicy = 'at_most_once' | 'at_least_once';
@@ -107,8 +108,8 @@ export function again(
 ): Extract<Outcome, { kind: 'settle' }> {
   const attempt = row.attempts + 1;
   if (attempt >= context.maxAttempts) return settle({ kind: 'dead', reason: `gave up after ${attempt} attempts: ${reason}` });
-  const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_MS * 2 ** (attempt - 1));
-  const waitMs = afterMs ?? Math.round(ceiling / 2 + context.random() * (ceiling / 2));
+  const { random } = context;
+  const waitMs = afterMs ?? backoffMs(attempt - 1, { baseMs: BACKOFF_MS, capMs: BACKOFF_CAP_MS, random });
   return settle({ kind: 'retry', notBefore: context.now + Math.max(0, waitMs), reason, plain: row.plain, ...doubtOf(row) });
 }
 

@@ -1,5 +1,6 @@
 import type { FailureKind, Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import { backoffMs } from '../lib/backoff.ts';
 import { abortedFailure, createFailure } from './failure.ts';
 
 export interface RetryInfo {
@@ -198,8 +199,7 @@ export function waitFor(
   const { baseMs = 1_000, capMs = 60_000, random } = options;
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
   if (failure.kind === 'rate-limit') return UNSTATED_RATE_LIMIT_MS;
-  const ceiling = Math.min(capMs, baseMs * 2 ** attempt);
-  return Math.round(ceiling / 2 + random() * (ceiling / 2));
+  return backoffMs(attempt, { baseMs, capMs, random });
 }
 
 async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
