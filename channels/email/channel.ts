@@ -12,7 +12,7 @@ import type {
 import { isGatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
-import { reconnect } from '../kit/reconnect.ts';
+import { reconnect, STEADY_MS } from '../kit/reconnect.ts';
 import { Bounces } from './in/bounces.ts';
 import { Attachments } from './in/download.ts';
 import type { InboundOptions } from './in/inbound.ts';
@@ -30,8 +30,6 @@ import { ownMessageId } from './wire/thread.ts';
 const SMTP_TIMEOUT_MS = 120_000;
 /** On top of the time for looking. */
 const IMAP_LOGIN_SECS = 30;
-/** A session that lived shorter does not count as a success: something breaks it. */
-const STEADY_MS = 30_000;
 /**
  * After so many refused logins attempts are rare: a wrong password tried again and again locks accounts, but
  * one refusal may be the server's mood.

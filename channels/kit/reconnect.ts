@@ -1,6 +1,9 @@
 import type { Clock } from '../../src/core/ports.ts';
 import { backoffMs } from '../../src/lib/backoff.ts';
 
+/** A connection that lived shorter is no success: something breaks it (F33). ms. For `steadyMs`. */
+export const STEADY_MS = 30_000;
+
 export interface ReconnectOptions {
   /** One connection's life. Returning or throwing ends it; `connected()` resets the back-off. */
   readonly run: (connected: () => void) => Promise<void>;

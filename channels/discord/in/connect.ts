@@ -3,7 +3,7 @@ import type { ChannelHealth } from '../../../src/core/channel.ts';
 import type { Clock } from '../../../src/core/ports.ts';
 import { linkedSignal } from '../../../src/lib/linked-signal.ts';
 import type { Context } from '../../kit/context.ts';
-import { reconnect } from '../../kit/reconnect.ts';
+import { reconnect, STEADY_MS } from '../../kit/reconnect.ts';
 import type { DiscordClient } from '../wire/client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from '../wire/failure.ts';
 import type { GatewayEnd, Session } from '../wire/gateway.ts';
@@ -24,8 +24,6 @@ export interface ConnectOptions extends Context {
   readonly contentRefused: (detail: string) => void;
 }
 
-/** A connection that stood for this long is a good one: the next wait is a short one again. */
-const STABLE_MS = 30_000;
 /** As many connections in a row that stood only briefly are no accident. */
 const FLAPS = 3;
 /** Then a new session is begun. */
@@ -48,7 +46,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
     signal,
     // A token that was reset is never valid again, and the new one comes with a restart.
     onEnd: () => !refused,
-    steadyMs: STABLE_MS,
+    steadyMs: STEADY_MS,
     run: async (connected) => {
       while (options.queued() >= MAX_QUEUED / 2) await clock.sleep(DRAIN_MS, signal);
       using life = linkedSignal(signal);
@@ -89,7 +87,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           logger.info('discord.session-over');
           return;
         }
-        const isStable = began !== undefined && clock.monotonic() - began >= STABLE_MS;
+        const isStable = began !== undefined && clock.monotonic() - began >= STEADY_MS;
         flaps = isStable ? 1 : flaps + 1;
         refused = tell(end, began !== undefined, flaps, options);
       } catch (error) {

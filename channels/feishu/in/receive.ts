@@ -6,6 +6,7 @@ import { CallError } from '../../kit/call-error.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../../kit/diagnosis.ts';
 import { keepReceiving } from '../../kit/keep-receiving.ts';
+import { STEADY_MS } from '../../kit/reconnect.ts';
 import { changesOnly, type ReportHealth } from '../../kit/reported-health.ts';
 import { answerWith, createWebhookIntake } from '../../kit/webhook-intake.ts';
 import { whenAborted } from '../../kit/when-aborted.ts';
@@ -31,8 +32,6 @@ export interface ReceiveOptions {
   readonly settled: () => void;
 }
 
-/** A connection that ended sooner counts as one that failed. */
-const STEADY_MS = 30_000;
 /** The platform waits 3 s. */
 const ANSWER_MS = 2_500;
 

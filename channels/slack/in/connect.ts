@@ -1,12 +1,10 @@
 /** Receiving over Socket Mode: one socket at a time, and a catch-up after each new one. */
 import { errorText } from '../../../src/core/errors.ts';
-import { reconnect } from '../../kit/reconnect.ts';
+import { reconnect, STEADY_MS } from '../../kit/reconnect.ts';
 import type { Envelope } from '../wire/client.ts';
 import type { SlackPayload } from './payload.ts';
 import { pause, type Receiver } from './receive.ts';
 
-/** A socket that lived shorter is no success: something breaks it. The platform renews each after hours. */
-const STABLE_MS = 30_000;
 /** Whether the other program is gone is told by the next greeting only. */
 const RECHECK_MS = 300_000;
 const KINDS: Readonly<Record<string, SlackPayload['kind']>> = {
@@ -32,7 +30,7 @@ export async function receiveBySocket(receiver: Receiver, appToken: string): Pro
   await receiver.intakeEnded();
 }
 
-/** One socket's life; true when it was a long one. */
+/** One socket's life; true when it was a long one: the platform renews each after hours. */
 async function holdSocket(receiver: Receiver, appToken: string): Promise<boolean> {
   const { client, deps, signal, settled } = receiver.options;
   const { clock, logger } = deps;
@@ -81,7 +79,7 @@ async function holdSocket(receiver: Receiver, appToken: string): Promise<boolean
     signal.removeEventListener('abort', onAbort);
     receiver.interrupted();
   }
-  return clock.monotonic() - started >= STABLE_MS;
+  return clock.monotonic() - started >= STEADY_MS;
 }
 
 /** False when there is no room: the envelope is left unacknowledged, and the platform keeps it. */
@@ -108,5 +106,5 @@ function reportConnected(receiver: Receiver, rivals: number): void {
 function reportEnd(receiver: Receiver, reason: string | undefined, livedMs: number): void {
   if (receiver.options.signal.aborted) return;
   if (reason === 'link_disabled') receiver.health('down', 'GH1501: Socket Mode was turned off for the app');
-  else if (livedMs < STABLE_MS) receiver.health('degraded', `GH1502: the connection broke (${reason ?? 'no reason stated'})`);
+  else if (livedMs < STEADY_MS) receiver.health('degraded', `GH1502: the connection broke (${reason ?? 'no reason stated'})`);
 }

@@ -4,7 +4,7 @@ import { errorText } from '../../../src/core/errors.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import type { ReceivingContext } from '../../kit/context.ts';
 import { RecentMap } from '../../kit/recent.ts';
-import { reconnect } from '../../kit/reconnect.ts';
+import { reconnect, STEADY_MS } from '../../kit/reconnect.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import { isOwnMessageId } from '../out/outbound.ts';
 import type { WhatsAppSettings } from '../settings.ts';
@@ -35,8 +35,6 @@ export interface SessionOptions extends ReceivingContext {
   readonly connected: (connection: WhatsAppConnection | undefined) => void;
 }
 
-/** A connection that lived shorter does not count as a success: something breaks it. */
-const STEADY_MS = 30_000;
 /** A server that asks again and again to connect at once is not obeyed for ever. */
 const MAX_RESTARTS = 5;
 /** A message is asked for this often; when so many fail in a row, it is not about one message any more. */
