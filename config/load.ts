@@ -36,7 +36,7 @@ export interface LoadedConfig {
   readonly config: Config;
   /** Absolute; absent when there is no file and the defaults apply. */
   readonly file?: string;
-  /** SHA-256 of the file as read, hex: what `watchConfig` compares with. */
+  /** SHA-256 of the file as read, hex: what `ConfigWatch` compares with. */
   readonly hash?: string;
   readonly warnings: readonly Problem[];
 }

@@ -40,7 +40,7 @@ export interface RunOptions {
    * the daemon runs (F40).
    */
   readonly reload?: (bytes: Uint8Array) => Promise<LoadedConfig>;
-  /** How often the config file is looked at. Default: that of `watchConfig`. */
+  /** How often the config file is looked at. Default: that of `ConfigWatch`. */
   readonly reloadEveryMs?: number;
   /** Tests put in their own channel, a tool, a journal that breaks, or a web of their own. */
   readonly registry?: Registry;

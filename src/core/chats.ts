@@ -41,7 +41,7 @@ export interface StatusSettings {
   readonly words?: readonly string[];
   /** How long each word stands. Default 8. */
   readonly wordSecs?: number;
-  /** One of `STATUS_LOCALES`. Default `en`. */
+  /** A key of `STATUS_WORDS` (`src/lib/status-words.ts`). Default `en`. */
   readonly locale?: string;
 }
 

@@ -10,7 +10,10 @@ export interface PluginHook {
   readonly hook: Manifest['hooks'][number];
 }
 
-/** By `PLUGIN_SERVER`: the config has no name with `_`, and neither has a plugin. */
+/**
+ * By the plugin's name, `_` and the server's. No server of the config and no plugin has a `_` in its name, so
+ * no two have the same.
+ */
 export function pluginServers(states: readonly PluginState[]): Readonly<Record<string, McpServerEntry>> {
   return Object.fromEntries(
     states.flatMap(({ name, code, approval, home }) =>
