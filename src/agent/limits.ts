@@ -1,5 +1,6 @@
 import type { SessionMessage } from '../core/session.ts';
 import type { AgentOutcome, RunLimits } from '../core/turn.ts';
+import { counted } from '../lib/counted.ts';
 import { cutText } from './cut-text.ts';
 
 export type LimitKind = Extract<AgentOutcome, { kind: 'limit' }>['limit'];
@@ -126,10 +127,6 @@ function done(progress: Progress): string {
   const tools = [...counts].map(([name, count]) => (count === 1 ? name : `${name} (${count} times)`));
   const calls = counted(progress.modelCalls, 'model call');
   return tools.length === 0 ? `${calls}, no tools` : `${calls}, tools used: ${tools.join(', ')}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function duration(ms: number): string {

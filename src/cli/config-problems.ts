@@ -1,4 +1,5 @@
 import { type ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
+import { counted } from '../lib/counted.ts';
 import type { Failure, Output } from './output.ts';
 
 /** Each problem with its line and caret, on stderr; nothing with `--json`, where the document holds them. */
@@ -12,11 +13,7 @@ export function sayProblems(out: Output, problems: readonly Problem[]): void {
 /** The line that follows the problems. */
 export function configFailure({ code, file, hint, problems }: ConfigError): Failure {
   const errors = problems.filter(({ severity }) => severity === 'error').length;
-  return { code, message: `${plural(errors, 'problem')} in ${file ?? 'the config'}`, hint };
-}
-
-export function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
+  return { code, message: `${counted(errors, 'problem')} in ${file ?? 'the config'}`, hint };
 }
 
 /** For `--json`, where no problem is said beside the document. */

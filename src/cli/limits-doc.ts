@@ -1,5 +1,6 @@
 import { CHANNELS } from '../../channels/registry.ts';
 import type { PlatformLimit } from '../core/platform-limits.ts';
+import { counted } from '../lib/counted.ts';
 
 /**
  * Text of docs/limits.md: what the platforms of all channels take, from each channel's `platform-limits.ts`.
@@ -31,12 +32,8 @@ const MIB = 1024 * 1024;
 
 function amount(value: number, unit: string): string {
   if (unit === 'bytes' && value >= MIB) return `${value / MIB} MiB`;
-  if (unit === 'ms') return value >= 86_400_000 ? plural(value / 86_400_000, 'day') : plural(value / 60_000, 'minute');
+  if (unit === 'ms') return value >= 86_400_000 ? counted(value / 86_400_000, 'day') : counted(value / 60_000, 'minute');
   return `${value.toLocaleString('en-US')} ${unit}`;
-}
-
-function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
 function hostOf(address: string): string {

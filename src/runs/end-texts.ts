@@ -102,12 +102,12 @@ export function withTools(text: string, tools: readonly ToolUse[], texts: EndTex
   const unknown = tools.filter(({ isKnown }) => !isKnown);
   return [
     text,
-    ...(ran.length === 0 ? [] : [`${texts.ran}: ${counted(ran)}`]),
-    ...(unknown.length === 0 ? [] : [`${texts.unknown}: ${counted(unknown)}`]),
+    ...(ran.length === 0 ? [] : [`${texts.ran}: ${toolList(ran)}`]),
+    ...(unknown.length === 0 ? [] : [`${texts.unknown}: ${toolList(unknown)}`]),
   ].join('\n');
 }
 
-function counted(tools: readonly ToolUse[]): string {
+function toolList(tools: readonly ToolUse[]): string {
   return [...Map.groupBy(tools, ({ name }) => name)]
     .map(([name, calls]) => (calls.length === 1 ? name : `${name} (${calls.length}×)`))
     .join(', ');

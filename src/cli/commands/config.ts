@@ -3,6 +3,7 @@ import { ConfigError, type Finding, formatProblem } from '../../../config/proble
 import type { Config } from '../../../config/schema.ts';
 import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';
+import { counted } from '../../lib/counted.ts';
 import { installCommand } from '../../lib/optional-packages.ts';
 import { entryOfVariable } from '../../lib/stored-variables.ts';
 import { namesModel } from '../../llm/detect.ts';
@@ -10,7 +11,7 @@ import { limitsFrom } from '../../llm/money/limits.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
 import { type KeyNeed, resolveKey, type StoredKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
-import { configFailure, plural, problemDocument, problemsDocument, sayProblems } from '../config-problems.ts';
+import { configFailure, problemDocument, problemsDocument, sayProblems } from '../config-problems.ts';
 import { type Command, dataDirOf, envOf, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -48,12 +49,12 @@ export const configCheck: Command<CheckOptions> = async (context, { strict = fal
     const warnings = only === undefined ? all : all.filter(({ message }) => / \[[a-z-]+\]$/.test(message));
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
     if ((strict || only) && warnings.length > 0) {
-      const message = `${plural(warnings.length, 'warning')} in ${file ?? 'the config'}${only ? '' : ', and --strict takes none'}`;
+      const message = `${counted(warnings.length, 'warning')} in ${file ?? 'the config'}${only ? '' : ', and --strict takes none'}`;
       const hint = only ? 'mend the lines named above, or name what you mean in security.accept' : STRICT_HINT;
       out.fail({ code: 'GH1101', message, hint }, { file: file ?? null, problems: warnings.map(problemDocument) });
       return only ? EXIT.failed : EXIT.config;
     }
-    const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
+    const count = warnings.length === 0 ? '' : `, ${counted(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
     out.document({ file: file ?? null, problems: warnings.map(problemDocument) });
     return EXIT.ok;

@@ -1,6 +1,7 @@
 import { bytesOf } from '../../../sessions/read-only.ts';
 import type { SessionInfo } from '../../core/session.ts';
 import type { Unfinished, Waits } from '../../core/wait.ts';
+import { counted } from '../../lib/counted.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Changed, changeSessions } from '../change-sessions.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
@@ -43,18 +44,19 @@ export const sessionsPrune: Command<PruneOptions> = async (context, { olderThan,
   const found = await findSessions(context, { older, ...(channel === undefined ? {} : { channel }) });
   const waiting = (await withJournal(context, ({ journal }) => unfinishedIn(found, journal.waits))) ?? new Set();
   const sessions = found.filter(({ key }) => !waiting.has(key));
-  if (waiting.size > 0) out.say(`${out.mark('warn', 'stderr')} ${counted(waiting.size)} stay: something waits in them`);
+  if (waiting.size > 0)
+    out.say(`${out.mark('warn', 'stderr')} ${counted(waiting.size, 'session')} stay: something waits in them`);
   for (const { key, updatedAt, title = '' } of sessions) out.data(printable(`${key}  ${updatedAt.slice(0, 10)}  ${title}`));
   if (dryRun || sessions.length === 0) {
     out.document({ sessions: sessions.map(({ key }) => key), dryRun });
     out.say(
       sessions.length === 0
         ? 'nothing to delete'
-        : `→ ${counted(sessions.length)} would be deleted: ${contentText(context, sessions)}`,
+        : `→ ${counted(sessions.length, 'session')} would be deleted: ${contentText(context, sessions)}`,
     );
     return EXIT.ok;
   }
-  if (!(yes || (await confirmed(context, `delete ${counted(sessions.length)} (${contentText(context, sessions)})?`))))
+  if (!(yes || (await confirmed(context, `delete ${counted(sessions.length, 'session')} (${contentText(context, sessions)})?`))))
     return EXIT.failed;
   const done = await changeSessions(
     context,
@@ -112,9 +114,5 @@ function contentText(context: CommandContext, sessions: readonly SessionInfo[]):
   const dir = dataDirOf(context);
   const messages = sessions.reduce((sum, info) => sum + info.messages, 0);
   const bytes = sessions.reduce((sum, { key }) => sum + bytesOf(dir, key), 0);
-  return `${messages} ${messages === 1 ? 'message' : 'messages'}, ${sizeText(bytes)} with archives; files in workspaces stay`;
-}
-
-function counted(sessions: number): string {
-  return sessions === 1 ? '1 session' : `${sessions} sessions`;
+  return `${counted(messages, 'message')}, ${sizeText(bytes)} with archives; files in workspaces stay`;
 }

@@ -1,3 +1,4 @@
+import { counted } from '../../lib/counted.ts';
 import type { CommandSpec, RunCommand } from './command.ts';
 import { GROUP_REFUSAL } from './conversation.ts';
 
@@ -12,7 +13,7 @@ export const compact: RunCommand<{ kind: 'compact' }> = async (_command, row, { 
   const done = await compaction.now(row, signal);
   switch (done.kind) {
     case 'done':
-      return `${counted(done.messages)} became a summary. The newest ${done.kept} stayed as they are.`;
+      return `${counted(done.messages, 'message')} became a summary. The newest ${done.kept} stayed as they are.`;
     case 'nothing':
       return done.isHeld
         ? 'Nothing was changed: an earlier request still waits and goes on with these messages. Try again once it is over.'
@@ -23,7 +24,3 @@ export const compact: RunCommand<{ kind: 'compact' }> = async (_command, row, { 
       return `Nothing was changed: the summary could not be made (${done.reason}). Try again later.`;
   }
 };
-
-function counted(messages: number): string {
-  return messages === 1 ? '1 message' : `${messages} messages`;
-}
