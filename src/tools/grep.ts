@@ -5,6 +5,7 @@ import type { RunSpawner } from '../core/process.ts';
 import type { ToolContext } from '../core/tool.ts';
 import { defineBoundTool, ToolFailure } from './define.ts';
 import { judgeLook } from './look-program.ts';
+import { printableName } from './printable-name.ts';
 
 const TIMEOUT_MS = 60_000;
 /** What ripgrep may hold to compile a pattern (spec G1). */
@@ -114,7 +115,7 @@ class Findings {
       return false;
     }
     if (type === 'match') this.#matches += 1;
-    const path = printable(textOf(data?.path).replace(/^\.\//, ''));
+    const path = printableName(textOf(data?.path).replace(/^\.\//, ''));
     const line = textOf(data?.lines).replace(/\r?\n$/, '');
     const shown = line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS).toWellFormed()}…` : line;
     const mark = type === 'match' ? ':' : '-';
@@ -145,9 +146,4 @@ function parse(json: string): RgLine {
 
 function textOf(field: RgText | undefined): string {
   return field?.text ?? Buffer.from(field?.bytes ?? '', 'base64').toString('utf8');
-}
-
-/** A name may hold a newline; shown as it is, it would fake another match. */
-function printable(name: string): string {
-  return [...name].some((char) => char < ' ' || char === '\u007f') ? JSON.stringify(name) : name;
 }
