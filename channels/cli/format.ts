@@ -4,6 +4,7 @@
  */
 import { styleText } from 'node:util';
 import { displayWidth, listLine } from '../kit/dialect-parts.ts';
+import { isAddressOf } from '../kit/link-label.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../kit/markdown.ts';
 
 export interface TerminalStyle {
@@ -23,7 +24,7 @@ type Format = Parameters<typeof styleText>[0];
 function dialectOf({ colors, unicode }: TerminalStyle): Dialect {
   const paint = (format: Format, text: string): string => (colors ? styleText(format, text, { validateStream: false }) : text);
   const link = (inner: string, url: string): string => {
-    if (url === '' || isSame(inner, url)) return paint('underline', inner === '' ? url : inner);
+    if (url === '' || isAddressOf(inner, url)) return paint('underline', inner === '' ? url : inner);
     return `${inner} (${paint('underline', url)})`.trimStart();
   };
   return {
@@ -59,9 +60,4 @@ function tableOf({ header, rows }: TableText, strong: (cell: string) => string):
 export function widthOf(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those of styleText.
   return displayWidth(text.replace(/\u001b\[[\d;]*m/g, ''));
-}
-
-function isSame(words: string, url: string): boolean {
-  const bare = (text: string): string => text.replace(/^(?:https?:\/\/|mailto:)/i, '').replace(/\/$/, '');
-  return bare(words) === bare(url);
 }

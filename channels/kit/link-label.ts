@@ -1,4 +1,4 @@
-/** Whether the words of a link name another address than the one it opens. */
+/** Whether the words of a link name the address that it opens, or another. */
 
 /**
  * Words that people read as an address: with a scheme, with `www.`, or a host of a common ending. `Node.js`
@@ -19,6 +19,12 @@ export function misleads(label: string, url: string): boolean {
     if (shown === undefined) return false;
     return target === undefined || !(target === shown || target.endsWith(`.${shown}`) || shown === `www.${target}`);
   });
+}
+
+/** Whether the words are the address itself, with or without its scheme: `e.org` of `https://e.org/`. */
+export function isAddressOf(label: string, url: string): boolean {
+  const bare = (text: string): string => text.replace(/^(?:https?:\/\/|mailto:)/i, '').replace(/\/$/, '');
+  return bare(label) === bare(url);
 }
 
 /** Undefined where there is none. */

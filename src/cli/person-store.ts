@@ -9,7 +9,7 @@ import { LOCAL_OPERATOR } from '../core/job.ts';
 import type { Json } from '../core/message.ts';
 import type { People, PersonRef } from '../core/people.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { isErrno } from '../lib/errno.ts';
+import { orNone } from '../lib/errno.ts';
 import { filesOfCalls } from '../runs/call-files.ts';
 import { eraseRule } from '../runs/erase-lines.ts';
 import { leftName, madeFiles, type SessionLines, workspaceOf } from '../runs/made-files.ts';
@@ -213,9 +213,4 @@ async function filesBelow(dir: string): Promise<readonly string[]> {
 
 async function names(dir: string): Promise<readonly string[]> {
   return (await readdir(dir).catch(orNone)).sort();
-}
-
-function orNone(error: unknown): never[] {
-  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
-  throw error;
 }

@@ -1,4 +1,5 @@
 import { type Fence, scanFences } from './fences.ts';
+import { isLowSurrogate } from './measure.ts';
 import { protectedSpans, type Span } from './spans.ts';
 
 /**
@@ -73,12 +74,8 @@ const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 function graphemeCut(text: string, from: number, to: number): number {
   // Begins at a boundary that was cut before, or at most a family emoji away from one.
   let start = Math.max(from, to - GRAPHEME_LOOK_BACK);
-  if (start > from && isLow(text.charCodeAt(start))) start += 1;
+  if (start > from && isLowSurrogate(text.charCodeAt(start))) start += 1;
   const around = text.slice(start, to + 64);
   const boundary = graphemes.segment(around).containing(to - start)?.index ?? to - start;
   return boundary > 0 ? start + boundary : to;
-}
-
-function isLow(code: number): boolean {
-  return code >= 0xdc00 && code <= 0xdfff;
 }

@@ -39,7 +39,7 @@ export function reach(text: string, from: number, budget: number, unit: TextUnit
   return index;
 }
 
-/** The text is well-formed, so a low surrogate is always the second half of a pair. */
-function isLowSurrogate(code: number): boolean {
+/** In well-formed text a low surrogate is always the second half of a pair. */
+export function isLowSurrogate(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }

@@ -7,11 +7,10 @@ import type { RunEvent } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import { oneLine } from '../lib/one-line.ts';
 import { shortCount } from '../lib/short-count.ts';
-import { STATUS_WORDS } from '../lib/status-words.ts';
+import { statusWords, WORD_SECS } from '../lib/status-words.ts';
 
 /** Without text of the model for so long, the line is shown (spec D3). */
 const QUIET_MS = 2_000;
-const WORD_MS = 8_000;
 /** A tool's name is the operator's or a server's to choose. */
 const NAME_LENGTH = 40;
 /** Of what a tool says of its progress. */
@@ -39,9 +38,8 @@ export class StatusLine {
   constructor(clock: Pick<Clock, 'monotonic'>, settings: StatusSettings = {}) {
     this.#clock = clock;
     this.#settings = settings;
-    const { greeting, words, locale = 'en' } = settings;
-    const own = words && words.length > 0 ? words : (STATUS_WORDS[locale] ?? []);
-    this.#words = [...(greeting === undefined ? [] : [greeting]), ...own];
+    const { greeting } = settings;
+    this.#words = [...(greeting === undefined ? [] : [greeting]), ...statusWords(settings)];
     this.#startedAt = clock.monotonic();
     this.#quietSince = this.#startedAt;
   }
@@ -102,8 +100,8 @@ export class StatusLine {
 
   /** The greeting stands once, the words after it in turn. */
   #word(now: number): string {
-    const { greeting, wordSecs } = this.#settings;
-    const at = Math.floor((now - this.#startedAt) / (wordSecs === undefined ? WORD_MS : wordSecs * 1_000));
+    const { greeting, wordSecs = WORD_SECS } = this.#settings;
+    const at = Math.floor((now - this.#startedAt) / (wordSecs * 1_000));
     const first = greeting === undefined ? 0 : 1;
     const turns = this.#words.length - first;
     return (at < first || turns <= 0 ? this.#words[at] : this.#words[first + ((at - first) % turns)]) ?? '';

@@ -18,6 +18,12 @@ export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }
 
+/** For the `catch` of `readdir`: no names where the directory is not there. Throws any other error. */
+export function orNone(error: unknown): never[] {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+  throw error;
+}
+
 /** From the file system, or in SQLite's words (SQLITE_FULL). */
 export function isDiskFull(error: unknown): boolean {
   return isErrno(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && error.message.includes('disk is full'));

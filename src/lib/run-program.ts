@@ -25,8 +25,8 @@ export interface Program {
   readonly clock: Clock;
 }
 
-/** Between TERM and KILL, as for the shell tool (spec G1). ms. */
-const TERM_GRACE_MS = 500;
+/** Between TERM and KILL (spec G1). ms. */
+export const TERM_GRACE_MS = 500;
 /** Of standard error, for the message of a failure: the end says what went wrong. */
 const MAX_ERROR_BYTES = 2_000;
 const MAX_ERROR_CHARS = 300;

@@ -1,3 +1,7 @@
+import type { StatusSettings } from '../core/chats.ts';
+
+/** How long each word stands where a chat says nothing else. */
+export const WORD_SECS = 8;
 /** Words that say that there is work, one after the other. */
 export const STATUS_WORDS: Readonly<Record<string, readonly string[]>> = {
   en: ['Thinking', 'Considering', 'Looking into it', 'Working', 'Putting it together'],
@@ -11,3 +15,8 @@ export const STATUS_WORDS: Readonly<Record<string, readonly string[]>> = {
   ar: ['أفكّر', 'أدرس الأمر', 'أبحث', 'أعمل', 'أجمع الإجابة'],
   ko: ['생각 중', '검토 중', '찾아보는 중', '작업 중', '정리 중'],
 };
+
+/** Those of a chat: its own, else those of its language. */
+export function statusWords({ words = [], locale = 'en' }: StatusSettings): readonly string[] {
+  return words.length > 0 ? words : (STATUS_WORDS[locale] ?? []);
+}

@@ -11,7 +11,7 @@ import { archivedSession, principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { isErrno } from '../lib/errno.ts';
+import { isErrno, orNone } from '../lib/errno.ts';
 import { removeTree } from '../lib/remove-tree.ts';
 import { eraseFilesOfCalls } from './call-files.ts';
 import { eraseRule, knownFrom, wordsRule } from './erase-lines.ts';
@@ -266,11 +266,6 @@ async function forgetUploads({ sessions }: Erasure, dataDir: string): Promise<vo
     const kept = rows.filter((row) => !users.some((user) => row.split(/[/\\]/).includes(user)));
     if (kept.length < rows.length) await writeFileAtomic(path, kept.join('\n'), { mode: 0o600 });
   }
-}
-
-function orNone(error: unknown): string[] {
-  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
-  throw error;
 }
 
 function orGone(error: unknown): void {

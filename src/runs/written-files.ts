@@ -4,7 +4,7 @@ import { readdir, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Erasure } from '../core/erasure.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { isErrno } from '../lib/errno.ts';
+import { isErrno, orNone } from '../lib/errno.ts';
 import { removeTree, writeIn } from '../lib/remove-tree.ts';
 import { storedStem } from '../media/fetch-file.ts';
 import { openParent, PathRefusal, splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
@@ -124,9 +124,4 @@ function argumentIn(text: string, name: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function orNone(error: unknown): string[] {
-  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
-  throw error;
 }

@@ -45,9 +45,9 @@ const OF_NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf'];
  * those of its files.
  */
 const OF_KERNEL = ['sys', 'sysrq-trigger', 'acpi', 'dynamic_debug', 'fs', 'mtrr', 'pressure', 'scsi'];
-/** What a program may keep in directories that are memory. Bytes. */
-const TMP_BYTES = 512 * 1024 ** 2;
-const SHM_BYTES = 256 * 1024 ** 2;
+/** What a program may keep in directories that are memory, in any sandbox. Bytes. */
+export const TMP_BYTES = 512 * 1024 ** 2;
+export const SHM_BYTES = 256 * 1024 ** 2;
 /** On most systems links into /usr. */
 const OF_SYSTEM = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 

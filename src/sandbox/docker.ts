@@ -1,5 +1,5 @@
 import { GatehouseError } from '../core/errors.ts';
-import { NOWHERE, PROGRAM_HOME, readablePath, realDirectory, seenAs, WORKSPACE } from './bwrap.ts';
+import { NOWHERE, PROGRAM_HOME, readablePath, realDirectory, SHM_BYTES, seenAs, TMP_BYTES, WORKSPACE } from './bwrap.ts';
 import { PROCESS_MARK } from './kernel-process.ts';
 import type { Command } from './process-group.ts';
 
@@ -19,9 +19,6 @@ interface Container {
   readonly fileBytes: number;
 }
 
-/** What a program may keep in directories that are memory. Bytes. */
-const TMP_BYTES = 512 * 1024 ** 2;
-const SHM_BYTES = 256 * 1024 ** 2;
 /** There is no such directory: what the agent writes into its own must not configure the client. */
 const NO_CONFIG = '/nonexistent';
 /** Variables that say which engine the client speaks to, and how. */

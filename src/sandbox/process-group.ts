@@ -7,6 +7,7 @@ import type { Clock } from '../core/ports.ts';
 import type { Exit } from '../core/process.ts';
 import { isErrno } from '../lib/errno.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { TERM_GRACE_MS } from '../lib/run-program.ts';
 import { gated } from '../lib/start-gate.ts';
 import { CappedOutput } from './capped-output.ts';
 import { cleanUpBy } from './clean-up.ts';
@@ -45,8 +46,6 @@ export interface GroupOptions {
   readonly clock: Clock;
 }
 
-/** Between TERM and KILL (spec G1). ms. */
-const TERM_GRACE_MS = 500;
 const GONE_EVERY_MS = 10;
 /**
  * Runs a command until it and its process group are gone. Rejects with GH2010 when it cannot be started, as

@@ -3,6 +3,7 @@
  * holds one (https://docs.inspircd.org/3/modules/blockcolor), and there is no telling beforehand.
  */
 import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { isAddressOf } from '../../kit/link-label.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never throws. */
@@ -17,7 +18,7 @@ const WORDS: Dialect = {
   strike: (inner) => `~${inner}~`,
   inlineCode: (value) => value,
   codeBlock: (value) => value,
-  link: (inner, url) => (url === '' || isSame(inner, url) ? inner : `${inner} (${url})`.trimStart()),
+  link: (inner, url) => (url === '' || isAddressOf(inner, url) ? inner : `${inner} (${url})`.trimStart()),
   image: (alt, url) => WORDS.link(alt, url),
   heading: (inner) => inner,
   quote: (inner) => inner.replace(/^/gm, '> '),
@@ -26,9 +27,3 @@ const WORDS: Dialect = {
   rule: '---',
   lineBreak: '\n',
 };
-
-/** `https://e.org` for itself, or for `e.org`. */
-function isSame(words: string, url: string): boolean {
-  const bare = (text: string): string => text.replace(/^(?:https?:\/\/|mailto:)/i, '').replace(/\/$/, '');
-  return bare(words) === bare(url);
-}

@@ -3,7 +3,7 @@ import type { StatusSettings } from '../../core/chats.ts';
 import { inTopic } from '../../core/ids.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { plainName } from '../../lib/plain-name.ts';
-import { STATUS_WORDS } from '../../lib/status-words.ts';
+import { STATUS_WORDS, statusWords, WORD_SECS } from '../../lib/status-words.ts';
 import type { CommandSpec, Prompted, PromptPorts, StatusCommand } from './command.ts';
 import { type Conversation, GROUP_REFUSAL } from './conversation.ts';
 
@@ -89,15 +89,9 @@ function ungreeted({ greeting: _, ...rest }: StatusSettings): StatusSettings {
   return rest;
 }
 
-function described({
-  greeting,
-  provider = false,
-  metrics = true,
-  words = [],
-  wordSecs = 8,
-  locale = 'en',
-}: StatusSettings): string {
-  const own = words.length > 0 ? words : (STATUS_WORDS[locale] ?? []);
+function described(settings: StatusSettings): string {
+  const { greeting, provider = false, metrics = true, wordSecs = WORD_SECS } = settings;
+  const own = statusWords(settings);
   const greeted = greeting === undefined ? '' : `first “${plainName(greeting)}”, `;
   const shown = [...(provider ? ['the model'] : []), ...(metrics ? ['tokens'] : [])];
   const more = shown.length === 0 ? '' : ` With ${shown.join(' and ')}.`;
