@@ -239,10 +239,14 @@ test('typing yields to answers and to a platform that asked for silence', async 
   expect(channel.typings).toHaveLength(1);
 });
 
-test('typing on a channel that shows none is nothing', async () => {
-  const { clock, delivery } = setup({ channels: new Map() });
+test('typing is shown once a channel that was absent is there', async () => {
+  const channels = new Map<string, Channel>();
+  const { clock, channel, delivery } = setup({ channels });
   using _typing = delivery.typing(outbound());
-  await clock.advance(20_000);
+  await clock.advance(1_000);
+  channels.set('test', channel);
+  await clock.advance(5_000);
+  expect(channel.typings).toHaveLength(1);
 });
 
 test('with real timers a thousand parts over a hundred chats are delivered and nothing stays open', async () => {

@@ -81,8 +81,11 @@ export function modelContract(name: string, create: () => Promise<ModelSubject>)
 
   test(`${name}: a consumer may leave early`, async () => {
     await using subject = await create();
+    let hasLeft = false;
     for await (const event of subject.model.call(subject.slow, new AbortController().signal)) {
-      if (event.type === 'text') break;
+      hasLeft = event.type === 'text';
+      if (hasLeft) break;
     }
+    expect(hasLeft).toBe(true);
   });
 }
