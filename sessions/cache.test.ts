@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { SessionStore } from '../src/core/session.ts';
 import { FakeClock, tempDir } from '../src/testing/fakes.ts';
+import { createMemoryStore } from '../src/testing/memory-sessions.ts';
 import { cached } from './cache.ts';
 import { message, messages, sessionStoreContract } from './contract.ts';
 import { openJsonlStore } from './jsonl-store.ts';
-import { createMemoryStore } from './memory-store.ts';
 
 sessionStoreContract('cached jsonl', async () => {
   const dir = await tempDir();

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../sessions/memory-store.ts';
 import { laneKey, sessionKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
@@ -7,6 +6,7 @@ import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { createProviderRouter } from '../llm/routing/provider-router.ts';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
+import { createMemoryStore } from '../testing/memory-sessions.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { Choices, type ChoicesOptions } from './choices.ts';
 import { Transcripts } from './transcripts.ts';

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createMemoryStore } from '../../sessions/memory-store.ts';
 import { isCompacted } from '../agent/compact.ts';
 import type { ModelAccess, ModelReply } from '../core/ask-model.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, gate, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { createMemoryStore } from '../testing/memory-sessions.ts';
 import { Compaction } from './compaction.ts';
 import { Transcripts } from './transcripts.ts';
 

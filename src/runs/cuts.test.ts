@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../sessions/memory-store.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { FakeClock } from '../testing/fakes.ts';
+import { createMemoryStore } from '../testing/memory-sessions.ts';
 import { appendWithCuts, behindLastCut, newestKept, titleOf, withLines } from './cuts.ts';
 
 const timestamp = '2026-01-01T00:00:00.000Z';

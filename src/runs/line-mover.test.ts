@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../sessions/memory-store.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
+import { createMemoryStore } from '../testing/memory-sessions.ts';
 import { LineMover } from './line-mover.ts';
 
 const SESSIONS = 200;

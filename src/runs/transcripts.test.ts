@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { createMemoryStore } from '../../sessions/memory-store.ts';
 import type { Commits } from '../core/commit.ts';
 import { laneKey, sessionKey } from '../core/ids.ts';
 import type { Journal, SessionLines } from '../core/journal.ts';
@@ -7,6 +6,7 @@ import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { FakeClock, inbound, tempDir, until } from '../testing/fakes.ts';
+import { createMemoryStore } from '../testing/memory-sessions.ts';
 import { Transcripts } from './transcripts.ts';
 
 const line = (id: string, role: SessionMessage['role'] = 'user'): SessionMessage => ({

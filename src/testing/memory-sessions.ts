@@ -1,12 +1,12 @@
-import { GatehouseError } from '../src/core/errors.ts';
-import type { Clock } from '../src/core/ports.ts';
-import type { Session, SessionMessage, SessionStore } from '../src/core/session.ts';
-import { appendNew } from './append-new.ts';
-import { forkOf } from './fork.ts';
-import { changeLines } from './redact.ts';
-import { firstHeader, formatFile, newHeader } from './session-file.ts';
+import { appendNew } from '../../sessions/append-new.ts';
+import { forkOf } from '../../sessions/fork.ts';
+import { changeLines } from '../../sessions/redact.ts';
+import { firstHeader, formatFile, newHeader } from '../../sessions/session-file.ts';
+import { GatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Session, SessionMessage, SessionStore } from '../core/session.ts';
 
-/** Sessions that live as long as the process: for tests and for runs that shall leave nothing behind. */
+/** Sessions that live as long as the process. */
 export function createMemoryStore(options: { clock: Clock }): SessionStore {
   const { clock } = options;
   const sessions = new Map<string, Session>();
