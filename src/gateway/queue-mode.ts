@@ -17,7 +17,7 @@ const LONGEST_BURST = 10;
 /** Rows of a lane that are looked at. */
 export const MOST_JOINED = 200;
 /** Overflow turns of a session at once (spec A4). */
-export const MOST_BESIDE = 5;
+const MOST_BESIDE = 5;
 
 /** What holds for the messages of one chat. */
 export interface QueueRules {

@@ -59,7 +59,7 @@ interface Writer {
 }
 
 /** One row, inside the transaction of whatever it comes with. */
-export function applyWrite(store: Store, write: Write, change: Change): void {
+function applyWrite(store: Store, write: Write, change: Change): void {
   apply(store, write, { owner: undefined, session: undefined }, change);
   if (write.kind === 'run') change.woken.add(write.run.lane);
 }

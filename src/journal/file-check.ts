@@ -16,7 +16,7 @@ export type FileState =
  * What SQLite finds first in the tables and their indexes, e.g. `Tree 5 page 12: free space corruption`; '' =
  * nothing. Throws as SQLite does.
  */
-export function findDamage(db: Database): string {
+function findDamage(db: Database): string {
   const tables = db.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name");
   // One table at a time: a read of the whole file would keep the log from being emptied meanwhile.
   for (const { name } of tables) {

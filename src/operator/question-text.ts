@@ -38,7 +38,7 @@ export function codesIn(text: string): readonly string[] {
 }
 
 /** Without a code: the words that people type. */
-export function verdictsOf(code: string): readonly Choice[] {
+function verdictsOf(code: string): readonly Choice[] {
   return [
     { label: 'Allow', value: `/allow ${code}` },
     { label: 'Deny', value: `/deny ${code}` },

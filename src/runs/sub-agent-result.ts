@@ -23,7 +23,7 @@ export interface KeptResultOptions {
  * Called before the run ends, so that the file is on disk when its parent is told of it; again after a crash,
  * which writes the same file. Never rejects.
  */
-export async function keptResult(row: RunRow, result: ToolResult, options: KeptResultOptions): Promise<ToolResult> {
+async function keptResult(row: RunRow, result: ToolResult, options: KeptResultOptions): Promise<ToolResult> {
   const { workspace, claimDisk, signal } = options;
   const bytes = Buffer.byteLength(result.output, 'utf8');
   if (row.profile !== 'subagent' || bytes <= WHOLE_BYTES) return result;

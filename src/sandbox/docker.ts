@@ -25,7 +25,7 @@ const NO_CONFIG = '/nonexistent';
 const OF_CLIENT = /^(?:DOCKER|BUILDKIT|COMPOSE)_/i;
 
 /** The container of a program, by the id of its row. */
-export function containerName(id: string): string {
+function containerName(id: string): string {
   return `gatehouse-${id}`;
 }
 

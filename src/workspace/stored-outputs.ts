@@ -6,7 +6,7 @@ import type { WorkspaceDirectory } from './path.ts';
 /** Below the workspace. */
 export const OUTPUTS: readonly string[] = ['.gatehouse', 'outputs'];
 /** Of one workspace; the oldest go first. */
-export const OUTPUT_LIMITS = { files: 50, bytes: 512 * 1024 ** 2 };
+const OUTPUT_LIMITS = { files: 50, bytes: 512 * 1024 ** 2 };
 
 /** Whether a path of the workspace, given by its names, is a file of that directory. */
 export function isStoredOutput(names: readonly string[]): boolean {

@@ -18,7 +18,7 @@ export const LOGIN_REFUSED: ReadonlySet<ErrorCode | undefined> = new Set(
 );
 
 /** The token is good, but not for this. */
-export const NOT_GRANTED: ReadonlySet<ErrorCode | undefined> = new Set(['missing_scope', 'not_allowed_token_type']);
+const NOT_GRANTED: ReadonlySet<ErrorCode | undefined> = new Set(['missing_scope', 'not_allowed_token_type']);
 
 /** The app may not do it at all, here or anywhere: asking again would not change it. */
 export const NOT_ALLOWED: ReadonlySet<ErrorCode | undefined> = new Set([...NOT_GRANTED, 'unknown_method', 'no_permission']);

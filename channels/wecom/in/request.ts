@@ -20,7 +20,7 @@ export interface CallbackKeys {
 export type Opened = { readonly plaintext: Buffer } | { readonly reason: string };
 
 /** Reliability A9: a callback older than this is a replay; the platform's own repeats come within seconds. */
-export const FRESH_MS = 5 * 60_000;
+const FRESH_MS = 5 * 60_000;
 
 const BLOCK = 16;
 /** The platform pads to 32 and not to the block of the cipher. */

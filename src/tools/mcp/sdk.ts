@@ -6,7 +6,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import { isErrno } from '../../lib/errno.ts';
 
 /** What installs it. */
-export const SDK_INSTALL = 'gatehouse tools add mcp';
+const SDK_INSTALL = 'gatehouse tools add mcp';
 
 /** What speaks to servers. Rejects with GH2301 where the package is not installed. */
 export function loadSdk() {
