@@ -39,7 +39,7 @@ export async function toPost(part: OutboundPart, plain: boolean, tables = true):
   return {
     channel: part.chatId,
     ...(part.threadId !== undefined && { thread_ts: part.threadId }),
-    ...(await toBody(part, plain, tables)),
+    ...(await toBody(part, { plain, tables })),
     unfurl_links: false,
     unfurl_media: false,
     metadata: { event_type: METADATA_TYPE, event_payload: { key: metadataKey(part) } },
@@ -55,7 +55,7 @@ export async function toPost(part: OutboundPart, plain: boolean, tables = true):
 export async function toEphemeral(part: OutboundPart, { user }: OnlyFor, plain: boolean): Promise<JsonObject> {
   const { threadId, chatId, replyContext } = part;
   const isActive = threadId !== undefined && threadId !== replyContext?.['ts'];
-  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toMarkup(part, plain, false)) };
+  return { channel: chatId, user, ...(isActive && { thread_ts: threadId }), ...(await toMarkup(part, { plain, tables: false })) };
 }
 
 /** Arguments of `chat.update`. */
@@ -66,12 +66,19 @@ export async function toUpdate(
   tables = true,
 ): Promise<JsonObject> {
   // An empty list takes buttons and table of the message away.
-  return { channel: target.chatId, ts: target.ts, blocks: [], ...(await toMarkup(part, plain, tables)) };
+  return { channel: target.chatId, ts: target.ts, blocks: [], ...(await toMarkup(part, { plain, tables })) };
+}
+
+interface Shape {
+  /** Without markup. */
+  readonly plain: boolean;
+  /** Tables as tables: see `callWithTables`. */
+  readonly tables: boolean;
 }
 
 /** The body for a method that always reads markup: plain text is kept from being any. */
-async function toMarkup(part: OutboundPart, plain: boolean, tables: boolean): Promise<JsonObject> {
-  const { mrkdwn, ...body } = await toBody(part, plain, tables);
+async function toMarkup(part: OutboundPart, shape: Shape): Promise<JsonObject> {
+  const { mrkdwn, ...body } = await toBody(part, shape);
   return { ...body, text: mrkdwn ? body['text'] : literalText(part.text) };
 }
 
@@ -79,7 +86,7 @@ async function toMarkup(part: OutboundPart, plain: boolean, tables: boolean): Pr
  * Beside blocks, `text` is for notifications and search; it says all of it too. While an answer grows its
  * table is text, because the cell that is being written would change the width of all others.
  */
-async function toBody(part: OutboundPart, plain: boolean, tables: boolean): Promise<JsonObject & { readonly mrkdwn: boolean }> {
+async function toBody(part: OutboundPart, { plain, tables }: Shape): Promise<JsonObject & { readonly mrkdwn: boolean }> {
   const { text, mrkdwn } = await toText(part, plain);
   const split = tables && mrkdwn && !part.key.endsWith(draftKey('')) ? splitAtTable(part.text) : undefined;
   const actions = toActions(part.choices ?? []);

@@ -38,12 +38,12 @@ export function verify(request: WebhookRequest, { publicUrl, authToken }: Proof)
     const form = new URLSearchParams(request.body.toString('utf8'));
     if (form.size > MAX_FIELDS) return refused('too many fields');
     const pairs = signedPairs(form);
-    if (!signedOver(publicUrl, query, joined(pairs), authToken, given)) return refused('wrong signature');
+    if (!signedOver({ publicUrl, query, fields: joined(pairs) }, { authToken, given })) return refused('wrong signature');
     return isAmbiguous(pairs) ? { kind: 'ambiguous' } : { kind: 'genuine', fields: firstOfEach(form) };
   }
   if (type !== 'application/json') return refused('unknown content type');
   // A JSON body is not part of what is signed; its hash in the query is.
-  if (!signedOver(publicUrl, query, '', authToken, given)) return refused('wrong signature');
+  if (!signedOver({ publicUrl, query, fields: '' }, { authToken, given })) return refused('wrong signature');
   const hash = request.query.get('bodySHA256') ?? '';
   if (!equalSecrets(hash.toLowerCase(), createHash('sha256').update(request.body).digest('hex')))
     return refused('wrong body hash');
@@ -54,12 +54,21 @@ function refused(why: string): Verdict {
   return { kind: 'refused', why };
 }
 
-function signedOver(publicUrl: string, query: string, fields: string, authToken: string, given: string): boolean {
+/** What the platform signs. */
+interface Signed {
+  readonly publicUrl: string;
+  /** With its question mark; '' without one. */
+  readonly query: string;
+  /** Names and values of the form in a row; '' for any other body. */
+  readonly fields: string;
+}
+
+function signedOver({ publicUrl, query, fields }: Signed, by: { readonly authToken: string; readonly given: string }): boolean {
   let genuine = false;
   // All of them, so that the time tells nothing about which one fits.
   for (const url of addresses(publicUrl, query)) {
-    const expected = createHmac('sha1', authToken).update(`${url}${fields}`, 'utf8').digest('base64');
-    genuine = equalSecrets(given, expected) || genuine;
+    const expected = createHmac('sha1', by.authToken).update(`${url}${fields}`, 'utf8').digest('base64');
+    genuine = equalSecrets(by.given, expected) || genuine;
   }
   return genuine;
 }
