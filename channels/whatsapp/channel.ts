@@ -253,7 +253,7 @@ export class WhatsAppChannel implements Channel {
   async #store(path: string, kind: Parameters<typeof upload>[0]['kind'], signal: AbortSignal): Promise<StoredFile> {
     const { hosts, auth } = await this.#open().mediaHosts();
     const configured = this.#settings.media_root.replace(/\/+$/, '');
-    const assigned = hosts.map(({ hostname }) => hostname).find((name) => /^[a-z0-9.-]+\.whatsapp\.net$/.test(name));
+    const assigned = hosts.find((name) => /^[a-z0-9.-]+\.whatsapp\.net$/.test(name));
     const own = configured.endsWith('.whatsapp.net') && assigned !== undefined;
     return await upload({ path, kind, root: own ? `https://${assigned}` : configured, auth, signal });
   }

@@ -8,7 +8,6 @@ import {
   DEFAULT_CONNECTION_CONFIG,
   decodeMessageNode,
   initAuthCreds,
-  type MediaConnInfo,
   makeWASocket,
   proto,
   type SignalKeyStore,
@@ -22,6 +21,7 @@ import { type Codec, type ReadingOptions, StanzaReader } from '../in/stanza-read
 import { ADDRESSING_CHANGED, Ended, toFailure } from './failure.ts';
 import { GroupCache } from './groups.ts';
 import { jidOf, type Me, meOf, type Pins, parseJid } from './ids.ts';
+import { MediaHosts, type MediaPlace } from './media-hosts.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
 
 silenceSignalLibrary();
@@ -59,6 +59,7 @@ export class WhatsAppConnection {
   readonly #end = Promise.withResolvers<Ended>();
   readonly #acks = new Map<string, PromiseWithResolvers<BinaryNode>>();
   readonly #groups: GroupCache;
+  readonly #media: MediaHosts;
   readonly #stop = new AbortController();
   #handle: (node: BinaryNode) => Promise<void> = async () => undefined;
   #over = false;
@@ -88,6 +89,7 @@ export class WhatsAppConnection {
       ended: this.#stop.signal,
     });
     this.#groups = new GroupCache(options.clock, (jid) => this.#socket.groupMetadata(jid));
+    this.#media = new MediaHosts(options.clock, (question) => this.#socket.query(question));
     this.#socket = makeWASocket({
       waWebSocketUrl: url,
       ...(version !== undefined && { version: version.split('.').map(Number) as WAVersion }),
@@ -157,10 +159,10 @@ export class WhatsAppConnection {
   }
 
   /** Where files can be stored, and the token for it. Rejects with a `CallError`. */
-  async mediaHosts(): Promise<Pick<MediaConnInfo, 'hosts' | 'auth'>> {
+  async mediaHosts(): Promise<MediaPlace> {
     if (!this.isOpen) throw new CallError(undefined, { kind: 'unreached', detail: 'not connected' });
-    return await this.#socket.refreshMediaConn(false).catch((error: unknown) => {
-      throw new CallError(undefined, toFailure(error));
+    return await this.#media.place().catch((error: unknown) => {
+      throw error instanceof CallError ? error : new CallError(undefined, toFailure(error));
     });
   }
 

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MediaRef } from '../../../src/core/message.ts';
 import { MediaHost } from '../../../src/simulator/whatsapp/media.ts';
-import { tempDir } from '../../../src/testing/fakes.ts';
+import { FakeClock, tempDir } from '../../../src/testing/fakes.ts';
 import { whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
 import { download } from './media.ts';
+import { MediaHosts } from './media-hosts.ts';
 import { type MediaAddress, toRef } from './media-ref.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -139,6 +140,36 @@ test('a file whose upload fails was seen by nobody and is tried again, one that 
   expect(at.platform.wire).toEqual([]);
   expect(await at.send({ text: '', file })).toMatchObject({ kind: 'sent' });
   expect(at.platform.seen[0]?.message.documentMessage).toMatchObject({ fileName: 'größe; x.pdf', mimetype: 'application/pdf' });
+});
+
+test.each([
+  [429, { kind: 'retry', scope: 'account' }],
+  [500, { kind: 'retry', scope: 'part' }],
+])('F35 where files are stored is asked again after the question was refused with %i', async (code, expected) => {
+  await using at = await whatsAppScene();
+  await using dir = await tempDir();
+  at.platform.person('15551110000');
+  const path = join(dir.path, 'copy');
+  await writeFile(path, 'bytes');
+  const file = { path, name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 5 } as const;
+  at.platform.questionFaults.set('w:m media_conn', code);
+  expect(await at.send({ text: '', file })).toMatchObject(expected);
+  expect(await at.send({ text: '', file })).toMatchObject({ kind: 'sent' });
+});
+
+test('where files are stored is asked again when no answer came, and when what was told has run out', async () => {
+  const clock = new FakeClock();
+  const answer = (hostname: string) => {
+    const content = [{ tag: 'host', attrs: { hostname } }];
+    return { tag: 'iq', attrs: {}, content: [{ tag: 'media_conn', attrs: { auth: 'token', ttl: '60' }, content }] };
+  };
+  const answers = [undefined, answer('one'), answer('two')];
+  const hosts = new MediaHosts(clock, async () => answers.shift());
+  await expect(hosts.place()).rejects.toMatchObject({ failure: { kind: 'unreached' } });
+  expect(await hosts.place()).toEqual({ hosts: ['one'], auth: 'token' });
+  expect(await hosts.place()).toEqual({ hosts: ['one'], auth: 'token' });
+  await clock.advance(60_000);
+  expect(await hosts.place()).toEqual({ hosts: ['two'], auth: 'token' });
 });
 
 test('a sound with words goes as a document, so that the words are not lost', async () => {
