@@ -94,6 +94,27 @@ test('F13 a disk that fills up in the middle of a line of an archive: the same l
   expect((await store.archived(KEY)).map(({ id }) => id)).toEqual(['m-0', 'm-1', 'm-2', 'm-3']);
 });
 
+test('F13 a disk that makes no new file: a session that cannot be rotated is put into its archive once, not at each try', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using dir = await tempDir();
+  const path = `${sessionStem(dir.path, KEY)}.jsonl`;
+  const store = openJsonlStore({ dir: dir.path, clock: new FakeClock(), onDamage: () => undefined });
+  await store.append(KEY, messages(20));
+  const script = `
+    const full = openJsonlStore({ dir: process.argv[1], clock: systemClock, maxBytes: 2500, onDamage: () => undefined });
+    let refused = 0;
+    for (let n = 0; n < 5; n += 1) refused += await full.append(${JSON.stringify(KEY)}, [line(20, 1000)]).then(() => 0, () => 1);
+    await tell(String(refused));`;
+  const fault = ['--seccomp-bpf', '-e', 'trace=/^rename', '-e', 'inject=/^rename:error=ENOSPC'];
+  const { exited, lines } = child(script, dir.path, ['strace', '-f', '-qq', '-o', '/dev/null', ...fault]);
+  const told: string[] = [];
+  for await (const text of lines) told.push(text);
+  expect(await exited).toBe(0);
+  expect(told).toEqual(['5']);
+  const archive = await readFile(`${sessionStem(dir.path, KEY)}.archive.jsonl`);
+  expect(archive.equals(await readFile(path))).toBe(true);
+});
+
 test.each([
   ['the same line', [2]],
   ['another line', [3, 2]],

@@ -1,6 +1,6 @@
 /** The few ways this folder touches the disk. All reject with the system's error. */
 import { closeSync, constants, fdatasync, ftruncate, openSync, readFileSync, statSync, write } from 'node:fs';
-import { open, readFile, rm } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { syncDirectory } from '../src/lib/atomic-file.ts';
@@ -11,26 +11,46 @@ export const DIRECTORY_MODE = 0o700;
 
 const NEWLINE = 0x0a;
 
+/** Files whose end may hold what was never synced, because it could not be cut off. */
+const doubtful = new Set<string>();
+
 /**
- * For archives and quarantines: appended, created when absent, and on disk when it resolves. The first line
- * begins a line of its own behind one that a kill cut off; what a failed write or sync left is cut off again.
+ * For archives and quarantines: appended, created when absent, and on disk when it resolves. What the file
+ * ends with already is synced and not put there again: the caller's next step may have failed, and each
+ * further attempt would fill the disk. The first line begins a line of its own behind one that a kill cut
+ * off; what a failed write or sync left is cut off again.
  */
 export async function appendSynced(path: string, data: Uint8Array): Promise<void> {
   const file = await open(path, 'a+', FILE_MODE);
   try {
     const { size } = await file.stat();
-    const last = size === 0 ? NEWLINE : (await file.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0];
+    const isThere = !doubtful.has(path) && (await endsWith(file, data, size));
+    const last = size === 0 ? NEWLINE : (await readAt(file, size - 1, 1))[0];
     try {
-      await file.appendFile(last === NEWLINE ? data : Buffer.concat([Buffer.of(NEWLINE), data]));
+      if (!isThere) await file.appendFile(last === NEWLINE ? data : Buffer.concat([Buffer.of(NEWLINE), data]));
       await file.sync();
     } catch (error) {
-      await file.truncate(size).catch(() => undefined);
+      await file.truncate(size).catch(() => doubtful.add(path));
       throw error;
     }
+    doubtful.delete(path);
   } finally {
     await file.close();
   }
   await syncDirectory(dirname(path));
+}
+
+/** Whether the last lines of the file are these. `size`: of the file. */
+async function endsWith(file: FileHandle, data: Uint8Array, size: number): Promise<boolean> {
+  const start = size - data.length;
+  if (start < 0) return false;
+  if (start > 0 && (await readAt(file, start - 1, 1))[0] !== NEWLINE) return false;
+  return (await readAt(file, start, data.length)).equals(data);
+}
+
+async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position);
+  return buffer.subarray(0, bytesRead);
 }
 
 const [writeSome, syncData, cutTo] = [promisify(write), promisify(fdatasync), promisify(ftruncate)];
