@@ -3,6 +3,7 @@
  * src/llm/transcription/command-transcriber.test.ts.
  */
 import { expect, test } from 'vitest';
+import { importOf, withoutDescriptors } from '../testing/without-descriptors.ts';
 import { systemClock } from './clock.ts';
 import { type Program, runProgram } from './run-program.ts';
 
@@ -26,3 +27,19 @@ test.each<[string, string, Partial<Program>, string]>([
 ])('a program that %s rejects with the given code', async (_name, script, more, message) => {
   await expect(run(script, { ...more, errorCode: 'GH2201' })).rejects.toMatchObject({ code: 'GH2201', message });
 });
+
+test.runIf(process.platform === 'linux')(
+  'a program for which no descriptor is left rejects with the given code, and ends nothing else',
+  () => {
+    const imports = [
+      importOf('runProgram', './run-program.ts', import.meta.url),
+      importOf('systemClock', './clock.ts', import.meta.url),
+    ];
+    const script = `
+    const limits = { env: {}, cwd: '/', timeoutMs: 5_000, maxOutputBytes: 100, errorCode: 'GH2114', clock: systemClock };
+    const error = await runProgram({ argv: ['/bin/true'], ...limits }, new AbortController().signal).catch((reason) => reason);
+    free();
+    console.log(error.code, error.cause?.code);`;
+    expect(withoutDescriptors(imports.join('\n'), script)).toBe('GH2114 EMFILE');
+  },
+);

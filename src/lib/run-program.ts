@@ -106,11 +106,11 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** What was printed, once the program is gone. */
-function collect(stream: Readable, maxBytes: number, tooMuch: () => void): () => string {
+/** What was printed, once the program is gone. `stream` is absent where no descriptor is left for it. */
+function collect(stream: Readable | undefined, maxBytes: number, tooMuch: () => void): () => string {
   const chunks: Buffer[] = [];
   let total = 0;
-  stream.on('data', (chunk: Buffer) => {
+  stream?.on('data', (chunk: Buffer) => {
     total += chunk.length;
     if (total <= maxBytes) chunks.push(chunk);
     else tooMuch();
@@ -118,9 +118,9 @@ function collect(stream: Readable, maxBytes: number, tooMuch: () => void): () =>
   return () => Buffer.concat(chunks).toString('utf8');
 }
 
-function keepTail(stream: Readable, maxBytes: number): () => string {
+function keepTail(stream: Readable | undefined, maxBytes: number): () => string {
   let tail = Buffer.alloc(0);
-  stream.on('data', (chunk: Buffer) => {
+  stream?.on('data', (chunk: Buffer) => {
     tail = Buffer.concat([tail, chunk]).subarray(-maxBytes);
   });
   return () => tail.toString('utf8');

@@ -31,6 +31,12 @@ export function childWorker({ main, path, logger }: ChildOptions): Connect {
       ...{ cwd: '/', env: { PATH: path }, shell: false, windowsHide: true, detached: true },
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     });
+    try {
+      await once(child, 'spawn');
+    } catch (error) {
+      throw new GatehouseError('GH2011', 'the process that runs programs cannot be started', { cause: error });
+    }
+    // Only now: where no descriptor is left for them, there are no pipes.
     const lines = new LineSplitter((line) => logger.warn('worker.said', { line }));
     child.stderr?.on('data', (chunk: Buffer) => lines.write(chunk));
     const stream = child.stdio[3] as Duplex;
@@ -38,11 +44,6 @@ export function childWorker({ main, path, logger }: ChildOptions): Connect {
     // Whatever it still does when its connection ends, it must not do without us.
     stream.once('close', () => child.kill('SIGTERM'));
     child.once('exit', () => stream.destroy());
-    try {
-      await once(child, 'spawn');
-    } catch (error) {
-      throw new GatehouseError('GH2011', 'the process that runs programs cannot be started', { cause: error });
-    }
     // It ends with its connection, and does not keep us from ending.
     child.unref();
     return stream;

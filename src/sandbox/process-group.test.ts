@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { importOf, withoutDescriptors } from '../testing/without-descriptors.ts';
 import { descendantsOf, startOf } from './kernel-process.ts';
 import { type Command, type GroupOptions, runGroup } from './process-group.ts';
 
@@ -43,6 +44,20 @@ it('a program does nothing before it is recorded, and never when that fails', as
   recorded.reject(new Error('the disk is full'));
   await expect(failed).rejects.toThrow('the disk is full');
   await expect(readFile(file)).rejects.toThrow('ENOENT');
+});
+
+it.runIf(process.platform === 'linux')('a program for which no descriptor is left is refused, and ends nothing else', () => {
+  const imports = [
+    importOf('runGroup', './process-group.ts', import.meta.url),
+    importOf('systemClock', '../lib/clock.ts', import.meta.url),
+  ];
+  const script = `
+    const command = { argv: ['/bin/true'], cwd: '/', env: {}, isGuardian: false };
+    const options = { timeoutMs: 5_000, outputBytes: 1_000, onStart: async () => undefined, clock: systemClock };
+    const error = await runGroup(command, options, new AbortController().signal).catch((reason) => reason);
+    free();
+    console.log(error.code, error.cause?.code);`;
+  expect(withoutDescriptors(imports.join('\n'), script)).toBe('GH2010 EMFILE');
 });
 
 it('tells the process by what no later process of its id can share', async () => {

@@ -93,10 +93,11 @@ async function begin({ argv, cwd, env, fourth }: Command): Promise<ChildProcess>
     // A process group and a session of its own: it can be ended as a whole, and has no terminal to type at.
     detached: true,
   });
-  // A program may end without reading what it was given.
-  for (const stream of child.stdio) stream?.on('error', () => undefined);
+  const spawned = once(child, 'spawn');
+  // A program may end without reading what it was given. No pipes where no descriptor is left for them.
+  for (const stream of child.stdio ?? []) stream?.on('error', () => undefined);
   try {
-    await once(child, 'spawn');
+    await spawned;
   } catch (error) {
     const hint = isErrno(error, 'ENOENT') ? 'its directory, or /bin/sh, does not exist' : 'see the cause';
     throw new GatehouseError('GH2010', `${argv[0] ?? 'a program'} cannot be started`, { hint, cause: error });

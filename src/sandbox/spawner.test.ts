@@ -14,6 +14,7 @@ import { systemClock } from '../lib/clock.ts';
 import { MAIN } from '../testing/child-daemon.ts';
 import { FakeClock, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
+import { importOf, withoutDescriptors } from '../testing/without-descriptors.ts';
 import { confine } from './confine.ts';
 import { type Connect, childWorker, socketWorker } from './connect.ts';
 import { startOf } from './kernel-process.ts';
@@ -144,6 +145,15 @@ it('a worker that is killed fails its calls with a reason, and the next call has
   process.kill(pids[0] ?? 0, 'SIGKILL');
   await failed;
   expect((await spawner.run(shell('echo again'), NEVER)).out).toBe('again\n');
+});
+
+it.runIf(process.platform === 'linux')('a worker for which no descriptor is left is refused, and ends nothing else', () => {
+  const script = `
+    const connect = childWorker({ main: '/none', path: '/usr/bin:/bin', logger: console });
+    const error = await connect().catch((reason) => reason);
+    free();
+    console.log(error.code, error.cause?.code);`;
+  expect(withoutDescriptors(importOf('childWorker', './connect.ts', import.meta.url), script)).toBe('GH2011 EMFILE');
 });
 
 it('a worker that hangs is given up, and the program that was to be stopped ends all the same', async () => {

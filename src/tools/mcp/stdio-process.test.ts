@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { until } from '../../testing/fakes.ts';
+import { importOf, withoutDescriptors } from '../../testing/without-descriptors.ts';
 import { LineProcess } from './stdio-process.ts';
 
 /** Why a program that runs this script was gone. */
@@ -32,6 +33,21 @@ test.each([
 ])('of a program that ended it is told how, and what it said last: %s', async (script, told) => {
   expect(await endOf(script)).toEqual(typeof told === 'string' ? told : expect.stringMatching(told));
 });
+
+test.runIf(process.platform === 'linux')(
+  'a program for which no descriptor is left cannot be started, and ends nothing else',
+  () => {
+    const imports = [
+      importOf('LineProcess', './stdio-process.ts', import.meta.url),
+      importOf('systemClock', '../../lib/clock.ts', import.meta.url),
+    ];
+    const script = `
+    const onEnd = (error) => { free(); console.log(error.message, error.cause?.code); };
+    new LineProcess({ argv: ['cat'], env: { PATH: '/usr/bin:/bin' }, cwd: '/', maxLineBytes: 1000, clock: systemClock,
+      onLine: () => undefined, onError: () => undefined, onEnd });`;
+    expect(withoutDescriptors(imports.join('\n'), script)).toBe('cat cannot be started EMFILE');
+  },
+);
 
 /** Processes whose arguments hold this word, this one and shells left out. */
 async function running(word: string): Promise<number> {

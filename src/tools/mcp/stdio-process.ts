@@ -55,12 +55,12 @@ function endAll(): void {
   for (const pid of running) signalGroup(pid, 'SIGKILL');
 }
 
-/** With a fourth pipe, on which a program that waits is let go. */
+/** With a fourth pipe, on which a program that waits is let go. Without pipes where no descriptor is left. */
 type Child = Omit<ChildProcess, 'stdin' | 'stdout' | 'stderr' | 'stdio'> & {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly stdio: readonly [Writable, Readable, Readable, Writable | null, null | undefined];
+  readonly stdin?: Writable | null;
+  readonly stdout?: Readable | null;
+  readonly stderr?: Readable | null;
+  readonly stdio?: readonly [Writable, Readable, Readable, Writable | null, null | undefined] | null;
 };
 
 export class LineProcess {
@@ -94,13 +94,13 @@ export class LineProcess {
       stdio: ['pipe', 'pipe', 'pipe', program.record ? 'pipe' : 'ignore'],
     }) as Child;
     this.#child = child;
+    child.on('error', (error) => this.#end(notStarted(command, error)));
     if (child.pid !== undefined) remember(child.pid);
     void this.#letGo(program.record);
-    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
-    child.stderr.on('data', (chunk: Buffer) => this.#said(chunk.toString('utf8', 0, program.maxLineBytes)));
+    child.stdout?.on('data', (chunk: Buffer) => this.#read(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => this.#said(chunk.toString('utf8', 0, program.maxLineBytes)));
     // Each failure of a pipe comes with the end of the program, which says more.
-    for (const stream of child.stdio) stream?.on('error', () => undefined);
-    child.on('error', (error) => this.#end(notStarted(command, error)));
+    for (const stream of child.stdio ?? []) stream?.on('error', () => undefined);
     child.once('exit', (code, signal) => this.#exited(() => ended(command, signal ?? code, this.#lastSaid)));
   }
 
@@ -115,7 +115,7 @@ export class LineProcess {
     try {
       const forgotten = await record({ id: this.#id, pid, program: this.#program.argv[0] });
       this.#gone.promise.then(forgotten);
-      this.#child.stdio[3]?.end('go\n');
+      this.#child.stdio?.[3]?.end('go\n');
     } catch (error) {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
@@ -123,13 +123,14 @@ export class LineProcess {
 
   /** Throws once the program is gone, and where it does not read. */
   write(line: string): void {
-    if (this.#isOver) throw this.#reason ?? new Error('the program is gone');
-    if (this.#child.stdin.writableLength > MAX_UNREAD_BYTES) {
+    const { stdin } = this.#child;
+    if (this.#isOver || !stdin) throw this.#reason ?? new Error('the program is gone');
+    if (stdin.writableLength > MAX_UNREAD_BYTES) {
       const error = new Error('it does not read what it is sent');
       this.fail(error);
       throw error;
     }
-    this.#child.stdin.write(`${line}\n`);
+    stdin.write(`${line}\n`);
   }
 
   /** Ends it at once, for this reason. */
@@ -142,7 +143,7 @@ export class LineProcess {
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.#reason ??= new Error('it was closed');
-    this.#child.stdin.end();
+    this.#child.stdin?.end();
     const { clock } = this.#program;
     const stops = [
       startTimer(clock, GRACE_MS, () => this.#endAll('SIGTERM')),
@@ -199,7 +200,7 @@ export class LineProcess {
     if (this.#isOver) return;
     this.#isOver = true;
     if (this.#child.pid !== undefined) forget(this.#child.pid);
-    for (const stream of this.#child.stdio) stream?.destroy();
+    for (const stream of this.#child.stdio ?? []) stream?.destroy();
     void this.#strays.then(() => this.#gone.resolve());
     this.#program.onEnd(this.#reason ?? reason);
   }
