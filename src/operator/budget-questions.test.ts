@@ -1,5 +1,6 @@
 // Questions about spending, on a real journal and a real budget.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { GatehouseError } from '../core/errors.ts';
 import { laneKey, sessionKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import { openJournal } from '../journal/open.ts';
@@ -175,6 +176,18 @@ test('with other models the question ends, for a yes was asked for the price of 
   expect(await at.journal.waits.find(name)).toMatchObject({ isOpen: false, by: 'fits', value: { output: 'fits' } });
   expect(await at.questions.ask(at.question('day', 10))).toBe(`${name}/2`);
   expect(at.posts).toHaveLength(2);
+});
+
+test('a question that ends while the journal cannot be written ends with the next look', async () => {
+  await using at = await setup();
+  const name = (await at.questions.ask(at.question())) ?? '';
+  const commit = vi
+    .spyOn(at.journal, 'commit')
+    .mockRejectedValueOnce(new GatehouseError('GH1301', 'the journal cannot be written'));
+  at.budget.setLimits({});
+  await until('it was tried', () => commit.mock.calls.length > 0);
+  at.budget.setLimits({ dailyUsd: 10 });
+  await until('the question ends', async () => (await at.value(name)) === 'fits');
 });
 
 test('a limit that is raised by too little leaves the question open', async () => {

@@ -101,10 +101,13 @@ export class BudgetQuestions {
       const changed = budget.changed(NEVER);
       for (const [id, { context, worstUsd }] of this.#open) {
         if (budget.outlook(context, worstUsd) !== 'fits') continue;
-        this.#open.delete(id);
-        await approvals
-          .settle({ wait: id, value: FITS, by: 'fits' })
-          .catch((error: unknown) => logger.warn('owner.not-asked', { detail: errorText(error) }));
+        try {
+          await approvals.settle({ wait: id, value: FITS, by: 'fits' });
+          this.#open.delete(id);
+        } catch (error) {
+          // It stays open: the next change of what is spent looks again.
+          logger.warn('owner.question-stays', { detail: errorText(error) });
+        }
       }
       if (this.#open.size > 0) await changed;
     }
