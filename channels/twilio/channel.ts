@@ -288,6 +288,7 @@ export class TwilioChannel implements Channel {
     const offered = await this.#files.offer(file);
     if (offered.kind === 'held') return { token: offered.token };
     if (offered.kind === 'refused') return { result: offered };
+    if (offered.kind === 'unread') return { result: offered.result };
     return fileLater('too many files wait to be fetched', 15_000);
   }
 

@@ -4,6 +4,7 @@ import { errorText } from '../core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../core/message.ts';
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
+import { errnoOrText } from '../lib/errno.ts';
 import { withTimeLimit } from '../lib/with-time-limit.ts';
 import { measureSent } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
@@ -31,10 +32,8 @@ export async function sendOnce(
   const { plain, target } = options;
   const call = async (signal: AbortSignal): Promise<SendResult> => {
     try {
-      const fault = filesOf(part)
-        .map(tornFile)
-        .find((one) => one !== undefined);
-      if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
+      const fault = fileFault(part);
+      if (fault) return fault;
       if (target === undefined) return await channel.send(part, { plain, signal });
       return (await channel.edit?.(target, part, { plain, signal })) ?? NO_EDITS;
     } catch (error) {
@@ -46,13 +45,26 @@ export async function sendOnce(
   return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
 }
 
+/** Undefined = its files can be sent. Nothing has left: what cannot be looked at now is tried again. */
+function fileFault(part: OutboundPart): SendResult | undefined {
+  try {
+    const torn = filesOf(part)
+      .map(tornFile)
+      .find((one) => one !== undefined);
+    return torn === undefined ? undefined : { kind: 'refused', reason: 'invalid', detail: torn };
+  } catch (error) {
+    return { kind: 'retry', reason: `a file cannot be looked at (${errnoOrText(error)})`, scope: 'part' };
+  }
+}
+
 function filesOf({ file, mail }: OutboundPart): readonly OutboundFile[] {
   return [...(file ? [file] : []), ...(mail?.files ?? [])];
 }
 
 /**
  * Why a file must not be sent: after a power loss, or by a person's hand, it may not be what the tool chose.
- * One that is not there is for the adapter to judge: some only name it.
+ * One that is not there is for the adapter to judge: some only name it. Throws the system's error where it
+ * cannot be looked at.
  */
 function tornFile({ path, name, bytes }: OutboundFile): string | undefined {
   // Not through the thread pool, where a look that takes microseconds would queue behind file syncs.

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SendClass } from '../core/channel.ts';
@@ -44,6 +44,20 @@ test('a file that is not as long as its row says is not sent, and the reason is 
   expect(channel.shown.map(({ text }) => text).toSorted()).toEqual([notice, 'whole']);
   const reasons = [...journal.rows.values()].map(({ state, reason }) => [state, reason]);
   expect(reasons).toContainEqual(['DEAD', 'invalid: the copy of torn has 0 of 9 bytes']);
+});
+
+test('a file that cannot be looked at now has not left, and is sent later', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'copy');
+  await symlink('copy', path);
+  const { clock, channel, post, states } = setup({ sendClass: 'blind' });
+  await post(answer(1, { file: { path, name: 'a', mime: 'text/plain', kind: 'document', bytes: 9 } }));
+  await clock.advance(0);
+  expect([channel.calls.length, states()]).toEqual([0, ['PENDING']]);
+  await rm(path);
+  await writeFile(path, 'x'.repeat(9));
+  await clock.advance(60_000);
+  expect([channel.shown.length, states()]).toEqual([1, ['SENT']]);
 });
 
 test('a poke at the moment a lane ends is not lost', async () => {

@@ -13,6 +13,11 @@ export function readFailureText(error: unknown): string {
   return Object.hasOwn(READ_FAILED, code) ? `${READ_FAILED[code]} (${code})` : errorText(error);
 }
 
+/** The code of an error of the platform, such as `EACCES`, whose words may hold a path; else its words. */
+export function errnoOrText(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : errorText(error);
+}
+
 /** Whether an error of the platform has one of these codes, such as `ENOENT`. */
 export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);

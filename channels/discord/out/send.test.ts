@@ -1,6 +1,9 @@
 /** Answers where the platform takes no reply, against the simulated platform. */
+import { rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { discordSetup } from '../../../src/testing/discord/setup.ts';
+import { tempDir } from '../../../src/testing/fakes.ts';
 import { channel as descriptor } from '../index.ts';
 
 const options = { plain: false, signal: new AbortController().signal };
@@ -16,4 +19,16 @@ test('without Read Message History an answer is a message of its own, and so are
   const bodies = proxy.calls.flatMap(({ call, body }) => (call === `POST /channels/${room}/messages` ? [body] : []));
   expect(bodies.map((body) => 'message_reference' in body)).toEqual([true, false, false]);
   expect(bodies[0]).toMatchObject({ message_reference: { message_id: question.platformId } });
+});
+
+test('a file that cannot be read now is sent later, and one that is gone is refused', async () => {
+  await using at = await discordSetup(descriptor);
+  await using dir = await tempDir();
+  const path = join(dir.path, 'copy');
+  await symlink('copy', path);
+  const file = { path, name: 'a.txt', mime: 'text/plain', kind: 'document', bytes: 5 } as const;
+  const part = at.partOf(await at.say('hello'), { file });
+  expect(await at.channel.send(part, options)).toMatchObject({ kind: 'retry', scope: 'part' });
+  await rm(path);
+  expect(await at.channel.send(part, options)).toMatchObject({ kind: 'refused', reason: 'invalid' });
 });

@@ -12,6 +12,7 @@ import { withDeadline } from '../../kit/deadline.ts';
 import { obj } from '../../kit/json.ts';
 import { NOT_LEFT } from '../../kit/lifecycle.ts';
 import { RecentSet } from '../../kit/recent.ts';
+import { unreadResult } from '../../kit/upload-file.ts';
 import type { Interactions } from '../in/interactions.ts';
 import type { CallOptions, DiscordClient } from '../wire/client.ts';
 import { isPassing, isReplyRefused, toSendResult } from '../wire/failure.ts';
@@ -49,7 +50,7 @@ export class Sending {
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     if (placeOf(part) === undefined) return NO_PLACE;
     const file = part.file && (await readUpload(part.file));
-    if (file === 'gone') return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
+    if (file && 'kind' in file) return file;
     const inPlace = await this.#inPlace(part, plain, file, signal);
     if (inPlace) return inPlace;
     const { threads } = this.#options;
@@ -150,11 +151,12 @@ function notOpened(error: unknown): SendResult {
 }
 
 /** Read before the request leaves: afterwards it cannot be known what the platform took. */
-async function readUpload(file: NonNullable<OutboundPart['file']>): Promise<CallOptions['file'] | 'gone'> {
+async function readUpload(file: NonNullable<OutboundPart['file']>): Promise<NonNullable<CallOptions['file']> | SendResult> {
   try {
-    if (!(await stat(file.path)).isFile()) return 'gone';
+    // Reading what is no file might wait for ever.
+    if (!(await stat(file.path)).isFile()) return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not a file' };
     return { bytes: await readFile(file.path), name: shownName(file), mime: file.mime };
-  } catch {
-    return 'gone';
+  } catch (error) {
+    return unreadResult(error);
   }
 }

@@ -1,6 +1,7 @@
 /** What each answer of an SMTP server comes to, against a server that misbehaves on command. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
@@ -58,6 +59,18 @@ const send = (server: ServerAddress, timeoutMs = 20_000) => sendMail(MAIL, { ser
 function refuseAllButUs(error: Error): NonNullable<SMTPServerOptions['onRcptTo']> {
   return (address, _session, done) => done(address.address.startsWith('bot@') ? null : error);
 }
+
+test('a mail whose file cannot be read now is sent later, and one whose file is gone is refused', async () => {
+  await using server = await listen({});
+  await using dir = await tempDir();
+  const path = join(dir.path, 'copy');
+  await symlink('copy', path);
+  const mail = { ...MAIL, attachments: [{ path, name: 'a.txt', mime: 'text/plain' }] };
+  const submit = async () => (await sendMail(mail, { server: server.address, timeoutMs: 20_000 }, signal)).result;
+  expect(await submit()).toMatchObject({ kind: 'retry', scope: 'part' });
+  await rm(path);
+  expect(await submit()).toMatchObject({ kind: 'refused', reason: 'invalid' });
+});
 
 test('an accepted mail goes to the one recipient and the blind copy, whatever its subject says', async () => {
   const envelopes: string[][] = [];

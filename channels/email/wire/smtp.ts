@@ -166,6 +166,8 @@ function bare(address: string) {
 
 interface SmtpFailure {
   readonly code?: string | undefined;
+  /** Of the file that could not be read, where `code` is ESTREAM. */
+  readonly originalCode?: string | undefined;
   readonly command?: string | undefined;
   readonly responseCode?: number | undefined;
   readonly response?: string | undefined;
@@ -177,6 +179,9 @@ interface Attempt {
   readonly credentials: Pick<Credentials, 'advice' | 'redact'>;
 }
 
+/** Codes of the file system for a file that is not there, or is none. */
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR']);
+
 function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt): SmtpOutcome {
   const failure = (typeof error === 'object' && error !== null ? error : {}) as SmtpFailure;
   const fault = describeFault(`SMTP server ${place.host}:${place.port}`, error, credentials);
@@ -184,7 +189,10 @@ function toOutcome(error: unknown, { handedOver, place, credentials }: Attempt):
   const reply = replyResult(failure, credentials);
   if (reply) return { result: reply };
   if (handedOver) return { result: unknown(serverWords(errorText(error), credentials)) };
-  // A file that cannot be read, an address nodemailer will not send to: the same next time
+  const { originalCode = 'ENOENT' } = failure;
+  if (failure.code === 'ESTREAM' && !GONE.has(originalCode))
+    return { result: { kind: 'retry', reason: `a file cannot be read (${originalCode})`, scope: 'part' } };
+  // A file that is gone, an address nodemailer will not send to: the same next time
   if (failure.code === 'ENOENT' || failure.code === 'EENVELOPE' || failure.code === 'EMESSAGE' || failure.code === 'ESTREAM') {
     return { result: { kind: 'refused', reason: 'invalid', detail: serverWords(errorText(error), credentials) } };
   }

@@ -1,11 +1,13 @@
 /** Receiving, by webhook and by the list, against the test server. */
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ChannelDeps } from '../../../src/core/channel.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { jsonUrl, postWebhook, type SignedPost } from '../../../src/simulator/twilio/webhooks.ts';
 import { newSid } from '../../../src/simulator/twilio/wire.ts';
 import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
-import { MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
+import { MemoryLogger, outbound, tempDir, until } from '../../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';
 import { CallError } from '../../kit/call-error.ts';
 import { HealthSum } from '../../kit/health-sum.ts';
@@ -245,6 +247,17 @@ test.concurrent('a webhook port that was taken is served once it is free, and a 
   taken = false;
   await until('it is well again', () => host.state === 'healthy');
   expect(await send()).toMatchObject({ kind: 'refused', detail: expect.stringContaining('not there any more') });
+});
+
+test.concurrent('a picture that cannot be read now is sent later', async () => {
+  await using at = await scene();
+  await using dir = await tempDir();
+  const { channel } = await at.start();
+  const path = join(dir.path, 'copy');
+  await symlink('copy', path);
+  const file = { path, name: 'p.png', mime: 'image/png', kind: 'photo', bytes: 3 } as const;
+  const part = outbound({ chatId: ADA, text: '', file, channel: 'twilio' });
+  expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'retry', scope: 'part' });
 });
 
 test.concurrent('messages that only the list brings are reported, until a webhook comes through', async () => {

@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import type { SendResult, WebhookAnswer } from '../../../src/core/channel.ts';
 import type { OutboundFile } from '../../../src/core/message.ts';
 import type { Clock } from '../../../src/core/ports.ts';
+import { unreadResult } from '../../kit/upload-file.ts';
 import { PLATFORM_LIMITS } from '../platform-limits.ts';
 
 export const UPLOAD_BYTES = PLATFORM_LIMITS.media.value;
@@ -32,7 +33,11 @@ interface Held {
   served: number;
 }
 
-export type Offered = { readonly kind: 'held'; readonly token: string } | { readonly kind: 'full' } | Refusal;
+export type Offered =
+  | { readonly kind: 'held'; readonly token: string }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'unread'; readonly result: SendResult }
+  | Refusal;
 interface Refusal {
   readonly kind: 'refused';
   readonly reason: 'too-long' | 'invalid';
@@ -64,8 +69,8 @@ export class PublicFiles {
     let bytes: Buffer;
     try {
       bytes = await readFile(file.path);
-    } catch {
-      return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
+    } catch (error) {
+      return { kind: 'unread', result: unreadResult(error) };
     }
     if (bytes.byteLength > most) return tooLarge(most);
     // Unguessable: 256 bits. Nothing else protects the file.
