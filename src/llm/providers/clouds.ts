@@ -1,4 +1,5 @@
 /** Providers in a cloud account: address and credentials are in the variables that the cloud's tools read. */
+import { loadOnce } from '../../lib/load-once.ts';
 import type { Signer } from '../protocols/wire-guard.ts';
 import type { Env, Provider, Wire } from './provider.ts';
 
@@ -84,11 +85,8 @@ export const vertex: Provider = {
   },
   credentials: (env) => {
     const file = set(env, 'GOOGLE_APPLICATION_CREDENTIALS');
-    let signer: Promise<Signer> | undefined;
-    const sign: Signer = async (request) => {
-      signer ??= import('../signing/google.ts').then(({ googleSigner }) => googleSigner(file ?? ''));
-      return await (await signer)(request);
-    };
+    const signer = loadOnce(async () => (await import('../signing/google.ts')).googleSigner(file ?? ''));
+    const sign: Signer = async (request) => await (await signer())(request);
     return file ? { from: 'GOOGLE_APPLICATION_CREDENTIALS', secrets: () => [], sign } : undefined;
   },
   detect: [],
