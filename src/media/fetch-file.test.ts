@@ -158,3 +158,23 @@ test('a new file is stored while a program runs that was allowed, and one that r
   await again;
   expect(await readFile(join(dir.path, path), 'utf8')).toBe('two');
 });
+
+test('a file that was stored and could not be noted is told as not fetched, and nothing of it is left or counted', async () => {
+  await using dir = await tempDir();
+  const channel = new TestChannel('test');
+  channel.files.set('f', Buffer.from('notes'));
+  const stored: number[] = [];
+  const uploads = {
+    claim: async () => ({
+      cover: async () => undefined,
+      stored: (bytes: number) => stored.push(bytes),
+      [Symbol.dispose]: () => undefined,
+    }),
+    note: () => Promise.reject(new Error('the disk is full')),
+  };
+  const { signal } = new AbortController();
+  const options = { channel: async () => channel, workspace: dir.path, uploads, signal };
+  const fetched = fetchFile(inbound(), { kind: 'document', ref: 'f', name: 'a.txt' }, 0, options);
+  await expect(fetched).rejects.toMatchObject({ code: 'GH1505' });
+  expect([await readdir(join(dir.path, 'uploads')), stored]).toEqual([[], []]);
+});

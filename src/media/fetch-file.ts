@@ -89,6 +89,7 @@ export async function fetchFile(
   // What a crashed attempt left or a tool put there is unlinked and never written through (A21).
   await rm(partial, { force: true, recursive: true });
   const handle = await open(partial, 'wx', 0o600);
+  let left = partial;
   try {
     // Opened before the download: a connection to the platform is then always read or let go.
     const file = await settledOrAborted(channel.download(ref, signal), signal);
@@ -111,14 +112,15 @@ export async function fetchFile(
       ? await workspaceLock.write({ workspace, idempotencyKey: `${UPLOADS}/${name}`, signal })
       : undefined;
     await rename(partial, folder.child(name));
-    room?.stored(total);
+    left = folder.child(name);
     await syncDirectory(folder.self);
     await uploads?.note(workspace);
+    room?.stored(total);
     const { ending: _ending, ...rest } = judged;
     return { path: join(UPLOADS, name), folder: UPLOADS, name, bytes: total, ...rest };
   } catch (error) {
     await handle.close();
-    await rm(partial, { force: true });
+    await rm(left, { force: true });
     throw isGatehouseError(error)
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
