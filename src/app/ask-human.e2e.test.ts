@@ -393,6 +393,8 @@ test('hostile: two people whose requests ask each other without end are asked tw
   await until('it ends', async () => {
     for (const { chat = '', code = '' } of await at.daemon.journal.waits.questions()) {
       const who = chat.endsWith('/ben') ? BEN : CLEO;
+      // One that is answered before it is sent is not sent.
+      if (!channel.texts(who.chatId).some((text) => text.includes(code))) continue;
       answered += 1;
       await channel.deliver({ ...who, platformId: `auto-${code}`, text: `/answer ${code} go on` });
     }
