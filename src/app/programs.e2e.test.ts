@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { SHIPPED_BOUNDS } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { isFullLoad } from '../testing/full-load.ts';
 import { callPieces, messagesOf, stream, textPieces } from '../testing/model-server.ts';
@@ -380,7 +381,7 @@ test.skipIf(!isFullLoad())(
         return stream(textPieces('done'));
       },
     });
-    await using daemon = await at.spawn();
+    await using daemon = await at.spawn({ nodeArgs: SHIPPED_BOUNDS });
     const { pid } = await daemon.ready();
     const residentMb = async () => Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_000;
     const turn = async (n: number, text: string) => {

@@ -15,6 +15,8 @@ const FAULT = BUILT ? join(BUILT, 'fault-daemon.mjs') : join(SOURCES, 'testing/f
 
 /** Room for the objects of a start, which then is not collected: a sixth of its processor time. */
 const NODE_ARGS = ['--min-semi-space-size=16', '--import', GUARD];
+/** For tests of memory: the bounds of `npm start` and of the service, which the line above is far over. */
+export const SHIPPED_BOUNDS = ['--max-old-space-size=768', '--min-semi-space-size=4', '--max-semi-space-size=16'] as const;
 /** Where the suite keeps compiled code, beyond the directory of its other files. */
 const KEPT_CODE = process.env['NODE_COMPILE_CACHE'] ? { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] } : {};
 
@@ -24,6 +26,8 @@ export interface ChildOptions extends DaemonFiles {
   /** Where the process kills itself: `METHOD:before|after:N` of the journal, `tool:…` of the tool `count`. */
   readonly killAt?: string;
   readonly stdin?: 'pipe' | 'ignore';
+  /** Further arguments of Node, which win over the usual ones. */
+  readonly nodeArgs?: readonly string[];
 }
 
 export interface ChildDaemon extends RunningDaemon {
@@ -49,13 +53,13 @@ export function countFile(dir: string): string {
 
 /** Starts the real program; with `killAt` its twin of `fault-daemon.ts`. Does not wait until it is ready. */
 export async function startChild(options: ChildOptions): Promise<ChildDaemon> {
-  const { dir, env = {}, wrapper = [], killAt } = options;
+  const { dir, env = {}, wrapper = [], nodeArgs = [], killAt } = options;
   const { dataDir, file } = await writeDaemonFiles(options);
   const program =
     killAt === undefined
       ? [MAIN, 'gateway', '--config', file, '--data-dir', dataDir, ...(options.args ?? [])]
       : [FAULT, file, dataDir, killAt, countFile(dir)];
-  const [command = '', ...args] = [...wrapper, process.execPath, ...NODE_ARGS, ...program];
+  const [command = '', ...args] = [...wrapper, process.execPath, ...NODE_ARGS, ...nodeArgs, ...program];
   const child = spawn(command, args, {
     cwd: dir,
     // Nothing of this process's environment but what any program needs.

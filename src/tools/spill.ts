@@ -47,8 +47,9 @@ export class OutputSink implements AsyncDisposable {
   #headHas = 0;
   #tail: Buffer[] = [];
   #tailHas = 0;
-  #pending: Buffer[] = [];
-  #pendingHas = 0;
+  /** Absent up to the first byte. Used again for each block: what is made for each chunk outlives it as garbage. */
+  #block: Buffer | undefined;
+  #blockHas = 0;
   #bytes = 0;
   #file: StoredFile | undefined;
   /** Why nothing more is stored. */
@@ -62,15 +63,18 @@ export class OutputSink implements AsyncDisposable {
 
   /** Resolves when more may come: whoever reads a program waits for it. The chunk may be used again then. */
   async write(chunk: Uint8Array | string): Promise<void> {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, 'utf8') : Buffer.from(chunk);
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, 'utf8') : asBuffer(chunk);
     this.#bytes += bytes.length;
     if (this.#headHas < this.#shownBytes) this.#keepHead(bytes);
     this.#keepTail(bytes);
-    if (this.#refused !== undefined) return;
-    this.#pending.push(bytes);
-    this.#pendingHas += bytes.length;
     // Up to what can be shown as a whole there is no file.
-    if (this.#bytes > this.#shownBytes && this.#pendingHas >= BLOCK_BYTES) await this.#flush();
+    for (let rest = bytes; rest.length > 0 && this.#refused === undefined; ) {
+      this.#block ??= Buffer.allocUnsafe(Math.max(BLOCK_BYTES, this.#shownBytes + 1));
+      const taken = rest.copy(this.#block, this.#blockHas);
+      this.#blockHas += taken;
+      rest = rest.subarray(taken);
+      if (this.#blockHas === this.#block.length) await this.#flush();
+    }
   }
 
   /** Once, when nothing more comes. */
@@ -113,9 +117,8 @@ export class OutputSink implements AsyncDisposable {
   }
 
   async #flush(): Promise<void> {
-    const block = Buffer.concat(this.#pending);
-    this.#pending = [];
-    this.#pendingHas = 0;
+    const block = this.#block?.subarray(0, this.#blockHas) ?? Buffer.alloc(0);
+    this.#blockHas = 0;
     try {
       this.#options.context.signal.throwIfAborted();
       this.#file ??= await StoredFile.create(this.#options);
@@ -133,6 +136,10 @@ export class OutputSink implements AsyncDisposable {
     else if (isGatehouseError(error) && error.code === 'GH1508') this.#refused = `${error.message} (GH1508)`;
     else this.#refused = 'the file of outputs could not be written';
   }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 interface Stored {
