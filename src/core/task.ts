@@ -68,8 +68,9 @@ export interface TaskRows {
   /** How many are not over: of this person, or of all. */
   countOpen(principal?: string): Promise<number>;
   /**
-   * What the task or job had read whose end is the message with this id of the platform, in the chat of this
-   * `chatKey`; 0 = there is none. Messages are forgotten after days.
+   * What the run had read that sent the message with this id of the platform, in the chat of this `chatKey`;
+   * 0 = there is none. Messages are forgotten after days; answers to messages of people also behind 5,000
+   * newer messages.
    */
   taintTold(chat: string, platformId: string): Promise<number>;
 }

@@ -139,6 +139,7 @@ async function send(journal: Journal): Promise<void> {
   const [first, second, third] = await journal.pending(LANE, 16);
   for (const row of [first, second, third]) await journal.sending(row?.seq ?? 0);
   await journal.settle(first?.seq ?? 0, { kind: 'sent', platformId: 'p', replaces: 'a' });
+  await journal.tasks.taintTold(LANE, 'p');
   await journal.settle(second?.seq ?? 0, { kind: 'retry', notBefore: 0, reason: '429', asNew: true });
   await journal.settle(third?.seq ?? 0, { kind: 'unknown', reason: 'timeout' });
 }

@@ -98,17 +98,22 @@ function countOpen({ db }: Store, principal?: string): number {
   return db.get<{ count: number }>(sql, ...(principal === undefined ? [] : [principal]))?.count ?? 0;
 }
 
-/** By the keys of what such runs told, so that no answer is read. */
 function taintTold({ db }: Store, chat: string, platformId: string): number {
-  const sql = `SELECT run.taint FROM outbox CROSS JOIN run ON run.key = substr(outbox.key, 1, instr(outbox.key, '#') - 1)
-    WHERE outbox.key > ? AND outbox.key < ? AND platform_id = ? AND (outbox.lane = ? OR outbox.lane > ? AND outbox.lane < ?)
-    ORDER BY run.seq DESC LIMIT 1`;
-  // The next sign follows the separator in each: the tasks, the jobs, and the chat with its threads.
-  return [['api/task.', 'api/task/'] as const, ['job/', 'job0'] as const].reduce(
-    (sum, [from, to]) => sum | (db.get<{ taint: number }>(sql, from, to, platformId, chat, `${chat}/`, `${chat}0`)?.taint ?? 0),
-    0,
-  );
+  const taint = (sql: string, ...range: readonly string[]): number =>
+    db.get<{ taint: number | null }>(sql, ...range, chat, `${chat}/`, `${chat}0`, platformId)?.taint ?? 0;
+  // The next sign follows the separator in each: the chat with its threads, the tasks, the jobs.
+  const ofTask = taint(TOLD_BY_RANGE, 'api/task.', 'api/task/');
+  return ofTask | taint(TOLD_BY_RANGE, 'job/', 'job0') | taint(TOLD_LATELY);
 }
+
+const IS_TOLD = '(outbox.lane = ? OR outbox.lane > ? AND outbox.lane < ?) AND outbox.platform_id = ?';
+/** By the keys of what such runs told, so that no answer is read. */
+const TOLD_BY_RANGE = `SELECT run.taint FROM outbox CROSS JOIN run ON run.key = substr(outbox.key, 1, instr(outbox.key, '#') - 1)
+  WHERE outbox.key > ? AND outbox.key < ? AND ${IS_TOLD} ORDER BY run.seq DESC LIMIT 1`;
+/** Among the newest of all chats, as the key of an answer does not name its chat: about a millisecond. */
+const TOLD_LATELY = `SELECT
+    (SELECT taint FROM run WHERE run.key = outbox.part ->> '$.messageId' ORDER BY run.seq DESC LIMIT 1) AS taint
+  FROM outbox WHERE outbox.seq > (SELECT max(seq) FROM outbox) - 5000 AND ${IS_TOLD} ORDER BY outbox.seq DESC LIMIT 1`;
 
 function select(store: Store, where: string, ...values: readonly (string | number)[]): readonly Task[] {
   const sql = `SELECT ${COLUMNS} ${FROM} WHERE ${where}`;

@@ -21,7 +21,7 @@ export interface StandingOptions {
   readonly isSpoofable: (channel: string) => boolean;
   /** As `Outbox.relayed`. Absent = nothing was written on the wish of others. */
   readonly relayed?: Outbox['relayed'];
-  /** As `TaskRows.taintTold`. Absent = no task told anything. */
+  /** As `TaskRows.taintTold`. Absent = nothing was sent. */
   readonly taintTold?: TaskRows['taintTold'];
   /** Whether what is written there is mail. */
   readonly isMail: (channel: string) => boolean;
@@ -56,7 +56,10 @@ export async function standingOf(message: InboundMessage, options: StandingOptio
   return { authority, taint: taintOf(message, role, options) | chosen | (await taintQuoted(message, options)) };
 }
 
-/** What a task came to is in the history of no chat: who replies to it brings what it had read. */
+/**
+ * A reply to a message of the agent brings what its run had read: the result of a task is in the history of
+ * no chat, and an answer of before `/reset`, or of another topic or thread, is not in that of this one.
+ */
 async function taintQuoted({ replyTo, ...message }: InboundMessage, { taintTold }: StandingOptions): Promise<number> {
   return replyTo?.fromBot && taintTold ? await taintTold(chatKey(message), replyTo.platformId) : 0;
 }
