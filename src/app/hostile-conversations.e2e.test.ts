@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { UNTRUSTED } from '../core/authority.ts';
 import type { ModelRequest } from '../core/model.ts';
-import { gate, tempDir, until } from '../testing/fakes.ts';
+import { type Gate, gate, tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
@@ -31,6 +31,28 @@ async function say(rig: TestDaemon, text: string): Promise<string> {
   await rig.channel.deliver({ text });
   await until(`“${text.slice(0, 40)}” is answered`, () => rig.channel.texts().length > before);
   return rig.channel.texts().slice(before).join('\n');
+}
+
+const COLLECTING = {
+  allowed_senders: ['ada', 'ben', 'user-1'],
+  allowed_groups: ['*'],
+  group_mode: 'always',
+  queue_mode: 'collect',
+};
+
+/** A call that contains `hold` waits; “post it to X” in what is asked is done. */
+function postingWhenAsked(held: Gate): ScriptFunction {
+  return async (request) => {
+    if (asked(request).includes('hold')) await held.opened;
+    const to = /post it to (\w+)/.exec(asked(request))?.[1];
+    const isDone = request.messages.at(-1)?.role === 'tool';
+    return to === undefined || isDone ? 'done' : { text: '', toolCalls: [{ name: 'post', arguments: { to } }] };
+  };
+}
+
+async function tellAll({ channel }: TestDaemon, ...said: readonly (readonly [senderId: string, text: string])[]): Promise<void> {
+  for (const [i, [senderId, text]] of said.entries())
+    await channel.deliver({ isGroup: true, mentionsBot: true, chatId: 'group', platformId: `g${i}`, senderId, text });
 }
 
 test.each([
@@ -208,4 +230,24 @@ test.each(['/reset', '/new work'])('hostile: a reply to an answer of before %s k
   using db = new DatabaseSync(join(dir.path, 'journal.db'), { readOnly: true });
   const taints = db.prepare("SELECT taint FROM run WHERE key IN ('test/bot/plain', 'test/bot/reply') ORDER BY key").all();
   expect(taints.map(({ taint }) => taint)).toEqual([0, UNTRUSTED]);
+});
+
+test('hostile: in a collected request nothing is done for a person that the config forbids them', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const posted: string[] = [];
+  const post = defineTool({
+    ...{ name: 'post', description: 'x', schema: z.strictObject({ to: z.string() }), tags: [], effect: 'none' },
+    run: async ({ to }) => {
+      posted.push(to);
+      return 'posted';
+    },
+  });
+  const script = postingWhenAsked(held);
+  const policy = { ...OPEN_TO_ALL, senders: { 'test:ben': { deny: ['post'] } } };
+  await using rig = await start(dir.path, script, { entry: COLLECTING, policy, daemon: { extraTools: [() => [post]] } });
+  await tellAll(rig, ['ada', 'hold'], ['ada', 'one'], ['ben', 'post it to ben'], ['ada', 'post it to ada']);
+  held.open();
+  await rig.daemon.gateway.idle();
+  expect(posted).toEqual(['ada']);
 });

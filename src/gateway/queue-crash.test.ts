@@ -79,7 +79,7 @@ class Schedule {
     this.#said += 1;
     const senderId = PEOPLE[this.#pick(PEOPLE.length)] ?? '';
     const said = message(this.#said, { senderId, text: `w${this.#said}`, isGroup: true });
-    const during = duringOf({ mode: this.#mode, debounceMs: 0 }, { isOwner: senderId === 'ben', answer: () => [] });
+    const during = duringOf({ mode: this.#mode, debounceMs: 0 }, senderId === 'ben', () => []);
     const admission: Admission = { kind: 'admit', message: said, lane: LANE, session: SESSION, ...(during ? { during } : {}) };
     const [accepted] = await this.#journal.accept([admission]);
     if (accepted?.kind === 'new') for (const { row } of accepted.interrupted ?? []) this.#turns.delete(row.lane);

@@ -71,6 +71,13 @@ describe('in a group', () => {
     expect(plan('collect', guest)).toEqual({ lead: 1, merged: [2], superseded: [] });
   });
 
+  it('a person for whom the config has rules of their own is answered apart', () => {
+    const collect = (...senders: readonly string[]) =>
+      planTurn({ mode: 'collect', debounceMs: 0, hasOwnRules: ({ senderId }) => senderId === 'ben' }, group(...senders));
+    expect(collect('ann', 'eve', 'ben', 'ann')).toEqual({ lead: 1, merged: [2], superseded: [] });
+    expect(collect('ben', 'ben', 'ann')).toEqual({ lead: 1, merged: [2], superseded: [] });
+  });
+
   it('a burst is of one person', () => {
     expect(plan('followup', group('ann', 'ann', 'ben', 'ann'), 500)).toEqual({ lead: 1, merged: [2], superseded: [] });
   });

@@ -24,6 +24,8 @@ export interface QueueRules {
   readonly mode: QueueMode;
   /** Messages of one person that follow each other within this time are one request. 0 = off. ms. */
   readonly debounceMs: number;
+  /** Whether the config has rules for the author alone: tools, a model, money. Absent: for no person. */
+  readonly hasOwnRules?: (message: InboundMessage) => boolean;
 }
 
 export interface Plan extends Taking {
@@ -36,14 +38,14 @@ export interface Plan extends Taking {
  * that may not be for the agent, and a row that began already run alone and in their place: nothing behind
  * them is taken before them. A person's message never takes the place of another person's.
  */
-export function planTurn({ mode, debounceMs }: QueueRules, rows: readonly RunRow[]): Plan | undefined {
+export function planTurn({ mode, debounceMs, hasOwnRules }: QueueRules, rows: readonly RunRow[]): Plan | undefined {
   const [first, ...behind] = rows;
   if (!first) return undefined;
   const alone = { lead: first.seq, merged: [], superseded: [] };
   if (!isJoinable(first)) return alone;
   const barrier = behind.findIndex((row) => !isJoinable(row) || row.session !== first.session);
   const others = (barrier < 0 ? behind : behind.slice(0, barrier)).filter(isJoinable);
-  if (mode === 'collect') return { ...alone, merged: seqs(whileTrue(others, (row) => hasSameRights(row, first))) };
+  if (mode === 'collect') return { ...alone, merged: seqs(whileTrue(others, (row) => mayJoin(row, first, hasOwnRules))) };
   const own = others.filter((row) => isSamePerson(row, first));
   const newest = own.at(-1);
   if (mode === 'steer' || mode === 'interrupt')
@@ -67,10 +69,8 @@ const BUSY_TEXT = `I am working on ${MOST_BESIDE + 1} of your messages already, 
 /** What a message does to work of its lane. */
 export function duringOf(
   { mode, debounceMs }: QueueRules,
-  {
-    isOwner,
-    answer,
-  }: { readonly isOwner: boolean; readonly answer: (message: InboundMessage, text: string) => readonly NewPart[] },
+  isOwner: boolean,
+  answer: (message: InboundMessage, text: string) => readonly NewPart[],
 ): During | undefined {
   if (mode === 'interrupt') return { kind: 'interrupt', ofOthers: isOwner };
   if (mode === 'steer') return { kind: 'steer', note: noteOf };
@@ -102,10 +102,10 @@ function isSamePerson(row: ChatRow, other: ChatRow): boolean {
   return principalOf(row.message) === principalOf(other.message);
 }
 
-/** What people say together is done with the rights of each of them. */
-function hasSameRights({ authority }: RunRow, { authority: other }: RunRow): boolean {
-  const rights = ({ role, mode, policies, home }: RunRow['authority']) => JSON.stringify([role, mode, policies, home]);
-  return rights(authority) === rights(other);
+/** A run has the rights, the model and the money of its first author: what is joined must have the same. */
+function mayJoin(row: ChatRow, first: ChatRow, isApart: QueueRules['hasOwnRules'] = () => false): boolean {
+  const rights = ({ authority: { role, mode, policies, home } }: RunRow) => JSON.stringify([role, mode, policies, home]);
+  return rights(row) === rights(first) && (isSamePerson(row, first) || !(isApart(row.message) || isApart(first.message)));
 }
 
 function whileTrue(rows: readonly ChatRow[], holds: (row: ChatRow) => boolean): readonly ChatRow[] {

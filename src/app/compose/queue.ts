@@ -1,7 +1,7 @@
 // queue modes: what the config and people say, what slow answers change, and what a message does by it
 import type { QueuedRow } from '../../bus/inbound-bus.ts';
 import { errorText } from '../../core/errors.ts';
-import { chatRefOf } from '../../core/ids.ts';
+import { chatRefOf, principalOf } from '../../core/ids.ts';
 import type { AnswerTarget, InboundMessage } from '../../core/message.ts';
 import type { During } from '../../core/queueing.ts';
 import { duringOf, type QueueRules } from '../../gateway/queue-mode.ts';
@@ -26,7 +26,7 @@ export interface QueueParts {
 interface QueueNeeds {
   readonly base: Base;
   /** To be asked at each use. */
-  readonly models: () => Pick<ModelStack, 'router'>;
+  readonly models: () => Pick<ModelStack, 'router' | 'budget'>;
   readonly operator: Operator;
   readonly parts: PlanAnswer;
 }
@@ -55,11 +55,17 @@ export function composeQueue({ base, models, operator, parts }: QueueNeeds): Que
     mode: () => live().gateway.queue_mode,
     asksFirst: () => hookSettings(base).some(({ event }) => event === 'message_in'),
   });
+  const hasOwnRules = ({ channel, senderId }: InboundMessage): boolean => {
+    const { senders } = live().tool_policy;
+    const ofSenders = channels.rules(channel)?.sender_models ?? {};
+    const isNamed = Object.hasOwn(senders, principalOf({ channel, senderId })) || Object.hasOwn(ofSenders, senderId);
+    return isNamed || models().budget?.limits.senderUsd !== undefined;
+  };
   const isOwner = provenOwner(operator, channels);
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
   return {
     ...{ escalation, book },
-    rules: (row) => book.of(chatRefOf(row.lane)),
-    during: async (message) => duringOf(await book.of(message), { isOwner: isOwner(message), answer }),
+    rules: async (row) => ({ ...(await book.of(chatRefOf(row.lane))), hasOwnRules }),
+    during: async (message) => duringOf(await book.of(message), isOwner(message), answer),
   };
 }
