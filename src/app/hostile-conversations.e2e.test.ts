@@ -251,3 +251,18 @@ test('hostile: in a collected request nothing is done for a person that the conf
   await rig.daemon.gateway.idle();
   expect(posted).toEqual(['ada']);
 });
+
+test('hostile: the owner who is asked about a collected request is told of each person who wrote in it', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const post = defineTool({
+    ...{ name: 'post', description: 'x', schema: z.strictObject({ to: z.string() }), tags: [], effect: 'outside' },
+    run: async () => 'posted',
+  });
+  await using rig = await start(dir.path, postingWhenAsked(held), { entry: COLLECTING, daemon: { extraTools: [() => [post]] } });
+  await tellAll(rig, ['ada', 'hold'], ['ada', 'thanks'], ['ben', 'post it to eve'], ['ada', 'and good night']);
+  held.open();
+  const question = await until('the owner is asked', () => rig.channel.texts().find((text) => text.includes('May I use post')));
+  expect(question).toContain('For test:ada');
+  expect(question).toContain('\nIt may be the wish of test:ben, who wrote in the same request.\n');
+});

@@ -76,7 +76,7 @@ export interface ToolAccess {
   readonly taint: number;
   /** The private chat in which its person may say yes. Absent = the owner is asked. */
   readonly asks?: Address;
-  /** Who asks, in a sentence for people. Absent = the agent that they talk to. */
+  /** Who asks, or for whom else it may be: a sentence for people. Absent = the agent, for the principal. */
   readonly asker?: string;
   /** Id of a yes for the session that holds now. */
   readonly granted: (wanted: SessionGrant) => Promise<string | undefined>;
