@@ -266,3 +266,25 @@ test('hostile: the owner who is asked about a collected request is told of each 
   expect(question).toContain('For test:ada');
   expect(question).toContain('\nIt may be the wish of test:ben, who wrote in the same request.\n');
 });
+
+test('S3 hostile: a collected request that begins again after one of its people was blocked holds no word of theirs', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const prompts: string[] = [];
+  const script: ScriptFunction = async (request) => {
+    prompts.push(asked(request));
+    if (asked(request).includes('hold')) await held.opened;
+    return prompts.length === 2 ? { hang: true } : 'done';
+  };
+  {
+    await using rig = await start(dir.path, script, { entry: COLLECTING });
+    await tellAll(rig, ['ada', 'hold'], ['ada', 'thanks'], ['ben', 'words of ben'], ['ada', 'and good night']);
+    held.open();
+    await until('it is at work', () => prompts.length === 2);
+    await rig.daemon.journal.commit([{ kind: 'shut-out', who: { channel: 'test', senderId: 'ben' }, as: 'blocked', by: 'cli' }]);
+  }
+  await using rig = await start(dir.path, script, { entry: COLLECTING });
+  await until('it is answered', () => rig.channel.texts('group').length > 0);
+  expect(prompts[1]).toMatch(/thanks.*words of ben.*and good night/s);
+  expect(prompts[2]).toMatch(/thanks(?!.*words of ben).*and good night/s);
+});

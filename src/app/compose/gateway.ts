@@ -4,6 +4,7 @@ import { errorText, isGatehouseError } from '../../core/errors.ts';
 import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
 import type { Logger } from '../../core/ports.ts';
+import type { RunRow } from '../../core/run.ts';
 import type { AccessRules } from '../../gateway/access.ts';
 import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
@@ -12,8 +13,8 @@ import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { type AddressPattern, guardedPattern } from '../../lib/guarded-pattern.ts';
 import type { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { type StandingOptions, standingOf } from '../../operator/authority.ts';
-import { withReadableBackground } from '../../operator/background.ts';
 import { Floods } from '../../operator/floods.ts';
+import { withReadableWords } from '../../operator/readable-words.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { modeOf } from '../../tools/policy.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
@@ -47,11 +48,12 @@ export function composeGateway(turn: TurnParts): GatewayParts {
   const patterns = groupPatterns(channels, logger);
   const backlog = new Backlog(clock);
   const mayWrite = writerCheck(turn);
+  const wasRead = async ({ seq }: RunRow) => (await journal.steps(seq)).some(({ kind }) => kind === 'model');
   events.observe((event) => {
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
   });
   const gate = new VoiceGate({
-    turn: async (row, signal, durable) => runner.run(await withReadableBackground(row, mayWrite), signal, durable),
+    turn: async (row, signal, durable) => runner.run(await withReadableWords(row, { mayWrite, wasRead }), signal, durable),
     get transcriber() {
       return models().transcriber;
     },
