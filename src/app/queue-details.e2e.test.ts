@@ -90,6 +90,25 @@ test('collect: what waits is joined with its authors in a group and with its fil
   expect(at.channel.texts('group')).toHaveLength(2);
 });
 
+test('collect: a person who stops their own words leaves those of another one, which are answered by themselves', async () => {
+  await using dir = await tempDir();
+  const held = gate();
+  const script = holding(held, (request) => (asked(request).includes('wait here') ? { hang: true } : undefined));
+  await using at = await scene(dir.path, script, { entry: { queue_mode: 'collect' } });
+  const said = (platformId: string, senderId: string, text: string) => ({
+    ...{ platformId, senderId, senderName: senderId, text, isGroup: true, mentionsBot: true, chatId: 'group' },
+  });
+  await batch(at, said('m0', 'user-1', 'hold on'));
+  await until('it is at work', () => at.model.requests.length === 1);
+  await batch(at, said('m1', 'user-1', 'wait here'), said('m2', 'ben', 'what is new?'), said('m3', 'user-1', 'and wait on'));
+  held.open();
+  await until('what waited is at work', () => at.model.requests.length === 2);
+  expect(asked(at.model.requests[1] as ModelRequest)).toContain('[from ben] what is new?');
+  await batch(at, said('m4', 'user-1', '/stop'));
+  await until('ben is answered', () => at.channel.texts('group').includes('did [from ben] what is new?'));
+  expect(at.channel.texts('group')[1]).toBe('🛑 Cancelled.\nWork of: user-1');
+});
+
 test('speculative: an overflow turn knows nothing of the question before it, and the history ends up in the order of time', async () => {
   await using dir = await tempDir();
   const held = gate();

@@ -84,7 +84,10 @@ export type Admission =
 export interface Cancels {
   /** Rows of the lane of the answered message, of all lanes of its chat, or the run of this key alone. */
   readonly where: 'lane' | 'chat' | { readonly run: string };
-  /** Only rows that this person began, see `principalOf`. Absent: all rows. */
+  /**
+   * Only rows that this person began, see `principalOf`. What others said in these (queue mode collect) waits
+   * anew, unless a model had answered. Absent: all rows.
+   */
   readonly principal?: string;
   /**
    * In place of `parts` when there was such a row, and to the same lanes. Called inside the transaction: it

@@ -2,13 +2,26 @@
  * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
  * forgotten with them.
  */
-import { chatKey, chatOfLane, childSessions, isLaneOf, sessionOfChat, TASK_SESSIONS, tasksWithin } from '../core/ids.ts';
+import {
+  chatKey,
+  chatOfLane,
+  childSessions,
+  isLaneOf,
+  messageKey,
+  principalOf,
+  sessionOfChat,
+  TASK_SESSIONS,
+  tasksWithin,
+} from '../core/ids.ts';
 import { JOB_SESSIONS } from '../core/job.ts';
 import type { Prompt } from '../core/new-run.ts';
+import { MERGED } from '../core/queueing.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
+import { isBlocked } from './blocks.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveNote } from './ended-note.ts';
 import { noteJobEnd } from './jobs.ts';
+import { isDenied } from './pairing.ts';
 import { writeEvent } from './record.ts';
 import { KEPT_FROM, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { addLines } from './session-lines.ts';
@@ -44,8 +57,9 @@ export function cancelRuns(store: Store, stop: Stop, cancels: Cancels, change: C
   const { where, principal, stoppedMark } = cancels;
   const found =
     typeof where === 'object' ? unfinishedOf(store, where.run) : where === 'lane' ? inLane(store, stop) : inChat(store, stop);
-  const meant = found.filter((record) => principal === undefined || record.principal === principal);
-  return cancelTrees(store, meant, stoppedMark, change);
+  if (principal === undefined) return cancelTrees(store, found, stoppedMark, change);
+  const own = found.filter((record) => record.principal === principal);
+  return reopenMerged(store, principal, cancelTrees(store, own, stoppedMark, change), change);
 }
 
 /** As `cancelRuns`, of all runs on the account of a person, wherever. Reads whatever is under way. */
@@ -56,7 +70,27 @@ export function cancelRunsOf(
   change: Change,
 ): readonly EndedRun[] {
   const found = [...unfinished(store, 'principal = ?', [principal]), ...parked(store, 'principal = ?', [principal])];
-  return cancelTrees(store, found, stoppedMark, change);
+  return reopenMerged(store, principal, cancelTrees(store, found, stoppedMark, change), change);
+}
+
+/**
+ * What other people said in requests of this person is answered by itself, where no model had answered these:
+ * after that a tool may have run for it.
+ */
+function reopenMerged(store: Store, principal: string, ended: readonly EndedRun[], change: Change): readonly EndedRun[] {
+  for (const { row, hasSteps } of ended) {
+    for (const one of hasSteps ? [] : (row.message?.queued ?? [])) {
+      if (principalOf(one) === principal || isBlocked(store, one) || isDenied(store, one)) continue;
+      const found = store.db.get<{ lane: string }>(
+        `UPDATE run SET state = 'NEW', outcome = NULL, finished_at = NULL WHERE key = ? AND state = 'DONE' AND outcome = ? RETURNING lane`,
+        ...[messageKey(one), `${MERGED}${row.key}`],
+      );
+      if (!found) continue;
+      change.active += 1;
+      change.woken.add(found.lane);
+    }
+  }
+  return ended;
 }
 
 /**

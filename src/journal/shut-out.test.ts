@@ -225,6 +225,40 @@ test('S3 who is revoked is turned away like one who was denied, and can be let i
   expect(await at.pairing.decided(who)).toBe('approved');
 });
 
+/** One request of Eve with the words of others behind hers, whose first model call is under way. */
+async function collect({ journal }: OpenedJournal, lane: string): Promise<RunRow> {
+  const group = { chatId: lane, isGroup: true, mentionsBot: true };
+  const said = (senderId: string) => message(`${lane}-${senderId}`, { ...group, senderId });
+  const place = { lane, session: `_main:test:${lane}` };
+  await journal.accept(
+    ['eve', 'ada', 'bob', 'cleo', 'eve2'].map((id) => ({ kind: 'admit' as const, message: said(id), ...place })),
+  );
+  const [first, ...others] = await journal.waiting(lane, 9);
+  const row = await journal.claim(first?.seq ?? 0, undefined, { merged: others.map(({ seq }) => seq), superseded: [] });
+  if (!row) throw new Error('nothing was claimed');
+  return row;
+}
+
+test.each([BLOCK, REVOKE])('what others said in a collected request of one who is $as is answered by itself', async (write) => {
+  await using at = await setup();
+  const { journal, pairing } = at;
+  await collect(at, 'test/bot/g1');
+  const answered = await collect(at, 'test/bot/g2');
+  await journal.step(answered.seq, answered.generation, { n: 0, kind: 'model', state: 'DONE', value: '{}' });
+  await journal.commit([{ ...BLOCK, who: { channel: 'test', senderId: 'bob' } }]);
+  await pairing.request({ channel: 'test', account: 'bot', senderId: 'cleo', senderName: 'X', chatId: 'c' }, 0);
+  await journal.commit([{ ...REVOKE, who: { channel: 'test', senderId: 'cleo' } }]);
+  await journal.commit([write]);
+  const left = (await journal.waiting('test/bot/g1', 9)).map((row) => [row.message?.senderId, row.generation]);
+  // Nothing of Bob, who is blocked, and of Cleo, who is revoked.
+  expect(left).toEqual([
+    ['ada', 0],
+    ['eve2', 0],
+  ]);
+  // A tool may have run for them.
+  expect(await journal.waiting('test/bot/g2', 9)).toEqual([]);
+});
+
 test('a block that is lifted leaves a stranger, who may ask again', async () => {
   await using at = await setup();
   const { journal, pairing, people } = at;

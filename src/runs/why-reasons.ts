@@ -140,7 +140,7 @@ export function endOf(outcome: string, isDead: boolean): Reason {
   if (outcome.startsWith(STEERED))
     return toReason([`It was steered: told to the turn that ran, of ${outcome.slice(STEERED.length)}`, QUEUE]);
   if (outcome.startsWith(MERGED))
-    return toReason([`It was merged: answered together with ${outcome.slice(MERGED.length)}`, QUEUE]);
+    return toReason([`It was merged: one request with ${outcome.slice(MERGED.length)}, and it ended as that did`, QUEUE]);
   const givenUp = GIVEN_UP.find(([pattern]) => pattern.test(outcome));
   if (givenUp) return { text: `It was given up: ${outcome}`, configKey: givenUp[1] };
   const code = /^failed:(.*)$/.exec(outcome)?.[1];
