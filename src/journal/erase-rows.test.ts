@@ -97,6 +97,28 @@ test('a quotation of another person stays, also where its words are as short', a
   }
 });
 
+test('words of an erased person that were joined to the request of another one are taken out of it', async () => {
+  await using dir = await tempDir();
+  await using at = await journalOf(dir.path, [said(1, 'ben', 'first'), said(2, EVE.senderId, 'words of Eve')]);
+  const [first, second] = await at.journal.waiting(LANE, 5);
+  const row = await at.journal.claim(first?.seq ?? 0, undefined, { merged: [second?.seq ?? 0], superseded: [] });
+  await at.journal.release(row?.seq ?? 0, row?.generation ?? 0);
+  expect((await at.people.rows([EVE]))['toldToOthers']).toMatchObject([{ text: 'words of Eve' }]);
+  await at.erase();
+  const [left] = await at.journal.waiting(LANE, 5);
+  expect(left?.message).toMatchObject({ text: 'first', queued: [] });
+});
+
+test('what others said behind an erased person in one request is left, and waits anew', async () => {
+  await using dir = await tempDir();
+  await using at = await journalOf(dir.path, [said(1, EVE.senderId, 'words of Eve'), said(2, 'ben', 'second')]);
+  const [first, second] = await at.journal.waiting(LANE, 5);
+  await at.journal.claim(first?.seq ?? 0, undefined, { merged: [second?.seq ?? 0], superseded: [] });
+  await at.erase();
+  const left = await at.journal.waiting(LANE, 5);
+  expect(left.map(({ message }) => message?.text)).toEqual(['second']);
+});
+
 test('an export has what others quote of a person, in messages and in tasks, and no word of those', async () => {
   await using dir = await tempDir();
   const replyTo = quote('ok 1', { senderId: EVE.senderId });
