@@ -47,7 +47,7 @@ export class OutputSink implements AsyncDisposable {
   #headHas = 0;
   #tail: Buffer[] = [];
   #tailHas = 0;
-  /** Absent up to the first byte. Used again for each block: what is made for each chunk outlives it as garbage. */
+  /** Absent up to the first byte. Used again for each block, so that no chunk leaves garbage. */
   #block: Buffer | undefined;
   #blockHas = 0;
   #bytes = 0;
