@@ -219,8 +219,10 @@ function judge(
       const why = about && whyOf(about, { now: Date.now(), daemon });
       const now = typeof says === 'function' ? says() : says;
       const right = daemon === 'down' ? (saysLater ?? now) : now;
-      const isRight = why !== undefined && (right.test(why.verdict) || (lost.has(key) && MAYBE_LOST.test(why.verdict)));
-      if (!isRight || (why.configKey ?? null) !== configKey)
+      const isAsSaid = why !== undefined && right.test(why.verdict) && (why.configKey ?? null) === configKey;
+      // No key of the config could have kept a kill from it.
+      const isLost = why !== undefined && lost.has(key) && MAYBE_LOST.test(why.verdict) && why.configKey === undefined;
+      if (!isAsSaid && !isLost)
         wrong.push(`${kind} ${key}, daemon ${daemon}: ${why?.verdict ?? 'unknown'} (${why?.configKey ?? 'no key'})`);
     }
     return wrong;
