@@ -74,10 +74,10 @@ test('F22 a first start that lies ahead was told by a wrong clock, and hides not
   expect(notAhead(near, NOW)).toBe(near);
 });
 
-test('F22 a first start that lies ahead is corrected by the first commit after the clock was', async () => {
+/** What reads and writes the cursor, with the clock that it goes by. */
+function kept(before?: Cursor) {
   const clock = new JumpingClock(NOW);
-  clock.jump(day);
-  let stored: string | undefined;
+  let stored = before && formatCursor(before);
   const host: ChannelHost = {
     cursor: async () => stored,
     receive: async (_batch, cursor) => {
@@ -92,13 +92,37 @@ test('F22 a first start that lies ahead is corrected by the first commit after t
     ...{ host, clock, signal, logger: new MemoryLogger(), channel: 'discord', account: 'bot', catchUpMs: day },
     ...{ random: () => 0.5, onTrouble: () => undefined },
   });
+  return { clock, handover, stored: () => parseCursor(stored) };
+}
+
+test('F22 a first start that lies ahead is corrected by the first commit after the clock was', async () => {
+  const { clock, handover, stored } = kept();
+  clock.jump(day);
   handover.meet(chat(1));
   await handover.commit([], undefined);
-  expect(parseCursor(stored)?.since).toBe(idAt(NOW + day));
+  expect(stored()?.since).toBe(idAt(NOW + day));
   clock.jump(-day);
   await handover.commit([], undefined);
-  const { since, seen } = parseCursor(stored) ?? firstCursor(0);
+  const { since, seen } = stored() ?? firstCursor(0);
   expect([since, seen.get(chat(1))]).toEqual([idAt(NOW), idAt(NOW)]);
+});
+
+test.each([NOW, day])('F22 a clock that is %d ms behind for a moment leaves the cursor as it was', async (behind) => {
+  const first = firstCursor(NOW - 3_600_000);
+  const { clock, handover, stored } = kept({ ...first, seen: new Map([[chat(1), idAt(NOW - 60_000)]]) });
+  clock.jump(-behind);
+  await handover.cursor();
+  clock.jump(behind);
+  await handover.commit([], undefined);
+  expect(stored()?.since).toBe(first.since);
+  expect(stored()?.seen.size).toBe(1);
+});
+
+test('F22 a cursor that was written under a clock of 1970 can be read again', async () => {
+  const { clock, handover, stored } = kept(firstCursor(NOW - 3_600_000));
+  clock.jump(-NOW);
+  await handover.commit([], undefined);
+  expect(stored()).toBeDefined();
 });
 
 test('chats of servers that were silent for long are forgotten, private chats are not', () => {

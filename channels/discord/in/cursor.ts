@@ -35,12 +35,16 @@ export function firstCursor(now: number): Cursor {
 }
 
 /**
- * The cursor itself, or where its first start lies ahead of `now`, one that starts now: a clock that was set
- * back since told it, and what is missed until then would never be fetched. So it is with chats of which
- * nothing else is known.
+ * The cursor itself, or where its first start lies ahead of `now`, one that starts now: what is missed until
+ * then would never be fetched. The first start was recorded by a clock that was ahead and has been set back
+ * since; chats that still carry that time are corrected with it. Where an id of the platform lies ahead as
+ * well, it is `now` that is wrong, and the cursor stays as it is.
  */
 export function notAhead(cursor: Cursor, now: number): Cursor {
-  if (compareIds(cursor.since, idAt(now + AHEAD_MS)) <= 0) return cursor;
+  const latest = idAt(now + AHEAD_MS);
+  if (compareIds(cursor.since, latest) <= 0) return cursor;
+  const told = [...cursor.seen.values(), ...cursor.joined.values()].filter((id) => id !== cursor.since);
+  if (told.some((id) => compareIds(id, latest) > 0)) return cursor;
   const since = idAt(now);
   const corrected = (ids: ReadonlyMap<string, string>) =>
     new Map([...ids].map(([chat, id]) => [chat, id === cursor.since ? since : id] as const));

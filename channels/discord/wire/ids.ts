@@ -21,15 +21,17 @@ export function isGatewayUrl(value: unknown): value is string {
 
 /** First millisecond of 2015 (https://discord.com/developers/docs/reference#snowflakes). */
 const EPOCH_MS = 1_420_070_400_000;
+/** From here on an id has the 15 digits by which one is recognised. */
+const FIRST_MS = 24_000_000;
 
 /** When an id was made, in ms since 1970. Ids rise with time, over all of Discord. */
 export function timeOf(id: string): number {
   return Number(BigInt(id) >> 22n) + EPOCH_MS;
 }
 
-/** The smallest id that can be made at a time. */
+/** The smallest id that can be made at a time; of a time before the first hours of 2015, that of then. */
 export function idAt(ms: number): string {
-  return String(BigInt(Math.max(1, Math.round(ms) - EPOCH_MS)) << 22n);
+  return String(BigInt(Math.max(FIRST_MS, Math.round(ms) - EPOCH_MS)) << 22n);
 }
 
 export function compareIds(a: string, b: string): number {
