@@ -33,7 +33,11 @@ describe('arguments', () => {
     expect(await run(echo, json)).toMatchObject({ ok: false, output: expect.stringContaining('725653563933458437') });
     expect(parseArguments('probe', json)).toMatchObject({ ok: false });
     expect(await run(echo, '{"ids":[1,-9007199254740993]}')).toMatchObject({ ok: false });
-    // Held exactly, or by the rules of floating point.
+    // Held exactly, and written otherwise all the same: as 725653563933458400.
+    expect(await run(echo, '{"id":725653563933458432}')).toMatchObject({
+      ...{ ok: false, output: expect.stringContaining('725653563933458432') },
+    });
+    // Written as they were, or by the rules of floating point.
     const kept = '{"id":9007199254740991,"even":9007199254740994,"float":3.141592653589793116,"text":"725653563933458437"}';
     expect((await run(echo, kept)).output).toBe(JSON.stringify(JSON.parse(kept)));
     expect((await run(echo, '{"n":1e30,"m":1e400}')).ok).toBe(true);

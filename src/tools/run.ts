@@ -2,12 +2,11 @@ import type { Clock } from '../core/ports.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import { systemClock } from '../lib/clock.ts';
 import { isDeep } from '../lib/json-depth.ts';
+import { alteredNumberIn } from '../lib/long-numbers.ts';
 import { sanitize, shapeOutput } from './output.ts';
 
 /** Spec G1. */
 const MAX_ARGUMENT_BYTES = 1024 * 1024;
-/** A whole number of fewer digits is kept exactly. */
-const LONG_NUMBER = /\d{16}/;
 
 export interface RunToolOptions {
   readonly timeoutMs: number;
@@ -55,33 +54,18 @@ export function parseArguments(name: string, json: string): Parsed {
     const args: unknown = JSON.parse(json);
     // What decides on a call could not write them down, for a person or for a hash.
     if (isDeep(args)) return { ok: false, problem: `Error: the arguments of ${name} are nested too deeply.` };
-    const inexact = LONG_NUMBER.test(json) ? inexactIn(json) : undefined;
-    if (inexact !== undefined) {
-      const fix = 'Send it as a string, if the tool takes one; otherwise the call cannot be made.';
-      return {
-        ok: false,
-        problem: `Error: the arguments of ${name} have the number ${inexact}, which is not kept exactly. ${fix}`,
-      };
+    const altered = alteredNumberIn(json);
+    if (altered !== undefined) {
+      const shown = altered.length > 40 ? `${altered.slice(0, 40)}…` : altered;
+      const problem = `the arguments of ${name} contain the whole number ${shown}, which is too long to be passed on unchanged`;
+      const fix = 'Send it as a string if the tool takes one; otherwise do not make this call.';
+      return { ok: false, problem: `Error: ${problem}. ${fix}` };
     }
     return { ok: true, args };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
     return { ok: false, problem: `Error: the arguments of ${name} are not valid JSON (${detail}). Send one JSON object.` };
   }
-}
-
-/**
- * The first whole number that parsing turns into another one, as it is written: it would be the id of another
- * thing, in the call and in what a person approves.
- */
-function inexactIn(json: string): string | undefined {
-  let found: string | undefined;
-  JSON.parse(json, (_key, value: unknown, { source = '' }: { readonly source?: string } = {}) => {
-    if (typeof value === 'number' && /^-?\d{16,}$/.test(source) && (!Number.isFinite(value) || BigInt(source) !== BigInt(value)))
-      found ??= source.length > 40 ? `${source.slice(0, 40)}…` : source;
-    return value;
-  });
-  return found;
 }
 
 async function runLimited(tool: Tool, args: unknown, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {

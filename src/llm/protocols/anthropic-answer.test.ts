@@ -70,3 +70,10 @@ test('F29 a refusal names its category, is billed and not repeated; an unknown s
   const unknown = failureOf(await answer(anthropicStart(), anthropicText('x'), anthropicEnd('network_error')));
   expect(unknown).toMatchObject({ kind: 'malformed', retryable: true });
 });
+
+test('numbers of arguments that come whole with the start of a call stay as they were written', async () => {
+  const args = '{"id":9007199254740993}';
+  const block = anthropicBlock(0, { type: 'tool_use', id: 'c', name: 'probe', input: 'ARGS' }).replace('"ARGS"', args);
+  const events = await answer(anthropicStart(), block, anthropicEnd('tool_use'));
+  expect(answerOf(events).toolCalls).toEqual([{ id: 'c', name: 'probe', arguments: args }]);
+});

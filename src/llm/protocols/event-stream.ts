@@ -1,6 +1,7 @@
 /** Server-sent events: bytes -> lines -> JSON (html.spec.whatwg.org/multipage/server-sent-events.html). */
 import { setImmediate } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { parseKeepingNumbers } from '../../lib/long-numbers.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { createLimit } from './wire-guard.ts';
@@ -70,7 +71,7 @@ export async function* readEvents(
 }
 
 function payloadOf({ event, data }: EventSourceMessage): unknown {
-  const payload = event === 'error' ? jsonOrText(data) : (JSON.parse(data) as unknown);
+  const payload = event === 'error' ? jsonOrText(data) : parseKeepingNumbers(data);
   const { error } = asRecord(payload);
   if (error || event === 'error') throw new AnsweredError(undefined, error || payload);
   return payload;

@@ -264,6 +264,16 @@ describe('answers', () => {
     expect(streamedText(events)).toBe('Grüße 👋🏽');
   });
 
+  test.each([false, true])('numbers of a call stay as they were written (without a stream: %s)', async (isWhole) => {
+    const args = '{"id":9007199254740993,"ids":[725653563933458432,-12345678901234567890,1],"half":0.5}';
+    const chunk = geminiChunk([{ functionCall: { name: 'probe', args: 'ARGS' } }]).replace('"ARGS"', args);
+    const list = `[${[chunk, geminiEnd()].map((event) => event.replace(/^data: /, ''))}]`;
+    const whole: Reply = { headers: { 'content-type': 'application/json' }, pieces: [list] };
+    const { events } = await run(isWhole ? whole : stream([chunk, geminiEnd()]));
+    const last = events.at(-1);
+    expect(last?.type === 'done' && last.answer.toolCalls.map((call) => call.arguments)).toEqual([args]);
+  });
+
   test('calls without an id get one each, in one chunk or in several', async () => {
     const one = { name: 'f', arguments: '{}' };
     const { events } = await run(stream([geminiCalls([one, one]), geminiCalls([one]), geminiEnd()]));

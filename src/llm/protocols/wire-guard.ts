@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { ModelFailure } from '../../core/model.ts';
 import type { HttpAnswer, HttpFetch } from '../../lib/http-fetch.ts';
 import { isDeep } from '../../lib/json-depth.ts';
+import { parseKeepingNumbers } from '../../lib/long-numbers.ts';
 import { createFailure, quote } from '../failure.ts';
 
 /** Spec B7: SSE buffer cap. A longer line is a broken or hostile server (F28). */
@@ -155,7 +156,7 @@ function eventsOf(json: string, status: number): string {
   if (json.length > JSON_CHARS)
     throw fault('malformed', `the server answered with JSON past the limit (${json.length} characters)`, status);
   try {
-    const answer: unknown = JSON.parse(json);
+    const answer = parseKeepingNumbers(json);
     return (Array.isArray(answer) ? answer : [answer]).map((one) => `data: ${JSON.stringify(one)}\n\n`).join('');
   } catch {
     throw fault('malformed', `the server answered with invalid JSON (${quote(json).length} characters)`, status);
