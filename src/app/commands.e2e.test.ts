@@ -134,13 +134,16 @@ test('new Markdown files of a turn come with its answer, at most three, and chan
   expect(rig.channel.sent).toHaveLength(5);
 });
 
-test('a new Markdown file does not come with the answer of a model that may send no file', async () => {
+test.each([
+  ['the model of the turn', 'scripted', {}],
+  ['one that answered an earlier step in its place', 'other', { provider: 'other' }],
+])('a new Markdown file does not come with the answer where %s may send no file', async (_who, denied, answered) => {
   await using dir = await tempDir();
   const write = { name: 'write_file', arguments: { path: 'a.md', content: '# a' } };
   const model = scriptedModel(({ messages }) =>
-    messages.at(-1)?.role === 'tool' ? 'written' : { text: '', toolCalls: [write] },
+    messages.at(-1)?.role === 'tool' ? 'written' : { text: '', toolCalls: [write], ...answered },
   );
-  const sections = { tool_policy_by_provider: { scripted: { deny: ['send_file'] } } };
+  const sections = { tool_policy_by_provider: { [denied]: { deny: ['send_file'] } } };
   await using rig = await testDaemon({ dataDir: dir.path, model, sections });
   await say(rig, 'write');
   await rig.daemon.gateway.idle();

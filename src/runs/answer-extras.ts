@@ -1,8 +1,10 @@
 // the answer of a turn in a chat -> with the model's thoughts above it, the cost of it below it, and its
 //   new Markdown files
+import { decodeAnswer } from '../agent/stored-steps.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { RunRow } from '../core/run.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
+import type { StepRecord } from '../core/step.ts';
 import type { AttachedFile } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
 import { plainName } from '../lib/plain-name.ts';
@@ -25,13 +27,35 @@ export interface AnswerExtras {
 /** How a file of the agent came about, for the policy. */
 export interface Made {
   readonly taint: number;
-  /** Ids of the model that the turn was given, and of the one that answered in its place. */
+  /** Ids of the model that the turn was given, and of those that answered in its place. */
   readonly models: readonly string[];
 }
 
+/** Which models answered a run; every one may have written a file. */
+export class AnsweredBy {
+  /** Ids, those of earlier attempts included. */
+  readonly models = new Set<string>();
+  /** The newest model call of this attempt; absent = it made none. */
+  call: UsageEntry | undefined;
+
+  /** `recorded`: the steps of earlier attempts. */
+  constructor(recorded: readonly StepRecord[]) {
+    for (const { kind, value } of recorded) {
+      const answer = kind === 'model' ? decodeAnswer(value)?.answer : undefined;
+      if (answer) this.models.add(idOf(answer));
+    }
+  }
+
+  /** Of a step; absent where it was no call that is counted. */
+  add(usage: UsageEntry | undefined): void {
+    if (!usage) return;
+    this.call = usage;
+    this.models.add(idOf(usage));
+  }
+}
+
 export interface Spent {
-  /** Of the newest model call of this attempt; absent = it made none. */
-  readonly call?: UsageEntry | undefined;
+  readonly answered: AnsweredBy;
   /** Id of the model that the turn was given; what is said of the model where none was called. */
   readonly model: string;
   /** Since the message was taken up, without what it waited. */
@@ -49,7 +73,7 @@ export async function withExtras(
   if (outcome.kind !== 'answered' || row.source.kind !== 'chat') return result;
   const thought = (await extras.showsThoughts(row)) ? thoughtText(result.lines) : '';
   const line = extras.annotates(row) ? annotation(result, spent) : '';
-  const files = await newFiles(result, row, { extras, models: [spent.model, answeredBy(spent)], signal });
+  const files = await newFiles(result, row, { extras, models: [spent.model, ...spent.answered.models], signal });
   return {
     ...result,
     outcome: { ...outcome, text: `${thought}${outcome.text}${line}` },
@@ -69,13 +93,14 @@ function thoughtText(lines: readonly SessionMessage[]): string {
     .join('\n')}\n\n`;
 }
 
-function answeredBy({ call, model }: Spent): string {
-  return call ? `${call.provider}/${call.model}` : model;
+function idOf({ provider, model }: Pick<UsageEntry, 'provider' | 'model'>): string {
+  return `${provider}/${model}`;
 }
 
 function annotation({ usage }: AgentResult, spent: Spent): string {
   const tokens = `${shortCount(usage.tokensIn)} in · ${shortCount(usage.tokensOut)} out`;
-  return `\n\n_${plainName(answeredBy(spent))} · ${tokens} · ${Math.round(spent.ms / 1_000)}s_`;
+  const { call } = spent.answered;
+  return `\n\n_${plainName(call ? idOf(call) : spent.model)} · ${tokens} · ${Math.round(spent.ms / 1_000)}s_`;
 }
 
 async function newFiles(

@@ -3,7 +3,6 @@ import { runAgent } from '../agent/run.ts';
 import { isAwaited, isBackground } from '../core/awaited.ts';
 import { jobOf } from '../core/child.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind } from '../core/model.ts';
 import { INTERRUPTED } from '../core/queueing.ts';
 import { channelOf, type RunRow, targetOf } from '../core/run.ts';
@@ -11,7 +10,7 @@ import type { AgentResult } from '../core/turn.ts';
 import { type AnswerPlace, INTERRUPTED_MARK } from '../delivery/answer-place.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { accessOf } from './access.ts';
-import { withExtras } from './answer-extras.ts';
+import { AnsweredBy, withExtras } from './answer-extras.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { type End, type Ended, kindsOf, onlyWords, resultOf, withNotice, withTaint } from './ended.ts';
@@ -242,7 +241,7 @@ export class Runner {
     const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const recorded = await journal.steps(row.seq);
     const begun = clock.monotonic();
-    let call: UsageEntry | undefined;
+    const answered = new AnsweredBy(recorded);
     this.#noted.found(key, recorded);
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { opening: turn.opening, content: taskPrompt(row, turn.text), media: turn.media });
@@ -268,7 +267,7 @@ export class Runner {
         recorded,
         record: async (step, usage) => {
           const taint = turn.taint | (step.taint ?? 0);
-          call = usage ?? call;
+          answered.add(usage);
           if (!(await writes.write(progress.with(taint === 0 ? step : { ...step, taint }), usage)))
             ended.abort(new RunStopped('fenced'));
           else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
@@ -287,7 +286,7 @@ export class Runner {
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay?.settled();
-    const spent = { call, model: chosen.model.id, ms: (row.ranMs ?? 0) + clock.monotonic() - begun };
+    const spent = { answered, model: chosen.model.id, ms: (row.ranMs ?? 0) + clock.monotonic() - begun };
     return await withExtras(withNotice(result, turn.notice), row, { extras: this.#options.extras, spent, signal });
   }
 }
