@@ -13,6 +13,8 @@ interface KnownNames {
   readonly channels: readonly string[];
   /** As `LoadOptions.providers`. */
   readonly providers: ReadonlyMap<string, string> | undefined;
+  /** Providers that the config names for its models, by any of their names. */
+  readonly used: readonly string[];
 }
 
 /**
@@ -20,7 +22,7 @@ interface KnownNames {
  * person of a channel there is, and every chat of an MCP client one of a channel there is. A misspelt one
  * would protect from nothing.
  */
-export function checkTools(value: unknown, original: unknown, { channels, providers }: KnownNames): readonly Finding[] {
+export function checkTools(value: unknown, original: unknown, { channels, providers, used }: KnownNames): readonly Finding[] {
   const senders = Object.keys(recordAt(value, [POLICY, 'senders']));
   const places: readonly (readonly PropertyKey[])[] = [
     [POLICY],
@@ -43,7 +45,7 @@ export function checkTools(value: unknown, original: unknown, { channels, provid
     ),
     ...senders.flatMap((sender) => checkSender(sender, [POLICY, 'senders', sender], channels)),
     ...checkNotify(value, original, channels),
-    ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers)),
+    ...Object.keys(recordAt(value, [BY_PROVIDER])).flatMap((name) => checkProvider(name, providers, used)),
     ...Object.keys(recordAt(value, [CLIENTS])).flatMap((name) => checkChats([CLIENTS, name, 'chats'], value, original, channels)),
   ];
 }
@@ -110,13 +112,23 @@ function checkSender(sender: string, path: readonly PropertyKey[], channels: rea
 }
 
 /** The name of a model can be any; what is nearly the name of a provider is meant as one. */
-function checkProvider(name: string, providers: ReadonlyMap<string, string> = new Map()): readonly Finding[] {
+function checkProvider(
+  name: string,
+  providers: ReadonlyMap<string, string> = new Map(),
+  used: readonly string[],
+): readonly Finding[] {
   const [provider = ''] = name.split('/', 1);
   const about = { severity: 'error', path: [BY_PROVIDER, name], atKey: true } as const;
   const own = providers.get(provider);
-  // Calls have the provider's own name. With a `/` it may be a model of another one: OpenRouter's "google/…".
+  // Calls have the provider's own name.
   if (own !== undefined && own !== name && provider === name)
     return [{ ...about, message: `a rule for "${name}" is never in force`, hint: `write "${own}", the provider's own name` }];
+  // With a `/` it may be a model that a gateway names so, as OpenRouter does with "google/…".
+  if (own !== undefined && own !== provider && used.some((one) => providers.get(one) === own)) {
+    const message = `a rule for "${name}" is in force only for a gateway, such as OpenRouter, that names a model so`;
+    const hint = `for calls to ${own} itself write "${own}${name.slice(provider.length)}"`;
+    return [{ ...about, severity: 'warning', message, hint }];
+  }
   const meant = own === undefined ? nearest(provider, providers.keys()) : undefined;
   if (meant === undefined) return [];
   return [{ ...about, message: `${JSON.stringify(provider.slice(0, 60))} is no provider`, hint: `did you mean "${meant}"?` }];

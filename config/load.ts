@@ -164,7 +164,7 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   const channels = await checkChannels(value, migrated.value, options);
   findings.push(
     ...channels.findings,
-    ...checkTools(value, migrated.value, { channels: channels.names, providers: options.providers }),
+    ...checkTools(value, migrated.value, { channels: channels.names, providers: options.providers, used: usedProviders(value) }),
   );
   if (!checked.data) return { data: undefined, findings };
   const { gateway } = checked.data;
@@ -192,6 +192,20 @@ function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } 
 /** The names of providers: of the main model, those that stand by, and the named ones. */
 function checkProviders(original: unknown, value: unknown, providers: LoadOptions['providers']): readonly Finding[] {
   if (providers === undefined) return [];
+  return providerPlaces(value).flatMap((path): Finding[] => {
+    const provider = valueAt(value, path);
+    if (typeof provider !== 'string' || providers.has(provider.trim().toLowerCase())) return [];
+    return [{ severity: 'error', path, ...describeChoice([...providers.keys()], valueAt(original, path)) }];
+  });
+}
+
+/** As they are written, in lower case. */
+function usedProviders(value: unknown): readonly string[] {
+  const names = providerPlaces(value).map((path) => valueAt(value, path));
+  return names.flatMap((name) => (typeof name === 'string' ? [name.trim().toLowerCase()] : []));
+}
+
+function providerPlaces(value: unknown): readonly (readonly PropertyKey[])[] {
   const spare = valueAt(value, ['fallback_models']);
   const named = valueAt(value, ['models']);
   const entries: PropertyKey[][] = [
@@ -199,12 +213,7 @@ function checkProviders(original: unknown, value: unknown, providers: LoadOption
     ...(Array.isArray(spare) ? spare.map((_, at): PropertyKey[] => ['fallback_models', at]) : []),
     ...(typeof named === 'object' && named !== null ? Object.keys(named).map((name): PropertyKey[] => ['models', name]) : []),
   ];
-  return entries.flatMap((entry): Finding[] => {
-    const path = [...entry, 'provider'];
-    const provider = valueAt(value, path);
-    if (typeof provider !== 'string' || providers.has(provider.trim().toLowerCase())) return [];
-    return [{ severity: 'error', path, ...describeChoice([...providers.keys()], valueAt(original, path)) }];
-  });
+  return entries.map((entry) => [...entry, 'provider']);
 }
 
 function toProblem(finding: Finding, parsed: ParsedJson, text: string, file: string | undefined): Problem {

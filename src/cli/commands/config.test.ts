@@ -197,9 +197,26 @@ test('a rule under another name of a provider, which no call has, stops the star
   const config = { provider: 'google', tool_policy_by_provider: { google: { deny: ['shell'] } } };
   await cli.write('.gatehouse/config.json', JSON.stringify(config));
   expect(await cli.run('config', 'check')).toMatchObject({ code: 78, stderr: expect.stringContaining('write "gemini"') });
-  const own = { ...config, tool_policy_by_provider: { gemini: { deny: ['shell'] }, 'google/gemini-3': {} } };
+  const own = { ...config, tool_policy_by_provider: { gemini: { deny: ['shell'] } } };
   await cli.write('.gatehouse/config.json', JSON.stringify(own));
-  expect(await cli.run('config', 'check')).toMatchObject({ code: 0 });
+  expect(await cli.run('config', 'check')).toMatchObject({ code: 0, stderr: expect.not.stringContaining('in force') });
+});
+
+test('a rule for a model under another name of its provider is warned of, and one for a model that a gateway names so is not', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.env = { XAI_API_KEY: 'k', OPENROUTER_API_KEY: 'k' };
+  const checked = async (config: object) => {
+    await cli.write('.gatehouse/config.json', JSON.stringify(config));
+    return await cli.run('config', 'check');
+  };
+  const rule = { tool_policy_by_provider: { 'grok/grok-5': { deny: ['shell'] } } };
+  const warned = { code: 0, stderr: expect.stringContaining('write "xai/grok-5"') };
+  expect(await checked({ provider: 'grok', model: 'grok-5', ...rule })).toMatchObject(warned);
+  const spare = { fallback_models: [{ provider: 'xai', model: 'grok-5' }] };
+  expect(await checked({ provider: 'openrouter', model: 'grok/grok-5', ...spare, ...rule })).toMatchObject(warned);
+  const passedOn = await checked({ provider: 'openrouter', model: 'grok/grok-5', ...rule });
+  expect(passedOn).toMatchObject({ code: 0, stderr: expect.not.stringContaining('in force') });
 });
 
 test('the command that stores a missing key is named with the provider, or with the variable where that key is not used', async () => {
