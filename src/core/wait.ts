@@ -8,6 +8,9 @@ import type { NewPart } from './outbox.ts';
 
 export type WaitKind = 'run' | 'person' | 'timer' | 'signal';
 
+/** Kinds that an answer ends, which can take days. A signal is that of a question about spending. */
+export const OF_PEOPLE: readonly WaitKind[] = ['person', 'signal'];
+
 /** What a wait comes to: it becomes the result of the call that waits. */
 interface WaitValue {
   readonly ok: boolean;

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Journal } from '../../core/journal.ts';
+import type { NewWait } from '../../core/wait.ts';
 import { openJournal } from '../../journal/open.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
@@ -140,20 +141,28 @@ test('that open tasks go on with a daemon only is said where none runs, and of t
   expect((await at.run('show', '1')).stderr).not.toMatch(said);
 });
 
-test('a task that waits for a person is shown with the command that answers', async () => {
+test('a task that waits for an answer is shown with the command that answers, and one that waits for a time is not', async () => {
   await using at = await setup();
-  await at.run('add', 'Summarise');
-  await at.withJournal(async (journal) => {
-    const { seq, generation } = (await journal.claim(1)) ?? expect.fail('there is no row');
-    const about = { text: 'May I?', answer: 'approve', to: 'owner', by: [], expiresAt: at.cli.clock.now() + 60_000 } as const;
-    const waits = [{ callId: 'c', kind: 'person', about, asked: { code: 'AAAAAA', parts: [] } }] as const;
-    await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '', ms: 5 } });
-  });
-  const { stdout, stderr } = await at.run('show', '1');
-  expect([stdout, stderr]).toEqual([
-    expect.stringContaining('waiting_input'),
-    expect.stringContaining('→ gatehouse questions list'),
+  const shown = async (number: number, wait: NewWait) => {
+    await at.run('add', 'Summarise');
+    await at.withJournal(async (journal) => {
+      const { seq, generation } = (await journal.claim(number)) ?? expect.fail('there is no row');
+      const end = { state: 'PARKED', outcome: 'parked', waits: [wait], historyTo: '', ms: 5 } as const;
+      await journal.commit([], { seq, generation, end });
+    });
+    const { stdout, stderr } = await at.run('show', String(number));
+    return [/waiting_\w+/.exec(stdout)?.[0], stderr.includes('→ gatehouse questions list')];
+  };
+  const about = { text: 'May I?', answer: 'approve', to: 'owner', by: [], expiresAt: at.cli.clock.now() + 60_000 } as const;
+  const person: NewWait = { callId: 'c', kind: 'person', about, asked: { code: 'AAAAAA', parts: [] } };
+  expect(await shown(1, person)).toEqual(['waiting_input', true]);
+  // A question about spending is asked for every run that meets the limit.
+  expect(await shown(2, { callId: 'model/0', kind: 'signal', about: 'budget/day/2026-01-01' })).toEqual([
+    'waiting_subagents',
+    true,
   ]);
+  const timer: NewWait = { callId: 'c', kind: 'timer', about: '60 s', due: at.cli.clock.now() + 60_000 };
+  expect(await shown(3, timer)).toEqual(['waiting_subagents', false]);
 });
 
 test.each([

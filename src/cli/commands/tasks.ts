@@ -4,6 +4,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import type { RunEvent } from '../../core/events.ts';
 import { LOCAL_OPERATOR } from '../../core/job.ts';
 import type { Task } from '../../core/task.ts';
+import { OF_PEOPLE } from '../../core/wait.ts';
 import { printable, printableBlock } from '../../lib/printable.ts';
 import { TaskBook } from '../../tasks/book.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
@@ -58,7 +59,11 @@ interface Named {
 
 export const tasksShow: Command<Named> = async (context, { task: words }) => {
   const { deps, out } = context;
-  const { task, children } = await found(context, words, (book) => book.show(OPERATOR, words));
+  const { task, children, isAsking } = await found(context, words, async (book, { waits }) => {
+    const shown = await book.show(OPERATOR, words);
+    const all = await Promise.all([shown.task, ...shown.children].map(({ number }) => waits.of(number)));
+    return { ...shown, isAsking: all.flat().some(({ isOpen, kind }) => isOpen && OF_PEOPLE.includes(kind)) };
+  });
   out.document({ task: taskDocument(task), children: children.map(taskDocument) });
   const now = deps.clock.now();
   out.data(`Task ${task.number}  ${printable(task.title)}`);
@@ -72,7 +77,7 @@ export const tasksShow: Command<Named> = async (context, { task: words }) => {
   if (task.result) out.data(`\n${printableBlock(task.result.output)}`);
   await sayWithoutDaemon(context, [task]);
   if (task.status === 'failed') out.say(`→ gatehouse tasks resume ${task.number} goes on where it stopped`);
-  if (task.status === 'waiting_input') out.say(ANSWER_IT);
+  if (isAsking) out.say(ANSWER_IT);
   return EXIT.ok;
 };
 
@@ -141,7 +146,9 @@ function stepText(event: RunEvent): string | undefined {
     case 'tool.started':
       return `uses ${printable(event.tool)}`;
     case 'parked':
-      return event.kinds.split(' ').includes('person') ? `waits for a person's answer ${ANSWER_IT}` : `waits (${event.kinds})`;
+      return OF_PEOPLE.some((kind) => event.kinds.split(' ').includes(kind))
+        ? `waits for a person's answer ${ANSWER_IT}`
+        : `waits (${event.kinds})`;
     case 'finished':
       return `over: ${printable(event.outcome)}`;
     default:
@@ -166,17 +173,20 @@ export async function sayWithoutDaemon(context: CommandContext, tasks: readonly 
     out.say(`${out.mark('warn', 'stderr')} no daemon is running: open tasks go on once you start \`gatehouse gateway\``);
 }
 
-async function withTasks<T>(context: CommandContext, use: (book: TaskBook) => Promise<T>): Promise<T | undefined> {
-  return await withJournal(context, async (opened) => await use(await bookOn(opened, context)), {
+/** What a command does with the tasks of a journal. */
+type Use<T> = (book: TaskBook, journal: OpenJournal['journal']) => Promise<T>;
+
+async function withTasks<T>(context: CommandContext, use: Use<T>): Promise<T | undefined> {
+  return await withJournal(context, async (opened) => await use(await bookOn(opened, context), opened.journal), {
     remains: remainsFor(context.deps),
   });
 }
 
-async function found<T>(context: CommandContext, words: string, use: (book: TaskBook) => Promise<T>): Promise<T> {
+async function found<T>(context: CommandContext, words: string, use: Use<T>): Promise<T> {
   let isThere = false;
-  const done = await withTasks(context, async (book) => {
+  const done = await withTasks(context, async (book, journal) => {
     isThere = true;
-    return await use(book);
+    return await use(book, journal);
   });
   if (!isThere)
     throw new GatehouseError('GH1003', `there is no task ${printable(words.slice(0, 100))}`, { hint: 'nothing ran here yet' });

@@ -7,7 +7,7 @@ import { clientLane, clientPrincipal, clientRunKey, clientSession } from '../../
 import type { NewRun } from '../../core/new-run.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { PromptedRun } from '../../core/prompted-run.ts';
-import type { WaitKind } from '../../core/wait.ts';
+import { OF_PEOPLE } from '../../core/wait.ts';
 import { mark, words } from '../../lib/marks.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { startTimer } from '../../lib/timer.ts';
@@ -19,9 +19,6 @@ const LOOK_MS = 5_000;
 /** Longest question of a run that is shown to the client. UTF-16 units. */
 const QUESTION_CHARS = 500;
 const MOST_CHARS = 500_000;
-
-/** Waits of these kinds can last for days: a client that asked is told of them and does not wait. */
-const OF_PEOPLE: readonly WaitKind[] = ['person', 'signal'];
 
 export interface AsksOptions {
   readonly journal: Pick<Journal, 'commit' | 'prompted' | 'waits' | 'room' | 'load'>;
