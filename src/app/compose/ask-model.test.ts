@@ -57,6 +57,17 @@ test('a question is one call without tools, booked as a summary, with its data m
   expect(await at.models.window()).toBe(128_000);
 });
 
+test('a model that refuses so much room for thoughts is asked again with less, and once only', async () => {
+  const most: (number | undefined)[] = [];
+  const at = await scene(({ maxOutputTokens = 0 }) => {
+    most.push(maxOutputTokens);
+    return maxOutputTokens > 8_000 || most.length > 2 ? { fail: 'context-length' as const } : 'a sum';
+  });
+  expect(await at.models.ask(QUESTION, never)).toMatchObject({ kind: 'answer', text: 'a sum' });
+  expect(await at.models.ask(QUESTION, never)).toMatchObject({ kind: 'failed' });
+  expect(most).toEqual([100 + 12_288, 100 + 4_096, 100 + 12_288, 100 + 4_096]);
+});
+
 test('what is no answer is a reason without words of the provider', async () => {
   const failure = { kind: 'auth', code: 'GH2101', message: 'words of the provider', hint: 'h', retryable: false } as const;
   const at = await scene([

@@ -27,6 +27,11 @@ const CALL_MS = 180_000;
  * measured with up to 7,400 at its lowest level, and one that meets the limit in its thoughts says nothing.
  */
 const THOUGHTS = 12_288;
+/**
+ * Where that is refused as too long: Groq counts the limit as used, and its free plan has 8,000 tokens a
+ * minute (github.com/zeeyado/koassistant.koplugin/issues/106).
+ */
+const FEWER_THOUGHTS = 4_096;
 const PURPOSE = 'summary';
 const NOTHING = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
 
@@ -77,14 +82,18 @@ async function ask(
   signal.throwIfAborted();
   const { clock, logger } = parts.base.options;
   const model = await modelFor(row, parts);
-  const request = requestOf(question, row, parts);
+  const request = requestOf(question, THOUGHTS, row, parts);
   using limit = timeLimit(clock, CALL_MS, () => new DOMException('it took too long', 'TimeoutError'), signal);
   const emit = eventsOf({ row, as }, parts);
-  const call = { model, request, iteration: 0, emit, clock, signal: limit.signal, ready: undefined };
+  const call = { model, iteration: 0, emit, clock, signal: limit.signal, ready: undefined };
   const who = { runId: row.key, session: row.session, channel: channelOf(row), principal: row.authority.principal };
   const hooked = { ...who, hooks: parts.hooks, clock, model };
   const about = { iteration: 0, messages: request.messages.length, spent: NOTHING };
-  const outcome = await callWithHooks(hooked, about, limit.signal, () => callModel(call));
+  const outcome = await callWithHooks(hooked, about, limit.signal, async () => {
+    const first = await callModel({ ...call, request });
+    if (first.kind !== 'failed' || first.failure.kind !== 'context-length') return first;
+    return await callModel({ ...call, request: requestOf(question, FEWER_THOUGHTS, row, parts) });
+  });
   if (outcome.kind === 'answer' && !model.demo) {
     // What was paid for is used, also where it cannot be written down: the limits count it all the same.
     const entry = entryOf(outcome.answer, request.context, clock.now());
@@ -109,6 +118,7 @@ function replyOf(answer: ModelAnswer): ModelReply {
 
 function requestOf(
   { task, data, maxOutputTokens, temperature, thinking = 'low' }: ModelQuestion,
+  thoughts: number,
   row: RunRow,
   { base }: ModelAccessParts,
 ): ModelRequest {
@@ -124,7 +134,7 @@ function requestOf(
       { id: `${row.key}#data`, role: 'user', content: shown, timestamp },
     ],
     tools: [],
-    maxOutputTokens: Math.min(most, maxOutputTokens + THOUGHTS),
+    maxOutputTokens: Math.min(most, maxOutputTokens + thoughts),
     ...(temperature === undefined ? {} : { temperature }),
     thinking,
     context: contextOf(row),
