@@ -55,6 +55,18 @@ test('what waited in the mailbox through an outage counts in the hour in which i
   expect(loop).toEqual([true, true, true, false]);
 });
 
+test('mail of which the server tells no time counts in the hour in which it was fetched', async () => {
+  const clock = new FakeClock();
+  const cap = new ReplyCap({ perThread: 2, perSender: 3, clock });
+  const mail = at(clock);
+  for (let n = 0; n < 6; n += 1) {
+    expect(cap.admit(mail(String(n), `t${n}`, 0))).toBe(true);
+    await clock.advance(24 * 3_600_000);
+  }
+  const loop = ['a', 'b', 'c', 'd'].map((id) => cap.admit(mail(id, id, 0)));
+  expect(loop).toEqual([true, true, true, false]);
+});
+
 test('F22 a clock that was ahead keeps no window open for longer than its hour', async () => {
   const clock = new JumpingClock();
   const cap = new ReplyCap({ perThread: 1, perSender: 60, clock });

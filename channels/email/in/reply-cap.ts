@@ -40,9 +40,10 @@ export class ReplyCap {
     this.#answered.set(threadKey(place), this.#options.clock.now());
   }
 
-  /** False: this mail must not be answered. `timestamp`: when the mail server received it. */
-  admit({ platformId, timestamp, ...place }: Place & Pick<InboundMessage, 'platformId' | 'timestamp'>): boolean {
+  /** False: this mail must not be answered. `timestamp`: when the mail server received it, 0 = it told none. */
+  admit({ platformId, timestamp: told, ...place }: Place & Pick<InboundMessage, 'platformId' | 'timestamp'>): boolean {
     const { perThread, perSender, clock } = this.#options;
+    const timestamp = told > 0 ? told : clock.now();
     this.#forget(timestamp, clock.now());
     const sender = this.#window(JSON.stringify([place.chatId]));
     if (sender.has(platformId)) return true;
