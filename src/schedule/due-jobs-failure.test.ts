@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { openJournal } from '../journal/open.ts';
 import { recordEvents, tempDir } from '../testing/fakes.ts';
 import { JumpingClock, job } from '../testing/jobs.ts';
+import { importOf, withoutDescriptors } from '../testing/without-descriptors.ts';
 import { DueJobs } from './due-jobs.ts';
 
 const MINUTE = 60_000;
@@ -43,6 +44,29 @@ test('a job that cannot be worked out is disabled with the reason, and holds up 
   });
   expect(at.events).toMatchObject([{ type: 'job', job: 'bad', state: 'disabled' }]);
   await at.jobs.replan(START - MINUTE);
+});
+
+test('a job that falls due while croner cannot be read stays due, and fires afterwards', () => {
+  const at = (names: string, file: string) => importOf(names, file, import.meta.url);
+  const setUp = `
+    const [dir, clock] = [await tempDir(), new JumpingClock(${START})];
+    const { journal } = await openJournal({ dir: dir.path, clock });
+    const others = { emit() {}, barred: async () => undefined, address: (to) => to };
+    const jobs = new DueJobs({ journal, clock, reserve: 10, ...others });
+    const schedule = { kind: 'cron', expr: '0 9 * * *' };
+    await journal.commit([{ kind: 'job', job: job({ id: 'c', schedule, nextDue: ${START} }) }]);`;
+  const script = `
+    const fire = () => jobs.fire(${START}).then(() => 'fired', ({ code }) => code);
+    const first = await fire();
+    free();
+    const { enabled, nextDue } = await journal.jobs.get('c');
+    console.log(first, enabled, nextDue === ${START}, await fire(), (await journal.waiting('job/c', 9)).length);
+    process.exit();`;
+  const imports = [
+    ...[at('DueJobs', './due-jobs.ts'), at('openJournal', '../journal/open.ts'), at('tempDir', '../testing/fakes.ts')],
+    ...[at('JumpingClock, job', '../testing/jobs.ts'), setUp],
+  ];
+  expect(withoutDescriptors(imports.join('\n'), script)).toBe('GH1703 true true fired 1');
 });
 
 test('a clock that is set back brings the other jobs forward where one cannot be worked out', async () => {

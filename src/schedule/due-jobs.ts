@@ -1,6 +1,6 @@
 // due job -> may it? where to? -> ONE commit: its run, its next due time
 import type { Authority } from '../core/authority.ts';
-import { errorText } from '../core/errors.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { archivedSession } from '../core/ids.ts';
 import { type Job, type JobAddress, jobRunKey, jobSession } from '../core/job.ts';
@@ -66,6 +66,7 @@ export class DueJobs implements TickerSource {
 
   /**
    * Stops before the waiting rows take the place of people's messages, and goes on when it is called again.
+   * Rejects as the journal does, and with GH1703: what is left stays due.
    */
   async fire(now: number): Promise<void> {
     const { journal, reserve, isHeld } = this.#options;
@@ -169,12 +170,14 @@ interface Worked {
 
 /**
  * What of a job is worked out from its row alone. `failure`: a row that another version or another time zone
- * database wrote. It must cost no other job its due time.
+ * database wrote. It must cost no other job its due time. Rejects with GH1703 where that cannot be known just
+ * now: the job stays as it is.
  */
 async function worked(job: Job, after: number, due?: number): Promise<Worked> {
   try {
     return { next: await nextDue(job, after), ...(due === undefined ? {} : { text: promptOf(job, due) }) };
   } catch (error) {
+    if (isGatehouseError(error)) throw error;
     return { failure: `it cannot be worked out: ${errorText(error)}` };
   }
 }

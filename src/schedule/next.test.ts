@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import type { Job, JobRequest } from '../core/job.ts';
+import { importOf, withoutDescriptors } from '../testing/without-descriptors.ts';
 import { nextDue, ownTimezone, readSchedule } from './next.ts';
 
 const NOW = Date.UTC(2026, 9, 2, 12);
@@ -133,4 +134,14 @@ test.each([
 ])('%s is %s', async (nickname, expr) => {
   const { schedule } = await readSchedule({ schedule: { cron: nickname } }, 0);
   expect(schedule).toEqual({ kind: 'cron', expr });
+});
+
+test('while croner cannot be read no expression is refused as wrong, and the next one is read', () => {
+  const script = `
+    const request = { schedule: { cron: '0 9 * * *' }, timezone: 'UTC' };
+    const once = () => readSchedule(request, 0).then(({ nextDue }) => nextDue, ({ code }) => code);
+    const first = await once();
+    free();
+    console.log(first, await once());`;
+  expect(withoutDescriptors(importOf('readSchedule', './next.ts', import.meta.url), script)).toBe('GH1703 32400000');
 });

@@ -1,5 +1,5 @@
 // schedule + time zone + a point in time -> the next due time
-import { errorText, GatehouseError } from '../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Job, JobRequest, Schedule } from '../core/job.ts';
 import { instantOf, nowIn } from '../lib/wall-time.ts';
 import { nextOf } from './cron.ts';
@@ -41,8 +41,8 @@ function dueAfter({ ms, from }: Extract<Schedule, { kind: 'every' }>, after: num
 }
 
 /**
- * The schedule that is asked for and its first due time. Rejects with GH1701 for one that cannot be. With
- * `mayBeOver` it may have no due time any more.
+ * The schedule that is asked for and its first due time. Rejects with GH1701 for one that cannot be, and as
+ * `nextOf` with GH1703. With `mayBeOver` it may have no due time any more.
  */
 export async function readSchedule(
   { schedule: asked, timezone = 'UTC' }: Pick<JobRequest, 'schedule' | 'timezone'>,
@@ -55,6 +55,7 @@ export async function readSchedule(
   try {
     due = await nextDue({ schedule, timezone }, now);
   } catch (error) {
+    if (isGatehouseError(error)) throw error;
     throw refused(`the expression cannot be read: ${errorText(error).replace(/^CronPattern: /, '')}`, { cause: error });
   }
   if (due === undefined) {
