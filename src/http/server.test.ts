@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { connect, Server } from 'node:net';
-import { describe, expect, it, vi } from 'vitest';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
 import { startHttpServer } from './server.ts';
 
 const routes = {
@@ -80,13 +80,4 @@ describe('the local HTTP server', () => {
       hint: expect.stringContaining('gateway.http.port'),
     });
   });
-});
-
-it('goes on when no descriptor is left for a connection', async () => {
-  const listen = vi.spyOn(Server.prototype, 'listen');
-  await using server = await startHttpServer(at);
-  const listening = listen.mock.contexts[0] as Server;
-  listen.mockRestore();
-  for (let n = 0; n < 3; n += 1) listening.emit('error', new Error('accept EMFILE'));
-  expect((await get(server.port, '/healthz')).status).toBe(200);
 });

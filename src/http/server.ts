@@ -69,8 +69,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     });
     server.listen(options.port, options.host, resolve);
   });
-  // A connection for which no descriptor is left: without a listener it would end the daemon.
-  server.on('error', () => undefined);
   const { port } = server.address() as AddressInfo;
   return {
     host: options.host,

@@ -1,6 +1,6 @@
-import { connect, Server } from 'node:net';
+import { connect } from 'node:net';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { WebhookHandler, WebhookRequest } from '../core/channel.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
 import { WebhookServer } from './webhook-server.ts';
@@ -12,16 +12,6 @@ async function serving(handler: WebhookHandler, options?: { maxBytes: number }) 
   const close = () => server[Symbol.asyncDispose]();
   return { hook, url: `${hook.localOrigin}${hook.path}`, server, logger, [Symbol.asyncDispose]: close };
 }
-
-test('connections for which no descriptor is left end nothing, and are told once a minute', async () => {
-  const listen = vi.spyOn(Server.prototype, 'listen');
-  await using at = await serving(async () => ({ status: 200 }));
-  const server = listen.mock.contexts[0] as Server;
-  listen.mockRestore();
-  for (let n = 0; n < 3; n += 1) server.emit('error', new Error('accept EMFILE'));
-  expect(at.logger.lines).toMatchObject([{ event: 'webhook.connections-dropped', data: { reason: 'accept EMFILE' } }]);
-  expect((await fetch(at.url, { method: 'POST' })).status).toBe(200);
-});
 
 /** Begins requests and sends a byte of their bodies each quarter of a second. Resolves to how to end them. */
 async function trickle(url: string, count: number): Promise<{ closed: () => number; stop: () => void }> {

@@ -169,8 +169,6 @@ export class WebhookServer implements AsyncDisposable {
       });
       server.listen(port, host, resolve);
     });
-    // A connection for which no descriptor is left: without a listener it would end the daemon.
-    server.on('error', (error) => dropped.note(errorText(error)));
     return server;
   }
 
