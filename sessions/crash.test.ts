@@ -1,6 +1,7 @@
 /** What a kill and a full disk leave behind, with real processes. */
 import { spawn } from 'node:child_process';
-import { appendFile, readFile } from 'node:fs/promises';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -113,6 +114,25 @@ test('F13 a disk that makes no new file: a session that cannot be rotated is put
   expect(told).toEqual(['5']);
   const archive = await readFile(`${sessionStem(dir.path, KEY)}.archive.jsonl`);
   expect(archive.equals(await readFile(path))).toBe(true);
+});
+
+test('F13 what a kill left in an archive unsynced, and the disk then refuses to sync, is put there again', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using dir = await tempDir();
+  const path = join(dir.path, 'a.jsonl');
+  await writeFile(path, '{"id":"m-1"}\n');
+  const script = `
+    const { appendSynced } = await import(${modulePath('./disk.ts')});
+    const put = () => appendSynced(process.argv[1] + '/a.jsonl', Buffer.from('{"id":"m-1"}\\n')).then(() => 'kept', ({ code }) => code);
+    for (let n = 0; n < 3; n += 1) await tell(await put());`;
+  // strace counts the calls of each thread by itself.
+  const strace = ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-qq', '-o', '/dev/null', '-P', path];
+  const { exited, lines } = child(script, dir.path, [...strace, '-e', 'inject=fsync:error=EIO:when=1']);
+  const told: string[] = [];
+  for await (const text of lines) told.push(text);
+  expect(await exited).toBe(0);
+  expect(told).toEqual(['EIO', 'kept', 'kept']);
+  expect(await readFile(path, 'utf8')).toBe('{"id":"m-1"}\n{"id":"m-1"}\n');
 });
 
 test.each([

@@ -11,7 +11,7 @@ export const DIRECTORY_MODE = 0o700;
 
 const NEWLINE = 0x0a;
 
-/** Files whose end may hold what was never synced, because it could not be cut off. */
+/** Files whose end may never reach the disk: a sync of it failed, and it was not cut off. */
 const doubtful = new Set<string>();
 
 /**
@@ -30,7 +30,9 @@ export async function appendSynced(path: string, data: Uint8Array): Promise<void
       if (!isThere) await file.appendFile(last === NEWLINE ? data : Buffer.concat([Buffer.of(NEWLINE), data]));
       await file.sync();
     } catch (error) {
-      await file.truncate(size).catch(() => doubtful.add(path));
+      // Bytes that were there already may be those that a kill left unsynced: a second sync would not tell.
+      if (isThere) doubtful.add(path);
+      else await file.truncate(size).catch(() => doubtful.add(path));
       throw error;
     }
     doubtful.delete(path);
