@@ -190,6 +190,20 @@ test('a question that ends while the journal cannot be written ends with the nex
   await until('the question ends', async () => (await at.value(name)) === 'fits');
 });
 
+test('a question whose end could not be written ends within a minute, also where nothing else is spent', async () => {
+  await using at = await setup();
+  const name = (await at.questions.ask(at.question())) ?? '';
+  const commit = vi
+    .spyOn(at.journal, 'commit')
+    .mockRejectedValueOnce(new GatehouseError('GH1301', 'the journal cannot be written'));
+  at.budget.setLimits({});
+  await until('it was tried', () => commit.mock.calls.length > 0);
+  await until('it waits', () => at.clock.sleeping > 0);
+  await at.clock.advance(60_000);
+  await until('the question ends', async () => (await at.value(name)) === 'fits');
+  expect(at.clock.sleeping).toBe(0);
+});
+
 test('a limit that is raised by too little leaves the question open', async () => {
   await using at = await setup();
   const name = (await at.questions.ask(at.question())) ?? '';

@@ -5,6 +5,7 @@ import { errorText } from '../core/errors.ts';
 import type { Json } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import { startTimer } from '../lib/timer.ts';
 import type { Budget } from '../llm/money/budget.ts';
 import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
 import type { Approvals } from './approvals.ts';
@@ -12,6 +13,8 @@ import { spendingQuestion } from './notices.ts';
 import { DENIED } from './question-text.ts';
 
 const DAY_MS = 86_400_000;
+/** After this an end that could not be written is tried again, where nothing is spent before. */
+const RETRY_MS = 60_000;
 const PREFIX = 'budget/';
 /**
  * Requests of one person that wait for the same answer. Each costs a call beyond the limit when it is yes:
@@ -94,24 +97,33 @@ export class BudgetQuestions {
     void this.#watchAll();
   }
 
-  /** Without a timer, and only while a question is open. */
+  /** Only while a question is open, and without a timer unless an end could not be written. */
   async #watchAll(): Promise<void> {
     const { approvals, budget, logger } = this.#options;
     while (this.#open.size > 0) {
       const changed = budget.changed(NEVER);
+      let isOwed = false;
       for (const [id, { context, worstUsd }] of this.#open) {
         if (budget.outlook(context, worstUsd) !== 'fits') continue;
         try {
           await approvals.settle({ wait: id, value: FITS, by: 'fits' });
           this.#open.delete(id);
         } catch (error) {
-          // It stays open: the next change of what is spent looks again.
+          // It stays open. What waits for it may be all that would be spent.
+          isOwed = true;
           logger.warn('owner.question-stays', { detail: errorText(error) });
         }
       }
-      if (this.#open.size > 0) await changed;
+      if (this.#open.size > 0) await (isOwed ? this.#orLater(changed) : changed);
     }
     this.#watching = false;
+  }
+
+  async #orLater(changed: Promise<void>): Promise<void> {
+    const { promise: later, resolve } = Promise.withResolvers<void>();
+    const stop = startTimer(this.#options.clock, RETRY_MS, resolve);
+    await Promise.race([changed, later]);
+    stop();
   }
 }
 
