@@ -40,7 +40,7 @@ export class ReplyCap {
     this.#answered.set(threadKey(place), this.#options.clock.now());
   }
 
-  /** False: this mail must not be answered. `timestamp`: when the mail server received it, 0 = it told none. */
+  /** False: this mail must not be answered. `timestamp`: when the server received it, 0 = it told none. */
   admit({ platformId, timestamp: told, ...place }: Place & Pick<InboundMessage, 'platformId' | 'timestamp'>): boolean {
     const { perThread, perSender, clock } = this.#options;
     const timestamp = told > 0 ? told : clock.now();
