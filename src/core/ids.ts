@@ -211,6 +211,9 @@ export function sentForId(key: string): string {
 /** The keys of all its parts lie between these. */
 export const SENT_FOR_KEYS = [SENT_FOR, SENT_FOR.replace('/', '0')] as const;
 
+/** How keys of what is put to the owner begin. No message is called so: `#` is escaped there. */
+export const OWNER_PARTS = '#owner/';
+
 /** The session and the lane of a sub-agent that this call of a run in `session` began. */
 export function childSession(session: string, callId: string): string {
   return `${session}#run:${callId}`;

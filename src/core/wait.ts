@@ -223,6 +223,14 @@ export function reminderId(wait: string): string {
   return `${wait}~reminder`;
 }
 
+/**
+ * The id under which a question to the owner is posted. By the code: it is new each time, and so must the key
+ * of the text be.
+ */
+export function postId(code: string): string {
+  return `ask/${code}`;
+}
+
 /** What has a date: one ticker fires all of them (runs.md M10). */
 export interface Dated {
   /** Epoch ms. Undefined = nothing has a date. */

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { callKey, callsOf, runOfCall } from '../core/call-key.ts';
 import { runOfPart } from '../core/elsewhere.ts';
 import type { CallOf, Erasure, ToldText, WordsRule } from '../core/erasure.ts';
-import { chatOfLane, principalOf, sessionOfArchive } from '../core/ids.ts';
+import { chatOfLane, OWNER_PARTS, principalOf, sessionOfArchive } from '../core/ids.ts';
 import type { Json, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { SessionMessage } from '../core/session.ts';
@@ -48,9 +48,6 @@ export class About {
     return this.#whole.some(({ principal, id }) => text.includes(principal) && id.test(text));
   }
 }
-
-/** How keys of what is put to the owner begin. */
-const OWNER_PARTS = '#owner/';
 
 /** See `NewPart.otherwise`, which stands in the row beside the part. */
 type StoredPart = OutboundPart & Pick<NewPart, 'otherwise'>;

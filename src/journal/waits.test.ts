@@ -493,3 +493,17 @@ test.each([
     [key, clock.now() + DAY],
   ]);
 });
+
+test('a question to the owner that was not sent yet, in whichever chat, is not sent once what asked it is stopped', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const row = await begin(journal, 1);
+  const lane = 'test/bot/owner';
+  const keys = ['ask/AAAAAA', 'ask/AAAAAA/2', 'ask/AAAAAA/reminder', 'ask/AAAAAB'].map((id) => `#owner/${id}#0`);
+  const parts = keys.map((key) => part(key, { lane, part: outbound({ key }) }));
+  const about = question({ to: 'owner', by: [] });
+  await park(journal, row, [{ callId: 'c!', kind: 'person', about, asked: { code: 'AAAAAA', chat: lane, parts } }]);
+  await journal.accept([stop('stop', { where: 'chat' })]);
+  expect(await journal.waits.find(waitId(row.key, 'c!'))).toMatchObject({ isOpen: false });
+  expect(await pendingKeys(journal, lane)).toEqual(['#owner/ask/AAAAAB#0']);
+});

@@ -254,15 +254,16 @@ interface EndedWait {
   readonly kind: NewWait['kind'];
   readonly run: number;
   readonly call_id: string;
+  readonly code: string | null;
 }
 
 function endWaits(store: Store, where: string, of: string | number, { value, by }: Pick<Settled, 'value' | 'by'>): EndedWait[] {
   const ended = store.db.all<EndedWait>(
-    `UPDATE wait SET state = 'SETTLED', value = ?, by = ?, settled_at = ? WHERE ${where} AND state = 'OPEN' RETURNING id, kind, run, call_id`,
+    `UPDATE wait SET state = 'SETTLED', value = ?, by = ?, settled_at = ? WHERE ${where} AND state = 'OPEN' RETURNING id, kind, run, call_id, code`,
     ...[JSON.stringify(value), by, store.clock.now(), of],
   );
   // Once it is due its parts end by themselves, as dead letters, and who had it asked is told.
-  if (by !== 'due') for (const { id, kind } of ended) if (kind === 'person') withdrawQuestion(store, id);
+  if (by !== 'due') for (const { id, kind, code } of ended) if (kind === 'person') withdrawQuestion(store, id, code);
   return ended;
 }
 

@@ -2,7 +2,7 @@
 import { chatKey, partKey, principalOf, sentForId } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Outbox } from '../core/outbox.ts';
-import { DECLINED, type Settled, type StoredWait, type Waits } from '../core/wait.ts';
+import { DECLINED, postId, type Settled, type StoredWait, type Waits } from '../core/wait.ts';
 import type { Owner } from './owner.ts';
 import { messageId } from './post.ts';
 import {
@@ -14,7 +14,6 @@ import {
   notedText,
   overText,
   ownWords,
-  postId,
   SESSION,
   whichOf,
 } from './question-text.ts';

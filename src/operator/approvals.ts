@@ -7,13 +7,13 @@ import type { ChatRef, InboundMessage, Json } from '../core/message.ts';
 import type { Outbox } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ToolResult } from '../core/tool.ts';
-import { LOST, type Question, type Settled, type StoredWait, type Waits } from '../core/wait.ts';
+import { LOST, postId, type Question, type Settled, type StoredWait, type Waits } from '../core/wait.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { Answers, type Decision } from './answers.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
 import type { PostOptions } from './post.ts';
-import { choicesOf, newCode, postId, textOf, withHead } from './question-text.ts';
+import { choicesOf, newCode, textOf, withHead } from './question-text.ts';
 
 export type { Decision } from './answers.ts';
 export { isVerdict } from './question-text.ts';

@@ -1,10 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { FakeClock, MemoryLogger } from '../testing/fakes.ts';
 import { MemoryJournal } from '../testing/memory-journal.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { Owner, type OwnerOptions } from './owner.ts';
+import type { PostOptions } from './post.ts';
 
 const DAY = 86_400_000;
 
@@ -327,4 +328,20 @@ test('a question of which the outbox holds nothing any more has left, and is not
   const at = setup({ chat: 'healthy' });
   await at.owner.lookAfter('ask/ABCDEF', 'May I?', { expiresInMs: DAY });
   expect(at.told()).toEqual([]);
+});
+
+async function askIn(at: ReturnType<typeof setup>, options: Partial<PostOptions> = {}): Promise<void> {
+  const ready = at.owner.prepare('ask/A', 'May I?', { expiresInMs: 600_000, ...options });
+  await at.journal.enqueue(ready?.parts ?? []);
+  ready?.onDisk();
+}
+
+test('a question that is over is looked after no more', async () => {
+  const at = setup({ first: 'healthy', second: 'healthy' });
+  await askIn(at);
+  const read = vi.spyOn(at.journal, 'part');
+  for (const { seq } of at.journal.rows.values()) await at.journal.settle(seq, { kind: 'expired' });
+  for (const state of ['down', 'healthy', 'down'] as const) await at.turns('first', state);
+  expect(read.mock.calls).toEqual([['#owner/ask/A#0']]);
+  expect(at.outbox()).toEqual(['first May I? EXPIRED']);
 });

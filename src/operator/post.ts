@@ -1,5 +1,6 @@
 /** What is posted to the owner, and how it is told apart. */
 import type { Channel, ChannelHealth } from '../core/channel.ts';
+import { OWNER_PARTS } from '../core/ids.ts';
 import type { Choice } from '../core/message.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
@@ -86,9 +87,9 @@ export function isSame(a: OwnerChat, b: OwnerChat): boolean {
   return a.channel === b.channel && a.chatId === b.chatId;
 }
 
-/** No message is called so: `#` is escaped there. */
+/** What its parts are keyed by: see `OWNER_PARTS`. */
 export function messageId(id: string, attempt: number): string {
-  return attempt === 1 ? `#owner/${id}` : `#owner/${id}/${attempt}`;
+  return attempt === 1 ? `${OWNER_PARTS}${id}` : `${OWNER_PARTS}${id}/${attempt}`;
 }
 
 /** It answers no message. */

@@ -210,11 +210,13 @@ export class OwnerPosts implements AsyncDisposable {
    * send it.
    */
   async #take({ keys, chat }: Entrusted): Promise<readonly StoredPart[]> {
-    const { journal, logger } = this.#options;
+    const { journal, logger, clock } = this.#options;
     const taken: StoredPart[] = [];
     try {
       for (const key of [...keys].reverse()) {
         const stored = await journal.part(key);
+        // Its question ended: no event tells of that.
+        if (stored?.state === 'EXPIRED' && stored.expiresAt > clock.now()) this.#find(key)?.over.abort(NO_LONGER_NEEDED);
         // One that may have arrived stays.
         if (!stored || stored.doubtSince !== undefined || !(await journal.sending(stored.seq))) break;
         taken.push(stored);

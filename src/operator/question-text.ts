@@ -22,11 +22,6 @@ export function newCode(): string {
   return Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 }
 
-/** Of a question to the owner. By the code: it is new each time, and so must the key of the text be. */
-export function postId(code: string): string {
-  return `ask/${code}`;
-}
-
 /** The words of a question below the line that says on whose behalf it is asked, where it leaves its chat. */
 export function withHead({ onBehalf }: Question, text: string): string {
   return onBehalf ? `${onBehalf.head}\n\n${text}` : text;

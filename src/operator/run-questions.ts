@@ -4,11 +4,11 @@ import { chatKey, sentForId } from '../core/ids.ts';
 import type { Address } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { type Asked, type Question, reminderId, type StoredWait } from '../core/wait.ts';
+import { type Asked, postId, type Question, reminderId, type StoredWait } from '../core/wait.ts';
 import { planBelow } from '../delivery/plan-below.ts';
 import type { Approvals } from './approvals.ts';
 import type { Owner } from './owner.ts';
-import { choicesOf, postId, reminderOf, textOf, withHead } from './question-text.ts';
+import { choicesOf, reminderOf, textOf, withHead } from './question-text.ts';
 
 export interface RunQuestionsOptions {
   readonly approvals: Pick<Approvals, 'freeCode' | 'mayAsk' | 'countAsked' | 'postOptions'>;
