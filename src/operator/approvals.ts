@@ -150,9 +150,9 @@ export class Approvals {
   async recover(): Promise<void> {
     const { owner, journal, clock, logger } = this.#options;
     try {
-      for (const { id, code, question } of await journal.waits.questions()) {
+      for (const { id, code, question, chat } of await journal.waits.questions()) {
         if (question?.to !== 'owner' || code === undefined) continue;
-        const options = this.postOptions(id, question, code);
+        const options = { ...this.postOptions(id, question, code), ...(chat === undefined ? {} : { standsIn: chat }) };
         const text = withHead(question, textOf(question, code, clock.now()));
         if (options.expiresInMs > 0) await owner.lookAfter(postId(code), text, options);
       }

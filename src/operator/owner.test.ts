@@ -345,3 +345,51 @@ test('a question that is over is looked after no more', async () => {
   expect(read.mock.calls).toEqual([['#owner/ask/A#0']]);
   expect(at.outbox()).toEqual(['first May I? EXPIRED']);
 });
+
+/** A question that was asked in the chat of one owner, where the config names another one since. */
+async function setupTwoOwners() {
+  const chats = [{ channel: 'first', chatId: 'old' }];
+  const at = setup({ first: 'healthy', second: 'healthy' }, { chats });
+  const heard: string[] = [];
+  const options: PostOptions = {
+    expiresInMs: 600_000,
+    onMoved: ({ channel }) => void heard.push(`moved to ${channel}`),
+    onLost: () => void heard.push('lost'),
+  };
+  await askIn(at, options);
+  const names = async (channel: string, chatId: string, standsIn: string): Promise<void> => {
+    chats.splice(0, 1, { channel, chatId });
+    await at.owner.lookAfter('ask/A', 'May I?', { ...options, standsIn });
+  };
+  return { ...at, heard, names };
+}
+
+test('a question that was not sent yet in the chat of a former owner is not sent there', async () => {
+  const { names, outbox, heard } = await setupTwoOwners();
+  await names('second', 'new', 'first/bot/old');
+  expect([outbox(), heard]).toEqual([['first May I? EXPIRED', 'second May I? PENDING'], ['moved to second']]);
+  await names('first', 'old', 'second/bot/new');
+  expect(outbox().slice(1)).toEqual(['second May I? EXPIRED', 'first May I? PENDING']);
+});
+
+test('a question that stands with the new owner is not lost with the chat of the former one', async () => {
+  const { names, settles, turns, heard } = await setupTwoOwners();
+  await names('second', 'new', 'first/bot/old');
+  await settles('second', 'SENT');
+  await turns('second', 'down');
+  await settles('first', 'DEAD');
+  expect(heard).toEqual(['moved to second']);
+});
+
+test('a question stands in its first chat again once the config names that again, and in no other one', async () => {
+  const { names, settles, outbox, heard } = await setupTwoOwners();
+  await settles('first', 'SENT');
+  await names('second', 'new', 'first/bot/old');
+  await names('first', 'old', 'second/bot/new');
+  expect([outbox(), heard]).toEqual([
+    ['first May I? SENT', 'second May I? EXPIRED'],
+    ['moved to second', 'moved to first'],
+  ]);
+  await names('first', 'old', 'first/bot/old');
+  expect(heard).toHaveLength(2);
+});

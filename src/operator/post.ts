@@ -1,7 +1,7 @@
 /** What is posted to the owner, and how it is told apart. */
 import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { OWNER_PARTS } from '../core/ids.ts';
-import type { Choice } from '../core/message.ts';
+import type { ChatRef, Choice } from '../core/message.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 
@@ -25,10 +25,12 @@ export interface PostOptions {
    */
   readonly isNews?: boolean;
   /**
-   * It is taken away from the chat it was posted to, where it surely did not arrive, and stands in this one;
-   * `key` is its `chatKey`.
+   * It stands in this chat, whose `chatKey` is `key`: it did not arrive in the one it was posted to, or the
+   * config names another owner.
    */
   readonly onMoved?: (chat: OwnerChat, key: string) => void;
+  /** `chatKey` of the chat in which the caller knows it to stand; `onMoved` tells of any other one. */
+  readonly standsIn?: string;
   /** It surely reached no chat, and no other one works. */
   readonly onLost?: () => void;
 }
@@ -81,6 +83,32 @@ export interface Entrusted extends Text {
 /** The same text, to be posted once more. */
 export function next({ id, text, options, expiresAt, attempt, gaveUp }: Entrusted): Text {
   return { id, text, options, expiresAt, attempt: attempt + 1, gaveUp };
+}
+
+/**
+ * One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it.
+ */
+export function usable(
+  { options, gaveUp }: Text,
+  states: readonly ChannelHealth[],
+  { chats, channel: find, state }: Pick<OwnerPostsOptions, 'chats' | 'channel' | 'state'>,
+): { channel: Channel; chat: OwnerChat } | undefined {
+  for (const wanted of states) {
+    for (const chat of chats) {
+      const channel = find(chat.channel);
+      const isOut = chat.channel === options.except || gaveUp.some((one) => isSame(one, chat));
+      if (channel && !isOut && state(chat.channel) === wanted) return { channel, chat };
+    }
+  }
+  return undefined;
+}
+
+/** Whether a chat is still one of the owner. Of a channel that could not be created no account tells. */
+export function isOwners(
+  { channel, account, chatId }: ChatRef,
+  { chats, channel: find }: Pick<OwnerPostsOptions, 'chats' | 'channel'>,
+): boolean {
+  return (find(channel)?.account ?? account) === account && chats.some((chat) => isSame(chat, { channel, chatId }));
 }
 
 export function isSame(a: OwnerChat, b: OwnerChat): boolean {

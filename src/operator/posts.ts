@@ -1,6 +1,6 @@
 // text -> the first chat of the owner that works -> outbox; a chat that then does not work ->
 //   withdrawn there -> the next healthy one
-import type { Channel, ChannelHealth } from '../core/channel.ts';
+import type { ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
 import { chatKey, partKey } from '../core/ids.ts';
@@ -10,6 +10,7 @@ import { planParts } from '../delivery/plan.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import {
   type Entrusted,
+  isOwners,
   isSame,
   messageId,
   next,
@@ -18,6 +19,7 @@ import {
   type PostOptions,
   type ReadyPost,
   type Text,
+  usable,
   withoutMessage,
 } from './post.ts';
 
@@ -100,27 +102,41 @@ export class OwnerPosts implements AsyncDisposable {
 
   async #postOnce(id: string, text: string, options: PostOptions): Promise<OwnerChat | 'known' | undefined> {
     const { journal, clock, logger } = this.#options;
+    const posted = { id, text, options, gaveUp: [] };
+    let known: ChatRef | undefined;
     try {
       for (let attempt = 1; attempt <= MOST_POSTS; attempt += 1) {
         const stored = await journal.part(partKey(messageId(id, attempt), 0));
+        if (!stored && known) break;
         if (!stored) {
-          const expiresAt = clock.now() + options.expiresInMs;
-          const placed = await this.#place({ id, text, options, expiresAt, attempt, gaveUp: [] });
+          const placed = await this.#place({ ...posted, expiresAt: clock.now() + options.expiresInMs, attempt });
           if (placed && attempt > 1) options.onMoved?.(placed.chat, placed.key);
           return placed?.chat;
         }
-        if (stored.state === 'DEAD' || stored.state === 'EXPIRED' || !this.#isOwners(stored.part)) continue;
+        if (stored.state === 'DEAD' || stored.state === 'EXPIRED') continue;
         const { key, count, channel, chatId } = stored.part;
-        if (stored.state !== 'PENDING' || this.#find(key)) return 'known';
         const keys = Array.from({ length: count }, (_, n) => partKey(messageId(id, attempt), n));
-        const found = { id, text, options, expiresAt: stored.expiresAt, attempt, gaveUp: [] };
-        this.#lookAfter({ ...found, chat: { channel, chatId }, keys, since: clock.monotonic() });
-        return 'known';
+        const found = { ...posted, expiresAt: stored.expiresAt, attempt, chat: { channel, chatId }, keys };
+        if (!isOwners(stored.part, this.#options)) await this.#takeBack(found);
+        else if (!known) {
+          known = stored.part;
+          if (stored.state === 'PENDING' && !this.#find(key)) this.#lookAfter({ ...found, since: clock.monotonic() });
+        }
       }
     } catch (error) {
       logger.warn('owner.post-failed', { detail: errorText(error) });
     }
-    return undefined;
+    if (known && chatKey(known) !== options.standsIn) options.onMoved?.(known, chatKey(known));
+    return known && 'known';
+  }
+
+  /**
+   * Its chat is the owner's no more: what has not left is not sent there, and how it ends is no news of the
+   * text.
+   */
+  async #takeBack(found: Pick<Entrusted, 'keys' | 'chat'>): Promise<void> {
+    this.#find(found.keys[0] ?? '')?.over.abort(NO_LONGER_NEEDED);
+    for (const { seq } of await this.#take(found)) await this.#settle(seq, { kind: 'expired' });
   }
 
   async #place(text: Text, states?: readonly ChannelHealth[]): Promise<{ chat: OwnerChat; key: string } | undefined> {
@@ -138,10 +154,10 @@ export class OwnerPosts implements AsyncDisposable {
   }
 
   #ready(text: Text, states: readonly ChannelHealth[] = ['healthy', 'degraded', 'starting']) {
-    const usable = this.#usable(text, states);
-    if (!usable || text.attempt > MOST_POSTS) return undefined;
+    const place = usable(text, states, this.#options);
+    if (!place || text.attempt > MOST_POSTS) return undefined;
     const { onParts, redact, clock } = this.#options;
-    const { channel, chat } = usable;
+    const { channel, chat } = place;
     const message = { ...chat, id: messageId(text.id, text.attempt), account: channel.account };
     const { choices = [] } = text.options;
     const now = clock.now();
@@ -183,7 +199,7 @@ export class OwnerPosts implements AsyncDisposable {
     // Channels stop when the process ends: the next one goes on with what is left.
     if ((health === 'healthy' && !refused) || health === 'stopped' || isConnecting || one.moving) return;
     if (refused && !one.gaveUp.some((chat) => isSame(chat, one.chat))) one.gaveUp.push(one.chat);
-    if (!this.#usable(one, ['healthy']) || one.attempt === MOST_POSTS) return;
+    if (!usable(one, ['healthy'], this.#options) || one.attempt === MOST_POSTS) return;
     one.moving = true;
     void this.#own(
       this.#move(one).finally(() => {
@@ -209,7 +225,7 @@ export class OwnerPosts implements AsyncDisposable {
    * Last first: once the first is ours, none of them has left. Only the process that makes a part SENDING may
    * send it.
    */
-  async #take({ keys, chat }: Entrusted): Promise<readonly StoredPart[]> {
+  async #take({ keys, chat }: Pick<Entrusted, 'keys' | 'chat'>): Promise<readonly StoredPart[]> {
     const { journal, logger, clock } = this.#options;
     const taken: StoredPart[] = [];
     try {
@@ -264,27 +280,6 @@ export class OwnerPosts implements AsyncDisposable {
     }
     logger.info('owner.moved', { from: one.chat.channel, to: placed.chat.channel });
     onMoved?.(placed.chat, placed.key);
-  }
-
-  /**
-   * One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it.
-   */
-  #usable({ options, gaveUp }: Text, states: readonly ChannelHealth[]): { channel: Channel; chat: OwnerChat } | undefined {
-    const { chats, channel: find, state } = this.#options;
-    for (const wanted of states) {
-      for (const chat of chats) {
-        const channel = find(chat.channel);
-        const isOut = chat.channel === options.except || gaveUp.some((one) => isSame(one, chat));
-        if (channel && !isOut && state(chat.channel) === wanted) return { channel, chat };
-      }
-    }
-    return undefined;
-  }
-
-  /** Whether a chat is still one of the owner. Of a channel that could not be created no account tells. */
-  #isOwners({ channel, account, chatId }: ChatRef): boolean {
-    const { chats, channel: find } = this.#options;
-    return (find(channel)?.account ?? account) === account && chats.some((chat) => isSame(chat, { channel, chatId }));
   }
 
   #own<T>(work: Promise<T>): Promise<T> {
