@@ -151,10 +151,13 @@ export class ChannelSet implements AsyncDisposable {
     await this.#instances.get(name)?.stop();
   }
 
-  /** Takes a channel that was retired, or cannot work, out. What waits for it stays in the journal. */
-  remove(name: string): void {
+  /**
+   * Takes a channel that was retired, or cannot work, out. What waits for it stays in the journal.
+   * `wasRefused`: its config was; the rules of a channel of this name that was removed before go on holding.
+   */
+  remove(name: string, { wasRefused = false } = {}): void {
     const instance = this.#instances.get(name);
-    if (instance?.entry.rules) this.#removed.set(name, instance.entry.rules);
+    if (instance?.entry.rules && !(wasRefused && this.#removed.has(name))) this.#removed.set(name, instance.entry.rules);
     this.#instances.delete(name);
     this.#channels.delete(name);
     instance?.wakeWaiters();

@@ -357,3 +357,21 @@ test('who is taken off a list is refused at once, while another channel of the c
   await reloaded;
   expect(at.last('home').texts()).toEqual([expect.stringMatching(/^This assistant is private/)]);
 });
+
+test('what a removed channel forbids stays forbidden when a wider entry of its name is refused', async () => {
+  await using dir = await tempDir();
+  const gate = Promise.withResolvers<void>();
+  const home = { ...HOME, allowed_senders: ['user-1'] };
+  const work = { ...WORK, allowed_senders: ['user-1'] };
+  await using at = await scene(dir.path, [home, { ...work, tool_policy: { deny: ['read_file'] } }], gate.promise);
+  await at.reload([home, { ...work, tool_policy: { deny: ['read_file'] } }], { max_concurrent_sessions: 1 });
+  await at.last('home').deliver({ text: 'slow question 1' });
+  await until('it is asked', () => at.model.requests.length === 1);
+  await at.last('work').deliver({ text: 'question 2' });
+  await at.reload([home], { max_concurrent_sessions: 1 });
+  at.refusals.push(new GatehouseError('GH1501', 'the token is refused'));
+  await expect(at.reload([home, work], { max_concurrent_sessions: 1 })).rejects.toThrow('refused');
+  gate.resolve();
+  await until('the other one is asked', () => at.model.requests.length === 2);
+  expect(at.model.requests.map(({ tools }) => tools.some(({ name }) => name === 'read_file'))).toEqual([true, false]);
+});

@@ -116,7 +116,7 @@ class ChannelChange implements Candidate {
     for (const entry of old) if (isRuled(entry)) channels.setRules(entry);
     const again = await Promise.all(old.filter((entry) => !isRuled(entry)).map((entry) => channels.make(entry)));
     await this.#retire([...added, ...replaced], again);
-    for (const { name } of added) channels.remove(name);
+    for (const { name } of added) channels.remove(name, { wasRefused: true });
     for (const one of again) one.accepted();
   }
 
