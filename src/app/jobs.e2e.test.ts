@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Job } from '../core/job.ts';
-import { openJournal } from '../journal/open.ts';
+import { type OpenedJournal, openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createProviderRouter, type ProviderRouter } from '../llm/routing/provider-router.ts';
 import { estimateRequestTokens } from '../llm/tokens.ts';
@@ -376,4 +376,15 @@ test('job_usd bounds each run of a job by itself, and the model of purpose job w
   expect(platform.posted.map(({ text }) => text)).toEqual([
     expect.stringMatching(/^The scheduled job ab12cd34 failed\.\n.*\(GH2112\)\nAlready run: list_dir$/s),
   ]);
+});
+
+test('a job of a person who is let in by the account that works now runs', async () => {
+  await using at = await scene(['ok'], { allowed: [] });
+  const { pairing } = at.daemon.opened as unknown as OpenedJournal;
+  const now = systemClock.now();
+  await pairing.request({ channel: 'test', account: 'bot', senderId: 'ben', senderName: 'Ben', chatId: 'chat-1' }, now);
+  await pairing.approve({ channel: 'test', senderId: 'ben' }, now);
+  expect(await pairing.decided({ channel: 'test', account: 'bot', senderId: 'ben' })).toBe('approved');
+  const ben = { ...MEMBER, principal: 'test:ben', home: 'test/first-bot/chat-1' };
+  expect(await at.fire({ authority: ben })).toMatchObject({ enabled: true, lastStatus: 'ok' });
 });

@@ -83,11 +83,12 @@ async function barred(
   const account = accountOn(channels, channel);
   if (account === undefined) return absent;
   if (role === 'owner') return notLetIn('its creator is no owner any more');
-  // People are paired with an account: what the one that made the job says of them is not known now.
-  const made = home === undefined ? undefined : senderOf(home);
-  if (made?.channel === channel && made.account !== account) return { ...absent, account: made.account };
   const decided = await pairing.decided({ channel, account, senderId });
-  return decided === 'approved' ? undefined : notLetIn('its creator is not let in any more');
+  if (decided === 'approved') return undefined;
+  // What the account that made the job says of them is not known now. A no of this one counts.
+  const made = home === undefined ? undefined : senderOf(home);
+  if (decided === undefined && made?.channel === channel && made.account !== account) return { ...absent, account: made.account };
+  return notLetIn('its creator is not let in any more');
 }
 
 /** The account that works there now. Undefined = there is no such channel, or it has no login yet. */
