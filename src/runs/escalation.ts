@@ -51,21 +51,31 @@ export class Escalation {
     this.#options = options;
   }
 
+  /** Whether the chat is slow now. Ends that first, with two models at once, in chats that fell silent. */
   isActive(chat: ChatRef): boolean {
-    return this.#options.isOn() && (this.#chats.get(chatKey(chat))?.turns.isActive ?? false);
+    if (!this.#options.isOn()) return false;
+    this.#leaveQuiet();
+    this.#hedge();
+    return this.#chats.get(chatKey(chat))?.turns.isActive ?? false;
   }
 
   /** A turn ended normally after `ms`. What ran beside another one was slow for a reason of its own. */
   answered(row: RunRow, ms: number): void {
     const { message, lane } = row;
-    if (!message || isOverflowLane(lane)) return;
+    if (!message) return;
     if (!this.#options.isOn()) {
       this.#leaveAll();
       return;
     }
+    this.#leaveQuiet();
+    if (isOverflowLane(lane)) {
+      // No sample, but an answer: the chat is not silent.
+      if (this.#chats.has(chatKey(message))) this.#of(chatKey(message));
+      this.#hedge();
+      return;
+    }
     const turns = this.#of(chatKey(message));
     const change = turns.sample(ms);
-    this.#leaveQuiet();
     this.#hedge();
     if (!change) return;
     const { baseline, patience } = turns;

@@ -50,7 +50,7 @@ function rig(isOn = true) {
     tell: ({ id }) => told.push(id),
     ...{ clock, logger: new MemoryLogger() },
   });
-  const answered = (chatId: string, ...latencies: readonly number[]): void => {
+  const answeredIn = (lane: string, chatId: string, ...latencies: readonly number[]): void => {
     const message = inbound({ chatId });
     const facts = {
       seq: 1,
@@ -62,9 +62,10 @@ function rig(isOn = true) {
       acceptedAt: 0,
     } as const;
     const authority = { principal: 'test:user-1', role: 'member', mode: 'guarded', policies: [] } as const;
-    for (const ms of latencies)
-      escalation.answered({ ...facts, lane: `test/bot/${chatId}`, authority, source: { kind: 'chat' }, message }, ms);
+    for (const ms of latencies) escalation.answered({ ...facts, lane, authority, source: { kind: 'chat' }, message }, ms);
   };
+  const answered = (chatId: string, ...latencies: readonly number[]): void =>
+    answeredIn(`test/bot/${chatId}`, chatId, ...latencies);
   return {
     clock,
     escalation,
@@ -72,6 +73,7 @@ function rig(isOn = true) {
     told,
     live,
     answered,
+    answeredIn,
     isActive: (chatId: string) => escalation.isActive(inbound({ chatId })),
   };
 }
@@ -102,6 +104,23 @@ describe('escalation', () => {
     await clock.advance(30 * 60_000);
     answered('c', 1_000);
     expect([isActive('b'), router.mode]).toEqual([false, 'lane']);
+  });
+
+  it('ends in the only chat once it was silent for half an hour, before its next turn', async () => {
+    const { answered, router, clock, isActive } = rig();
+    answered('a', ...slow);
+    await clock.advance(31 * 60_000);
+    expect([isActive('a'), router.mode]).toEqual([false, 'lane']);
+  });
+
+  it('goes on while turns beside a long one end', async () => {
+    const { answered, answeredIn, clock, isActive } = rig();
+    answered('a', ...slow);
+    await clock.advance(29 * 60_000);
+    answeredIn('test/bot/a##1', 'a', 1_000);
+    await clock.advance(60_000);
+    answered('b', 1_000);
+    expect(isActive('a')).toBe(true);
   });
 
   it('ends where a person chooses, and where the config turns it off', () => {
