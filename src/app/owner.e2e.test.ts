@@ -379,3 +379,21 @@ test.concurrent('where there are no buttons the choices are listed, and a typed 
   await until('it is allowed', () => texts('c').includes('ab'));
   await until('the owner is told', () => texts('owner').includes('✅ Allowed.'));
 });
+
+test.concurrent('GH2113 a price that is set before a restart lets a call that waits for the owner go on', async () => {
+  const config = { budget: { daily_usd: 1 }, model: 'never-heard-of' };
+  await using at = await telegramScene({ script: () => stream(textPieces('a', 'b')), config, gateway: LIMITED });
+  {
+    await using daemon = await at.start();
+    await daemon.ready();
+    say(at, 1, 'hello');
+    await asked(at);
+    await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+    await daemon.stop();
+  }
+  await using daemon = await at.start({ config: { ...at.config, model_hints: { price: { in: 1, out: 1 } } } });
+  await daemon.ready();
+  say(at, 2, 'hello');
+  await has(at, 2, 'ab');
+  await has(at, 1, 'ab');
+});

@@ -1,5 +1,7 @@
+import type { LoadedConfig } from '../../config/load.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { Emit } from '../core/events.ts';
+import { shortHash } from '../core/ids.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Budget } from '../llm/money/budget.ts';
@@ -14,7 +16,25 @@ export interface Spending {
   steps: SpendingStepsOptions['steps'];
 }
 
+/** What says which model answers, and what it costs. */
+const PRICING_KEYS = [
+  'provider',
+  'model',
+  'base_url',
+  'model_hints',
+  'fallback_models',
+  'models',
+  'purposes',
+  'adaptive_routing',
+] as const;
+
+/** Differs where another model may answer, or at another price. */
+export function pricingOf(config: LoadedConfig['config']): string {
+  return shortHash(JSON.stringify(PRICING_KEYS.map((key) => config[key] ?? null)));
+}
+
 export interface SpendingLimitsOptions extends Pick<SpendingStepsOptions, 'freeFirst'> {
+  readonly config: LoadedConfig['config'];
   readonly spending: Readonly<Spending>;
   readonly emit: Emit;
   readonly operator: Operator;
@@ -24,8 +44,8 @@ export interface SpendingLimitsOptions extends Pick<SpendingStepsOptions, 'freeF
 
 /** The steps that the config names for a call that does not fit a limit; the operator is asked and told. */
 export function withSpendingLimits(model: Model, budget: Budget, options: SpendingLimitsOptions): Model {
-  const { spending, operator, clock, logger, freeFirst } = options;
-  const questions = new BudgetQuestions({ approvals: operator.approvals, budget, clock, logger });
+  const { config, spending, operator, clock, logger, freeFirst } = options;
+  const questions = new BudgetQuestions({ approvals: operator.approvals, budget, pricing: pricingOf(config), clock, logger });
   const askOwner: SpendingStepsOptions['askOwner'] = (question) => questions.ask(question);
   return withSpendingSteps(model, budget, {
     ...{ clock, onStep: (taken: SpendingStepTaken) => report(taken, options) },

@@ -110,11 +110,11 @@ export class Approvals {
     await this.#options.journal.commit([{ kind: 'settle', settled }]);
   }
 
-  /** Ends the open questions whose ids begin with `prefix`, without a person. Never rejects. */
-  async settleAll(prefix: string, end: Omit<Settled, 'wait'>): Promise<void> {
+  /** Ends the open questions that are meant, without a person. Never rejects. */
+  async settleAll(isMeant: (question: StoredWait) => boolean, end: Omit<Settled, 'wait'>): Promise<void> {
     const { journal, logger } = this.#options;
     try {
-      const open = (await journal.waits.questions()).filter(({ id }) => id.startsWith(prefix));
+      const open = (await journal.waits.questions()).filter(isMeant);
       if (open.length === 0) return;
       await journal.commit(open.map(({ id }) => ({ kind: 'settle', settled: { wait: id, ...end } })));
     } catch (error) {

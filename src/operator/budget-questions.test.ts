@@ -41,7 +41,7 @@ async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
         },
       },
     });
-  const create = () => new BudgetQuestions({ approvals: createApprovals(), budget, clock, logger });
+  const create = () => new BudgetQuestions({ approvals: createApprovals(), budget, pricing: 'cheap', clock, logger });
   const question = (limit: LimitName = 'day', worstUsd: number | null = 0.1): SpendingQuestion => ({
     ...{ limit, key: limit, limitUsd: 1, spentUsd: 1, reservedUsd: 0, context, worstUsd, text: 'May I?' },
     ...(limit === 'job' ? {} : { retryAfterMs: DAY / 2 }),
@@ -172,7 +172,9 @@ test('a question of an earlier process ends too when its call fits', async () =>
 test('with other models the question ends, for a yes was asked for the price of the former: the next call asks anew', async () => {
   await using at = await setup();
   const name = (await at.questions.ask(at.question())) ?? '';
-  await tryWaitingAgain(at.approvals);
+  await tryWaitingAgain(at.approvals, 'cheap');
+  expect(await at.journal.waits.find(name)).toMatchObject({ isOpen: true });
+  await tryWaitingAgain(at.approvals, 'dear');
   expect(await at.journal.waits.find(name)).toMatchObject({ isOpen: false, by: 'fits', value: { output: 'fits' } });
   expect(await at.questions.ask(at.question('day', 10))).toBe(`${name}/2`);
   expect(at.posts).toHaveLength(2);

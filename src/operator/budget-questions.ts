@@ -5,6 +5,7 @@ import { errorText } from '../core/errors.ts';
 import type { Json } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import type { StoredWait } from '../core/wait.ts';
 import { startTimer } from '../lib/timer.ts';
 import type { Budget } from '../llm/money/budget.ts';
 import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
@@ -29,11 +30,15 @@ interface Needed {
   readonly context: ModelCallContext;
   /** null = unknown price. */
   readonly worstUsd: number | null;
+  /** See `BudgetQuestionsOptions`. Absent in questions of earlier versions. */
+  readonly pricing?: string;
 }
 
 export interface BudgetQuestionsOptions {
   readonly approvals: Approvals;
   readonly budget: Budget;
+  /** Names which models are asked, and what they cost. */
+  readonly pricing: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -56,7 +61,7 @@ export class BudgetQuestions {
    */
   async ask(question: SpendingQuestion): Promise<string | undefined> {
     await this.#recovered;
-    const { approvals, budget, clock } = this.#options;
+    const { approvals, budget, pricing, clock } = this.#options;
     const { key, retryAfterMs, context, worstUsd } = question;
     const at = new Date(budget.day);
     const base = `${PREFIX}${key}/${at.getFullYear()}-${at.getMonth() + 1}-${at.getDate()}`;
@@ -64,7 +69,7 @@ export class BudgetQuestions {
       text: spendingQuestion(question, MOST_OF_A_SENDER),
       expiresAt: clock.now() + (retryAfterMs ?? DAY_MS),
       late: retryAfterMs === undefined ? DENIED : FITS,
-      about: { context, worstUsd } as unknown as Json,
+      about: { context, worstUsd, pricing } as unknown as Json,
       most: MOST_OF_A_SENDER,
     };
     for (let n = 1; ; n += 1) {
@@ -128,12 +133,14 @@ export class BudgetQuestions {
 }
 
 /**
- * Ends the open questions about spending, to be called once other models answer. What waits for one is tried
- * as it is, and asks anew where it has to: a question names what a call of the former models costs, and a yes
- * to it would let one through at any price. Never rejects.
+ * Ends the open questions about spending that were asked with another `pricing`, to be called once the models
+ * of this one answer. What waits for one is tried as it is, and asks anew where it has to: a question names
+ * what a call of the former models costs, and a yes to it would let one through at any price. Never rejects.
  */
-export function tryWaitingAgain(approvals: Pick<Approvals, 'settleAll'>): Promise<void> {
-  return approvals.settleAll(PREFIX, { value: FITS, by: 'fits' });
+export function tryWaitingAgain(approvals: Pick<Approvals, 'settleAll'>, pricing: string): Promise<void> {
+  const isFormer = ({ id, question }: StoredWait): boolean =>
+    id.startsWith(PREFIX) && (question?.about as unknown as Needed | undefined)?.pricing !== pricing;
+  return approvals.settleAll(isFormer, { value: FITS, by: 'fits' });
 }
 
 const NEVER = new AbortController().signal;

@@ -1,6 +1,7 @@
 import type { Candidate } from '../../core/reload.ts';
 import { tryWaitingAgain } from '../../operator/budget-questions.ts';
 import type { ModelStack } from '../model-stack.ts';
+import { pricingOf } from '../spending-limits.ts';
 import type { Config, DaemonOptions, ModelParts } from './options.ts';
 
 /**
@@ -18,7 +19,10 @@ export class LiveModels implements AsyncDisposable {
   }
 
   static async create(make: DaemonOptions['model'], { config, ...parts }: Omit<ModelParts, 'before'>): Promise<LiveModels> {
-    return new LiveModels(make, parts, await make({ ...parts, config }));
+    const models = new LiveModels(make, parts, await make({ ...parts, config }));
+    // The config may have changed since the process that asked.
+    await tryWaitingAgain(parts.operator.approvals, pricingOf(config));
+    return models;
   }
 
   get current(): ModelStack {
@@ -41,7 +45,7 @@ export class LiveModels implements AsyncDisposable {
           old.setLimits?.(before.budget);
         }
         await (stands ? old : next)[Symbol.asyncDispose]();
-        if (stands) await tryWaitingAgain(this.#parts.operator.approvals);
+        if (stands) await tryWaitingAgain(this.#parts.operator.approvals, pricingOf(after));
       },
     };
   }
