@@ -15,9 +15,10 @@ const LONGEST_NAME = 24;
 
 /**
  * The variables with secrets that a name means: itself, where it has the form of one or the config names it;
- * else those of a channel: of the config, by its name, or by its type those that it has by default. Empty for
- * a provider, which the variable of its key means too, and for what is neither. Rejects with GH1001 for the
- * type of channels that all have names of their own.
+ * else those of a channel of the config, by its name, or by its type where it is the only one of that; of a
+ * type that the config does not have, those that it reads by default. Empty for a provider, which the
+ * variable of its key means too, and for what is neither. Rejects with GH1001 for the type of several
+ * channels that all have names of their own.
  */
 export async function variablesOf(context: CommandContext, name: string): Promise<readonly string[]> {
   // A secret can be stored before the config is right.
@@ -29,11 +30,14 @@ export async function variablesOf(context: CommandContext, name: string): Promis
     if (name.includes('_') || variablesIn(config).includes(name)) return [name];
   }
   if ((await findProvider(name)) !== undefined) return [];
-  const entry = config?.gateway.channels.find((channel) => (channel.name ?? channel.type) === name);
-  const ofType =
-    config?.gateway.channels.flatMap(({ type, name: own }) => (type === name && own !== undefined ? [own] : [])) ?? [];
-  if (!entry && ofType.length > 0)
-    throw usage(`no channel of the config is called ${name}`, `name the one that is meant: ${ofType.map(printable).join(', ')}`);
+  const channels = config?.gateway.channels ?? [];
+  const ofType = channels.filter(({ type }) => type === name);
+  const [only] = ofType.length === 1 ? ofType : [];
+  const entry = channels.find((channel) => (channel.name ?? channel.type) === name) ?? only;
+  if (!entry && ofType.length > 0) {
+    const names = ofType.map((channel) => printable(channel.name ?? channel.type)).join(', ');
+    throw usage(`several channels of the config are of the type ${name}`, `name the one that is meant: ${names}`);
+  }
   const schema = await context.deps.channelSettings(entry?.type ?? name);
   if (!schema || !('shape' in schema)) return [];
   const settings: Readonly<Record<string, unknown>> = entry?.settings ?? {};

@@ -368,6 +368,22 @@ test('the type of channels that have names of their own stores nothing, and the 
   expect((await cli.run('auth', 'set-key', 'work-bot')).stdout).toBe('✓ stored WORK_BOT_TOKEN\n');
 });
 
+test.each([
+  ['by default', {}, 'TELEGRAM_BOT_TOKEN'],
+  ['by the config', { token_env: 'FAMILY_BOT_TOKEN' }, 'FAMILY_BOT_TOKEN'],
+])(
+  'the type of the only channel of it means that channel, with the variable that it reads %s',
+  async (_how, settings, variable) => {
+    await using dir = await tempDir();
+    const cli = new FakeCli(dir.path);
+    const channels = [{ type: 'telegram', name: 'family-bot', settings }];
+    await cli.write('.gatehouse/config.json', JSON.stringify({ gateway: { channels } }));
+    cli.input = '123:ABC';
+    expect((await cli.run('auth', 'set-key', 'telegram')).stdout).toBe(`✓ stored ${variable}\n`);
+    expect((await cli.run('auth', 'logout', 'telegram')).code).toBe(0);
+  },
+);
+
 test('of a channel with several secrets each is asked for, and on a pipe each has to be named', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
