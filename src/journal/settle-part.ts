@@ -69,7 +69,9 @@ function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { 
 /** See `withdrawPart`. Undefined = it is not withdrawn. */
 function reasonWithdrawn({ db }: Store, seq: number): string | undefined {
   const sql = "SELECT part ->> '$.withdrawn' AS reason FROM outbox WHERE seq = ?";
-  return db.get<{ reason: string | null }>(sql, seq)?.reason ?? undefined;
+  const reason = db.get<{ reason: string | number | null }>(sql, seq)?.reason ?? undefined;
+  // Earlier versions wrote 1, and knew that reason alone.
+  return typeof reason === 'number' ? WITHDRAWN : reason;
 }
 
 function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { kind: 'retry' }>): boolean {

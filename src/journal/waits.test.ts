@@ -384,6 +384,19 @@ test.each(EARLY_ENDS)('a question that was not sent yet is not sent once %s', as
   );
 });
 
+test('a part that an earlier version withdrew while it was being sent has the reason of that version', async () => {
+  await using at = await setup();
+  const { journal } = at;
+  const withdrawn = { ...outbound({ key: 'a' }), withdrawn: 1 };
+  await journal.enqueue([part('a', { part: withdrawn })]);
+  const [row] = await journal.pending(LANE, 1);
+  await journal.sending(row?.seq ?? 0);
+  await journal.settle(row?.seq ?? 0, { kind: 'retry', notBefore: 0, reason: '429' });
+  expect((await journal.record.after(0, { limit: 9 })).map(({ event }) => event)).toMatchObject([
+    { type: 'part.expired', reason: 'withdrawn' },
+  ]);
+});
+
 test('a question that is due, and was not sent, is left to its lane, which tells of it', async () => {
   await using at = await setup();
   const { journal } = at;
