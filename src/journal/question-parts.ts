@@ -6,7 +6,7 @@ import { withdrawPart } from './settle-part.ts';
 import type { Store } from './store.ts';
 
 /**
- * The id of the wait whose question a part of this key puts; of any other part, an id that no wait has. A
+ * The id of the wait whose question a part of this key puts; of any other part, an id that no question has. A
  * question that is asked again under its id has a suffix: see `addParts`.
  */
 export function waitOfPart(key: string): string {
